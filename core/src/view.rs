@@ -126,7 +126,7 @@ pub struct AgentSummary {
     /// Events from outside, once there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Outside>,
-    /// Through what somebody outside wakes it; its address is told elsewhere.
+    /// The trigger through which other systems wake it; other routes show its address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_trigger: Option<ExternalTrigger>,
     /// What it waits for: for its work items in order, then for itself.
@@ -201,10 +201,10 @@ pub struct Explanation {
     /// What it waits for: for its work items in order, then for itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<ActiveWait>,
-    /// Work that is owed later, because turns for it brought nothing; the earliest first.
+    /// Obligations that are due later, because turns for them brought nothing; the earliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deferred_work: Vec<DeferredWork>,
-    /// Hints that wait to be told, by source, then folded ones.
+    /// Pending hints by source, then folded ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<Pending>,
     /// Folded hints of which only the number is known.

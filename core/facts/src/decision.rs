@@ -60,7 +60,7 @@ pub struct SchedulerDecision {
     /// What is waited for, or is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
-    /// Of a tick: what it is about, and in which state of it.
+    /// Of a tick: its subject and the state of the subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -165,7 +165,7 @@ names! {
         StopTask "stop_task",
         Hold "hold",
         Timer "timer",
-        /// A work item is owed a turn or a mention.
+        /// A work item has an obligation: a turn or a mention.
         Work "work",
         /// The agent chose to sleep until then.
         Sleep "sleep",

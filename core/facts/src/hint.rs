@@ -27,23 +27,23 @@ names! {
     }
 }
 
-/// What somebody outside says.
+/// Content of an external sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hint {
     pub source: String,
     pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it is about.
+    /// Its subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
     /// The trigger that it came through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_trigger_id: Option<ExternalTriggerId>,
-    /// Nothing else than the delivery before it says: the agent may have sent it itself.
+    /// Nothing but the previous delivery again: the agent may have sent it itself.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeats: bool,
-    /// The wait that it is for: an operator says so, or whoever says its token as `correlation_id`.
+    /// The wait that it addresses, named by an operator, or by the wait's token as `correlation_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

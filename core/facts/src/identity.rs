@@ -44,7 +44,7 @@ pub struct AgentSpec {
     pub isolated: bool,
     /// Where it works first.
     pub execution: ExecutionBinding,
-    /// Anchors of workspaces that it knows beside that one.
+    /// Anchors of its other workspaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<String>,
 }

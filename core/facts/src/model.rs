@@ -267,7 +267,7 @@ pub struct AttemptRecord {
     pub advanced_to_fallback: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff_ms: Option<Millis>,
-    /// When a quota said that it would be full again.
+    /// When a quota is available again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<Wall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -79,7 +79,7 @@ names! {
 }
 
 names! {
-    /// Whether somebody stands still until the task has ended.
+    /// Whether the caller waits until the task has ended.
     WaitPolicy { Background "background" }
 }
 

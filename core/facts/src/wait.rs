@@ -9,7 +9,7 @@ pub const REASON_BYTES: usize = 512;
 pub const SUBJECT_BYTES: usize = 256;
 
 names! {
-    /// What a wait is for; the order in which they are told (contract: scheduler.md, row 12).
+    /// What a wait is for; their order in reports (contract: scheduler.md, row 12).
     WaitKind { Operator "operator", Task "task", External "external", Timer "timer" }
 }
 

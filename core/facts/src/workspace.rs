@@ -219,7 +219,7 @@ pub struct Worktree {
     #[serde(flatten)]
     pub plan: WorktreePlan,
     pub state: WorktreeState,
-    /// The commit that its branch began at; none as long as nobody has seen it.
+    /// The commit where its branch began; none until it is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// The task of the child that works in it.

@@ -24,7 +24,7 @@ const SUBSYSTEM: &str = "sleep_elapsed";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sleep {
     pub since: Wall,
-    /// What it is owed waits so long; none when the sleep has no end, or has been told.
+    /// Its obligations wait until then; none when the sleep has no end, or has been delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Wall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub struct Sleep {
     /// In the agent's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The message that tells of its end.
+    /// The message that delivers its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<MessageId>,
 }

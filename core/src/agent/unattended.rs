@@ -32,7 +32,7 @@ pub struct Unattended {
     /// A further one does not begin before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_deferred_until: Option<Wall>,
-    /// A further one does not begin before somebody outside says something.
+    /// Another one does not begin before external activity.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub self_hold: bool,
     /// The day of the last turn that no operator caused: so many days of UTC after 1970 began.

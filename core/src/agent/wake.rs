@@ -46,7 +46,7 @@ pub struct Subjects {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pending {
     pub hint: Hint,
-    /// Of a single one, it says that itself.
+    /// A single one contains it.
     #[serde(default, skip_serializing_if = "Subjects::is_empty")]
     pub about: Subjects,
     pub count: u64,
@@ -54,7 +54,7 @@ pub struct Pending {
     pub last_at: Wall,
     /// Of the latest.
     pub sequence: u64,
-    /// There were hints of too many sources: of these stays what they were about, not what they said.
+    /// Hints of too many sources: their subjects stay, their bodies do not.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub folded: bool,
 }

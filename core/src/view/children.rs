@@ -36,7 +36,7 @@ pub struct ChildObservability {
     pub active_work_item_id: Option<WorkItemId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_summary: Option<String>,
-    /// The beginning of what it said last while it worked, and of what it said last at the end of a turn.
+    /// The start of its last text during work, and of its last text at the end of a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_progress_brief: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

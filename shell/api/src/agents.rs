@@ -25,7 +25,7 @@ pub struct ListQuery {
     pub limit: Option<u32>,
 }
 
-/// One public agent, as its ledger row and its creation tell it: listing loads nobody.
+/// One public agent, from its ledger row and its creation: a list loads no agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentListEntry {
     pub agent_id: AgentId,
@@ -41,7 +41,7 @@ pub struct AgentListEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_deadline: Option<Wall>,
     pub created_at: Wall,
-    /// Where it worked first; its status says where it works.
+    /// Its first workspace; its status has the current one.
     pub execution: ExecutionBinding,
     pub event_seq: EventSeq,
     /// What a stopped agent needs before it takes new input.

@@ -7,7 +7,7 @@ use super::ErrorBody;
 pub enum ClientError {
     #[error("the runtime can't be reached at {at}: {problem}")]
     NotReachable { at: String, problem: String },
-    /// It answered, and said no.
+    /// The runtime answered with an error.
     #[error("{}", body.error)]
     Refused { status: u16, body: Box<ErrorBody> },
     /// What was asked may have been done.

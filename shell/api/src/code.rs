@@ -30,9 +30,9 @@ codes! {
     InvalidBody "invalid_body" BAD_REQUEST;
     /// A query that the route does not take.
     InvalidQuery "invalid_query" BAD_REQUEST;
-    /// A part of the path that is no name of an agent or a task; `details.field` says which.
+    /// A part of the path that is no name of an agent or a task; `details.field` names it.
     InvalidPath "invalid_path" BAD_REQUEST;
-    /// A header that can't be read, or that came twice and says two things.
+    /// A header that can't be read, or that came twice with two values.
     InvalidHeader "invalid_header" BAD_REQUEST;
     /// What begins the request is no HTTP.
     InvalidHead "invalid_head" BAD_REQUEST;
@@ -68,7 +68,7 @@ codes! {
     AgentStopped "agent_stopped" CONFLICT;
     /// The agent is a child that has come to its end.
     AgentArchived "agent_archived" CONFLICT;
-    /// The agent is a child: only its parent tells it anything.
+    /// The agent is a child: only its parent sends it messages.
     PrivateAgent "private_agent" CONFLICT;
     /// A name that the runtime gives to children.
     ReservedAgentId "reserved_agent_id" BAD_REQUEST;
@@ -92,7 +92,7 @@ codes! {
     UnknownTrigger "unknown_trigger" NOT_FOUND;
     /// A number is smaller or larger than it may be; `details` has it, and the bounds.
     OutOfRange "out_of_range" BAD_REQUEST;
-    /// A command that can't be executed; `details.kind` says why, in the words of the tools.
+    /// A command that can't be executed; `details.kind` is the reason, one of those of the tools.
     CommandRefused "command_refused" CONFLICT;
     TooManyAgents "too_many_agents" CONFLICT;
     /// A body, or a part of it, is longer than it may be.
@@ -104,16 +104,16 @@ codes! {
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE;
     /// The agent's queue takes no more for now.
     QueueFull "queue_full" TOO_MANY_REQUESTS;
-    /// A source, or all of outside, has sent what may come for now; `details.retry_at` says when it takes more.
+    /// A source, or all external senders together, reached the limit; `details.retry_at` is the time of the next slot.
     TooManyEvents "too_many_events" TOO_MANY_REQUESTS;
     /// The runtime shuts down.
     Draining "draining" SERVICE_UNAVAILABLE;
-    /// There is no room for anything new on the disk: this was not taken in.
+    /// The disk has no free space: the request was not accepted.
     DiskFull "disk_full" SERVICE_UNAVAILABLE;
-    /// Another process has the ledger locked: this was not taken in.
+    /// Another process has the ledger locked: the request was not accepted.
     LedgerLocked "ledger_locked" SERVICE_UNAVAILABLE;
-    /// It was taken in when the disk had become full: it is done once there is room, unless the runtime ends before.
-    /// The same with the same key is safe; `details.idempotency_key` is the one that was given.
+    /// The request was accepted when the disk became full: it is performed once there is free space, unless the runtime ends before.
+    /// A repeat with the same key is safe; `details.idempotency_key` is the given one.
     NotStoredYet "not_stored_yet" SERVICE_UNAVAILABLE;
     /// The log of this agent is damaged; others are not concerned.
     AgentDamaged "agent_damaged" INTERNAL_SERVER_ERROR;

@@ -89,7 +89,7 @@ pub struct DebugPrompt {
     pub text: String,
 }
 
-/// What the model would be told if the text was the next prompt.
+/// The request to the model if the text were the next prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DebugPromptReply {
     pub ok: bool,

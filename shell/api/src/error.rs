@@ -15,7 +15,7 @@ pub struct ErrorBody {
     /// What to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What the code alone does not say: the field at fault, the run in progress, the last event, …
+    /// Facts beyond the code: the invalid field, the run in progress, the last event, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<serde_json::Map<String, serde_json::Value>>,
 }

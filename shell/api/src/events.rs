@@ -70,8 +70,8 @@ pub struct StreamQuery {
     /// Only later events; 0 begins with the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_seq: Option<EventSeq>,
-    /// Whether `live_attempt` and `live_text` are wanted, too: pieces of what the model says, while it does.
-    /// They have no id, are never repeated, and come incomplete to whoever reads slowly.
+    /// Also send `live_attempt` and `live_text`: pieces of the model's text as they arrive.
+    /// They have no id, are never repeated, and a slow reader misses some.
     #[serde(default)]
     pub live: bool,
 }

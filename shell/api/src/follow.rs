@@ -14,7 +14,7 @@ use super::{Envelope, OutputEnd, OutputPiece};
 pub enum Followed {
     /// A durable event.
     Event(Box<Document<Envelope>>),
-    /// A piece of what the model says, while it does; pieces may be missed.
+    /// A piece of the model's text as it arrives; pieces may be missed.
     Live { kind: String, data: serde_json::Value },
 }
 

@@ -59,7 +59,7 @@ pub struct Auth {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuntimeInfo {
     pub default_agent: AgentId,
-    /// Told to those alone who need no token or have it.
+    /// Shown only to clients that need no token or have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home_dir: Option<String>,
     /// The address on TCP; none where only the socket is served.

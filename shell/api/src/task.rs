@@ -25,7 +25,7 @@ pub struct TaskSnapshot {
     /// The message whose turn began it; none when an operator did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_message_id: Option<MessageId>,
-    /// The beginning of its command, or of what its child was told first.
+    /// The start of its command, or of the child's first message.
     pub summary: String,
     pub wait_policy: WaitPolicy,
     /// Of a command.
@@ -48,7 +48,7 @@ pub struct TaskSnapshot {
     pub duration_ms: Option<Millis>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_artifact: Option<FailureArtifact>,
-    /// The message that tells its agent of the end.
+    /// The message that delivers the end to its agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_message_id: Option<MessageId>,
 }

@@ -89,8 +89,8 @@ pub struct OutputEnd {
     pub problem: Option<String>,
 }
 
-/// A command that is to be executed as a task: what `ExecCommand` takes. It waits for nothing, so
-/// `yield_time_ms` means nothing here, and what an operator starts is started beside whatever runs.
+/// A command to run as a task, with the fields of `ExecCommand`. It does not wait, so
+/// `yield_time_ms` has no effect here, and an operator's command starts at once, whatever else runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunTask {
@@ -112,7 +112,7 @@ pub struct RunTask {
     /// Whether input may be written to it; as with a terminal by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepts_input: Option<bool>,
-    /// Whether an equal command of the agent is started beside this one later on.
+    /// Whether an equal command of the agent may start later while this one runs.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
     pub duplicate_policy: Option<DuplicatePolicy>,
     /// Without effect.
@@ -151,7 +151,7 @@ pub struct WriteTask {
     pub input: String,
 }
 
-/// What became of it. A task that takes none is no error: `accepted_input` is false, and `problem` says why.
+/// The outcome. A task that accepts no input is no error: `accepted_input` is false, and `problem` has the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskInputReply {
     pub ok: bool,

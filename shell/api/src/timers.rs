@@ -86,7 +86,7 @@ pub struct CreateTimer {
     /// What becomes of several occurrences that were missed; `once` by default.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
     pub misfire: Option<Misfire>,
-    /// What the agent is told when it fires; at most 200 bytes.
+    /// The text that is delivered when it fires; at most 200 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }

@@ -48,7 +48,7 @@ pub struct TranscriptEntry {
     pub item: Item,
 }
 
-/// What was said, and by whom.
+/// A text and its author.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Item {
@@ -98,7 +98,7 @@ pub enum Item {
     ContinuationPrompt { run_id: RunId, text: String },
 }
 
-/// A piece of what the model said.
+/// A piece of the model's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {

@@ -39,7 +39,7 @@ pub struct TriggerReply {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveryQuery {
-    /// Whose hint it is: those of a source are one until they are told. `external_trigger` by default.
+    /// The source of the hint; pending hints of one source are coalesced. `external_trigger` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub source: Option<String>,
@@ -50,7 +50,7 @@ pub struct DeliveryQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub description: Option<String>,
-    /// What it is about.
+    /// Its subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub resource: Option<String>,

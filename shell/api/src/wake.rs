@@ -6,21 +6,21 @@ use holon_facts::ids::WaitId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A signal for an agent: not a message, until it is told with all others that wait.
+/// A wake hint: one message delivers all pending hints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wake {
     /// Why it should look; at most 256 characters.
     #[schemars(length(max = 256))]
     pub reason: String,
-    /// Whose hint it is: those of a source are one until they are told. `operator` by default.
+    /// The source of the hint; pending hints of one source are coalesced. `operator` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub source: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub description: Option<String>,
-    /// What it is about.
+    /// Its subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub resource: Option<String>,

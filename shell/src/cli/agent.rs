@@ -18,6 +18,7 @@ use super::through::{Through, Whom};
 pub(super) enum AgentCommand {
     /// List every public agent
     List {
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
@@ -51,6 +52,7 @@ pub(super) struct ModelArgs {
     /// Return to the runtime's own model
     #[arg(long)]
     clear: bool,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -65,6 +67,7 @@ pub(super) struct CreateArgs {
     /// Start commands here, inside the workspace [default: the workspace]
     #[arg(long, value_name = "FOLDER", requires = "workspace_root")]
     cwd: Option<PathBuf>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -79,6 +82,7 @@ pub(super) struct AbortArgs {
     /// Stop the agent as well
     #[arg(long)]
     stop: bool,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

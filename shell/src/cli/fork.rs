@@ -19,6 +19,7 @@ pub(super) struct ForkArgs {
     /// Copy up to this event, or to the end of the step before it [default: all events]
     #[arg(long, value_name = "EVENT_SEQ")]
     at: Option<u64>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

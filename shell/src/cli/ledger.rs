@@ -37,6 +37,7 @@ pub(super) enum LedgerCommand {
     Verify {
         #[command(flatten)]
         ledger: Which,
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
@@ -47,6 +48,7 @@ pub(super) enum LedgerCommand {
         /// Replay decisions of other builds too, to show where this build differs
         #[arg(long)]
         all_builds: bool,
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },

@@ -44,6 +44,7 @@ pub(super) struct PromptArgs {
     /// Show only errors on stderr
     #[arg(long, short)]
     quiet: bool,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

@@ -18,6 +18,7 @@ pub(super) struct RecoverArgs {
     /// Replace the ledger with its intact records and keep the damaged files aside
     #[arg(long)]
     accept_loss: bool,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

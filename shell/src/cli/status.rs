@@ -14,6 +14,7 @@ use super::through::{Through, Whom};
 pub(super) struct StatusArgs {
     #[command(flatten)]
     pub(super) whom: Whom,
+    /// Print one JSON document
     #[arg(long)]
     pub(super) json: bool,
 }

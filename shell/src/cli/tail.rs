@@ -49,6 +49,7 @@ pub(super) struct TranscriptArgs {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(ENTRIES)))]
     entries: u32,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

@@ -33,6 +33,7 @@ pub(super) struct ListArgs {
     /// List only timers with this status
     #[arg(long, value_parser = one_of(TimerStatus::ALL))]
     status: Option<TimerStatus>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -53,6 +54,7 @@ pub(super) struct AddArgs {
     /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -64,6 +66,7 @@ pub(super) struct CancelArgs {
     /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

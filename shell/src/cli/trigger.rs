@@ -26,6 +26,7 @@ pub(super) struct TriggerArgs {
     /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

@@ -29,6 +29,7 @@ pub(super) struct WakeArgs {
     /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

@@ -39,6 +39,7 @@ pub(super) struct ListArgs {
     /// List only items of this kind
     #[arg(long, value_parser = filter())]
     filter: Option<WorkFilter>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -59,6 +60,7 @@ pub(super) struct AddArgs {
     /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -70,6 +72,7 @@ pub(super) struct ItemArgs {
     /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

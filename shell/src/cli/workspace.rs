@@ -71,6 +71,7 @@ struct Whose {
     /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

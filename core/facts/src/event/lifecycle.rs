@@ -57,10 +57,10 @@ pub struct ControlApplied {
     /// Tasks that are asked to end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cancelling_tasks: Vec<TaskId>,
-    /// Sources of the hints that waited, or that the aborted run was to tell of.
+    /// Sources of pending hints, and of hints that the aborted run was to deliver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_hints: Vec<String>,
-    /// Tasks of whose ends the aborted run was to tell: the next start does.
+    /// Tasks whose ends the aborted run was to deliver: the next start delivers them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untold_tasks: Vec<TaskId>,
     /// Execution roots that it and its children hold no more. Earlier builds did not say, and gave as `previous` what the

@@ -26,11 +26,11 @@ names! {
         PrepareCommand "prepare_command",
         /// The supervisor that was prepared executes its command.
         RunCommand "run_command",
-        /// What a command has written so far is read, so that its call can be told that it goes on as a task.
+        /// Reads the output so far, so that the call can report that the command continues as a task.
         PromoteCommand "promote_command",
         /// A call waits for the end of a task; nobody performs it.
         AwaitTask "await_task",
-        /// A child lives, until it says how it ended.
+        /// A child lives until it reports how it ended.
         SuperviseChild "supervise_child",
         /// The folder that an agent wants to work in is looked for.
         FindWorkspace "find_workspace",

@@ -60,9 +60,9 @@ pub struct WaitResolved {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Resolution {
-    /// A turn takes the message that tells of it.
+    /// A turn takes the message that reports it.
     Message { message_id: MessageId },
-    /// The task had ended before, and its result is still to be told.
+    /// The task has already ended, and its result is not delivered yet.
     TaskResultQueued,
 }
 

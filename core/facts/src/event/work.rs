@@ -164,7 +164,7 @@ names! {
         NoProgress "no_progress",
         /// An operator aborted a turn that was bound to it.
         Aborted "aborted",
-        /// The message that told of it was dropped: its runs crashed.
+        /// The message that delivered it was dropped: its runs crashed.
         Dropped "dropped",
         /// A turn about it was longer than the model's window, also in short.
         ContextLength "context_length_exceeded",

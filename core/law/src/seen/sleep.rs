@@ -9,7 +9,7 @@ use super::Seen;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sleep {
     pub(crate) until: Option<Wall>,
-    /// The message that tells of its end.
+    /// The message that delivers its end.
     pub(crate) tick: Option<MessageId>,
     duration: Millis,
 }

@@ -101,7 +101,7 @@ names! {
     CleanupOwner { SupervisionTask "supervision_task" }
 }
 names! {
-    /// Through whom a child is told more.
+    /// The agent that sends the child further messages.
     FollowupTarget { ParentSupervisor "parent_supervisor" }
 }
 

@@ -55,7 +55,7 @@ pub struct Task {
     /// The message whose turn began it; none when an operator did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_message_id: Option<MessageId>,
-    /// The beginning of its command, or of what its child was told first.
+    /// The start of its command, or of the child's first message.
     pub summary: String,
     pub wait_policy: WaitPolicy,
     #[serde(flatten)]

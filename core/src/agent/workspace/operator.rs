@@ -38,7 +38,7 @@ pub struct WorkspaceState {
     pub execution: ExecutionBinding,
     pub execution_root_id: String,
     pub projection_kind: ProjectionKind,
-    /// Those that it knows beside its home, by id.
+    /// Workspaces other than its home, by id.
     pub attached_workspaces: Vec<AttachedWorkspace>,
     /// Execution roots that its supervision tree alone writes to now, because of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -25,6 +25,7 @@ pub(in crate::cli) struct LogsArgs {
     /// Follow new lines
     #[arg(long, short)]
     follow: bool,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

@@ -33,6 +33,7 @@ pub(super) enum DaemonCommand {
     Stop(StopArgs),
     /// Show whether the runtime runs, its addresses and its activity
     Status {
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
@@ -50,6 +51,7 @@ pub(super) struct StartArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 60, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=WAIT))]
     wait: u32,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -60,6 +62,7 @@ pub(super) struct StopArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=WAIT))]
     wait: u32,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

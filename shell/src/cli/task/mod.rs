@@ -50,6 +50,7 @@ pub(super) struct ListArgs {
     /// List only tasks with this status
     #[arg(long, value_parser = one_of(TaskStatus::ALL))]
     status: Option<TaskStatus>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -79,6 +80,7 @@ pub(super) struct RunArgs {
     /// Wait until it ends
     #[arg(long, conflicts_with = "follow")]
     wait: bool,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
     /// Run this command: one argument is a shell line, several are a program and its arguments
@@ -92,6 +94,7 @@ pub(super) struct StatusArgs {
     task: TaskId,
     #[command(flatten)]
     whose: Whose,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -132,6 +135,7 @@ pub(super) struct InputArgs {
     /// Append a line end to the text
     #[arg(long, short)]
     line: bool,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -145,6 +149,7 @@ pub(super) struct StopArgs {
     /// Kill all processes at once, without time to clean up
     #[arg(long)]
     force: bool,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
