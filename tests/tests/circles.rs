@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates without a circle. One that is here stays so.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "core/facts",
     "core/law",
     "shell",

@@ -9,18 +9,12 @@
 //!           effects ◄── release, until there is none ◄┘ report
 //! ```
 
-mod absent;
-mod ask;
 mod engine;
 mod error;
 mod judge;
-mod load;
 mod pace;
-mod park;
 mod stored;
 
-pub use ask::{Admits, NoAnswer};
-pub use engine::{Engine, Parts, Whose};
+pub use engine::{Admits, Commands, Engine, Loaded, NoAnswer, Parts, Wanted, Whose};
 pub use error::{DiskFull, EngineError, LoadError};
 pub use judge::Judge;
-pub use load::{Commands, Loaded, Wanted};

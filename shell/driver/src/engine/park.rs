@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use holon_facts::AgentId;
 use holon_ledger::{AgentRow, LedgerReader, LedgerWriter};
 
-use crate::engine::Engine;
+use super::Engine;
 use crate::error::EngineError;
 
 impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {

@@ -10,8 +10,8 @@ use holon_facts::outcome::{Certainty, OpFailure};
 use holon_facts::{AgentId, Now, OpId, Outcome, Text, Wall};
 use holon_ledger::{Batch, LedgerReader, LedgerWriter, Restored, StoreError};
 
-use crate::absent::{AGAIN, AT_ONCE};
-use crate::engine::Engine;
+use super::Engine;
+use super::absent::{AGAIN, AT_ONCE};
 use crate::error::{DiskFull, EngineError, LoadError};
 
 /// Somebody who is to be brought into memory.

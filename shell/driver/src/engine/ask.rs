@@ -5,7 +5,7 @@ use holon_facts::event::InboxFact;
 use holon_facts::{Event, Now, Record, ReplyId, StepSeq};
 use holon_ledger::{LedgerReader, LedgerWriter};
 
-use crate::engine::Engine;
+use super::Engine;
 use crate::error::{DiskFull, EngineError};
 
 /// Why whoever asked is not told what they asked for.

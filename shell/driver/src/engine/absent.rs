@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use holon_facts::{AgentId, Millis, Wall};
 use holon_ledger::{LedgerReader, LedgerWriter};
 
-use crate::engine::Engine;
+use super::Engine;
 
 /// Agents that are loaded before anything else is listened to.
 pub(crate) const AT_ONCE: usize = 16;

@@ -1,22 +1,29 @@
 //! The engine: one host, a ledger, and the steps that are on their way to it.
 
+mod absent;
+mod ask;
+mod load;
+mod park;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 use std::time::Duration;
 
+use absent::Absent;
+use ask::Waiting;
 use holon_core::replay::Call;
 use holon_core::view::View;
 use holon_core::{Durable, Host, Input, Step};
 use holon_facts::{AgentId, Config, EventSeq, Millis, Mono, Now, OpId, ReplyId, StepSeq, Wall};
 use holon_ledger::{AgentRow, Batch, LedgerReader, LedgerWriter, Load, Message, Report, Stall};
 
-use crate::absent::Absent;
-use crate::ask::Waiting;
 use crate::error::EngineError;
 use crate::judge::Judge;
-use crate::load::Wanted;
 use crate::pace::Pace;
 use crate::stored::Stored;
+
+pub use ask::{Admits, NoAnswer};
+pub use load::{Commands, Loaded, Wanted};
 
 /// What an engine is made of.
 pub struct Parts<W, R> {
