@@ -9,6 +9,7 @@ const CRATES: [&str; 10] = [
     "core/facts",
     "core/law",
     "shell",
+    "shell/driver",
     "shell/api",
     "shell/ledger",
     "shell/models",

@@ -2,16 +2,12 @@
 
 use alloc::format;
 
-use holon_facts::event::operation::{OpKind, Settlement};
-use holon_facts::event::{Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, TurnFact};
-use holon_facts::message::{AuthorityClass, Message, MessageKind, Origin, Priority, Trust};
+use holon_facts::event::{Event, InboxFact, LifecycleFact, OutboxFact};
+use holon_facts::message::{AuthorityClass, MessageKind, Origin, Priority, Trust};
 use holon_facts::record::Record;
 
 use super::seen::Seen;
 use super::{Ruling, rule};
-
-/// Whose word a message of a supervisor is.
-const SUPERVISOR: &str = "supervisor";
 
 /// Speaks of steps in which a model or a tool has said something.
 pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
@@ -36,7 +32,7 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         Event::Inbox(InboxFact::MessageAdmitted(fact)) => match fact.message.kind {
             MessageKind::TaskResult | MessageKind::SystemTick | MessageKind::TimerTick => false,
             // What its supervisor says may have waited for the room that an answer makes; its letter comes along.
-            MessageKind::InternalFollowup => !seen.enqueues() && !is_of_supervisor(seen, &fact.message),
+            MessageKind::InternalFollowup => !seen.enqueues() && !seen.is_of_supervisor(&fact.message),
             MessageKind::OperatorPrompt
             | MessageKind::Control
             | MessageKind::ChannelEvent
@@ -62,48 +58,6 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Brief(_) => false,
     };
     rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
-}
-
-/// Whether a message is what the supervisor of a child has to say.
-pub(super) fn is_of_supervisor(seen: &Seen, message: &Message) -> bool {
-    let named = matches!(&message.origin, Origin::System { subsystem } if subsystem == SUPERVISOR);
-    seen.kin.depth > 0 && named && message.kind == MessageKind::InternalFollowup
-}
-
-/// Whether the record is what a model or a tool said. What the runtime itself tells a call is neither.
-pub(super) fn says(seen: &Seen, event: &Event) -> bool {
-    match event {
-        Event::Turn(TurnFact::AssistantRoundRecorded(_)) => true,
-        Event::Operation(OperationFact::OperationSettled(fact)) => {
-            let asked = seen.ops.get(&fact.op);
-            fact.settlement == Settlement::Done
-                && asked.is_some_and(|op| match op.kind {
-                    OpKind::CallModel | OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand => {
-                        true
-                    }
-                    OpKind::LoadContext
-                    | OpKind::PrepareCommand
-                    | OpKind::AwaitTask
-                    | OpKind::SuperviseChild
-                    | OpKind::FindWorkspace
-                    | OpKind::RemoveWorktree
-                    | OpKind::WriteInput => false,
-                })
-        }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => false,
-    }
 }
 
 pub(super) fn a1(_: &Seen, record: &Record) -> Ruling {

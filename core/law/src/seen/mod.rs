@@ -10,6 +10,7 @@ mod places;
 mod queue;
 mod run;
 mod sleep;
+mod speaker;
 mod stops;
 mod tasks;
 mod timers;
@@ -235,7 +236,7 @@ impl Seen {
         if self.begins_step(record) {
             self.owed = Owed::default();
         }
-        self.owed.said |= super::authority::says(self, &record.event);
+        self.owed.said |= self.says(&record.event);
         self.owed.letter = false;
         self.done(&record.event);
         self.places.follow(record);
@@ -338,7 +339,7 @@ impl Seen {
         self.posture.admitted_while_stopped |= self.posture.stopped;
         self.queue.admit(fact);
         self.owed.admitted.push(message.id);
-        self.owed.letter = self.owed.said && super::authority::is_of_supervisor(self, message);
+        self.owed.letter = self.owed.said && self.is_of_supervisor(message);
         self.keys.admit(fact);
         self.ticks.admitted(message.id);
         self.admitted_about(fact);
