@@ -139,11 +139,10 @@ fn described(value: &Value, lines: &mut Vec<String>) {
     match value {
         Value::Object(object) => {
             for (key, value) in object {
-                match value {
-                    Value::String(text) if key == "summary" || key == "description" => {
-                        lines.extend(text.lines().map(str::to_owned));
-                    }
-                    other => described(other, lines),
+                if let (Value::String(text), "summary" | "description") = (value, key.as_str()) {
+                    lines.extend(text.lines().map(str::to_owned));
+                } else {
+                    described(value, lines);
                 }
             }
         }
