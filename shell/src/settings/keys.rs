@@ -82,7 +82,7 @@ pub const KEYS: &[Key<Settings>] = &[
         "model.prices",
         core.prices,
         Kind::Prices,
-        "dollars for a million tokens by model; those that it does not name cost what `holon config prices` says"
+        "dollars per million tokens by model; other models have the prices of `holon config prices`"
     ),
     key!(
         "runtime.durability" | "HOLON_DURABILITY",
@@ -341,12 +341,12 @@ pub const KEYS: &[Key<Settings>] = &[
         "most dollars of all agents in all"
     ),
     key!("run.keep", run.keep, number(0, 1_000_000), "homes of temporary runs that are kept"),
-    key!("run.idle_limit_ms", run.idle_limit, time(0), "a run waits for what is due within so long"),
+    key!("run.idle_limit_ms", run.idle_limit, time(0), "a run waits up to this long for due timers"),
     key!(
         "run.patience_ms",
         run.patience,
         time(0),
-        "a run asks models again for so long after all of them have failed in ways that may pass; 0 is not at all"
+        "a run retries models for this long after all of them failed with temporary errors; 0 never retries"
     ),
     key!(
         "execution.profile" | "HOLON_EXECUTION_PROFILE",
@@ -364,7 +364,7 @@ pub const KEYS: &[Key<Settings>] = &[
         "execution.writable",
         execution.writable,
         Kind::Paths,
-        "folders below which confined commands may write, beside their own"
+        "further folders below which confined commands may write"
     ),
     key!(
         "execution.environment.pass",

@@ -83,7 +83,7 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         "proxy",
         proxy,
         Kind::Url(&["http", "https", "socks5", "socks5h"]),
-        "the proxy to use; without it what the environment says"
+        "the proxy to use; by default that of the environment"
     ),
     key!("ca_file", ca_file, Kind::Path, "PEM certificates to trust besides those of the system"),
 ];
