@@ -1,5 +1,5 @@
 //! The laws that need more than the records of one agent: the disk, clients, two runs. Together with the table of
-//! `core/src/law/` they make the page `docs/laws.md`.
+//! `core/law/src/` they make the page `docs/laws.md`.
 
 use std::fmt::Write;
 
@@ -275,8 +275,8 @@ pub fn page() -> String {
     let mut page = String::from(
         "# Laws\n\nWritten by `sim laws`; a test compares. S holds at every moment, P compares two positions or \
          runs, L happens within a bound once faults are over.\n\n## Of records\n\nFolds over the log of one agent \
-         (`core/src/law/`): simulated runs and real ledgers are judged by the same functions. Each is broken on \
-         purpose in `core/src/law/sabotage.rs`.\n\n| id | kind | law |\n| --- | --- | --- |\n",
+         (`core/law/src/`): simulated runs and real ledgers are judged by the same functions. Each is broken on \
+         purpose in `core/src/law_tests/sabotage.rs`.\n\n| id | kind | law |\n| --- | --- | --- |\n",
     );
     for (id, sentence) in Laws::table() {
         line(&mut page, &[id, "S", sentence]);

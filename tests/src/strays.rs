@@ -76,7 +76,7 @@ pub(crate) fn end(folder: &Path, home: &Path) {
     inside(folder).into_iter().chain(supervisors(home)).for_each(kill);
 }
 
-/// Tells a supervisor to kill its command, in the words of `shell/src/supervise/protocol.rs`.
+/// Tells a supervisor to kill its command, in the words of `shell/supervise/src/protocol.rs`.
 fn stop(folder: &Path) -> Option<UnixStream> {
     let folder = File::open(folder).ok()?;
     // However long the path is.
