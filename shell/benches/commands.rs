@@ -10,7 +10,7 @@ use holon_core::tool::Tool;
 use holon_facts::ids::TaskId;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Millis, OpId, Outcome, RunId, Text};
-use holon_models::Providers;
+use holon_models::{Providers, Tools};
 use holon_shell::live::LiveSink;
 use holon_shell::perform::tool::CommandEnvironment;
 use holon_shell::perform::{Performers, Settings};
@@ -29,7 +29,8 @@ fn supervised(bencher: divan::Bencher<'_, '_>) {
         ..Settings::new(folder.path().join("home"), environment)
     };
     let texts = Texts::new(Secrets::default(), Box::new(|_| Ok(None)));
-    let performers = Performers::new(texts, Providers::new(Default::default()), settings, LiveSink::nobody());
+    let performers =
+        Performers::new(texts, Providers::new(Vec::new(), Tools::default()), settings, LiveSink::nobody());
     let agent = AgentId::new("main").unwrap();
     let at = folder.path().display().to_string();
     let call = ToolCall {

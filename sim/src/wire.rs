@@ -1,10 +1,8 @@
 //! What a transport makes of a request (P7): every text that it names is on the disk, every result has a form
-//! that a model can read, every tool that it offers has a schema in the dialect of all providers.
+//! that a model can read.
 
 use std::collections::BTreeSet;
 
-use holon_core::tool::Tool;
-use holon_core::tool::schema::{SchemaMode, schema};
 use holon_facts::frame::Part;
 use holon_facts::model::{Block, Item, ModelRequest};
 use holon_facts::{ContentId, Text};
@@ -69,40 +67,4 @@ fn readable(rendered: &str) -> Result<(), Failure> {
     let named = json["ok"] == false && json["kind"].is_string() && json["message"].is_string();
     ensure!(named && rendered.len() <= RENDERED, "P7", "an error reads {rendered}");
     Ok(())
-}
-
-/// The schemas of all tools; the same in every run.
-pub(crate) fn schemas() -> Result<(), Failure> {
-    for &tool in Tool::ALL {
-        ensure!(Tool::named(tool.name()) == Some(tool), "P7", "{tool} is not found by its name");
-        ensure!(!tool.description().is_empty(), "P7", "{tool} is not described");
-        for mode in [SchemaMode::Relaxed, SchemaMode::Strict] {
-            closed(tool, mode, &schema(tool, mode))?;
-        }
-    }
-    Ok(())
-}
-
-/// Objects are closed, and strict ones require whatever they name; no keyword is one that providers refuse.
-fn closed(tool: Tool, mode: SchemaMode, schema: &Value) -> Result<(), Failure> {
-    let Some(object) = schema.as_object() else { return Ok(()) };
-    for refused in ["$ref", "$schema", "$defs", "oneOf", "allOf", "const", "format", "title"] {
-        ensure!(!object.contains_key(refused), "P7", "the schema of {tool} says {refused}: {schema}");
-    }
-    if let Some(properties) = object.get("properties").and_then(Value::as_object) {
-        ensure!(
-            object.get("additionalProperties") == Some(&Value::Bool(false)),
-            "P7",
-            "{tool} is open: {schema}"
-        );
-        let required = object.get("required").and_then(Value::as_array).map_or(0, Vec::len);
-        let all = required == properties.len();
-        ensure!(mode == SchemaMode::Relaxed || all, "P7", "{tool} does not require all of {schema}");
-        properties.values().try_for_each(|property| closed(tool, mode, property))?;
-    }
-    if let Some(items) = object.get("items") {
-        closed(tool, mode, items)?;
-    }
-    let alternatives = object.get("anyOf").and_then(Value::as_array).into_iter().flatten();
-    alternatives.into_iter().try_for_each(|one| closed(tool, mode, one))
 }

@@ -45,6 +45,7 @@ pub mod task;
 pub mod terminal;
 pub mod time;
 pub mod timer;
+pub mod tool;
 pub mod trigger;
 pub mod usage;
 pub mod wait;

@@ -358,11 +358,7 @@ pub(super) fn invalid(field: &str, problem: &str, hint: &str) -> ToolError {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
-
     use super::*;
-    use crate::tool::Tool;
-    use crate::tool::schema::{SchemaMode, schema};
 
     #[test]
     fn defaults_are_those_of_the_contract() {
@@ -400,60 +396,6 @@ mod tests {
             field(r#"{"items":[{"cmd":"ls","accepts_input":false}]}"#).as_deref(),
             Some("accepts_input")
         );
-    }
-
-    /// For every tool: what a strict schema makes a model send, and what nobody may send.
-    #[test]
-    fn optional_fields_may_be_null_and_unknown_ones_may_not_be() {
-        for &tool in Tool::ALL {
-            let relaxed = schema(tool, SchemaMode::Relaxed);
-            let required: Vec<&str> =
-                relaxed["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-            let mut sent = serde_json::Map::new();
-            for (name, property) in relaxed["properties"].as_object().unwrap() {
-                let value = if required.contains(&name.as_str()) { sample(property) } else { Value::Null };
-                sent.insert(name.clone(), value);
-            }
-            // One of two is needed, which a schema of this kind can't say.
-            if tool == Tool::UseWorkspace {
-                sent.insert("path".into(), "/x".into());
-            }
-            let all = Value::Object(sent.clone()).to_string();
-            assert_eq!(tool.check(&all), Ok(()), "{tool}: {all}");
-            for name in required {
-                let mut without = sent.clone();
-                without.insert(name.into(), Value::Null);
-                let refused = tool.check(&Value::Object(without).to_string()).unwrap_err();
-                assert_eq!(refused.field.as_deref(), Some(name), "{tool}");
-            }
-            sent.insert("levitate".into(), Value::Bool(true));
-            let refused = tool.check(&Value::Object(sent).to_string()).unwrap_err();
-            assert_eq!(
-                (refused.kind, refused.field.as_deref()),
-                (ToolErrorKind::InvalidToolInput, Some("levitate"))
-            );
-        }
-    }
-
-    /// The least that a schema takes.
-    fn sample(schema: &Value) -> Value {
-        if let Some(words) = schema["enum"].as_array() {
-            return words[0].clone();
-        }
-        match schema["type"].as_str() {
-            Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(Value::from(1)),
-            Some("boolean") => Value::Bool(false),
-            Some("array") => Value::Array([sample(&schema["items"])].into()),
-            Some("object") => {
-                let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-                Value::Object(names.map(|name| (name.into(), sample(&schema["properties"][name]))).collect())
-            }
-            // As good as any for a command, and the only one for a task.
-            Some(_) | None if schema["description"].as_str().is_some_and(|it| it.contains("`work_")) => {
-                Value::from("work_1")
-            }
-            Some(_) | None => Value::from("task_1"),
-        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use alloc::format;
 use holon_facts::call::ToolName;
 use holon_facts::content::clip;
 use holon_facts::receipt;
+use holon_facts::tool::ToolSpec;
 
 pub mod schema;
 
@@ -26,6 +27,7 @@ mod work_items;
 
 mod workspace;
 use alloc::string::String;
+use alloc::vec::Vec;
 pub use arguments::{
     AgentGet, ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch,
     GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput,
@@ -38,6 +40,7 @@ pub use receipt::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 pub use wait::WakeOn;
 
 impl From<Tool> for ToolName {
@@ -54,27 +57,19 @@ pub(crate) fn unknown(name: &str) -> ToolError {
 
 /// The names of all tools, for an error that lists them.
 fn names() -> String {
-    let names: alloc::vec::Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
+    let names: Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
     names.join(", ")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::schema::{SchemaMode, schema};
-    use super::*;
-    use alloc::string::ToString;
-
-    #[test]
-    fn the_estimate_of_a_tool_is_near_and_never_too_low() {
-        for &tool in Tool::ALL {
-            let longest =
-                [SchemaMode::Relaxed, SchemaMode::Strict].map(|mode| schema(tool, mode).to_string().len());
-            let bytes = tool.name().len() + tool.description().len() + longest[0].max(longest[1]);
-            let tokens = holon_facts::content::estimate_tokens(bytes as u64);
-            let estimate = tool.est_tokens();
-            assert!(tokens <= estimate && estimate <= tokens + 100, "{tool}: {tokens}, estimated {estimate}");
-        }
-    }
+/// All tools as they are described to models, in the order in which they are offered.
+pub fn catalogue() -> Vec<ToolSpec> {
+    let spec = |tool: &Tool| ToolSpec {
+        name: (*tool).into(),
+        description: tool.description().into(),
+        schema: tool.schema(),
+        est_tokens: tool.est_tokens(),
+    };
+    Tool::ALL.iter().map(spec).collect()
 }
 
 /// A tool of the catalogue. The order of the variants is the order in which they are offered.
@@ -209,6 +204,33 @@ impl Tool {
             Self::AgentGet => 125,
             Self::SpawnAgent => 400,
             Self::UseWorkspace => 350,
+        }
+    }
+
+    /// The schema of its arguments.
+    fn schema(self) -> Value {
+        match self {
+            Self::ExecCommand => schema::of::<ExecCommand>(),
+            Self::ExecCommandBatch => schema::of::<ExecCommandBatch>(),
+            Self::ApplyPatch => schema::of::<ApplyPatch>(),
+            Self::TaskList => schema::of::<TaskList>(),
+            Self::TaskStatus => schema::of::<TaskStatus>(),
+            Self::TaskOutput => schema::of::<TaskOutput>(),
+            Self::TaskInput => schema::of::<TaskInput>(),
+            Self::TaskStop => schema::of::<TaskStop>(),
+            Self::CreateWorkItem => schema::of::<CreateWorkItem>(),
+            Self::PickWorkItem => schema::of::<PickWorkItem>(),
+            Self::GetWorkItem => schema::of::<GetWorkItem>(),
+            Self::ListWorkItems => schema::of::<ListWorkItems>(),
+            Self::UpdateWorkItem => schema::of::<UpdateWorkItem>(),
+            Self::CompleteWorkItem => schema::of::<CompleteWorkItem>(),
+            Self::Enqueue => schema::of::<Enqueue>(),
+            Self::NotifyOperator => schema::of::<NotifyOperator>(),
+            Self::WaitFor => schema::of::<WaitFor>(),
+            Self::Sleep => schema::of::<Sleep>(),
+            Self::AgentGet => schema::of::<AgentGet>(),
+            Self::SpawnAgent => schema::of::<SpawnAgent>(),
+            Self::UseWorkspace => schema::of::<UseWorkspace>(),
         }
     }
 

@@ -7,6 +7,9 @@
 mod address;
 mod answer;
 pub mod built_in;
+mod dialect;
+#[cfg(test)]
+mod dialect_tests;
 mod exchange;
 mod http;
 mod lower;
@@ -18,13 +21,16 @@ mod registry;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, reason = "only tests come here")]
 pub mod testing;
+mod tools;
 #[cfg(test)]
 mod wire;
 
 pub use built_in::built_in;
+pub use dialect::SchemaMode;
 pub use http::{Answer, Broken, How, HttpClient, Sending};
 pub use options::ProviderOptions;
 pub use parts::joined;
 pub use protocol::{TRANSPORTS, transport};
 pub use provider::{Credential, ProviderError, ProviderSpec, Show, Transport};
 pub use registry::Providers;
+pub use tools::{Tools, parameters};

@@ -4,8 +4,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use holon_core::tool::Tool;
-use holon_core::tool::schema::{SchemaMode, schema};
 use holon_facts::Text;
 use holon_facts::frame::{Part, PromptBlock};
 use holon_facts::model::{Block, CallResult, Item, ModelRequest};
@@ -13,12 +11,13 @@ use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
 
 use super::exchange::Lowering;
-use super::options::ProviderOptions;
 use super::parts::joined;
+use super::tools::Offered;
 
-/// The tools of a request, by their rows in the catalogue.
-pub(super) fn offered(request: &ModelRequest) -> impl Iterator<Item = Tool> {
-    request.tools.iter().filter_map(|name| Tool::named(name.as_str()))
+/// The tools of a request, as they are sent.
+pub(super) fn offered<'a>(lowering: &Lowering<'a>) -> impl Iterator<Item = &'a Offered> {
+    let tools = lowering.tools;
+    lowering.request.tools.iter().filter_map(|name| tools.get(name))
 }
 
 /// Names of the tools that were called, by the id of the call: a result carries only the id.
@@ -107,9 +106,4 @@ pub(super) fn arguments(texts: &Texts, arguments: &Text) -> Result<String, TextE
         Ok(Value::Object(_)) => Ok(raw.to_string()),
         Ok(_) | Err(_) => Ok(json!({"invalid_arguments": &*raw}).to_string()),
     }
-}
-
-/// The schema of a tool's arguments, as the options ask for.
-pub(super) fn parameters(tool: Tool, options: &ProviderOptions) -> Value {
-    schema(tool, if options.strict_tools { SchemaMode::Strict } else { SchemaMode::Relaxed })
 }

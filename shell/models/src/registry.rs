@@ -15,6 +15,7 @@ use super::http::{Clients, HttpClient};
 use super::parts::joined_answer;
 use super::protocol::TRANSPORTS;
 use super::provider::{Attempt, Credential, Provider, ProviderError, ProviderSpec, Show};
+use super::tools::Tools;
 
 /// All providers of the runtime. Cheap to clone; clients are made when they are first needed.
 #[derive(Clone)]
@@ -23,6 +24,7 @@ pub struct Providers {
     /// Providers that are configured in a way that nothing can be made of, with the reason.
     unusable: Arc<BTreeMap<String, String>>,
     client: Arc<dyn HttpClient>,
+    tools: Arc<Tools>,
 }
 
 /// A provider as it is configured, and what speaks to it.
@@ -32,8 +34,8 @@ struct Known {
 }
 
 impl Providers {
-    /// Of two specs with the same id the later one counts.
-    pub fn new(specs: Vec<ProviderSpec>) -> Self {
+    /// Of two specs with the same id the later one counts. `tools` are those that a request may offer.
+    pub fn new(specs: Vec<ProviderSpec>, tools: Tools) -> Self {
         let made = TRANSPORTS.map(|transport| (transport, (transport.provider)()));
         let of = |spec: &ProviderSpec| {
             let found = made.iter().find(|(transport, _)| *transport == spec.transport);
@@ -44,6 +46,7 @@ impl Providers {
             known: Arc::new(known.collect()),
             unusable: Arc::default(),
             client: Arc::new(Clients::default()),
+            tools: Arc::new(tools),
         }
     }
 
@@ -82,9 +85,11 @@ impl Providers {
         show: Show<'_>,
     ) -> Result<ModelAnswer, AttemptFailure> {
         let started = clock::now();
-        let client = &*self.client;
+        let (client, tools) = (&*self.client, &*self.tools);
         let attempted = match self.find(&request.model) {
-            Ok((spec, provider)) => provider.attempt(Attempt { client, texts, spec, request, show }).await,
+            Ok((spec, provider)) => {
+                provider.attempt(Attempt { client, texts, spec, tools, request, show }).await
+            }
             Err(problem) => Err(problem.into()),
         };
         match attempted {
@@ -146,7 +151,7 @@ mod tests {
         let get = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        Providers::new(built_in(get))
+        Providers::new(built_in(get), Tools::default())
     }
 
     #[test]
@@ -180,7 +185,7 @@ mod tests {
             spec.options.ca_file = Some("/nowhere/ca.pem".into());
         }
         let model = ModelRef::new("local/x").unwrap();
-        let error = Providers::new(specs).check(&model).unwrap_err().to_string();
+        let error = Providers::new(specs, Tools::default()).check(&model).unwrap_err().to_string();
         assert!(error.starts_with("provider local: the certificates in /nowhere/ca.pem"), "{error}");
     }
 

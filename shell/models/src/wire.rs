@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use holon_core::tool::catalogue;
 use holon_facts::model::{AttemptFailure, ModelAnswer};
 use serde_json::{Value, json};
 
@@ -14,6 +15,7 @@ use super::protocol::anthropic::AnthropicMessages;
 use super::protocol::openai_chat::OpenaiChat;
 use super::protocol::openai_responses::OpenaiResponses;
 use super::testing::{Asking, KEY, Send, Server, answer, events, request, spec, texts};
+use super::tools::Tools;
 
 fn folder(transport: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/wire").join(transport)
@@ -42,11 +44,11 @@ fn requests<P: Protocol>(differences: &mut Differences, id: &str, transport: &st
     let relaxed = ProviderOptions::default();
     let strict = ProviderOptions { strict_tools: true, stream: false, ..relaxed.clone() };
     let freeform = ProviderOptions { freeform_tools: true, ..relaxed.clone() };
-    let texts = texts();
+    let (texts, tools) = (texts(), Tools::new(catalogue()));
     for (mode, options) in [("relaxed", relaxed), ("strict", strict), ("freeform", freeform)] {
         let request = request(&texts, &format!("{id}/some/model"), 1_000);
         let spec = spec(id, "http://server/v1", options);
-        let lowering = Lowering { texts: &texts, request: &request, spec: &spec };
+        let lowering = Lowering { texts: &texts, request: &request, spec: &spec, tools: &tools };
         let lowered = P::lower(&lowering).unwrap();
         assert_eq!(lowered, P::lower(&lowering).unwrap(), "equal requests are equal bytes");
         differences.compare(&folder(transport).join(format!("request_{mode}.json")), &lowered);

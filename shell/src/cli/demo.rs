@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use holon_core::tool::catalogue;
 use holon_core::view::RunVerdict;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, Config, Millis, Record};
 use holon_law::replay::{Again, AuditReport};
 use holon_ledger::sqlite::{self as ledger, Durability, Reader, VerifyReport};
-use holon_models::{Providers, built_in};
+use holon_models::{Providers, Tools, built_in};
 use holon_platform::{Environment, build, entropy};
 use serde_json::json;
 
@@ -81,7 +82,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
             secrets: Vec::new(),
             redact_token_shapes: true,
             variables: CommandVariables::default(),
-            providers: Providers::new(vec![built_in::scripted()]),
+            providers: Providers::new(vec![built_in::scripted()], Tools::new(catalogue())),
         },
         keep_runs: None,
         live: LiveSink::nobody(),

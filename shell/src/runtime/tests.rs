@@ -12,7 +12,7 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Config, EventSeq, Millis, Reject};
 use holon_law::replay::Again;
 use holon_ledger::sqlite::{Durability, Fork, ForkError, Reader, replay};
-use holon_models::{Providers, built_in};
+use holon_models::{Providers, Tools, built_in};
 use holon_platform::spawn;
 use holon_text::Secrets;
 use tempfile::TempDir;
@@ -34,7 +34,7 @@ async fn begin(home: &TempDir) -> (Runtime, Ended) {
         durability: Durability::Full,
         config: Config::new(vec![ModelRef::new("scripted/demo").unwrap()]),
         secrets: Secrets::default(),
-        providers: Providers::new(vec![built_in::scripted()]),
+        providers: Providers::new(vec![built_in::scripted()], Tools::default()),
         reserve: None,
         performing: perform::Settings::new(home.path().to_owned(), CommandEnvironment::new([])),
         live: LiveSink::nobody(),

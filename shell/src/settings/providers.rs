@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use holon_models::{Credential, ProviderOptions, ProviderSpec, Providers, TRANSPORTS, Transport, built_in};
+use holon_core::tool::catalogue;
+use holon_models::{
+    Credential, ProviderOptions, ProviderSpec, Providers, TRANSPORTS, Tools, Transport, built_in,
+};
 use holon_platform::Environment;
 use holon_text::variables::{self, password};
 
@@ -39,7 +42,7 @@ impl Configured {
 
     /// The registry of these providers.
     pub fn providers(&self) -> Providers {
-        Providers::new(self.specs.clone()).except(self.unusable.clone())
+        Providers::new(self.specs.clone(), Tools::new(catalogue())).except(self.unusable.clone())
     }
 
     fn take(&mut self, id: String, made: Result<ProviderSpec, String>) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use holon_core::tool::Tool;
+use holon_facts::call::ToolName;
 use holon_facts::receipt::ToolErrorKind;
 use holon_platform::process::Identity;
 use holon_text::Secrets;
@@ -110,7 +110,7 @@ impl fmt::Debug for Hidden {
 /// What is to be executed: one command, or several in a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    pub tool: Tool,
+    pub tool: ToolName,
     pub items: Vec<Item>,
     /// Whether a command that fails is the last one.
     pub stop_on_error: bool,

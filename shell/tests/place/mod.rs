@@ -9,7 +9,7 @@ use holon_facts::outcome::SupervisorIdentity;
 use holon_facts::receipt::{ToolErrorKind, ToolFacts};
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Millis, OpId, Outcome, RunId, Text};
-use holon_models::Providers;
+use holon_models::{Providers, Tools};
 use holon_platform::process;
 use holon_shell::live::LiveSink;
 use holon_shell::perform::tool::CommandEnvironment;
@@ -68,8 +68,12 @@ impl Place {
         };
         let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);
         let texts = Texts::new(secrets, Box::new(|_| Ok(None)));
-        let performers =
-            Performers::new(texts.clone(), Providers::new(Default::default()), settings, LiveSink::nobody());
+        let performers = Performers::new(
+            texts.clone(),
+            Providers::new(Vec::new(), Tools::default()),
+            settings,
+            LiveSink::nobody(),
+        );
         Self { folder, home, performers, agent: AgentId::new("main").expect("a name"), texts }
     }
 

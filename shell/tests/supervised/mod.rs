@@ -62,7 +62,7 @@ impl Supervised {
         };
         with(&mut item);
         let plan = Plan {
-            tool: Tool::ExecCommand,
+            tool: Tool::ExecCommand.into(),
             items: vec![item],
             stop_on_error: false,
             total_ms: None,

@@ -11,10 +11,7 @@ use holon_facts::{AgentId, Event, Record};
 use super::{Judges, Sabotage, World, replay};
 use crate::failure::{Failure, ensure, liveness, safety};
 use crate::ingress::agent_id;
-use crate::{kin, readers, wire};
-
-/// The schemas of tools are the same in every run: one in so many looks at them.
-const SCHEMAS_EVERY: u64 = 16;
+use crate::{kin, readers};
 
 impl World<'_> {
     pub(super) fn at_the_end(&mut self) -> Result<(), Failure> {
@@ -49,9 +46,6 @@ impl World<'_> {
                 let log = logs.get(agent).map_or(&[][..], Vec::as_slice);
                 readers::past(host, agent, log, misread)?;
             }
-        }
-        if self.scenario.seed.is_multiple_of(SCHEMAS_EVERY) {
-            wire::schemas()?;
         }
         self.checks.snapshots(&self.disk)?;
         self.snapshots_anywhere()?;

@@ -32,6 +32,7 @@ use sniff::Form;
 use super::answer::{Failure, Reply};
 use super::http::{Ask, BODY_BYTES, Received, check, post};
 use super::provider::{Attempt, Attempting, Provider, ProviderError, ProviderSpec, Transport};
+use super::tools::Tools;
 
 pub(super) use reported::ReportedError;
 pub(super) use stream::Shown;
@@ -101,6 +102,7 @@ pub(super) struct Lowering<'a> {
     pub(super) texts: &'a Texts,
     pub(super) request: &'a ModelRequest,
     pub(super) spec: &'a ProviderSpec,
+    pub(super) tools: &'a Tools,
 }
 
 /// The transport of a protocol.
@@ -133,9 +135,9 @@ impl<P: Protocol> Provider for OverHttp<P> {
 
 /// One attempt.
 async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
-    let Attempt { client, texts, spec, request, show } = attempt;
+    let Attempt { client, texts, spec, tools, request, show } = attempt;
     let Endpoint { url, key, spec } = Endpoint::new::<P>(spec, &request.model)?;
-    let body = P::lower(&Lowering { texts, request, spec }).map_err(|problem| {
+    let body = P::lower(&Lowering { texts, request, spec, tools }).map_err(|problem| {
         Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
     })?;
     let options = &spec.options;

@@ -12,6 +12,7 @@ use holon_text::Texts;
 
 use super::answer::{Failure, Reply};
 use super::http::HttpClient;
+use super::tools::Tools;
 
 pub use error::ProviderError;
 pub use spec::{Credential, ProviderSpec};
@@ -35,6 +36,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) client: &'a dyn HttpClient,
     pub(crate) texts: &'a Texts,
     pub(crate) spec: &'a ProviderSpec,
+    pub(crate) tools: &'a Tools,
     pub(crate) request: &'a ModelRequest,
     pub(crate) show: Show<'a>,
 }

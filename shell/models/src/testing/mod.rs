@@ -14,6 +14,7 @@ use super::Providers;
 use super::built_in::built_in;
 use super::options::ProviderOptions;
 use super::provider::{Credential, ProviderSpec};
+use super::tools::Tools;
 
 pub use request::request;
 pub use server::{Send, Server, answer, events, read_request};
@@ -44,7 +45,7 @@ pub struct Asking {
 
 impl Asking {
     pub fn new(id: &str, base_url: &str, options: ProviderOptions) -> Self {
-        Self::of(id, Providers::new(vec![spec(id, base_url, options)]))
+        Self::of(id, Providers::new(vec![spec(id, base_url, options)], Tools::default()))
     }
 
     pub fn of(id: &str, providers: Providers) -> Self {

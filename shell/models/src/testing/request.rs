@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use holon_core::tool::Tool;
+use holon_facts::call::ToolName;
 use holon_facts::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use holon_facts::model::{Block, CallResult, Item, ModelRequest};
 use holon_facts::model_ref::ModelRef;
@@ -35,7 +35,7 @@ pub fn request(texts: &Texts, model: &str, timeout: u64) -> ModelRequest {
         }),
         conversation: conversation(texts),
         rounds: 2,
-        tools: vec![Tool::ExecCommand.into(), Tool::ApplyPatch.into()],
+        tools: ["ExecCommand", "ApplyPatch"].map(ToolName::new).into(),
         max_output_tokens: 77,
         timeout: Millis(timeout),
         continues: vec![],

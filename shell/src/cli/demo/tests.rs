@@ -8,7 +8,7 @@ use holon_facts::model::{AnswerBlock, Block, CallResult, Item, StopReason};
 use holon_facts::receipt::{Receipt, ToolFacts};
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{Millis, OpId, Outcome, RunId, Text};
-use holon_models::{Providers, built_in, testing};
+use holon_models::{Providers, Tools, built_in, testing};
 use holon_text::{Secrets, Texts};
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ async fn the_demo_repairs_its_project() {
     let texts = Texts::new(Secrets::default(), Box::new(|_| Ok(None)));
     let performers = Performers::new(
         texts.clone(),
-        Providers::new(vec![built_in::scripted()]),
+        Providers::new(vec![built_in::scripted()], Tools::default()),
         Settings::new(
             home.path().to_owned(),
             CommandEnvironment::new([("PATH".into(), env!("PATH").into())]),

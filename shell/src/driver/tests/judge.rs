@@ -8,7 +8,7 @@ use holon_law::Laws;
 use holon_ledger::LedgerReader;
 use holon_ledger::sqlite::Durability;
 use holon_ledger::sqlite::testing::{Home, created, id};
-use holon_models::{Providers, built_in};
+use holon_models::{Providers, Tools, built_in};
 use holon_text::Secrets;
 
 use super::super::{Driver, DriverError, Gate, Start};
@@ -43,7 +43,7 @@ async fn driver(home: &Home) -> Driver {
         durability: Durability::Process,
         config: config(),
         secrets: Secrets::default(),
-        providers: Providers::new(vec![built_in::scripted()]),
+        providers: Providers::new(vec![built_in::scripted()], Tools::default()),
         reserve: None,
         performing: perform::Settings::new(folder, CommandEnvironment::new([])),
         live: LiveSink::nobody(),

@@ -16,7 +16,7 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Config, ContentId, MessageId, Millis, ReplyId};
 use holon_ledger::sqlite::testing::{Home, id};
 use holon_ledger::sqlite::{Durability, Writer};
-use holon_models::{Providers, built_in};
+use holon_models::{Providers, Tools, built_in};
 use holon_text::Secrets;
 use tokio::sync::oneshot;
 
@@ -35,7 +35,7 @@ async fn driver(home: &Home) -> (Driver, Arc<AtomicBool>) {
         durability: Durability::Process,
         config: Config::new(vec![ModelRef::new("scripted/hello").unwrap()]),
         secrets: Secrets::default(),
-        providers: Providers::new(vec![built_in::scripted()]),
+        providers: Providers::new(vec![built_in::scripted()], Tools::default()),
         reserve: None,
         performing: perform::Settings::new(folder.to_owned(), CommandEnvironment::new([])),
         live: LiveSink::nobody(),

@@ -27,7 +27,7 @@ use holon_api::{Access, AuthMode};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, Config};
 use holon_ledger::sqlite::{Durability, Reader, Writer};
-use holon_models::{Providers, built_in};
+use holon_models::{Providers, Tools, built_in};
 use holon_platform::{clock, spawn};
 use holon_text::Secrets;
 use http_body_util::{BodyExt, Full};
@@ -99,7 +99,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
     let mut config = Config::new(vec![model.clone()]);
     (setup.change)(&mut config);
     let (hub, metrics) = (Hub::default(), Metrics::default());
-    let providers = Providers::new(vec![built_in::scripted()]);
+    let providers = Providers::new(vec![built_in::scripted()], Tools::default());
     let (seen, counted) = (hub.clone(), metrics.clone());
     let start = Start {
         ledger: home.ledger(),

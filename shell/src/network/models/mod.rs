@@ -6,8 +6,9 @@ mod turn;
 use std::time::Duration;
 
 use bytes::Bytes;
+use holon_core::tool::catalogue;
 use holon_models::testing::{answer, choice, events, read_request, spec};
-use holon_models::{Answer, Broken, How, HttpClient, ProviderOptions, Providers, Sending};
+use holon_models::{Answer, Broken, How, HttpClient, ProviderOptions, Providers, Sending, Tools};
 use holon_platform::spawn;
 use http::header::HOST;
 use http::{HeaderValue, Request, Uri};
@@ -56,7 +57,7 @@ fn broken(how: How, error: &dyn std::error::Error) -> Broken {
 
 fn providers(options: ProviderOptions) -> Providers {
     let base = format!("http://{PROVIDER}:{PORT}/v1");
-    Providers::new(vec![spec("local", &base, options)]).over(Simulated)
+    Providers::new(vec![spec("local", &base, options)], Tools::new(catalogue())).over(Simulated)
 }
 
 /// What a server does with a connection.

@@ -1,15 +1,15 @@
 //! From the runtime's request to the wire.
 
-use holon_core::tool::Tool;
 use holon_facts::frame::Stability;
 use holon_facts::model::{Block, Item};
 use holon_text::TextError;
 use serde_json::{Value, json};
 
 use crate::exchange::Lowering;
-use crate::lower::{Calls, arguments, block_text, conversation, offered, parameters};
+use crate::lower::{Calls, arguments, block_text, conversation, offered};
 use crate::options::ProviderOptions;
 use crate::parts::joined;
+use crate::tools::Offered;
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     let Lowering { request, spec, .. } = *lowering;
@@ -28,7 +28,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         "stream": options.stream,
     });
     if !request.tools.is_empty() {
-        body["tools"] = offered(request).map(|offered| tool(offered, options)).collect();
+        body["tools"] = offered(lowering).map(|offered| tool(offered, options)).collect();
     }
     Ok(body)
 }
@@ -119,14 +119,14 @@ fn said(lowering: &Lowering<'_>, block: &Block) -> Result<Option<Value>, TextErr
     }
 }
 
-fn tool(tool: Tool, options: &ProviderOptions) -> Value {
-    let mut offered = json!({
-        "name": tool.name(),
-        "description": tool.description(),
-        "input_schema": parameters(tool, options),
+fn tool(offered: &Offered, options: &ProviderOptions) -> Value {
+    let mut tool = json!({
+        "name": offered.spec.name,
+        "description": offered.spec.description,
+        "input_schema": offered.parameters(options),
     });
     if options.strict_tools {
-        offered["strict"] = true.into();
+        tool["strict"] = true.into();
     }
-    offered
+    tool
 }

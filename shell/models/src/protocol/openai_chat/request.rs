@@ -1,17 +1,17 @@
 //! From the runtime's request to the wire.
 
-use holon_core::tool::Tool;
 use holon_facts::model::{Block, Item};
 use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
 
 use crate::exchange::Lowering;
-use crate::lower::{Calls, arguments, conversation, instructions, offered, parameters};
+use crate::lower::{Calls, arguments, conversation, instructions, offered};
 use crate::options::ProviderOptions;
 use crate::parts::joined;
+use crate::tools::Offered;
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
-    let Lowering { texts, request, spec } = *lowering;
+    let Lowering { texts, request, spec, .. } = *lowering;
     let options = &spec.options;
     let mut messages = vec![json!({"role": "system", "content": instructions(lowering)?})];
     let names = Calls::of(request);
@@ -44,7 +44,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
     }
     if !request.tools.is_empty() {
-        body["tools"] = offered(request).map(|offered| tool(offered, options)).collect();
+        body["tools"] = offered(lowering).map(|offered| tool(offered, options)).collect();
     }
     Ok(body)
 }
@@ -75,13 +75,13 @@ fn assistant(texts: &Texts, blocks: &[Block]) -> Result<Option<Value>, TextError
     Ok(Some(message))
 }
 
-fn tool(tool: Tool, options: &ProviderOptions) -> Value {
+fn tool(offered: &Offered, options: &ProviderOptions) -> Value {
     json!({
         "type": "function",
         "function": {
-            "name": tool.name(),
-            "description": tool.description(),
-            "parameters": parameters(tool, options),
+            "name": offered.spec.name,
+            "description": offered.spec.description,
+            "parameters": offered.parameters(options),
             "strict": options.strict_tools,
         },
     })

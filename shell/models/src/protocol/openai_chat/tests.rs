@@ -6,6 +6,7 @@ use crate::exchange::Lowering;
 use crate::lower;
 use crate::options::ProviderOptions;
 use crate::testing::{self, Asking, Send, Server, answer, choice, events, local, refused, spec, texts};
+use crate::tools::Tools;
 
 async fn whole(body: Value) -> ModelAnswer {
     local(answer(200, &[], body.to_string().as_bytes())).await.answer().await
@@ -32,7 +33,8 @@ fn what_only_some_servers_know_is_sent_to_them_only() {
     let lowered = |id: &str, base: &str, options: ProviderOptions| {
         let request = testing::request(&texts, &format!("{id}/m"), 1_000);
         let spec = spec(id, base, options);
-        super::request::lower(&Lowering { texts: &texts, request: &request, spec: &spec }).unwrap()
+        let tools = &Tools::default();
+        super::request::lower(&Lowering { texts: &texts, request: &request, spec: &spec, tools }).unwrap()
     };
     let public = lowered("openai-chat", "https://api.openai.com/v1", ProviderOptions::default());
     assert_eq!(public["prompt_cache_key"], "cache-key");

@@ -1,10 +1,21 @@
 //! `ApplyPatch` as a freeform tool: the model writes the diff itself instead of quoting it in JSON. On this
 //! side of the wire its arguments are JSON all the same, so that no other part knows the difference.
 
-use holon_core::tool::{ApplyPatch, Tool};
 use holon_facts::Text;
+use holon_facts::tool::ToolSpec;
 use holon_text::{TextError, Texts};
+use serde::Deserialize;
 use serde_json::{Value, json};
+
+/// The tool that takes a patch.
+const APPLY_PATCH: &str = "ApplyPatch";
+
+/// Its arguments.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Patch {
+    patch: String,
+}
 
 /// A unified diff, with the headers that git adds. Counts of lines are the applier's business.
 const GRAMMAR: &str = r"start: file+
@@ -21,15 +32,15 @@ line: /[ +\-][^\n]*\n/ | /\\[^\n]*\n/
 /// Whether calls of this tool are freeform; it goes by the name alone, so a conversation is always lowered
 /// the same way.
 pub(super) fn is_freeform(name: &str) -> bool {
-    name == Tool::ApplyPatch.name()
+    name == APPLY_PATCH
 }
 
 /// What is offered.
-pub(super) fn tool(tool: Tool) -> Value {
+pub(super) fn tool(spec: &ToolSpec) -> Value {
     json!({
         "type": "custom",
-        "name": tool.name(),
-        "description": tool.description(),
+        "name": spec.name,
+        "description": spec.description,
         "format": {"type": "grammar", "syntax": "lark", "definition": GRAMMAR},
     })
 }
@@ -43,8 +54,8 @@ pub(super) fn arguments(name: &str, input: &str) -> String {
 /// Arguments as what the model wrote; those of another shape as they are.
 pub(super) fn input(texts: &Texts, arguments: &Text) -> Result<String, TextError> {
     let raw = texts.resolve(arguments)?;
-    match serde_json::from_str::<ApplyPatch>(&raw) {
-        Ok(ApplyPatch { patch }) => Ok(patch),
+    match serde_json::from_str::<Patch>(&raw) {
+        Ok(Patch { patch }) => Ok(patch),
         Err(_) => Ok(raw.to_string()),
     }
 }

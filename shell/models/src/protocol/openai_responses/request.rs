@@ -1,18 +1,18 @@
 //! From the runtime's request to the wire.
 
-use holon_core::tool::Tool;
 use holon_facts::model::{Block, CallResult, Item};
 use holon_text::{TextError, hash};
 use serde_json::{Value, json};
 
 use super::freeform;
 use crate::exchange::Lowering;
-use crate::lower::{Calls, arguments, conversation, instructions, offered, parameters};
+use crate::lower::{Calls, arguments, conversation, instructions, offered};
 use crate::options::ProviderOptions;
 use crate::parts::joined;
+use crate::tools::Offered;
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
-    let Lowering { texts, request, spec } = *lowering;
+    let Lowering { texts, request, spec, .. } = *lowering;
     let options = &spec.options;
     let names = Calls::of(request);
     let mut input: Vec<Value> = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
     }
     if !request.tools.is_empty() {
-        body["tools"] = offered(request).map(|offered| tool(offered, options)).collect();
+        body["tools"] = offered(lowering).map(|offered| tool(offered, options)).collect();
     }
     Ok(body)
 }
@@ -98,15 +98,15 @@ fn result(options: &ProviderOptions, result: &CallResult, names: &Calls<'_>, out
     json!({"type": kind, "call_id": result.call_id, "output": output})
 }
 
-fn tool(tool: Tool, options: &ProviderOptions) -> Value {
-    if options.freeform_tools && freeform::is_freeform(tool.name()) {
-        return freeform::tool(tool);
+fn tool(offered: &Offered, options: &ProviderOptions) -> Value {
+    if options.freeform_tools && freeform::is_freeform(offered.spec.name.as_str()) {
+        return freeform::tool(&offered.spec);
     }
     json!({
         "type": "function",
-        "name": tool.name(),
-        "description": tool.description(),
-        "parameters": parameters(tool, options),
+        "name": offered.spec.name,
+        "description": offered.spec.description,
+        "parameters": offered.parameters(options),
         "strict": options.strict_tools,
     })
 }

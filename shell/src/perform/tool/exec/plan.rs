@@ -92,7 +92,7 @@ pub(super) fn plan(
     let windows: Option<u64> = items.iter().map(|item| item.window_ms).sum();
     let command = command(texts, &items, reuse_running, yields, &outputs.join(format!("{task}.log")));
     let plan = Plan {
-        tool: call.tool,
+        tool: call.tool.into(),
         items,
         stop_on_error,
         total_ms: windows.map(|windows| windows.min(call.timeout.0)),

@@ -80,7 +80,7 @@ pub(super) fn result(
     plan: &Plan,
     ends: &[ItemEnd],
 ) -> Result<Success, Refusal> {
-    if plan.tool == Tool::ExecCommandBatch {
+    if plan.tool == *Tool::ExecCommandBatch.name() {
         return Ok(batch(texts, place, plan, ends));
     }
     let (Some(item), Some(end)) = (plan.items.first(), ends.first()) else {

@@ -1,12 +1,18 @@
-use alloc::collections::BTreeMap;
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
-use alloc::{format, vec};
+use std::collections::BTreeMap;
 
+use holon_core::tool::{catalogue, schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::*;
+use super::dialect::{SchemaMode, translate};
+use super::tools::parameters;
+
+fn of<T: JsonSchema>(mode: SchemaMode) -> Value {
+    let mut schema = schema::of::<T>();
+    translate(&mut schema, mode);
+    schema
+}
 
 /// What strict modes know. Sizes, patterns, formats and defaults are refused by one provider or another.
 const STRICT: [&str; 8] =
@@ -70,18 +76,33 @@ fn check_strict(schema: &Value) {
 
 #[test]
 fn every_tool_is_what_providers_take() {
-    for &tool in Tool::ALL {
-        let name = tool.name();
+    for spec in catalogue() {
+        let name = spec.name.as_str();
         assert!(
             name.len() <= 64
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
         );
-        assert!(tool.description().len() <= 1_024, "{tool}");
-        check_strict(&schema(tool, SchemaMode::Strict));
-        let relaxed = schema(tool, SchemaMode::Relaxed);
-        assert_eq!((&relaxed["type"], &relaxed["additionalProperties"]), (&json!("object"), &json!(false)));
+        assert!((1..=1_024).contains(&spec.description.len()), "{name}");
+        check_strict(&parameters(&spec, SchemaMode::Strict));
+        let relaxed = parameters(&spec, SchemaMode::Relaxed);
+        assert_eq!(relaxed["type"], "object", "{name}");
+        check_closed(&relaxed);
         assert!(!relaxed.to_string().contains("\"null\""), "optional is what is not required: {relaxed}");
     }
+}
+
+/// In either mode objects are closed, and no keyword is one that some provider refuses.
+fn check_closed(schema: &Value) {
+    let Some(object) = schema.as_object() else { return };
+    for refused in ["$ref", "$schema", "$defs", "oneOf", "allOf", "const", "format", "title"] {
+        assert!(!object.contains_key(refused), "{refused} in {schema:#}");
+    }
+    if let Some(properties) = schema["properties"].as_object() {
+        assert_eq!(schema["additionalProperties"], json!(false), "{schema:#}");
+        properties.values().for_each(check_closed);
+    }
+    check_closed(&schema["items"]);
+    schema["anyOf"].as_array().into_iter().flatten().for_each(check_closed);
 }
 
 /// How urgent it is.

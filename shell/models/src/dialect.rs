@@ -1,15 +1,18 @@
 //! The dialect: types, properties, items, enums, `anyOf`. Everything else that a derived schema may have is
-//! translated into these, or left out; [`arguments`](super::super::arguments) checks it in any case.
-
-use alloc::format;
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
+//! translated into these, or left out: whoever performs a tool checks its arguments in any case.
 
 use serde_json::{Map, Value};
 
-use super::SchemaMode;
-
 type Object = Map<String, Value>;
+
+/// How optional properties are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaMode {
+    /// Optional properties may be left out; `strict: false` on the wire.
+    Relaxed,
+    /// Every property required, optional ones nullable; no keyword that a provider's strict mode refuses.
+    Strict,
+}
 
 /// What a schema may say in either mode.
 const KEYWORDS: [&str; 8] =
@@ -17,6 +20,7 @@ const KEYWORDS: [&str; 8] =
 /// What servers without a strict mode may make use of. Strict modes refuse some of them, and not all the same.
 const RELAXED: [&str; 5] = ["default", "minimum", "maximum", "minItems", "maxItems"];
 
+/// Says in the dialect what a schema without references says.
 pub(super) fn translate(schema: &mut Value, mode: SchemaMode) {
     let Some(object) = schema.as_object_mut() else { return };
     alternatives(object);
@@ -24,7 +28,7 @@ pub(super) fn translate(schema: &mut Value, mode: SchemaMode) {
         *text = text.replace('\n', " ");
     }
     if let Some(word) = object.remove("const") {
-        object.insert("enum".to_string(), Value::Array(alloc::vec![word]));
+        object.insert("enum".to_string(), Value::Array(vec![word]));
     }
     default(object, mode);
     object.retain(|keyword, _| {
@@ -87,7 +91,7 @@ fn null() -> Value {
 fn types(object: &Object) -> Vec<Value> {
     let all = match object.get("type") {
         Some(Value::Array(several)) => several.clone(),
-        Some(one) => alloc::vec![one.clone()],
+        Some(one) => vec![one.clone()],
         None => Vec::new(),
     };
     all.into_iter().filter(|one| one != "null").collect()
@@ -107,8 +111,8 @@ fn nullable(property: &mut Value) {
         several.push(null());
     } else if types.iter().any(|one| one == "object" || one == "array") {
         let description = object.remove("description");
-        let inner = core::mem::take(property);
-        let mut either = Object::from_iter([("anyOf".to_string(), Value::Array(alloc::vec![inner, null()]))]);
+        let inner = std::mem::take(property);
+        let mut either = Object::from_iter([("anyOf".to_string(), Value::Array(vec![inner, null()]))]);
         either.extend(description.map(|text| ("description".to_string(), text)));
         *property = Value::Object(either);
     } else {
@@ -181,7 +185,7 @@ fn alternatives(object: &mut Object) {
     if others.len() == 1 {
         merge(object, others.remove(0));
         if or_null {
-            let mut whole = Value::Object(core::mem::take(object));
+            let mut whole = Value::Object(std::mem::take(object));
             nullable(&mut whole);
             merge(object, whole);
         }
@@ -208,7 +212,7 @@ fn flatten(object: &mut Object, found: &mut Vec<Value>) {
 /// The words of a schema that is nothing but words.
 fn literal(schema: &Value) -> Option<Vec<Value>> {
     let words = match (schema.get("const"), schema.get("enum")) {
-        (Some(word), _) => alloc::vec![word.clone()],
+        (Some(word), _) => vec![word.clone()],
         (None, Some(Value::Array(words))) => words.clone(),
         (None, _) => return None,
     };
