@@ -43,19 +43,7 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
             | MessageKind::BriefResult => true,
         },
         Event::Inbox(InboxFact::MessageDuplicate(_)) => true,
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => false,
+        _ => false,
     };
     rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
 }

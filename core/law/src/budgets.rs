@@ -38,19 +38,7 @@ pub(super) fn b1(seen: &Seen, record: &Record) -> Ruling {
             rule(!requests || reserved.is_none(), || format!("{} is over and not settled", fact.op))?;
             Ok(requests)
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -68,19 +56,7 @@ pub(super) fn b2(seen: &Seen, record: &Record) -> Ruling {
                 || format!("{} is held and {} does not wait for a budget", fact.run_id, fact.message_id),
             )
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 

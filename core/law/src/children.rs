@@ -40,19 +40,7 @@ pub(super) fn c1(seen: &Seen, record: &Record) -> Ruling {
                 format!("{} begins at depth {} under {supervisor:?}", fact.to, spec.depth)
             })
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -84,19 +72,7 @@ pub(super) fn c2(seen: &Seen, record: &Record) -> Ruling {
                 format!("{} is {}, and {child} has not said so", fact.task_id, fact.status)
             })
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -154,16 +130,6 @@ pub(super) fn c6(seen: &Seen, record: &Record) -> Ruling {
             rule(seen.kin.retired.is_none(), || format!("{} after its end", record.event.kind()))
                 .map(|_| seen.kin.depth > 0)
         }
-        Event::Lifecycle(_)
-        | Event::Scheduling(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }

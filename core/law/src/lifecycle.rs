@@ -35,19 +35,7 @@ pub(super) fn l1(seen: &Seen, record: &Record) -> Ruling {
         ) => true,
         Event::Timer(TimerFact::TimerFired(_) | TimerFact::TimerSkipped(_)) => true,
         Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) => !decision.rests(),
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => false,
+        _ => false,
     };
     rule(!starts, || format!("{} while stopped", record.event.kind()))
 }
@@ -140,19 +128,7 @@ pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
             let fits = seen.posture.stopped == (fact.next == Status::Stopped);
             rule(fits, || format!("the scheduler goes from {} to {}", fact.previous, fact.next))
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -181,61 +157,23 @@ pub(super) fn l8(seen: &Seen, record: &Record) -> Ruling {
 /// The run that the fact says something new about.
 fn changes_run(event: &Event) -> Option<RunId> {
     match event {
-        Event::Turn(fact) => match fact {
-            TurnFact::TurnStarted(_) => None,
-            TurnFact::TurnContextBuilt(fact) => Some(fact.run_id),
-            TurnFact::ProviderAttemptRecorded(fact) => Some(fact.run_id),
-            TurnFact::ProvidersAwaited(fact) => Some(fact.run_id),
-            TurnFact::ProviderRoundCompleted(fact) => Some(fact.run_id),
-            TurnFact::AssistantRoundRecorded(fact) => Some(fact.run_id),
-            TurnFact::ToolStarted(fact) => Some(fact.run_id),
-            TurnFact::ToolExecuted(fact) => Some(fact.run_id),
-            TurnFact::ToolExecutionFailed(fact) => Some(fact.run_id),
-            TurnFact::ReminderInjected(fact) => Some(fact.run_id),
-            TurnFact::ContextCompacted(fact) => Some(fact.run_id),
-            TurnFact::RuntimeError(fact) => Some(fact.run_id),
-            TurnFact::BudgetReserved(fact) => Some(fact.run_id),
-            TurnFact::BudgetSettled(fact) => Some(fact.run_id),
-            TurnFact::BudgetExhausted(fact) => Some(fact.run_id),
-            TurnFact::TurnTerminal(fact) => Some(fact.run_id),
-        },
-        Event::Inbox(fact) => match fact {
-            InboxFact::MessageAdmitted(_)
-            | InboxFact::MessageDuplicate(_)
-            | InboxFact::MessageDequeued(_)
-            | InboxFact::MessageDropped(_) => None,
-            InboxFact::MessageProcessed(fact) => fact.run_id,
-            InboxFact::MessageAborted(fact) => Some(fact.run_id),
-            InboxFact::MessageRequeued(fact) => Some(fact.run_id),
-            InboxFact::OperatorInterjectionAdmitted(fact) => Some(fact.run_id),
-        },
+        Event::Turn(TurnFact::TurnStarted(_)) => None,
+        Event::Turn(fact) => Some(fact.run_id()),
+        Event::Inbox(InboxFact::MessageProcessed(fact)) => fact.run_id,
+        Event::Inbox(InboxFact::MessageAborted(fact)) => Some(fact.run_id),
+        Event::Inbox(InboxFact::MessageRequeued(fact)) => Some(fact.run_id),
+        Event::Inbox(InboxFact::OperatorInterjectionAdmitted(fact)) => Some(fact.run_id),
         Event::Scheduling(SchedulingFact::HoldSet(fact)) => Some(fact.run_id),
         Event::Operation(OperationFact::OperationOpened(fact)) => fact.run_id,
         Event::Lifecycle(LifecycleFact::CurrentRunAborted(fact)) => Some(fact.run_id),
         Event::Lifecycle(LifecycleFact::RuntimeRecovered(fact)) => fact.interrupted_run_id,
         Event::Task(TaskFact::TaskCreated(fact)) => fact.run_id,
-        Event::Work(fact) => match fact {
-            WorkFact::WorkItemWritten(fact) => fact.run_id,
-            WorkFact::WorkItemPicked(fact) => Some(fact.run_id),
-            WorkFact::DeliverySummaryRecorded(fact) => Some(fact.run_id),
-            // Recorded once the run has ended.
-            WorkFact::WorkTickQueued(_)
-            | WorkFact::WorkDeferred(_)
-            | WorkFact::WorkOwed(_)
-            | WorkFact::WorkItemStalled(_)
-            | WorkFact::WorkPlanSeen(_) => None,
-        },
+        // Other facts about work are recorded once the run has ended.
+        Event::Work(WorkFact::WorkItemWritten(fact)) => fact.run_id,
+        Event::Work(WorkFact::WorkItemPicked(fact)) => Some(fact.run_id),
+        Event::Work(WorkFact::DeliverySummaryRecorded(fact)) => Some(fact.run_id),
         Event::Wait(WaitFact::WaitRegistered(fact)) => Some(fact.run_id),
-        Event::Lifecycle(_)
-        | Event::Scheduling(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => None,
+        _ => None,
     }
 }
 
@@ -251,19 +189,7 @@ pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
         }
         Event::Lifecycle(LifecycleFact::ControlApplied(fact)) => fact.previous,
         Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) => fact.previous,
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => return Ok(false),
+        _ => return Ok(false),
     };
     let status = seen.posture.status;
     rule(previous == status, || format!("changes from {previous}, but the agent is {status}"))
@@ -287,19 +213,7 @@ pub(super) fn w2(seen: &Seen, record: &Record) -> Ruling {
         Event::Turn(TurnFact::TurnTerminal(fact)) if seen.posture.names_turns => {
             return rule(status != Status::AwakeRunning, || format!("{} ends while {status}", fact.run_id));
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => return Ok(false),
+        _ => return Ok(false),
     };
     let moved = seen.owed.moved && !seen.begins_step(record);
     let decided = seen.decided.map(|(kind, _)| kind);

@@ -82,18 +82,7 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
         Event::Wake(WakeFact::WakeHintCoalesced(fact)) => Some((fact.sequence, seen.hints.next())),
         Event::Brief(BriefFact::BriefCreated(fact)) => Some((fact.id.0, seen.next.brief.0)),
         Event::Outbox(OutboxFact::LetterPosted(fact)) => Some((fact.letter_id.0, seen.next.letter.0)),
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_) => None,
+        _ => None,
     }
 }
 

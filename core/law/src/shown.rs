@@ -32,19 +32,7 @@ pub(super) fn m2(seen: &Seen, record: &Record) -> Ruling {
         Event::Turn(TurnFact::TurnTerminal(fact)) => {
             carrying(seen).map_or(Ok(false), |run| left(seen, run, fact))
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 

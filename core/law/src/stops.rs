@@ -44,18 +44,6 @@ pub(super) fn m11(seen: &Seen, record: &Record) -> Ruling {
             let Some(run) = seen.run.as_ref() else { return Ok(false) };
             rule(!run.rests, || format!("{} has said that it rests, and asks a model", run.id))
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }

@@ -101,10 +101,7 @@ pub(super) fn w6(seen: &Seen, record: &Record) -> Ruling {
     let expected = match fact {
         TimerFact::TimerSkipped(_) => come - fires,
         TimerFact::TimerFired(_) if come == fires => come,
-        TimerFact::TimerFired(_)
-        | TimerFact::TimerCreated(_)
-        | TimerFact::TimerTickQueued(_)
-        | TimerFact::TimerCancelled(_) => 0,
+        _ => 0,
     };
     rule(passing.occurrences == expected, || {
         let kind = record.event.kind();

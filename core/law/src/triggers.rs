@@ -37,10 +37,7 @@ pub(super) fn a5(seen: &Seen, record: &Record) -> Ruling {
             rule(!seen.posture.stopped, || "a stopped agent is woken".into())?;
             in_force(seen, fact.generation)
         }
-        WakeFact::WakeHintRecorded(_)
-        | WakeFact::WakeHintCoalesced(_)
-        | WakeFact::WakeTickQueued(_)
-        | WakeFact::WakeHintsShown(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -54,10 +51,6 @@ fn hint(event: &Event) -> Option<&Hint> {
     match fact {
         WakeFact::WakeHintRecorded(fact) => Some(&fact.hint),
         WakeFact::WakeHintCoalesced(fact) => Some(&fact.hint),
-        WakeFact::WakeTickQueued(_)
-        | WakeFact::WakeHintsShown(_)
-        | WakeFact::ExternalTriggerProvisioned(_)
-        | WakeFact::ExternalTriggerDelivered(_)
-        | WakeFact::ExternalTriggerRevoked(_) => None,
+        _ => None,
     }
 }

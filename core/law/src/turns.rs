@@ -55,19 +55,7 @@ fn next_round(event: &Event) -> Option<RoundIndex> {
         Event::Turn(TurnFact::AssistantRoundRecorded(fact)) => Some(fact.round),
         Event::Turn(TurnFact::ReminderInjected(fact)) => Some(fact.round),
         Event::Turn(TurnFact::ContextCompacted(fact)) => Some(fact.round),
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => None,
+        _ => None,
     }
 }
 
@@ -90,19 +78,7 @@ pub(super) fn t4(seen: &Seen, record: &Record) -> Ruling {
             let left = seen.run_ops().next();
             rule(left.is_none(), || format!("{} ends before {left:?}", run.id))
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -139,19 +115,7 @@ pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
                 Ok(false)
             }
         },
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -207,19 +171,7 @@ pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
             })?;
             typed(run, fact)
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -265,19 +217,7 @@ pub(super) fn t7(seen: &Seen, record: &Record) -> Ruling {
                 format!("the hold of {} is over as it begins, at {:?}", fact.run_id, fact.until)
             })
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -316,19 +256,7 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
             let Some(attempt) = &run.attempt else { return Ok(false) };
             rule(!attempt.waits || attempt.step != record.step, || "is repeated without a wait".into())
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 

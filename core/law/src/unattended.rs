@@ -57,18 +57,6 @@ pub(super) fn s9(seen: &Seen, record: &Record) -> Ruling {
             rule(!(own && waits), || format!("{} is caused by its agent, and has to wait", fact.run_id))?;
             Ok(own)
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }

@@ -37,19 +37,7 @@ pub(super) fn w8(seen: &Seen, record: &Record) -> Ruling {
         Event::Inbox(InboxFact::OperatorInterjectionAdmitted(fact)) => taken(seen, fact.message_id),
         Event::Wake(WakeFact::WakeHintRecorded(fact)) => names(seen, &fact.hint),
         Event::Wake(WakeFact::WakeHintCoalesced(fact)) => names(seen, &fact.hint),
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -104,19 +92,7 @@ pub(super) fn w9(seen: &Seen, record: &Record) -> Ruling {
             let wait = seen.waits.active.get(&Some(fact.work_item_id));
             rule(wait.is_none(), || format!("{} is completed, and waits: {wait:?}", fact.work_item_id))
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => orphans(seen, record),
+        _ => orphans(seen, record),
     }
 }
 
@@ -170,19 +146,7 @@ pub(super) fn s11(seen: &Seen, record: &Record) -> Ruling {
             rule(due.is_empty(), || format!("the agent rests, and {due:?} are to be looked at"))?;
             Ok(!seen.waits.rechecks.is_empty())
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 

@@ -34,13 +34,6 @@ pub(super) fn w11(seen: &Seen, record: &Record) -> Ruling {
             let done = !seen.work.open.contains_key(&fact.work_item_id);
             rule(done, || format!("{} is delivered before it is completed", fact.work_item_id))
         }
-        Event::Work(
-            WorkFact::WorkTickQueued(_)
-            | WorkFact::WorkDeferred(_)
-            | WorkFact::WorkOwed(_)
-            | WorkFact::WorkItemStalled(_)
-            | WorkFact::WorkPlanSeen(_),
-        ) => Ok(false),
         Event::Turn(TurnFact::TurnStarted(fact))
             if fact.work_item_id.is_some() || seen.work.current.is_some() =>
         {
@@ -49,18 +42,7 @@ pub(super) fn w11(seen: &Seen, record: &Record) -> Ruling {
                 format!("{} is bound to {:?}, the focus is on {current:?}", fact.run_id, fact.work_item_id)
             })
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -85,19 +67,7 @@ pub(super) fn s1(seen: &Seen, record: &Record) -> Ruling {
             rule(owed.is_none(), || format!("the agent rests, and {owed:?} is owed something"))?;
             Ok(!seen.work.open.is_empty())
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -149,19 +119,7 @@ pub(super) fn s2(seen: &Seen, record: &Record) -> Ruling {
                 format!("{id} stalls ({}) for no turn", fact.reason)
             })
         }
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 

@@ -40,13 +40,7 @@ pub(super) fn o2(seen: &Seen, record: &Record) -> Ruling {
             };
             rule(fits, || format!("{} is released as {}", fact.execution_root, fact.cause))
         }
-        WorkspaceFact::WorkspaceAttached(_)
-        | WorkspaceFact::WorkspaceUsed(_)
-        | WorkspaceFact::WorkspaceDetached(_)
-        | WorkspaceFact::WorktreeCreated(_)
-        | WorkspaceFact::WorktreeLeft(_)
-        | WorkspaceFact::WorktreeRemoved(_)
-        | WorkspaceFact::WorktreeRetained(_) => Ok(said),
+        _ => Ok(said),
     }
 }
 
@@ -92,12 +86,7 @@ pub(super) fn o4(seen: &Seen, record: &Record) -> Ruling {
                 format!("{} is detached, known: {known}, active: {active:?}", fact.workspace_id)
             })
         }
-        WorkspaceFact::OccupancyAcquired(_)
-        | WorkspaceFact::OccupancyReleased(_)
-        | WorkspaceFact::WorktreeCreated(_)
-        | WorkspaceFact::WorktreeLeft(_)
-        | WorkspaceFact::WorktreeRemoved(_)
-        | WorkspaceFact::WorktreeRetained(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 
@@ -141,19 +130,7 @@ pub(super) fn o5(seen: &Seen, record: &Record) -> Ruling {
             };
             rule(unneeded, || format!("{} removes {id:?}, which is {was:?}", fact.op))
         }
-        Event::Operation(_)
-        | Event::Workspace(_)
-        | Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Brief(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 

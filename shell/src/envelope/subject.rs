@@ -1,6 +1,6 @@
 //! What an event is about, and what its sender is called.
 
-use holon_facts::event::{Event, SchedulingFact, TaskFact, WaitFact, WorkFact};
+use holon_facts::event::{Event, SchedulingFact, WaitFact, WorkFact};
 use holon_facts::ids::{TaskId, WorkItemId};
 use holon_facts::message::Origin;
 use holon_facts::provenance::Surface;
@@ -45,15 +45,7 @@ pub(super) fn origin(origin: &Origin) -> Option<TaskId> {
 /// The task that a fact itself is about.
 pub(super) fn task(event: &Event) -> Option<TaskId> {
     let Event::Task(fact) = event else { return None };
-    Some(match fact {
-        TaskFact::TaskCreated(fact) => fact.task_id,
-        TaskFact::TaskStatusUpdated(fact) => fact.task_id,
-        TaskFact::TaskResultQueued(fact) => fact.task_id,
-        TaskFact::TaskInputDelivered(fact) => fact.task_id,
-        TaskFact::ChildNeedNoted(fact) => fact.task_id,
-        TaskFact::ChildNeedTold(fact) => fact.task_id,
-        TaskFact::ChildEnded(fact) => fact.task_id,
-    })
+    Some(fact.task_id())
 }
 
 /// The work item that a fact itself is about; of several none.

@@ -35,8 +35,18 @@ pub use wire::DecodeError;
 pub use work::WorkFact;
 pub use workspace::WorkspaceFact;
 
-/// Declares a family: its facts with their payload types, names on the wire, and versions.
+/// Declares a family: its facts with their payload types, names on the wire, and versions; after `each`, the id that all
+/// of them carry.
 macro_rules! family {
+    ($(#[$doc:meta])* $family:ident each $id:ident: $type:ty { $($fact:ident $kind:literal v $version:literal),* $(,)? }) => {
+        family! { $(#[$doc])* $family { $($fact $kind v $version),* } }
+
+        impl $family {
+            pub fn $id(&self) -> $type {
+                match self { $(Self::$fact(fact) => fact.$id),* }
+            }
+        }
+    };
     ($(#[$doc:meta])* $family:ident { $($fact:ident $kind:literal v $version:literal),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq)]

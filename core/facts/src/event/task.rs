@@ -17,7 +17,7 @@ use crate::workspace::Retained;
 
 family! {
     /// Creation, changes, results and input of tasks.
-    TaskFact {
+    TaskFact each task_id: TaskId {
         TaskCreated "task_created" v 1,
         TaskStatusUpdated "task_status_updated" v 1,
         TaskResultQueued "task_result_queued" v 1,

@@ -24,7 +24,7 @@ use crate::time::{Millis, Wall};
 
 family! {
     /// Rounds of model output and tool results, and how they ended.
-    TurnFact {
+    TurnFact each run_id: RunId {
         TurnStarted "turn_started" v 1,
         TurnContextBuilt "turn_context_built" v 1,
         ProviderAttemptRecorded "provider_attempt_recorded" v 1,

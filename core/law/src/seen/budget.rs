@@ -46,18 +46,7 @@ impl Spending {
                 self.exhausted = Some(Budget { budget: fact.budget, limit: fact.limit });
             }
             TurnFact::TurnTerminal(_) => self.exhausted = None,
-            TurnFact::TurnStarted(_)
-            | TurnFact::TurnContextBuilt(_)
-            | TurnFact::ProviderAttemptRecorded(_)
-            | TurnFact::ProviderRoundCompleted(_)
-            | TurnFact::ProvidersAwaited(_)
-            | TurnFact::AssistantRoundRecorded(_)
-            | TurnFact::ToolStarted(_)
-            | TurnFact::ToolExecuted(_)
-            | TurnFact::ToolExecutionFailed(_)
-            | TurnFact::ReminderInjected(_)
-            | TurnFact::ContextCompacted(_)
-            | TurnFact::RuntimeError(_) => {}
+            _ => {}
         }
     }
 }

@@ -412,20 +412,7 @@ impl Seen {
                 self.sleep = self.sleep.filter(|sleep| sleep.tick == Some(fact.message_id));
             }
             TurnFact::TurnTerminal(fact) => self.run_ended(fact),
-            TurnFact::TurnContextBuilt(_)
-            | TurnFact::ProviderRoundCompleted(_)
-            | TurnFact::ReminderInjected(_)
-            | TurnFact::BudgetReserved(_)
-            | TurnFact::BudgetSettled(_)
-            | TurnFact::RuntimeError(_) => {}
-            TurnFact::ProviderAttemptRecorded(_)
-            | TurnFact::ProvidersAwaited(_)
-            | TurnFact::AssistantRoundRecorded(_)
-            | TurnFact::ToolStarted(_)
-            | TurnFact::ToolExecuted(_)
-            | TurnFact::ToolExecutionFailed(_)
-            | TurnFact::ContextCompacted(_)
-            | TurnFact::BudgetExhausted(_) => {
+            _ => {
                 if let Some(run) = &mut self.run {
                     run.follow(record, fact);
                 }
@@ -571,13 +558,9 @@ impl Run {
             Block::ToolCall { call_id, .. } => Some(call_id.clone()),
             Block::Text { .. } => None,
         });
-        let reads = |verdict: &Verdict| match verdict {
-            Verdict::OnTask(TaskCall::Output { task, .. }) => Some(*task),
-            Verdict::OnTask(_)
-            | Verdict::OnWork(_)
-            | Verdict::OnSelf(_)
-            | Verdict::Accepted(_)
-            | Verdict::Refused(_) => None,
+        let reads = |verdict: &Verdict| {
+            let Verdict::OnTask(TaskCall::Output { task, .. }) = verdict else { return None };
+            Some(*task)
         };
         self.calls = ids
             .zip(&fact.verdicts)

@@ -68,17 +68,7 @@ impl Places {
                 }
             }
             Event::Workspace(fact) => self.workspace(fact),
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Brief(_) => {}
+            _ => {}
         }
     }
 

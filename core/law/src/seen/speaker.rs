@@ -8,6 +8,11 @@ use holon_facts::provenance::MessageKind;
 
 use super::Seen;
 
+/// Whether an operation brings what a model or a tool said.
+fn answers(kind: OpKind) -> bool {
+    matches!(kind, OpKind::CallModel | OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand)
+}
+
 /// Whose word a message of a supervisor is.
 const SUPERVISOR: &str = "supervisor";
 
@@ -24,34 +29,9 @@ impl Seen {
             Event::Turn(TurnFact::AssistantRoundRecorded(_)) => true,
             Event::Operation(OperationFact::OperationSettled(fact)) => {
                 let asked = self.ops.get(&fact.op);
-                fact.settlement == Settlement::Done
-                    && asked.is_some_and(|op| match op.kind {
-                        OpKind::CallModel
-                        | OpKind::CallTool
-                        | OpKind::RunCommand
-                        | OpKind::PromoteCommand => true,
-                        OpKind::LoadContext
-                        | OpKind::PrepareCommand
-                        | OpKind::AwaitTask
-                        | OpKind::SuperviseChild
-                        | OpKind::FindWorkspace
-                        | OpKind::RemoveWorktree
-                        | OpKind::WriteInput => false,
-                    })
+                fact.settlement == Settlement::Done && asked.is_some_and(|op| answers(op.kind))
             }
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => false,
+            _ => false,
         }
     }
 }

@@ -64,19 +64,7 @@ impl Seen {
             Event::Inbox(InboxFact::MessageProcessed(fact)) => drop(self.doing.told.remove(&fact.message_id)),
             Event::Inbox(InboxFact::MessageAborted(fact)) => drop(self.doing.told.remove(&fact.message_id)),
             Event::Inbox(InboxFact::MessageDropped(fact)) => drop(self.doing.told.remove(&fact.message_id)),
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => {}
+            _ => {}
         }
     }
 
