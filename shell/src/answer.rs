@@ -46,6 +46,7 @@ impl Answer {
     }
 
     /// Takes the next durable record of the agent.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub fn record(&mut self, record: &Record) {
         match &record.event {
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
@@ -55,23 +56,13 @@ impl Answer {
                 }
                 self.admitted(message.id, goes_on(message.kind));
             }
-            Event::Wait(WaitFact::WaitResolved(fact)) => match fact.by {
-                Resolution::Message { message_id } => self.awaited(message_id),
-                Resolution::TaskResultQueued => {}
-            },
+            Event::Wait(WaitFact::WaitResolved(fact)) => {
+                if let Resolution::Message { message_id } = fact.by {
+                    self.awaited(message_id);
+                }
+            }
             Event::Brief(BriefFact::BriefCreated(brief)) => self.brief(brief, record.event_seq),
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_) => {}
+            _ => {}
         }
     }
 

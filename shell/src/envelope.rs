@@ -108,20 +108,9 @@ impl Envelopes {
             self.run = Some((fact.run_id, fact.message_id));
             self.work_item = fact.work_item_id;
         }
-        let message = message(event).or_else(|| match event {
-            Event::Turn(_) | Event::Operation(_) | Event::Work(_) | Event::Wait(_) => {
-                self.run.map(|(_, message)| message)
-            }
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => None,
-        });
+        let in_run = matches!(event, Event::Turn(_) | Event::Operation(_) | Event::Work(_) | Event::Wait(_));
+        let of_run = self.run.filter(|_| in_run).map(|(_, message)| message);
+        let message = message(event).or(of_run);
         if let Event::Turn(TurnFact::TurnTerminal(_)) = event {
             self.run = None;
         }
@@ -194,6 +183,7 @@ pub fn record(envelope: &holon_api::Envelope) -> Result<Record, DecodeError> {
 }
 
 /// Of what came through a trigger.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
 fn delivered(event: &Event) -> Option<Provenance> {
     let Event::Wake(fact) = event else { return None };
     let (id, source, hint, surface) = match fact {
@@ -206,10 +196,7 @@ fn delivered(event: &Event) -> Option<Provenance> {
         }
         WakeFact::WakeHintRecorded(fact) => through(&fact.hint)?,
         WakeFact::WakeHintCoalesced(fact) => through(&fact.hint)?,
-        WakeFact::WakeTickQueued(_)
-        | WakeFact::WakeHintsShown(_)
-        | WakeFact::ExternalTriggerProvisioned(_)
-        | WakeFact::ExternalTriggerRevoked(_) => return None,
+        _ => return None,
     };
     let (descriptor_id, source) = (id.to_string(), Some(source.clone()));
     Some(Provenance {
@@ -233,6 +220,7 @@ fn through(hint: &Hint) -> Option<(ExternalTriggerId, &String, Option<&Hint>, Su
 }
 
 /// The message that a fact itself names.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
 fn message(event: &Event) -> Option<MessageId> {
     match event {
         Event::Inbox(fact) => Some(match fact {
@@ -247,28 +235,13 @@ fn message(event: &Event) -> Option<MessageId> {
         }),
         Event::Lifecycle(LifecycleFact::CurrentRunAborted(fact)) => Some(fact.message_id),
         Event::Brief(holon_facts::event::BriefFact::BriefCreated(fact)) => fact.related_message_id,
-        Event::Task(fact) => match fact {
-            TaskFact::TaskCreated(fact) => fact.parent_message_id,
-            TaskFact::TaskResultQueued(fact) => Some(fact.message_id),
-            TaskFact::ChildNeedTold(fact) => Some(fact.message_id),
-            TaskFact::TaskStatusUpdated(_)
-            | TaskFact::TaskInputDelivered(_)
-            | TaskFact::ChildNeedNoted(_)
-            | TaskFact::ChildEnded(_) => None,
-        },
+        Event::Task(TaskFact::TaskCreated(fact)) => fact.parent_message_id,
+        Event::Task(TaskFact::TaskResultQueued(fact)) => Some(fact.message_id),
+        Event::Task(TaskFact::ChildNeedTold(fact)) => Some(fact.message_id),
         Event::Scheduling(SchedulingFact::SchedulerDecision(fact)) => fact.message_id,
         Event::Scheduling(SchedulingFact::ContinuationResolved(fact)) => Some(fact.message_id),
         Event::Timer(TimerFact::TimerTickQueued(fact)) => Some(fact.message_id),
         Event::Work(WorkFact::DeliverySummaryRecorded(fact)) => Some(fact.related_message_id),
-        Event::Lifecycle(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_) => None,
+        _ => None,
     }
 }

@@ -34,6 +34,7 @@ impl PromptTurn {
     }
 
     /// Takes the next durable record of the agent.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub fn record(&mut self, record: &Record) {
         let ended = match &record.event {
             Event::Turn(TurnFact::TurnStarted(fact)) if fact.message_id == self.prompt => {
@@ -62,19 +63,7 @@ impl PromptTurn {
                 }
                 None
             }
-            Event::Turn(_)
-            | Event::Inbox(_)
-            | Event::Task(_)
-            | Event::Lifecycle(_)
-            | Event::Scheduling(_)
-            | Event::Operation(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => None,
+            _ => None,
         };
         if self.ended.is_none() {
             self.ended = ended.map(|verdict| (record.event_seq, verdict));

@@ -154,6 +154,7 @@ impl RunFold {
     }
 
     /// Takes the next durable record of the agent.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub fn record(&mut self, record: &Record) {
         self.answer.record(record);
         match &record.event {
@@ -162,20 +163,11 @@ impl RunFold {
                 BriefVisibility::ActionRequired => self.action_required = Some(brief.text.clone()),
                 BriefVisibility::WorkDone | BriefVisibility::TurnResult => {}
             },
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_) => {}
+            _ => {}
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     fn turn(&mut self, fact: &TurnFact) {
         match fact {
             TurnFact::TurnStarted(fact) => {
@@ -204,15 +196,7 @@ impl RunFold {
                 self.last_kind = Some((fact.kind, fact.reason));
                 self.raw_final_text.clone_from(&fact.last_assistant_message);
             }
-            TurnFact::TurnContextBuilt(_)
-            | TurnFact::ProviderRoundCompleted(_)
-            | TurnFact::ProvidersAwaited(_)
-            | TurnFact::ToolExecutionFailed(_)
-            | TurnFact::ReminderInjected(_)
-            | TurnFact::ContextCompacted(_)
-            | TurnFact::BudgetReserved(_)
-            | TurnFact::BudgetSettled(_)
-            | TurnFact::BudgetExhausted(_) => {}
+            _ => {}
         }
     }
 

@@ -50,24 +50,9 @@ pub struct Came {
 
 impl Came {
     pub fn of(decision: &SchedulerDecision) -> Self {
-        let head = |evidence: &Evidence| match evidence {
-            Evidence::Head { priority, class, .. } => Some((*priority, *class)),
-            Evidence::Status { .. }
-            | Evidence::Draining
-            | Evidence::Wait { .. }
-            | Evidence::Hints { .. }
-            | Evidence::Budget { .. }
-            | Evidence::RecheckDue { .. }
-            | Evidence::Run { .. }
-            | Evidence::Queued { .. }
-            | Evidence::Hold { .. }
-            | Evidence::NoFreeSlot
-            | Evidence::Deadline { .. }
-            | Evidence::IgnoredQueue { .. }
-            | Evidence::WorkItem { .. }
-            | Evidence::SelfCausedTurns { .. }
-            | Evidence::UnattendedTurns { .. }
-            | Evidence::Slept { .. } => None,
+        let head = |evidence: &Evidence| {
+            let Evidence::Head { priority, class, .. } = evidence else { return None };
+            Some((*priority, *class))
         };
         Self {
             row: (decision.row, decision.kind, decision.reason),

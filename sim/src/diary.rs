@@ -1,5 +1,7 @@
 //! A run as a diary that a reader can follow: what came, what was decided and why, what the model did.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a timeline shows what a person looks for")]
+
 use std::fmt::Write;
 
 use holon_core::replay::Call;
@@ -107,12 +109,7 @@ fn line(event: &Event) -> Option<String> {
         Event::Brief(BriefFact::BriefCreated(fact)) if fact.visibility == BriefVisibility::ActionRequired => {
             Some(format!("→ the operator is asked: {}", said(fact.text.preview())))
         }
-        Event::Timer(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_)
-        | Event::Operation(_) => None,
+        _ => None,
     }
 }
 
@@ -123,13 +120,7 @@ fn lifecycle(fact: &LifecycleFact) -> Option<String> {
         LifecycleFact::RuntimeRecovered(fact) => {
             fact.interrupted_run_id.map(|run| format!("{run} was interrupted"))
         }
-        LifecycleFact::ControlRequestAdmitted(_)
-        | LifecycleFact::CurrentRunAborted(_)
-        | LifecycleFact::SchedulerPostureDecision(_)
-        | LifecycleFact::ClockStepped(_)
-        | LifecycleFact::AgentRetired(_)
-        | LifecycleFact::AgentArchived(_)
-        | LifecycleFact::ModelOverrideChanged(_) => None,
+        _ => None,
     }
 }
 
@@ -140,11 +131,7 @@ fn inbox(fact: &InboxFact) -> Option<String> {
             Some(format!("    {} goes back into the queue ({})", fact.message_id, fact.cause))
         }
         InboxFact::MessageDropped(fact) => Some(format!("    {} is dropped", fact.message_id)),
-        InboxFact::MessageDuplicate(_)
-        | InboxFact::MessageDequeued(_)
-        | InboxFact::MessageProcessed(_)
-        | InboxFact::MessageAborted(_)
-        | InboxFact::OperatorInterjectionAdmitted(_) => None,
+        _ => None,
     }
 }
 
@@ -172,13 +159,7 @@ fn scheduling(fact: &SchedulingFact) -> Option<String> {
             Some(format!("    held for {}{budget}{until}, wait {}", fact.cause, fact.step + 1))
         }
         SchedulingFact::HoldEnded(fact) => Some(format!("    the hold is over: {}", fact.reason)),
-        SchedulingFact::ContinuationResolved(_)
-        | SchedulingFact::ClosureDecided(_)
-        | SchedulingFact::SelfTurnCounted(_)
-        | SchedulingFact::UnattendedTurnsExhausted(_)
-        | SchedulingFact::UnattendedTurnsRaised(_)
-        | SchedulingFact::SleepBegun(_)
-        | SchedulingFact::SleepElapsed(_) => None,
+        _ => None,
     }
 }
 
@@ -217,16 +198,7 @@ fn turn(fact: &TurnFact) -> Option<String> {
             Some(format!("    {}: {used} used, {wanted} wanted, of {limit}", fact.budget))
         }
         TurnFact::TurnTerminal(fact) => Some(format!("    {}, after {} rounds", fact.kind, fact.rounds)),
-        TurnFact::TurnStarted(_)
-        | TurnFact::TurnContextBuilt(_)
-        | TurnFact::ProviderRoundCompleted(_)
-        | TurnFact::ProvidersAwaited(_)
-        | TurnFact::ToolStarted(_)
-        | TurnFact::ReminderInjected(_)
-        | TurnFact::ContextCompacted(_)
-        | TurnFact::RuntimeError(_)
-        | TurnFact::BudgetReserved(_)
-        | TurnFact::BudgetSettled(_) => None,
+        _ => None,
     }
 }
 
@@ -267,11 +239,7 @@ fn task(fact: &TaskFact) -> Option<String> {
             let exit = fact.exit_status.map(|exit| format!(", it ended with {exit}")).unwrap_or_default();
             Some(format!("{} is {}{exit}", fact.task_id, fact.status))
         }
-        TaskFact::TaskStatusUpdated(_)
-        | TaskFact::ChildEnded(_)
-        | TaskFact::TaskResultQueued(_)
-        | TaskFact::TaskInputDelivered(_)
-        | TaskFact::ChildNeedTold(_) => None,
+        _ => None,
     }
 }
 
@@ -296,10 +264,7 @@ fn work(fact: &WorkFact) -> Option<String> {
         WorkFact::WorkPlanSeen(fact) => {
             fact.edited.then(|| format!("    the plan of {} has changed", fact.work_item_id))
         }
-        WorkFact::WorkItemPicked(_)
-        | WorkFact::DeliverySummaryRecorded(_)
-        | WorkFact::WorkTickQueued(_)
-        | WorkFact::WorkOwed(_) => None,
+        _ => None,
     }
 }
 

@@ -28,6 +28,7 @@ impl Said {
 }
 
 /// Judges the records of a step by what the logs come to after it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
 pub(crate) fn judge(
     agents: &BTreeMap<AgentId, Agent>,
     records: &[Record],
@@ -53,19 +54,7 @@ pub(crate) fn judge(
             | Event::Outbox(OutboxFact::LetterDelivered(_) | OutboxFact::LetterReturned(_)) => {
                 concerned.insert(&record.agent);
             }
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => {}
+            _ => {}
         }
     }
     for agent in concerned.into_iter().filter_map(|id| agents.get(id)) {

@@ -81,18 +81,7 @@ impl Totals {
 
 /// Of one agent, commands that are prepared or run.
 pub(crate) fn commands(agent: &Agent) -> u64 {
-    let command = |open: &&OpenOp| match open.kind {
-        OpKind::PrepareCommand | OpKind::RunCommand => true,
-        OpKind::LoadContext
-        | OpKind::CallModel
-        | OpKind::CallTool
-        | OpKind::PromoteCommand
-        | OpKind::AwaitTask
-        | OpKind::WriteInput
-        | OpKind::SuperviseChild
-        | OpKind::FindWorkspace
-        | OpKind::RemoveWorktree => false,
-    };
+    let command = |open: &&OpenOp| matches!(open.kind, OpKind::PrepareCommand | OpKind::RunCommand);
     agent.ops.values().filter(command).count() as u64
 }
 

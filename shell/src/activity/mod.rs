@@ -95,47 +95,30 @@ impl Activity {
 
 /// Whether a run shows it in another way: what was asked, the steps, and the outcome at the end.
 fn told_elsewhere(event: &Event) -> bool {
-    match event {
-        Event::Turn(fact) => shown_as_step(fact),
-        Event::Inbox(InboxFact::MessageAdmitted(_))
-        | Event::Lifecycle(
-            LifecycleFact::AgentCreated(_)
-            | LifecycleFact::ControlApplied(_)
-            | LifecycleFact::CurrentRunAborted(_),
-        )
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => true,
-        Event::Inbox(_)
-        | Event::Lifecycle(_)
-        | Event::Scheduling(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_) => false,
+    if let Event::Turn(fact) = event {
+        return shown_as_step(fact);
     }
+    matches!(
+        event,
+        Event::Inbox(InboxFact::MessageAdmitted(_))
+            | Event::Lifecycle(
+                LifecycleFact::AgentCreated(_)
+                    | LifecycleFact::ControlApplied(_)
+                    | LifecycleFact::CurrentRunAborted(_),
+            )
+            | Event::Outbox(_)
+            | Event::Workspace(_)
+            | Event::Brief(_)
+    )
 }
 
 /// Whether [`Steps`] tells it, or the outcome does.
 fn shown_as_step(fact: &TurnFact) -> bool {
-    match fact {
+    matches!(
+        fact,
         TurnFact::AssistantRoundRecorded(_)
-        | TurnFact::ToolExecuted(_)
-        | TurnFact::ToolExecutionFailed(_)
-        | TurnFact::TurnTerminal(_) => true,
-        TurnFact::TurnStarted(_)
-        | TurnFact::TurnContextBuilt(_)
-        | TurnFact::ProviderAttemptRecorded(_)
-        | TurnFact::ProviderRoundCompleted(_)
-        | TurnFact::ProvidersAwaited(_)
-        | TurnFact::ToolStarted(_)
-        | TurnFact::ReminderInjected(_)
-        | TurnFact::ContextCompacted(_)
-        | TurnFact::RuntimeError(_)
-        | TurnFact::BudgetReserved(_)
-        | TurnFact::BudgetSettled(_)
-        | TurnFact::BudgetExhausted(_) => false,
-    }
+            | TurnFact::ToolExecuted(_)
+            | TurnFact::ToolExecutionFailed(_)
+            | TurnFact::TurnTerminal(_)
+    )
 }

@@ -50,38 +50,19 @@ impl Partial {
 
 impl Waiting {
     /// What is waited for after this record, where it changes that.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub(super) fn from(record: &Record, steps: &Steps, now: Now) -> Option<Self> {
         let what = match &record.event {
             Event::Operation(OperationFact::OperationOpened(fact)) => match fact.kind {
                 OpKind::LoadContext => What::Instructions,
                 OpKind::CallModel => What::Model,
                 // Its start names the call.
-                OpKind::CallTool
-                | OpKind::PrepareCommand
-                | OpKind::RunCommand
-                | OpKind::PromoteCommand
-                | OpKind::AwaitTask
-                | OpKind::SuperviseChild
-                | OpKind::FindWorkspace
-                | OpKind::RemoveWorktree
-                | OpKind::WriteInput => return None,
+                _ => return None,
             },
             Event::Turn(TurnFact::ToolStarted(fact)) => What::Call(steps.title(&fact.call_id).to_owned()),
             Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => What::Backoff(fact.attempt.backoff_ms?),
             Event::Turn(TurnFact::TurnTerminal(_)) => What::End,
-            Event::Turn(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => return None,
+            _ => return None,
         };
         Some(Self { what, since: now })
     }

@@ -31,15 +31,8 @@ pub(super) fn source(origin: &Origin) -> Option<String> {
 
 /// The task that a message comes from.
 pub(super) fn origin(origin: &Origin) -> Option<TaskId> {
-    match origin {
-        Origin::Task { task_id } => task_id.parse().ok(),
-        Origin::Operator { .. }
-        | Origin::Channel { .. }
-        | Origin::Webhook { .. }
-        | Origin::Callback { .. }
-        | Origin::Timer { .. }
-        | Origin::System { .. } => None,
-    }
+    let Origin::Task { task_id } = origin else { return None };
+    task_id.parse().ok()
 }
 
 /// The task that a fact itself is about.
@@ -49,6 +42,7 @@ pub(super) fn task(event: &Event) -> Option<TaskId> {
 }
 
 /// The work item that a fact itself is about; of several none.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
 pub(super) fn work_item(event: &Event) -> Option<WorkItemId> {
     match event {
         Event::Work(WorkFact::WorkItemWritten(fact)) => Some(fact.work_item_id),
@@ -61,17 +55,6 @@ pub(super) fn work_item(event: &Event) -> Option<WorkItemId> {
         Event::Wait(WaitFact::WaitRegistered(fact)) => fact.work_item_id,
         Event::Scheduling(SchedulingFact::SchedulerDecision(fact)) => fact.work_item_id,
         Event::Brief(holon_facts::event::BriefFact::BriefCreated(fact)) => fact.work_item_id,
-        Event::Work(WorkFact::WorkTickQueued(_))
-        | Event::Wait(_)
-        | Event::Scheduling(_)
-        | Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_) => None,
+        _ => None,
     }
 }

@@ -130,19 +130,14 @@ impl Ending {
                 kind == OpKind::CallModel
             }
             Self::Stopped => kind == OpKind::RunCommand,
-            Self::ToolFails => match kind {
+            Self::ToolFails => matches!(
+                kind,
                 OpKind::CallTool
-                | OpKind::PrepareCommand
-                | OpKind::RunCommand
-                | OpKind::PromoteCommand
-                | OpKind::WriteInput => true,
-                OpKind::LoadContext
-                | OpKind::CallModel
-                | OpKind::AwaitTask
-                | OpKind::SuperviseChild
-                | OpKind::FindWorkspace
-                | OpKind::RemoveWorktree => false,
-            },
+                    | OpKind::PrepareCommand
+                    | OpKind::RunCommand
+                    | OpKind::PromoteCommand
+                    | OpKind::WriteInput
+            ),
         }
     }
 
@@ -169,17 +164,7 @@ impl Ending {
 
     /// Whether it is a command that ends so, with a record of it.
     pub(super) fn is_recorded(self) -> bool {
-        match self {
-            Self::Plain | Self::ToolFails => true,
-            Self::Calls(_)
-            | Self::Commands(_)
-            | Self::Tasks(_)
-            | Self::Asks(_)
-            | Self::Stopped
-            | Self::Fails(_)
-            | Self::Breaks
-            | Self::Misfits => false,
-        }
+        matches!(self, Self::Plain | Self::ToolFails)
     }
 
     pub(super) fn outcome(self, working: &Working, round: usize, wall: Wall) -> Outcome {

@@ -275,23 +275,11 @@ impl Asked {
                 Found::NotStarted => Some(Settlement::Failed),
                 Found::Lost => Some(Settlement::Lost),
             };
-            let settled = records.iter().find_map(|record| match &record.event {
-                Event::Operation(OperationFact::OperationSettled(fact)) if fact.op == *op => {
-                    Some(fact.settlement)
-                }
-                Event::Operation(_)
-                | Event::Turn(_)
-                | Event::Lifecycle(_)
-                | Event::Inbox(_)
-                | Event::Scheduling(_)
-                | Event::Task(_)
-                | Event::Timer(_)
-                | Event::Work(_)
-                | Event::Wait(_)
-                | Event::Wake(_)
-                | Event::Outbox(_)
-                | Event::Workspace(_)
-                | Event::Brief(_) => None,
+            let settled = records.iter().find_map(|record| {
+                let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event else {
+                    return None;
+                };
+                (fact.op == *op).then_some(fact.settlement)
             });
             ensure!(settled == due, "P5", "{op} was found {found:?}, and settled as {settled:?}");
         }

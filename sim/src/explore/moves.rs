@@ -106,32 +106,13 @@ impl Situation {
     }
 
     /// A stop of what is stopped, or an abort of nothing, records nothing: it leads nowhere new.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     fn useful(&self, at: u8, setting: Setting<'_>) -> bool {
         let Some(offer) = setting.world.offers.get(usize::from(at)) else { return false };
         match &offer.action {
             Action::Stop => !self.stopped(offer.agent),
             Action::Abort { .. } => self.agent(offer.agent).is_some_and(|agent| agent.run.is_some()),
-            Action::Create
-            | Action::Message(_)
-            | Action::Model { .. }
-            | Action::RunTask { .. }
-            | Action::StopTask { .. }
-            | Action::WriteTask { .. }
-            | Action::CreateTimer { .. }
-            | Action::CancelTimer { .. }
-            | Action::CreateWork
-            | Action::CompleteWork { .. }
-            | Action::Wake { .. }
-            | Action::Deliver { .. }
-            | Action::ChangeTrigger { .. }
-            | Action::Meddle { .. }
-            | Action::Place { .. }
-            | Action::Start
-            | Action::Restart
-            | Action::Kill { .. }
-            | Action::Suspend { .. }
-            | Action::ClockJump { .. }
-            | Action::Tick => true,
+            _ => true,
         }
     }
 
@@ -195,33 +176,19 @@ impl Situation {
     }
 
     /// Whether a run lets go of its command, or of its wait for a task, once the time of that is over.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     fn lets_go(&self, agent: &AgentId) -> bool {
         let Some(agent) = self.checks.agents().get(agent) else { return false };
         let of_run: Vec<&OpenOp> = agent.ops.values().filter(|open| agent.is_of_run(open)).collect();
         let other = agent.ops.values().any(|open| match open.kind {
             OpKind::WriteInput | OpKind::PromoteCommand => true,
             OpKind::PrepareCommand => open.run_id.is_none(),
-            OpKind::LoadContext
-            | OpKind::CallModel
-            | OpKind::CallTool
-            | OpKind::RunCommand
-            | OpKind::AwaitTask
-            | OpKind::SuperviseChild
-            | OpKind::FindWorkspace
-            | OpKind::RemoveWorktree => false,
+            _ => false,
         });
         let yields = |open: &OpenOp| match open.kind {
             OpKind::AwaitTask => true,
             OpKind::RunCommand => open.command.as_ref().is_some_and(|spec| spec.yield_time_ms.is_some()),
-            OpKind::LoadContext
-            | OpKind::CallModel
-            | OpKind::CallTool
-            | OpKind::PrepareCommand
-            | OpKind::PromoteCommand
-            | OpKind::WriteInput
-            | OpKind::SuperviseChild
-            | OpKind::FindWorkspace
-            | OpKind::RemoveWorktree => false,
+            _ => false,
         };
         !other && of_run.into_iter().any(yields)
     }

@@ -2,6 +2,8 @@
 //! long, the next attempt, the end of a command that does not obey, the end of a sleep. The driver's next deadline is
 //! never later than the earliest of these that records promise.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "an alarm is about some facts alone")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::host::Deadline;
@@ -120,18 +122,7 @@ impl Armed {
                 // It takes as long as it takes.
                 fact.op.into_iter().for_each(|op| self.disarm(agent, Alarm::Op(op)));
             }
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => {}
+            _ => {}
         }
     }
 
@@ -146,15 +137,7 @@ impl Armed {
                 let due: Vec<Alarm> = due.map(|((_, alarm), _)| *alarm).collect();
                 due.into_iter().for_each(|alarm| self.disarm(agent, alarm));
             }
-            OpKind::RunCommand
-            | OpKind::LoadContext
-            | OpKind::CallTool
-            | OpKind::PrepareCommand
-            | OpKind::AwaitTask
-            | OpKind::SuperviseChild
-            | OpKind::FindWorkspace
-            | OpKind::RemoveWorktree
-            | OpKind::WriteInput => {}
+            _ => {}
         }
         if let Some(timeout) = fact.timeout_ms {
             self.arm(agent, Alarm::Op(fact.op), now.after(timeout));
@@ -203,19 +186,7 @@ impl Sleeps {
                     until.0 = until.0.saturating_sub(fact.from.0.saturating_sub(fact.to.0));
                 }
             }
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => {}
+            _ => {}
         }
     }
 

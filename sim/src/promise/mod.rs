@@ -271,6 +271,7 @@ impl Open {
         Ok(())
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     fn promises(&self, record: &Record, due: &mut Due) {
         let agent = || record.agent.clone();
         match &record.event {
@@ -293,18 +294,7 @@ impl Open {
                 let op = self.executing(fact.task_id);
                 due.must.extend(op.map(|op| (agent(), Promise::Stop(op, fact.force))));
             }
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => {}
+            _ => {}
         }
     }
 
@@ -342,6 +332,7 @@ impl Open {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     fn task(&mut self, fact: &TaskFact) {
         match fact {
             TaskFact::TaskCreated(fact) => {
@@ -361,10 +352,7 @@ impl Open {
                     task.child_ended = true;
                 }
             }
-            TaskFact::TaskResultQueued(_)
-            | TaskFact::ChildNeedNoted(_)
-            | TaskFact::ChildNeedTold(_)
-            | TaskFact::TaskInputDelivered(_) => {}
+            _ => {}
         }
     }
 }

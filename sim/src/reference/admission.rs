@@ -56,21 +56,9 @@ pub(super) struct New {
 impl New {
     pub(super) fn of(agent: &AgentId, records: &[Record]) -> Self {
         let own = records.iter().filter(|record| record.agent == *agent);
-        let admitted = own.filter_map(|record| match &record.event {
-            Event::Inbox(InboxFact::MessageAdmitted(fact)) => Some(&fact.message),
-            Event::Inbox(_)
-            | Event::Lifecycle(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => None,
+        let admitted = own.filter_map(|record| {
+            let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return None };
+            Some(&fact.message)
         });
         let (runtime, asked): (Vec<&Message>, Vec<&Message>) =
             admitted.partition(|message| of_runtime(message));

@@ -93,6 +93,7 @@ impl Model {
         Self { child, begun: spec.lineage_parent_agent_id.is_some(), ..Self::default() }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub(super) fn apply(&mut self, record: &Record, config: &Config, no_room: bool) -> Result<(), Failure> {
         if let Event::Wake(fact) = &record.event {
             self.hinted(fact);
@@ -137,18 +138,7 @@ impl Model {
                 self.model.clone_from(&fact.model);
                 Ok(())
             }
-            Event::Lifecycle(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 

@@ -102,6 +102,7 @@ impl Outside {
         Ok(())
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub(super) fn hinted(
         &mut self,
         at: Wall,
@@ -144,9 +145,7 @@ impl Outside {
             WakeFact::WakeHintsShown(fact) => {
                 self.pending.retain(|source, _| !fact.sources.contains(source));
             }
-            WakeFact::ExternalTriggerProvisioned(_)
-            | WakeFact::ExternalTriggerDelivered(_)
-            | WakeFact::ExternalTriggerRevoked(_) => {}
+            _ => {}
         }
         Ok(())
     }

@@ -95,6 +95,7 @@ impl Unattended {
     }
 
     /// S9: waits are those of the configuration, in order, and after the last one somebody outside is waited for.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub(super) fn apply(&mut self, record: &Record, policy: &UnattendedPolicy) -> Result<(), Failure> {
         match &record.event {
             Event::Scheduling(SchedulingFact::SelfTurnCounted(fact)) => {
@@ -143,26 +144,15 @@ impl Unattended {
             Event::Task(TaskFact::TaskCreated(fact)) if fact.repeated => {
                 self.repeated.insert(fact.task_id);
             }
-            Event::Task(TaskFact::TaskResultQueued(fact)) => {
-                if !fact.known && !self.repeated.contains(&fact.task_id) {
-                    self.anew();
-                }
+            Event::Task(TaskFact::TaskResultQueued(fact))
+                if !fact.known && !self.repeated.contains(&fact.task_id) =>
+            {
+                self.anew();
             }
             Event::Wake(WakeFact::WakeHintRecorded(fact)) => self.hinted(&fact.hint),
             Event::Wake(WakeFact::WakeHintCoalesced(fact)) => self.hinted(&fact.hint),
             Event::Wait(fact) => self.waited(fact),
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => {}
+            _ => {}
         }
         Ok(())
     }

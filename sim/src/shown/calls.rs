@@ -137,23 +137,12 @@ fn result_of<'a>(agent: &AgentId, op: OpId, records: &'a [Record]) -> Option<(Se
     Some((settlement, of_agent.take_while(|record| !ended(record)).find_map(result)?))
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
 fn result(record: &Record) -> Option<&Receipt> {
     match &record.event {
         Event::Turn(TurnFact::ToolExecuted(fact)) => Some(&fact.receipt),
         Event::Turn(TurnFact::ToolExecutionFailed(fact)) => Some(&fact.receipt),
-        Event::Turn(_)
-        | Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => None,
+        _ => None,
     }
 }
 

@@ -79,15 +79,10 @@ fn message(agent: &AgentId, parts: &[Part], told: &Told) -> Result<(), Failure> 
 
 /// Whom a heading may name.
 fn senders(origin: &Origin) -> Vec<&str> {
-    match origin {
-        Origin::System { .. } => vec!["system", "supervisor", "yourself"],
-        Origin::Operator { .. }
-        | Origin::Channel { .. }
-        | Origin::Webhook { .. }
-        | Origin::Callback { .. }
-        | Origin::Timer { .. }
-        | Origin::Task { .. } => vec![origin.name()],
+    if let Origin::System { .. } = origin {
+        return vec!["system", "supervisor", "yourself"];
     }
+    vec![origin.name()]
 }
 
 /// M9: what a hint said, and whose it was.

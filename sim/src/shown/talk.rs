@@ -1,5 +1,7 @@
 //! The conversation of one agent as its records leave it.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a talk is made of some facts alone")]
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -184,11 +186,7 @@ impl Talk {
             Verdict::OnTask(TaskCall::Output { task, .. }) => {
                 Some(*task).filter(|task| self.ended.contains(task))
             }
-            Verdict::OnTask(_)
-            | Verdict::OnSelf(_)
-            | Verdict::OnWork(_)
-            | Verdict::Accepted(_)
-            | Verdict::Refused(_) => None,
+            _ => None,
         };
         Some(Called { call_id, tool_name, arguments, verdict })
     }
@@ -213,16 +211,7 @@ impl Talk {
                 self.hints.clear();
                 self.folded.clear();
             }
-            Event::Lifecycle(_)
-            | Event::Scheduling(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_) => {}
+            _ => {}
         }
         Ok(())
     }
@@ -307,15 +296,7 @@ impl Talk {
                     }
                 }
             }
-            TurnFact::TurnContextBuilt(_)
-            | TurnFact::ProvidersAwaited(_)
-            | TurnFact::ProviderAttemptRecorded(_)
-            | TurnFact::ProviderRoundCompleted(_)
-            | TurnFact::ToolStarted(_)
-            | TurnFact::RuntimeError(_)
-            | TurnFact::BudgetReserved(_)
-            | TurnFact::BudgetSettled(_)
-            | TurnFact::BudgetExhausted(_) => {}
+            _ => {}
         }
         Ok(())
     }
@@ -425,9 +406,7 @@ impl Talk {
                     turn.said.pieces.push(Piece::Hints(shown));
                 }
             }
-            WakeFact::ExternalTriggerProvisioned(_)
-            | WakeFact::ExternalTriggerDelivered(_)
-            | WakeFact::ExternalTriggerRevoked(_) => {}
+            _ => {}
         }
     }
 }

@@ -172,22 +172,8 @@ fn entry(
 }
 
 fn spec(created: &Record) -> Option<&AgentSpec> {
-    match &created.event {
-        Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => Some(&fact.spec),
-        Event::Lifecycle(_)
-        | Event::Inbox(_)
-        | Event::Scheduling(_)
-        | Event::Turn(_)
-        | Event::Operation(_)
-        | Event::Task(_)
-        | Event::Timer(_)
-        | Event::Work(_)
-        | Event::Wait(_)
-        | Event::Wake(_)
-        | Event::Outbox(_)
-        | Event::Workspace(_)
-        | Event::Brief(_) => None,
-    }
+    let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &created.event else { return None };
+    Some(&fact.spec)
 }
 
 /// Refuses a cursor beyond the last event: whoever has it has seen another ledger.
