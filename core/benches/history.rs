@@ -6,7 +6,6 @@
 use std::hint::black_box;
 
 use holon_core::Input;
-use holon_core::agent::work::operator::NewWorkItem;
 use holon_core::host::Host;
 use holon_facts::execution::ExecutionSnapshot;
 use holon_facts::hint::Hint;
@@ -20,7 +19,7 @@ use holon_facts::provenance::{AdmissionContext, Surface};
 use holon_facts::receipt::{Receipt, ToolFacts};
 use holon_facts::trigger::{Delivery, DeliveryMode};
 use holon_facts::usage::TokenUsage;
-use holon_facts::work::PlanStatus;
+use holon_facts::work::{NewWorkItem, PlanStatus};
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Config, Millis, Mono, Now, Outcome, ReplyId, Seed, Text, Wall};
 

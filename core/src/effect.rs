@@ -8,6 +8,7 @@ use holon_facts::hint::WakeDisposition;
 use holon_facts::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
 use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model::ModelRequest;
+use holon_facts::names;
 use holon_facts::outcome::SupervisorIdentity;
 use holon_facts::receipt::InputReceipt;
 use holon_facts::reject::Reject;
@@ -17,15 +18,14 @@ use holon_facts::workspace::{ExecutionBinding, WorktreePlan};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::external_trigger::ExternalTrigger;
-use crate::agent::model::ModelState;
 use crate::agent::task::Task;
 use crate::agent::timer::Timer;
 use crate::agent::work::WorkItem;
-use crate::agent::workspace::WorkspaceState;
+use crate::summary::AgentSummary;
+use crate::summary::children::{ActiveChild, ChildObservability};
+use crate::summary::model::ModelState;
+use crate::summary::workspaces::WorkspaceState;
 use crate::tool::Tool;
-use crate::view::{ActiveChild, AgentSummary, ChildObservability};
-
-pub use crate::agent::task::tools::Retrieval;
 
 /// Something to be done in the world, after the records of its step are durable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -191,6 +191,11 @@ pub enum TaskWork {
         task: Box<Task>,
         changed: bool,
     },
+}
+
+names! {
+    /// How far the output of a task is what it will ever be (contract: tasks.md, Projections).
+    Retrieval { Success "success", Timeout "timeout", NotReady "not_ready" }
 }
 
 /// Work items as a call left them.

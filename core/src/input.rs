@@ -9,10 +9,9 @@ use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::Outcome;
 use holon_facts::timer::TimerSpec;
 use holon_facts::trigger::{Delivery, TriggerChange};
+use holon_facts::work::NewWorkItem;
+use holon_facts::workspace::WorkspaceChange;
 use serde::{Deserialize, Serialize};
-
-use crate::agent::work::operator::NewWorkItem;
-use crate::agent::workspace::WorkspaceChange;
 
 /// One input of [`crate::Host::step`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,24 +26,30 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod accounts;
 pub mod agent;
 pub mod closure;
 pub mod continuation;
 pub mod effect;
+pub(crate) mod handler;
 pub mod host;
 pub mod input;
 #[cfg(test)]
 mod law_tests;
+pub(crate) mod occupancy;
 pub mod prompt;
 pub mod record;
+pub mod recovery;
 pub mod replay;
 pub mod retry;
 pub mod scheduler;
 pub mod snapshot;
+pub mod summary;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod tool;
 pub mod transcript;
+pub(crate) mod tx;
 pub mod view;
 
 pub use effect::{Answer, Effect};

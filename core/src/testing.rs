@@ -25,13 +25,15 @@ use holon_facts::work::PlanSeen;
 use holon_facts::workspace::ExecutionBinding;
 use holon_law::Laws;
 
+use crate::accounts::Accounts;
 use crate::agent::Agent;
 use crate::agent::budget::Account;
 use crate::effect::{AgentView, Answer, Effect, InputSource, TaskWork, WorkView};
-use crate::host::{Accounts, Found, FoundCommand, Host, RecoveryReport};
+use crate::host::Host;
 use crate::input::{ControlRequest, Input};
 use crate::prompt::reworded::reworded;
 use crate::record::{Durable, Step};
+use crate::recovery::{Found, FoundCommand, RecoveryReport};
 
 pub(crate) use outcomes::*;
 

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairness::Fairness;
 use holon_core::Answer;
+use holon_core::accounts::Accounts;
 use holon_core::agent::Agent;
-use holon_core::host::{Accounts, Host};
+use holon_core::host::Host;
 use holon_core::snapshot::AgentSnapshot;
 use holon_facts::config::TaskLimits;
 use holon_facts::decision::{DecisionKind, Evidence};

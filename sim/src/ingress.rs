@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::Input;
 use holon_core::agent::wait::token;
-use holon_core::agent::work::operator::NewWorkItem;
 use holon_core::input::ControlRequest;
 use holon_facts::hint::Hint;
 use holon_facts::identity::{AgentKind, AgentSpec};
@@ -14,7 +13,7 @@ use holon_facts::model_ref::ModelRef;
 use holon_facts::provenance::{AdmissionContext, MessageKind, Surface};
 use holon_facts::timer::TimerSpec;
 use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange};
-use holon_facts::work::PlanStatus;
+use holon_facts::work::{NewWorkItem, PlanStatus};
 use holon_facts::{AgentId, ContentId, Millis, ReplyId, RunId, Text};
 
 use crate::commands;

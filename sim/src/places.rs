@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 
 use holon_core::agent::Agent;
-use holon_core::agent::workspace::WorkspaceChange;
 use holon_core::effect::{WantedWorkspace, WorkspaceTarget};
 use holon_core::tool::Tool;
 use holon_facts::event::WorkspaceFact;
 use holon_facts::outcome::{Outcome, ToolOutcome};
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind};
-use holon_facts::workspace::ExecutionBinding;
+use holon_facts::workspace::{ExecutionBinding, WorkspaceChange};
 use holon_facts::{AgentId, Event, Millis, Record};
 use serde::{Deserialize, Serialize};
 

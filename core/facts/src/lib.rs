@@ -41,6 +41,7 @@ pub mod receipt;
 pub mod record;
 pub mod reject;
 pub mod replay;
+pub mod subsystem;
 pub mod task;
 pub mod terminal;
 pub mod time;

@@ -10,14 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::content::{ContentId, Text};
 use crate::ids::{MessageId, TimerId};
 use crate::reject::Reject;
+use crate::subsystem::SUPERVISOR;
 use crate::time::Wall;
 
 pub use crate::provenance::{
     AdmissionContext, AuthorityClass, BodyType, MessageKind, Priority, Surface, TriggerKind, Trust,
 };
-
-/// The subsystem of what a supervising agent says to its child.
-pub const SUPERVISOR: &str = "supervisor";
 
 /// Who a message comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -189,7 +187,7 @@ impl Message {
 
     /// Whether an operator says it, or who stands in for one: the agent that supervises.
     pub fn is_by_operator(&self) -> bool {
-        let supervisor = || matches!(&self.origin, Origin::System { subsystem } if subsystem == SUPERVISOR);
+        let supervisor = || self.origin.is_of(SUPERVISOR);
         self.kind == MessageKind::OperatorPrompt
             || (self.kind == MessageKind::InternalFollowup && supervisor())
     }
@@ -203,6 +201,16 @@ impl Message {
 }
 
 impl Origin {
+    /// A part of the runtime (see [`crate::subsystem`]).
+    pub fn system(subsystem: &str) -> Self {
+        Self::System { subsystem: subsystem.into() }
+    }
+
+    /// Whether it is this part of the runtime.
+    pub fn is_of(&self, part: &str) -> bool {
+        matches!(self, Self::System { subsystem } if subsystem == part)
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             Self::Operator { .. } => "operator",

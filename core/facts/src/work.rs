@@ -75,3 +75,15 @@ impl PlanSeen {
         *self == Self::Absent
     }
 }
+
+/// What an operator asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewWorkItem {
+    pub objective: String,
+    pub plan_status: PlanStatus,
+    #[serde(default, skip_serializing_if = "alloc::vec::Vec::is_empty")]
+    pub todo_list: alloc::vec::Vec<Todo>,
+    /// Whether whoever asks writes a plan for it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub plan: bool,
+}

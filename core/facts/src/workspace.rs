@@ -267,6 +267,20 @@ names! {
     }
 }
 
+/// What an operator asks for. Folders are as a performer found them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum WorkspaceChange {
+    /// The agent is to know it.
+    Attach { execution: ExecutionBinding },
+    /// The agent is to work there from its next turn on.
+    Use { execution: ExecutionBinding },
+    /// The agent is to know it no longer.
+    Detach { workspace_id: WorkspaceId },
+    /// Worktrees that nobody works in are to go, if nothing in them is new.
+    Prune,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

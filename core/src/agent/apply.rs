@@ -20,16 +20,16 @@ use holon_facts::record::Record;
 use holon_facts::task::{Fingerprint, TaskStatus};
 use holon_facts::time::Wall;
 
-use super::history::Heard;
-use super::hold::Hold;
-use super::inbox::Left;
-use super::sleep::Sleep;
-use super::task::Task;
-use super::turn::Run;
-use super::turn::told::Told;
-use super::unattended::Exhausted;
-use super::work::outline::WorkOutline;
-use super::{Agent, OpenOp, outside};
+use crate::agent::history::Heard;
+use crate::agent::hold::Hold;
+use crate::agent::inbox::Left;
+use crate::agent::sleep::Sleep;
+use crate::agent::task::Task;
+use crate::agent::turn::Run;
+use crate::agent::turn::told::Told;
+use crate::agent::unattended::Exhausted;
+use crate::agent::work::outline::WorkOutline;
+use crate::agent::{Agent, OpenOp, outside};
 
 impl Agent {
     /// The only writer of durable state: the live path and a restart both come through here.

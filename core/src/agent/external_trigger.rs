@@ -2,25 +2,12 @@
 //! nothing else. The shell signs the address over the agent and a generation, and says which one a delivery was signed
 //! with; which one is in force is known here.
 
-use alloc::boxed::Box;
-
-use holon_facts::event::wake::{
-    ExternalTriggerDelivered, ExternalTriggerProvisioned, ExternalTriggerRevoked,
-};
-use holon_facts::hash::Fnv;
-use holon_facts::hint::Hint;
-use holon_facts::ids::{ExternalTriggerId, ReplyId};
-use holon_facts::reject::Reject;
+use holon_facts::event::wake::ExternalTriggerProvisioned;
+use holon_facts::ids::ExternalTriggerId;
 use holon_facts::time::Wall;
-use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange, TriggerStatus};
+use holon_facts::trigger::{DeliveryMode, TriggerStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::{admission, outside, wake};
-use crate::effect::Answer;
-use crate::host::tx::Tx;
-
-const ID: ExternalTriggerId = ExternalTriggerId::OF_AGENT;
 
 /// A trigger, as of its last change. Its address is nowhere on record: it follows from the generation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,70 +62,4 @@ impl super::Agent {
         let active = self.external_trigger.as_ref().filter(|trigger| trigger.is_active());
         active.map(|trigger| trigger.generation)
     }
-}
-
-/// Every agent has a trigger from its beginning; one that an earlier build made, from its next start.
-pub(crate) fn provision(tx: &mut Tx<'_>) {
-    if tx.agent().external_trigger.is_none() {
-        provide(tx, 1);
-    }
-}
-
-fn provide(tx: &mut Tx<'_>, generation: u64) {
-    tx.record(ExternalTriggerProvisioned { external_trigger_id: ID, generation });
-}
-
-/// Revoking what is revoked changes nothing.
-pub(crate) fn change(tx: &mut Tx<'_>, change: TriggerChange, reply: ReplyId) {
-    let active = tx.agent().trigger_generation();
-    if let Some(generation) = active {
-        tx.record(ExternalTriggerRevoked { external_trigger_id: ID, generation });
-    }
-    let rotates = change == TriggerChange::Rotate;
-    if rotates {
-        let last = tx.agent().external_trigger.as_ref().map_or(0, |trigger| trigger.generation);
-        provide(tx, last.saturating_add(1));
-    }
-    let answer = match tx.agent().external_trigger.clone() {
-        Some(trigger) => {
-            Answer::ExternalTrigger { trigger: Box::new(trigger), changed: rotates || active.is_some() }
-        }
-        None => Answer::Refused { reject: Reject::UnknownTrigger },
-    };
-    tx.reply(reply, answer);
-}
-
-/// Takes in what was sent to an address, as a hint, or refuses it. An address that is not in force tells nothing.
-pub(crate) fn deliver(tx: &mut Tx<'_>, delivery: Delivery, reply: ReplyId) {
-    let Delivery { generation, delivery_mode, hint } = delivery;
-    let unknown = tx.agent().trigger_generation() != Some(generation);
-    let unknown = unknown.then_some(Reject::UnknownTrigger);
-    let hint = Hint { external_trigger_id: Some(ID), wait_id: None, ..hint };
-    let refused = unknown
-        .or_else(|| admission::closed(tx))
-        .or_else(|| wake::refusal(&hint))
-        .or_else(|| outside::refuses_hint(tx, &hint));
-    let answer = match refused {
-        Some(reject) => Answer::Refused { reject },
-        None => {
-            let said = said(&hint);
-            let repeats = tx.agent().hints.last_said() == Some(said);
-            let (source, external_trigger_id) = (hint.source.clone(), ID);
-            tx.record(ExternalTriggerDelivered {
-                external_trigger_id,
-                generation,
-                delivery_mode,
-                source,
-                said,
-            });
-            let hint = Hint { repeats, ..hint };
-            Answer::Woken { disposition: wake::take(tx, hint) }
-        }
-    };
-    tx.reply(reply, answer);
-}
-
-/// Stands for the body of a hint.
-pub(crate) fn said(hint: &Hint) -> u64 {
-    hint.body.iter().fold(Fnv::START, |said, body| said.text(body)).0
 }

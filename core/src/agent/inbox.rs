@@ -16,10 +16,10 @@ use holon_facts::provenance::{MessageKind, Priority};
 use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
-use super::turn::recap::Recap;
-use super::turn::told::Told;
-use super::turn::{Note, Round};
-use super::unattended;
+use crate::agent::turn::recap::Recap;
+use crate::agent::turn::told::Told;
+use crate::agent::turn::{Note, Round};
+use crate::agent::unattended;
 use crate::continuation::liveness_only;
 
 /// Entries that wait, entries that a run has claimed, and the keys that were seen.
@@ -92,7 +92,7 @@ pub(super) struct Left {
 
 impl Entry {
     /// Whether no run has begun with it that the next one goes on from.
-    pub(super) fn is_fresh(&self) -> bool {
+    pub(crate) fn is_fresh(&self) -> bool {
         self.carried.is_empty() && self.notes.is_empty() && self.interjected.is_empty()
     }
 }

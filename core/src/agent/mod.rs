@@ -1,45 +1,24 @@
-//! One agent: its durable state, which `apply` alone writes. Handlers in the submodules decide on a transaction and
-//! write nothing themselves.
+//! One agent: its durable state, which `apply` alone writes. `handler` decides.
 
-pub(crate) mod admission;
 mod apply;
 pub mod budget;
-#[cfg(test)]
-mod budget_tests;
 pub mod child;
-#[cfg(test)]
-mod child_tests;
-pub(crate) mod control;
-mod counters;
-pub(crate) mod evidence;
+pub(crate) mod counters;
 pub mod external_trigger;
-#[cfg(test)]
-mod external_trigger_tests;
 pub mod history;
 pub mod hold;
-use holon_facts::identity;
 pub mod inbox;
 pub mod model;
 pub mod novelty;
 pub mod outbox;
 pub mod outside;
-#[cfg(test)]
-mod outside_tests;
-pub(crate) mod recovery;
-pub(crate) mod settle;
 pub mod sleep;
-#[cfg(test)]
-mod sleep_tests;
 pub mod task;
 pub mod timer;
 pub mod turn;
 pub mod unattended;
-#[cfg(test)]
-mod unattended_tests;
 pub mod wait;
 pub mod wake;
-#[cfg(test)]
-mod wake_tests;
 pub mod work;
 pub mod workspace;
 
@@ -47,17 +26,13 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
-
-use crate::closure::{self, ClosureFacts};
-use crate::continuation::{Trigger, liveness_only};
 use holon_facts::closure::{ClosureDecision, RuntimePosture};
 use holon_facts::continuation::Spent;
-use holon_facts::decision::DeadlineReason;
-use holon_facts::decision::SchedulerDecision;
+use holon_facts::decision::{DeadlineReason, SchedulerDecision};
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::work::WorkTick;
 use holon_facts::event::{Event, LifecycleFact};
+use holon_facts::identity::AgentSpec;
 use holon_facts::ids::{AgentId, EventSeq, OpId, RunId, TaskId, WorktreeId};
 use holon_facts::lifecycle::Status;
 use holon_facts::message::Message;
@@ -65,28 +40,31 @@ use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
 use holon_facts::record::Record;
 use holon_facts::time::Wall;
-
-use budget::Account;
-use child::Childhood;
-pub use counters::Counters;
-use external_trigger::ExternalTrigger;
-use history::History;
-use hold::Hold;
 use holon_facts::workspace::ExecutionBinding;
-use identity::AgentSpec;
-use inbox::{Entry, Inbox};
-use novelty::Novelty;
-use outbox::Outbox;
-use outside::Outside;
-use sleep::Sleep;
-use task::Tasks;
-use timer::Timers;
-use turn::Run;
-use unattended::Unattended;
-use wait::Waits;
-use wake::Hints;
-use work::WorkItems;
-use workspace::Workspaces;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::budget::Account;
+use crate::agent::child::Childhood;
+use crate::agent::external_trigger::ExternalTrigger;
+use crate::agent::history::History;
+use crate::agent::hold::Hold;
+use crate::agent::inbox::{Entry, Inbox};
+use crate::agent::novelty::Novelty;
+use crate::agent::outbox::Outbox;
+use crate::agent::outside::Outside;
+use crate::agent::sleep::Sleep;
+use crate::agent::task::Tasks;
+use crate::agent::timer::Timers;
+use crate::agent::turn::Run;
+use crate::agent::unattended::Unattended;
+use crate::agent::wait::Waits;
+use crate::agent::wake::Hints;
+use crate::agent::work::WorkItems;
+use crate::agent::workspace::Workspaces;
+use crate::closure::{self, ClosureFacts};
+use crate::continuation::{Trigger, liveness_only};
+
+pub use crate::agent::counters::Counters;
 
 /// The fold of an agent's log. Cloning it, or reading it back from a snapshot, gives the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ impl Novelty {
         self.0.is_empty()
     }
 
-    pub(super) fn knows(&self, command: Fingerprint) -> bool {
+    pub(crate) fn knows(&self, command: Fingerprint) -> bool {
         self.0.iter().any(|(known, _)| *known == command)
     }
 

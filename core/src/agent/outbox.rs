@@ -2,16 +2,11 @@
 //! and of which that one takes each once (contract: tasks.md, Child agents). The host carries them.
 
 use alloc::collections::BTreeMap;
-use alloc::string::String;
-use alloc::vec::Vec;
 
 use holon_facts::event::OutboxFact;
-use holon_facts::event::outbox::{LetterPosted, LetterReturned};
 use holon_facts::ids::{AgentId, LetterId};
 use holon_facts::outbox::Letter;
 use serde::{Deserialize, Serialize};
-
-use crate::host::tx::Tx;
 
 /// A letter on its way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,21 +65,5 @@ impl Outbox {
     /// Nothing more comes from that agent.
     pub(super) fn forget(&mut self, from: &AgentId) {
         self.received.remove(from);
-    }
-}
-
-/// Leaves a letter for the host to carry.
-pub(crate) fn post(tx: &mut Tx<'_>, to: AgentId, letter: Letter) {
-    let letter_id = tx.agent().next.letter;
-    tx.record(LetterPosted { letter_id, to, letter });
-}
-
-/// Nobody takes what is on its way to that agent.
-pub(crate) fn take_back(tx: &mut Tx<'_>, to: &AgentId, problem: &str) {
-    let open = tx.agent().outbox.open();
-    let letters: Vec<LetterId> = open.filter(|(_, envelope)| envelope.to == *to).map(|(id, _)| id).collect();
-    for letter_id in letters {
-        let problem = String::from(problem);
-        tx.record(LetterReturned { letter_id, problem });
     }
 }

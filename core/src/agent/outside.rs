@@ -12,15 +12,12 @@ use holon_facts::content::clip;
 use holon_facts::hint::Hint;
 use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::AdmissionContext;
-use holon_facts::reject::Reject;
 use holon_facts::time::Wall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::inbox::Entry;
-use super::unattended;
-use super::wake::{self, Pending};
-use crate::host::tx::Tx;
+use crate::agent::inbox::Entry;
+use crate::agent::wake::{self, Pending};
 
 /// Sources that are counted apart; further ones share one allowance.
 pub const SOURCES: usize = 256;
@@ -28,7 +25,7 @@ pub const SOURCES: usize = 256;
 /// Bytes of the name of a source.
 const NAME_BYTES: usize = 128;
 
-const MICROS_PER_MINUTE: i64 = 60_000_000;
+pub(crate) const MICROS_PER_MINUTE: i64 = 60_000_000;
 
 /// What came from outside on the day of the last event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -130,7 +127,13 @@ impl Outside {
     }
 
     /// The first allowance that is used up for another event of a source.
-    fn used_up(&self, now: Wall, source: &str, turn: bool, policy: &UnattendedPolicy) -> Option<Allowance> {
+    pub(crate) fn used_up(
+        &self,
+        now: Wall,
+        source: &str,
+        turn: bool,
+        policy: &UnattendedPolicy,
+    ) -> Option<Allowance> {
         let counted = Some(self.of(source)).filter(|_| self.day == now.day())?;
         let events = if counted.minute == minute(now) { counted.events_of_minute } else { 0 };
         let turns = |count: u32| if turn { count } else { 0 };
@@ -144,7 +147,7 @@ impl Outside {
     }
 }
 
-fn minute(at: Wall) -> i64 {
+pub(crate) fn minute(at: Wall) -> i64 {
     at.0.div_euclid(MICROS_PER_MINUTE)
 }
 
@@ -153,7 +156,7 @@ fn source(message: &Message) -> Option<String> {
     source_of(&message.origin)
 }
 
-fn source_of(origin: &Origin) -> Option<String> {
+pub(crate) fn source_of(origin: &Origin) -> Option<String> {
     let (kind, name) = match origin {
         Origin::Channel { channel_id, .. } => ("channel", channel_id),
         Origin::Webhook { source, .. } => ("webhook", source),
@@ -165,40 +168,12 @@ fn source_of(origin: &Origin) -> Option<String> {
     Some(format!("{kind}:{}", clip(name, NAME_BYTES)))
 }
 
-fn source_of_hint(hint: &Hint) -> String {
+pub(crate) fn source_of_hint(hint: &Hint) -> String {
     format!("trigger:{}", clip(&hint.source, NAME_BYTES))
 }
 
 /// Whether somebody outside causes the turn of a message, and not the agent itself.
-pub(super) fn causes(entry: &Entry) -> bool {
+pub(crate) fn causes(entry: &Entry) -> bool {
     let message = &entry.message;
     source(message).is_some() || (wake::is_tick(message) && !entry.own)
-}
-
-/// Why another message of an origin is not taken now.
-pub(super) fn refuses(tx: &Tx<'_>, origin: &Origin) -> Option<Reject> {
-    refused(tx, source_of(origin)?, true)
-}
-
-/// Why another hint is not taken now; one that causes no turn uses up no day.
-pub(super) fn refuses_hint(tx: &Tx<'_>, hint: &Hint) -> Option<Reject> {
-    let turn = tx.agent().needs_turn(hint, tx.now());
-    refused(tx, source_of_hint(hint), turn)
-}
-
-fn refused(tx: &Tx<'_>, event_source: String, turn: bool) -> Option<Reject> {
-    let (now, policy) = (tx.now(), &tx.config.unattended);
-    let allowance = tx.agent().outside.used_up(now, &event_source, turn, policy)?;
-    let retry_at = match allowance {
-        Allowance::SourceMinute => Wall(minute(now).saturating_add(1).saturating_mul(MICROS_PER_MINUTE)),
-        Allowance::SourceDay | Allowance::OutsideDay => unattended::tomorrow(&tx.agent().id, now),
-    };
-    Some(Reject::TooManyEvents {
-        agent: tx.agent().id.clone(),
-        event_source,
-        allowance,
-        limit: allowance.limit(policy),
-        retry_at,
-        retry_after_ms: now.until(retry_at),
-    })
 }

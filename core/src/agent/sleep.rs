@@ -1,24 +1,17 @@
 //! Sleep that an agent chose itself: what it is owed waits until then, and whatever else comes wakes it (contract:
 //! tools.md, Sleep; scheduler.md, row 8).
 
-use alloc::format;
 use alloc::string::String;
 
-use holon_facts::content::Text;
 use holon_facts::event::scheduling::{SleepBegun, SleepElapsed};
 use holon_facts::ids::MessageId;
-use holon_facts::message::{Message, Origin};
-use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::message::Message;
+use holon_facts::subsystem::SLEEP_ELAPSED;
 use holon_facts::time::{Millis, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{self, Evidence};
-use super::timer::DELIBERATE;
-use crate::host::tx::Tx;
-
-/// Whose word the end of a sleep is.
-const SUBSYSTEM: &str = "sleep_elapsed";
+use crate::agent::timer::DELIBERATE;
 
 /// A sleep that no turn has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -70,22 +63,5 @@ impl Sleep {
 
 /// Whether a message tells that a sleep is over.
 pub(super) fn is_tick(message: &Message) -> bool {
-    matches!(&message.origin, Origin::System { subsystem } if subsystem == SUBSYSTEM)
-}
-
-/// Queues the message that ends the sleep.
-pub(super) fn tell(tx: &mut Tx<'_>) {
-    let Some(sleep) = &tx.agent().sleep else { return };
-    let Some(until) = sleep.over(tx.now()) else { return };
-    let because = sleep.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    let evidence = Evidence {
-        kind: MessageKind::SystemTick,
-        origin: Origin::System { subsystem: SUBSYSTEM.into() },
-        priority: Priority::Background,
-        surface: Surface::RuntimeSystem,
-        text: Text::whole(format!("You slept from {} until {until}{because}", sleep.since)),
-    };
-    if let Some(message_id) = evidence::admit(tx, evidence) {
-        tx.record(SleepElapsed { message_id, until });
-    }
+    message.origin.is_of(SLEEP_ELAPSED)
 }

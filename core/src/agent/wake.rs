@@ -1,34 +1,26 @@
 //! Wake hints (contract: work.md, Wake hints): signals, not messages. Those of a source are one until they are told, and
 //! one message tells of all.
 
-mod fold;
+pub(crate) mod fold;
+
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use holon_facts::content::Text;
 use holon_facts::event::WakeFact;
-use holon_facts::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeTickQueued};
-use holon_facts::hint::{BODY_BYTES, Hint, HintWeight, SUBJECTS, WakeDisposition};
-use holon_facts::ids::{MessageId, ReplyId, WaitId};
-use holon_facts::message::{Message, NAME_BYTES, Origin};
-use holon_facts::provenance::{MessageKind, Priority, Surface};
-use holon_facts::reject::Reject;
+use holon_facts::event::wake::{WakeHintCoalesced, WakeTickQueued};
+use holon_facts::hint::{Hint, SUBJECTS};
+use holon_facts::ids::{MessageId, WaitId};
+use holon_facts::message::Message;
+use holon_facts::subsystem::WAKE_HINT;
 use holon_facts::time::Wall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{self, Evidence};
-use super::external_trigger::ExternalTrigger;
-use super::turn::Note;
-use super::wait::Wait;
-use super::{Agent, admission};
-use crate::effect::Answer;
-use crate::host::tx::Tx;
-
-/// Whose word a tick of hints is.
-const SUBSYSTEM: &str = "wake_hint";
+use crate::agent::Agent;
+use crate::agent::external_trigger::ExternalTrigger;
+use crate::agent::turn::Note;
+use crate::agent::wait::Wait;
 
 /// What several hints of one source are about, each once, in the order in which they came.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,7 +55,7 @@ pub struct Pending {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hints {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pending: BTreeMap<String, Pending>,
+    pub(crate) pending: BTreeMap<String, Pending>,
     /// Sources that were folded, and had a body, a correlation or a waiter.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     folded: BTreeMap<String, Pending>,
@@ -75,7 +67,7 @@ pub struct Hints {
     others_before: Option<WaitId>,
     /// Number of the last hint.
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
-    sequence: u64,
+    pub(crate) sequence: u64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     told: BTreeMap<MessageId, Vec<Pending>>,
     /// Stands for the body of the last delivery.
@@ -142,7 +134,7 @@ impl Hints {
     }
 
     /// What stands for the body of the last delivery.
-    pub(super) fn last_said(&self) -> Option<u64> {
+    pub(crate) fn last_said(&self) -> Option<u64> {
         self.last_said
     }
 
@@ -170,7 +162,7 @@ impl Hints {
     }
 
     /// Sources of the hints that the last stop has lost, until a turn begins.
-    pub(super) fn lost(&self) -> &[String] {
+    pub(crate) fn lost(&self) -> &[String] {
         &self.lost
     }
 
@@ -179,7 +171,7 @@ impl Hints {
     }
 
     /// The sources of all that waits, and of what these messages tell of.
-    pub(super) fn sources(&self, messages: &[MessageId]) -> Vec<String> {
+    pub(crate) fn sources(&self, messages: &[MessageId]) -> Vec<String> {
         let told = messages.iter().flat_map(|message| self.told_by(*message));
         let sources: BTreeSet<&String> =
             self.pending().chain(self.folded()).chain(told).map(|pending| &pending.hint.source).collect();
@@ -232,13 +224,13 @@ impl Agent {
     }
 
     /// The wait for the outside of which a hint says the token.
-    fn wait_named_by(&self, hint: &Hint) -> Option<WaitId> {
+    pub(crate) fn wait_named_by(&self, hint: &Hint) -> Option<WaitId> {
         let token = hint.correlation_id.as_deref()?;
         self.external_waits().find(|wait| wait.has_token(token)).map(|wait| wait.id)
     }
 
     /// Whether somebody waits for one of the hints of a source.
-    pub(super) fn is_awaited(&self, pending: &Pending) -> bool {
+    pub(crate) fn is_awaited(&self, pending: &Pending) -> bool {
         self.external_waits().any(|wait| pending.is_about(wait.id, wait.subject.as_deref()))
     }
 
@@ -294,86 +286,7 @@ impl Agent {
     }
 }
 
-/// Takes a hint in, or refuses it, and answers the caller. What comes through a trigger is no business of this door.
-pub(crate) fn wake(tx: &mut Tx<'_>, hint: Hint, reply: ReplyId) {
-    let hint = Hint { external_trigger_id: None, repeats: false, ..hint };
-    let answer = match admission::closed(tx).or_else(|| refusal(&hint)) {
-        Some(reject) => Answer::Refused { reject },
-        None => Answer::Woken { disposition: take(tx, hint) },
-    };
-    tx.reply(reply, answer);
-}
-
-pub(super) fn take(tx: &mut Tx<'_>, hint: Hint) -> WakeDisposition {
-    let wait_id = hint.wait_id.or_else(|| tx.agent().wait_named_by(&hint));
-    let hint = Hint { wait_id, ..hint };
-    let hints = &tx.agent().hints;
-    let sequence = hints.sequence.saturating_add(1);
-    if hints.pending.contains_key(&hint.source) {
-        tx.record(WakeHintCoalesced { sequence, hint });
-        return WakeDisposition::Coalesced;
-    }
-    let folded = tx.agent().source_to_fold(&Pending::one(tx.now(), sequence, hint.clone()));
-    let (folded, folded_as) = folded.unzip();
-    tx.record(WakeHintRecorded { sequence, hint, folded, folded_as });
-    WakeDisposition::Triggered
-}
-
-pub(super) fn refusal(hint: &Hint) -> Option<Reject> {
-    for (name, text) in [("source", &hint.source), ("reason", &hint.reason)] {
-        if text.is_empty() {
-            let (what, least, most) = (format!("the length of the {name}"), 1, NAME_BYTES as u64);
-            return Some(Reject::OutOfRange { field: name.into(), what, value: 0, least, most });
-        }
-    }
-    if let Some((name, text)) = hint.names().find(|(_, text)| text.len() > NAME_BYTES) {
-        let (bytes, limit) = (text.len() as u64, NAME_BYTES as u64);
-        return Some(Reject::TooLarge { what: name.into(), bytes, limit });
-    }
-    let bytes = hint.body.as_ref().map_or(0, Text::bytes);
-    (bytes > BODY_BYTES).then(|| Reject::TooLarge { what: "the body".into(), bytes, limit: BODY_BYTES })
-}
-
-/// Queues the one message that tells of all that waits.
-pub(crate) fn tell(tx: &mut Tx<'_>) {
-    queue_tick(tx, Vec::new());
-}
-
-/// A stop clears bare hints; the others stay, as one queued message (contract: decisions.md, 29). A child does not begin
-/// again.
-pub(super) fn keep_at_stop(tx: &mut Tx<'_>) {
-    let agent = tx.agent();
-    let bare = |pending: &&Pending| agent.weight(pending) == HintWeight::Bare;
-    let left: Vec<String> =
-        agent.hints.pending().filter(bare).map(|pending| pending.hint.source.clone()).collect();
-    let matter = left.len() < agent.hints.pending.len() || agent.folded_matters();
-    if matter && agent.spec.supervisor.is_none() {
-        queue_tick(tx, left);
-    }
-}
-
-/// It tells of all that waits but of these sources.
-fn queue_tick(tx: &mut Tx<'_>, left: Vec<String>) {
-    let agent = tx.agent();
-    let told = || agent.hints.pending().filter(|pending| !left.contains(&pending.hint.source));
-    let named: u64 = told().chain(agent.hints.folded()).map(|pending| pending.count).sum();
-    let (sequence, hints) = (agent.hints.sequence, named.saturating_add(agent.hints.others()));
-    // The model has to look at what says something, and at what somebody waits for.
-    let matters = |pending: &Pending| pending.hint.body.is_some() || agent.is_awaited(pending);
-    let contentful = agent.folded_matters() || told().any(matters);
-    let evidence = Evidence {
-        kind: MessageKind::SystemTick,
-        origin: Origin::System { subsystem: SUBSYSTEM.into() },
-        priority: Priority::Next,
-        surface: Surface::RuntimeSystem,
-        text: Text::short(fold::said(&agent.hints, &left)),
-    };
-    if let Some(message_id) = evidence::admit(tx, evidence) {
-        tx.record(WakeTickQueued { message_id, sequence, hints, contentful, left });
-    }
-}
-
 /// Whether a message tells of hints.
-pub(super) fn is_tick(message: &Message) -> bool {
-    matches!(&message.origin, Origin::System { subsystem } if subsystem == SUBSYSTEM)
+pub(crate) fn is_tick(message: &Message) -> bool {
+    message.origin.is_of(WAKE_HINT)
 }

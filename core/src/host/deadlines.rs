@@ -7,7 +7,7 @@ use holon_facts::decision::DeadlineReason;
 use holon_facts::ids::AgentId;
 use holon_facts::time::{Mono, Wall};
 
-use super::tx::{Alarm, Alarms};
+use crate::tx::{Alarm, Alarms};
 
 /// Ordered by time, then agent: what is due at one moment fires in a fixed order.
 #[derive(Debug, Clone, Default)]

@@ -10,13 +10,13 @@ use holon_facts::record::Record;
 use holon_facts::reject::Reject;
 
 use super::Host;
-use super::tx::{Alarm, Batch};
-use crate::agent::{
-    Agent, admission, control, external_trigger, model, recovery, settle, task, timer, turn, wake, work,
-    workspace,
-};
+use crate::agent::Agent;
 use crate::effect::{Answer, Effect};
+use crate::handler::{
+    admission, control, external_trigger, model, recovery, settle, task, timer, turn, wake, work, workspace,
+};
 use crate::input::Input;
+use crate::tx::{Alarm, Batch};
 
 impl Host {
     /// Hands the input to its handler, and says which boundary its agent's decisions are taken at.
@@ -136,7 +136,7 @@ impl Host {
         batch: &mut Batch,
         agent: &AgentId,
         reply: ReplyId,
-        work: impl FnOnce(&mut super::tx::Tx<'_>),
+        work: impl FnOnce(&mut crate::tx::Tx<'_>),
     ) {
         if self.with(batch, agent, work).is_none() {
             let reject = Reject::UnknownAgent { agent: agent.clone() };
@@ -196,7 +196,7 @@ impl Host {
         &mut self,
         batch: &mut Batch,
         agent: &AgentId,
-        work: impl FnOnce(&mut super::tx::Tx<'_>),
+        work: impl FnOnce(&mut crate::tx::Tx<'_>),
     ) -> Boundary {
         self.with(batch, agent, work);
         self.decide_at_boundary(agent);

@@ -1,26 +1,16 @@
 //! The host: all agents of one runtime, and the one door through which anything happens to them.
 
-mod accounts;
-
 mod clock;
-
 mod deadlines;
-
 mod dispatch;
-
-pub(crate) mod occupancy;
-
+mod observed;
 mod post;
-
 mod registry;
-
 mod slots;
-
+mod subtree;
 #[cfg(test)]
 mod total;
 
-pub(crate) mod tx;
-use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
@@ -28,26 +18,24 @@ use clock::Clock;
 use deadlines::Deadlines;
 use holon_facts::config::{Config, ConfigError};
 use holon_facts::decision::DeadlineReason;
-use holon_facts::ids::{AgentId, LetterId, OpId, Seed, StepSeq};
+use holon_facts::ids::{AgentId, LetterId, Seed, StepSeq};
 use holon_facts::lifecycle::Boundary;
-use holon_facts::outcome::ToolOutcome;
-use holon_facts::receipt::Receipt;
 use holon_facts::record::Record;
 use holon_facts::time::{Millis, Now, Wall};
-use occupancy::Occupied;
 use registry::Resident;
 use serde::{Deserialize, Serialize};
 use slots::SlotQueue;
-use tx::Batch;
 
+use crate::accounts::Accounts;
 use crate::agent::FoldError;
 use crate::agent::budget::Account;
 use crate::input::Input;
+use crate::occupancy::Occupied;
 use crate::record::Step;
+use crate::recovery::RecoveryReport;
 use crate::scheduler::HostFacts;
-use crate::view::{ChildObservability, View};
-
-pub use accounts::Accounts;
+use crate::summary::children::ChildObservability;
+use crate::tx::{Alarm, Batch};
 
 /// Every call changes state only through records, and in an order that is the same for the same calls. A copy
 /// decides as the original would: whoever explores tries both sides of a race.
@@ -102,45 +90,6 @@ pub struct Deadline {
     pub wait: Millis,
     pub agent: AgentId,
     pub reason: DeadlineReason,
-}
-
-/// What a start of the runtime found out about an agent before it is recovered. Commands have supervisors of
-/// their own, which are asked; whatever else was in flight has ended with its process.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryReport {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub commands: Vec<FoundCommand>,
-}
-
-/// What became of a command whose supervisor was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FoundCommand {
-    pub op: OpId,
-    pub found: Found,
-    /// What the call of one that goes on is told, with what it has written so far; none where that was not read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shown: Option<Box<Receipt>>,
-}
-
-impl FoundCommand {
-    /// One of whose output nothing is shown.
-    pub fn new(op: OpId, found: Found) -> Self {
-        Self { op, found, shown: None }
-    }
-}
-
-/// The end of a command that the runtime did not see.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Found {
-    /// It came to its end, and this is what it brought.
-    Ended { outcome: Box<ToolOutcome> },
-    /// Its supervisor is alive and goes on.
-    Running,
-    /// It was never executed.
-    NotStarted,
-    /// Neither its supervisor nor a record of its end is there.
-    Lost,
 }
 
 /// An agent that can't be brought in.
@@ -250,12 +199,12 @@ impl Host {
             self.with(&mut batch, agent, |tx| tx.follow_clock());
         }
         self.with(&mut batch, agent, |tx| {
-            crate::agent::external_trigger::provision(tx);
-            crate::agent::task::child::recover(tx);
-            crate::agent::recovery::recover(tx, report);
-            crate::agent::budget::recover(tx);
-            crate::agent::turn::outage::recover(tx);
-            crate::agent::unattended::recover(tx);
+            crate::handler::external_trigger::provision(tx);
+            crate::handler::task::child::recover(tx);
+            crate::handler::recovery::recover(tx, report);
+            crate::handler::budget::recover(tx);
+            crate::handler::turn::outage::recover(tx);
+            crate::handler::unattended::recover(tx);
         });
         self.collect(&mut batch, agent);
         self.ask_again(&mut batch, agent);
@@ -290,11 +239,6 @@ impl Host {
             reason,
         });
         [alarm, wall].into_iter().flatten().min_by_key(|deadline| deadline.wait)
-    }
-
-    /// Summaries and explanations; a view changes nothing.
-    pub fn view(&self) -> View<'_> {
-        View::new(self)
     }
 
     pub fn config(&self) -> &Config {
@@ -396,13 +340,13 @@ impl Host {
     }
 }
 
-impl From<tx::Alarm> for DeadlineReason {
-    fn from(alarm: tx::Alarm) -> Self {
+impl From<Alarm> for DeadlineReason {
+    fn from(alarm: Alarm) -> Self {
         match alarm {
-            tx::Alarm::Op(_) => Self::OperationTimeout,
-            tx::Alarm::Backoff => Self::Backoff,
-            tx::Alarm::TurnLimit => Self::TurnLimit,
-            tx::Alarm::StopTask(_) => Self::StopTask,
+            Alarm::Op(_) => Self::OperationTimeout,
+            Alarm::Backoff => Self::Backoff,
+            Alarm::TurnLimit => Self::TurnLimit,
+            Alarm::StopTask(_) => Self::StopTask,
         }
     }
 }

@@ -12,10 +12,11 @@ use holon_facts::record::Record;
 use holon_facts::task::ChildEnd;
 
 use super::Host;
-use super::tx::{Batch, Tx};
+use crate::agent::Agent;
 use crate::agent::outbox::Envelope;
-use crate::agent::{Agent, child, external_trigger, task};
 use crate::effect::Effect;
+use crate::handler::{child, external_trigger, task};
+use crate::tx::{Batch, Tx};
 
 /// What became of a letter.
 enum Carried {

@@ -7,13 +7,13 @@ use holon_facts::price::Amount;
 use holon_facts::record::Record;
 use holon_facts::time::Wall;
 
-use super::tx::{Alarm, Alarms, Batch, Tx, TxParts, Waiting};
 use super::{Host, ParkedChild, RestoreError, Violation};
 use crate::agent::Agent;
 use crate::agent::budget::{Others, Subtree};
-use crate::agent::workspace::{isolate, occupancy};
+use crate::handler::workspace::{isolate, occupancy};
 use crate::snapshot::AgentSnapshot;
-use crate::view::observe;
+use crate::summary::children::observe;
+use crate::tx::{Alarm, Alarms, Batch, Tx, TxParts, Waiting};
 
 /// An agent with what ends with its process.
 #[derive(Debug, Clone)]

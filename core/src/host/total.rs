@@ -22,17 +22,15 @@ use holon_facts::receipt::{InputReceipt, InputTarget};
 use holon_facts::time::{Millis, Mono, Wall};
 use holon_facts::timer::{Misfire, TimerSpec};
 use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange};
-use holon_facts::work::PlanStatus;
-use holon_facts::workspace::ExecutionBinding;
+use holon_facts::work::{NewWorkItem, PlanStatus};
+use holon_facts::workspace::{ExecutionBinding, WorkspaceChange};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use crate::agent::work::operator::NewWorkItem;
-use crate::agent::workspace::WorkspaceChange;
-use crate::host::Found;
 use crate::input::{ControlRequest, Input};
+use crate::recovery::Found;
 use crate::testing::{
     World, agent, answer, calls, command_ends, config, context, fails, ingress, long, prepared, says,
     tool_gives, tool_says,

@@ -156,7 +156,7 @@ fn work(world: &mut World) {
     world.complete("main", says("done"));
     let objective = alloc::string::String::from("go on");
     let (plan_status, todo_list) = (holon_facts::work::PlanStatus::Ready, Vec::new());
-    let item = crate::agent::work::operator::NewWorkItem { objective, plan_status, todo_list, plan: false };
+    let item = holon_facts::work::NewWorkItem { objective, plan_status, todo_list, plan: false };
     world.ask(|reply| Input::CreateWorkItem { agent: crate::testing::agent("main"), item, reply });
     world.complete("main", context());
     world.complete("main", says("later"));

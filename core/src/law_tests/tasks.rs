@@ -14,12 +14,12 @@ use holon_facts::ids::{OpId, RunId, TaskId};
 use holon_facts::lifecycle::{ControlAction, Status};
 use holon_facts::message::{MessageKind, Origin, Priority};
 use holon_facts::model::AttemptOutcome;
+use holon_facts::subsystem::TASK_RESTART;
 use holon_facts::task::TaskStatus;
 use holon_facts::terminal::{TurnKind, TurnReason};
 
 use super::facts::*;
 use super::sabotage::{Case, Script};
-use crate::agent::task::SUBSYSTEM;
 use crate::testing::spec;
 
 fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
@@ -177,8 +177,7 @@ fn life() -> Script {
     s.step().on(requested(ControlAction::Start, Status::Stopped));
     s.on(applied(ControlAction::Start, Status::Stopped, Status::AwakeIdle, None));
     s.on(posture(Status::Stopped, Status::AwakeIdle));
-    s.on(tells(4, MessageKind::SystemTick, Origin::System { subsystem: SUBSYSTEM.into() }))
-        .on(told(3, 4, false));
+    s.on(tells(4, MessageKind::SystemTick, Origin::system(TASK_RESTART))).on(told(3, 4, false));
     s.begin(4, 3, 3, 14);
     s.step().on(recovered(3, 14)).on(settled(14)).on(requeued(4, 3, RequeueCause::Crash, 1));
     s.on(ended(3, 3, 4, TurnKind::Interrupted, Some(TurnReason::Crash), 0))

@@ -10,10 +10,9 @@ use holon_facts::event::workspace::{
 use holon_facts::event::{Event, LifecycleFact};
 use holon_facts::lifecycle::Status;
 use holon_facts::outcome::{Outcome, Removal};
-use holon_facts::workspace::{ExecutionBinding, WorkspaceId};
+use holon_facts::workspace::{ExecutionBinding, WorkspaceChange, WorkspaceId};
 
 use super::sabotage::{Case, Script};
-use crate::agent::workspace::WorkspaceChange;
 use crate::input::{ControlRequest, Input};
 use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
 

@@ -12,6 +12,7 @@ use holon_facts::frame::Part;
 use holon_facts::ids::MessageId;
 use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::MessageKind;
+use holon_facts::subsystem::{FOLLOW_UP, SUPERVISOR};
 use holon_facts::workspace::Retained;
 
 use super::fence::line;
@@ -82,10 +83,8 @@ pub(crate) fn interjection(agent: &Agent, message_id: MessageId, text: &Text, fe
 /// Whom a heading names: what the runtime itself knows of them.
 pub(crate) fn sender(origin: &Origin) -> String {
     match origin {
-        Origin::System { subsystem } if subsystem == crate::agent::child::SUBSYSTEM => "supervisor".into(),
-        Origin::System { subsystem } if subsystem == crate::agent::turn::itself::SUBSYSTEM => {
-            "yourself".into()
-        }
+        Origin::System { subsystem } if subsystem == SUPERVISOR => "supervisor".into(),
+        Origin::System { subsystem } if subsystem == FOLLOW_UP => "yourself".into(),
         Origin::System { subsystem } => format!("system ({subsystem})"),
         Origin::Operator { .. }
         | Origin::Channel { .. }

@@ -9,8 +9,8 @@ use holon_facts::time::Now;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::host::RecoveryReport;
 use crate::input::Input;
+use crate::recovery::RecoveryReport;
 
 /// What was asked of a host, with everything that its answer depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,8 +15,9 @@ use holon_facts::record::Record;
 use holon_facts::replay::Machine;
 use holon_facts::time::Wall;
 
+use crate::accounts::Accounts;
 use crate::agent::{Agent, FoldError};
-use crate::host::{Accounts, Host, RestoreError};
+use crate::host::{Host, RestoreError};
 use crate::record::Step;
 use crate::snapshot::AgentSnapshot;
 

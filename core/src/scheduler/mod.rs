@@ -2,6 +2,7 @@
 
 pub mod decision;
 pub mod projection;
+pub(crate) mod results;
 
 pub use decision::decide_next_action;
 pub use projection::{

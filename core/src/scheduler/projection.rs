@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::agent::inbox::Entry;
-use crate::agent::turn::begin;
 use crate::agent::wait::{Wait, recheck};
 use crate::agent::work::WorkItem;
 use crate::agent::work::debt::TICK_BYTES;
 use crate::continuation;
+use crate::scheduler::results;
 
 /// One agent as the scheduler sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,7 +175,7 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         let (message_id, priority) = (entry.message.id, entry.message.priority);
         let wait_id = trigger.resolves.first().map(|(wait_id, _)| *wait_id);
         let stale = trigger.spent == Some(Spent::Stale);
-        let also = begin::further_results(agent, config, host.now, message_id);
+        let also = results::further_results(agent, config, host.now, message_id);
         Head { message_id, priority, class, stale, wait_id, also }
     };
     // What has no room stays owed.
@@ -202,7 +202,7 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         slept_until: agent.sleep.as_ref().and_then(|sleep| sleep.over(host.now)).filter(|_| room),
         owed_turn: agent.work.owed_turn(&agent.inbox, host.now).filter(|_| awake).map(item_fact),
         owed_notice: agent.work.owed_notices(&agent.inbox, host.now).next().filter(|_| awake).map(item_fact),
-        recheck: recheck::first_due(agent, host.now).filter(|_| room),
+        recheck: first_due(agent, host.now).filter(|_| room),
         awaited: awaited(agent),
         next_deadline: agent.next_deadline(host.now).map(|(at, reason)| ArmedDeadline { at, reason }),
     }
@@ -230,4 +230,10 @@ fn awaited(agent: &Agent) -> Option<AwaitedFact> {
 
 fn item_fact(item: &WorkItem) -> ItemFact {
     ItemFact { work_item_id: item.id, revision: item.revision, state: item.state() }
+}
+
+/// The first owner that is due.
+fn first_due(agent: &Agent, now: Wall) -> Option<RecheckFact> {
+    let due = recheck::owners(agent).find(|owner| owner.recheck.is_due(now))?;
+    Some(RecheckFact { owner: due.name(), work_item_id: due.id(), due_at: due.recheck.recheck_at? })
 }

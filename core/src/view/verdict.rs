@@ -9,11 +9,12 @@ use holon_facts::terminal::{TurnKind, TurnReason};
 use holon_facts::time::Millis;
 use holon_facts::wait::WaitKind;
 
-use super::{ChildObservability, ChildPhase, ExplainedDeadline, RunVerdict, View};
 use crate::agent::Agent;
 use crate::agent::hold::Hold;
 use crate::agent::task::Task;
 use crate::agent::wait::Wait;
+use crate::summary::children::{ChildObservability, ChildPhase};
+use crate::view::{ExplainedDeadline, RunVerdict, View};
 
 impl<'a> View<'a> {
     /// Whether nothing runs, no task goes on that is waited for, and nothing is queued but what has to wait.

@@ -1,6 +1,8 @@
 //! Agents as they are listed, summarised, and handed to a projection.
 
-use holon_core::view::{ActiveChild, AgentSummary, Explanation};
+use holon_core::summary::AgentSummary;
+use holon_core::summary::children::ActiveChild;
+use holon_core::view::Explanation;
 use holon_facts::identity::{AgentKind, Ownership, ProfilePreset, Visibility};
 use holon_facts::ids::MessageId;
 use holon_facts::lifecycle::Status;

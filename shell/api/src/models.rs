@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::agent::model::ModelState;
+use holon_core::summary::model::ModelState;
 use holon_facts::AgentId;
 use holon_facts::model_ref::ModelRef;
 use schemars::JsonSchema;

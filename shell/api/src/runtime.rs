@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::view::Spending;
+use holon_core::summary::spending::Spending;
 use holon_facts::{AgentId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,10 @@
 //! A background task, as agents and operators see it (contract: tasks.md, Projections): the same shapes in the
 //! results of tools and over HTTP.
 
-use holon_core::agent::task::child::ChildSupervision;
 use holon_core::agent::task::{StopRequest, Task};
 use holon_core::effect::Retrieval;
-use holon_core::view::ChildObservability;
+use holon_core::summary::children::ChildObservability;
+use holon_core::summary::supervision::ChildSupervision;
 use holon_facts::event::turn::FailureArtifact;
 use holon_facts::ids::{MessageId, TaskId};
 use holon_facts::receipt::{InputReceipt, InputTarget};

@@ -1,6 +1,6 @@
 //! Where agents work, as it is asked for and answered.
 
-use holon_core::agent::workspace::WorkspaceState;
+use holon_core::summary::workspaces::WorkspaceState;
 use holon_facts::AgentId;
 use holon_facts::execution::{ExecutionPolicy, ExecutionProfile};
 use holon_facts::workspace::{WorkspaceId, Worktree};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
+use holon_core::accounts::Accounts;
 use holon_core::agent::Agent;
-use holon_core::host::Accounts;
 use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::snapshot::{AgentSnapshot, SnapshotError};

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use holon_core::Input;
-use holon_core::agent::workspace::WorkspaceChange;
 use holon_core::input::ControlRequest;
 use holon_facts::AgentId;
-use holon_facts::workspace::{Worktree, WorktreeState};
+use holon_facts::workspace::{WorkspaceChange, Worktree, WorktreeState};
 use holon_ledger::sqlite::{HomeLock, Reader};
 use holon_platform::{clock, spawn};
 use tokio::task::JoinHandle;

@@ -8,9 +8,12 @@ use holon_core::agent::sleep::Sleep;
 use holon_core::agent::turn::Phase;
 use holon_core::agent::unattended::Unattended;
 use holon_core::agent::wake::Pending;
-use holon_core::view::{
-    ActiveChild, ActiveWait, CallSummary, DeferredWork, QueueSummary, RunSummary, RunVerdict, StatusLabel,
-};
+use holon_core::summary::children::ActiveChild;
+use holon_core::summary::deferred::DeferredWork;
+use holon_core::summary::run::{CallSummary, RunSummary};
+use holon_core::summary::waits::ActiveWait;
+use holon_core::summary::{QueueSummary, StatusLabel};
+use holon_core::view::RunVerdict;
 use holon_facts::closure::{ClosureDecision, ClosureEvidence, ClosureOutcome};
 use holon_facts::decision::{Evidence, SchedulerDecision};
 use holon_facts::lifecycle::Status;

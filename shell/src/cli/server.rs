@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use axum::Router;
-use holon_core::agent::workspace::WorkspaceState;
+use holon_core::summary::workspaces::WorkspaceState;
 use holon_core::view::View;
 use holon_core::{Answer, Input};
 use holon_facts::identity::{AgentKind, AgentSpec};

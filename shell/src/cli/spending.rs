@@ -1,6 +1,6 @@
 //! What was spent, in words.
 
-use holon_core::view::Spending;
+use holon_core::summary::spending::Spending;
 use holon_facts::price::{Amount, Cost};
 
 use super::explained::row;

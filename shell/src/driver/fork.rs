@@ -1,6 +1,6 @@
 //! Agents that begin as a copy of another, while the runtime goes on.
 
-use holon_core::host::RecoveryReport;
+use holon_core::recovery::RecoveryReport;
 use holon_facts::EventSeq;
 use holon_ledger::sqlite::{Fork, ForkError, Forked, Past};
 use holon_platform::clock;

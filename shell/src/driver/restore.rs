@@ -1,7 +1,7 @@
 //! Agents that come back from the ledger: those with open work at the start, others when they are asked for.
 
 use holon_core::Input;
-use holon_core::host::{Found, FoundCommand, RecoveryReport};
+use holon_core::recovery::{Found, FoundCommand, RecoveryReport};
 use holon_driver::Loaded;
 use holon_facts::AgentId;
 use holon_platform::clock;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use holon_core::Input;
 use holon_core::effect::{AgentView, TaskWork, ToolCall, WantedWorkspace, WorkView};
-use holon_core::host::Found;
+use holon_core::recovery::Found;
 use holon_facts::ids::{TaskId, WorkItemId};
 use holon_facts::model::ModelRequest;
 use holon_facts::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};

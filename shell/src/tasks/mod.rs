@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use holon_api::{CommandSnapshot, TaskInputResult, TaskSnapshot};
 use holon_core::agent::task::Task;
-use holon_core::agent::task::child::ChildSupervision;
+use holon_core::summary::supervision::ChildSupervision;
 use holon_facts::AgentId;
 use holon_facts::ids::TaskId;
 use holon_facts::outcome::CommandSpec;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use holon_api::{Artifact, TaskOutputResult, TaskResult};
 use holon_core::agent::task::Task;
-use holon_core::agent::task::child::ChildSupervision;
 use holon_core::effect::Retrieval;
+use holon_core::summary::supervision::ChildSupervision;
 use holon_facts::{AgentId, Text};
 use holon_supervise::INCOMPLETE;
 use holon_supervise::output_log::{self, Preview};

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::host::{Found, FoundCommand, RecoveryReport};
+use holon_core::recovery::{Found, FoundCommand, RecoveryReport};
 use holon_facts::event::OperationFact;
 use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::outcome::{CommandSpec, SupervisorIdentity, ToolOutcome};

@@ -7,7 +7,7 @@ pub(crate) mod armed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::Effect;
-use holon_core::host::{Found, FoundCommand};
+use holon_core::recovery::{Found, FoundCommand};
 use holon_core::replay::Call;
 use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::event::{InboxFact, OperationFact, OutboxFact, TaskFact};

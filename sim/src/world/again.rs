@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::host::{Host, RecoveryReport};
+use holon_core::host::Host;
+use holon_core::recovery::RecoveryReport;
 use holon_facts::event::OutboxFact;
 use holon_facts::ids::{LetterId, Seed};
 use holon_facts::outbox::Letter;

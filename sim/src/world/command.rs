@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use holon_core::effect::{InputSource, TaskWork, ToolCall};
-use holon_core::host::{Found, FoundCommand, RecoveryReport};
+use holon_core::recovery::{Found, FoundCommand, RecoveryReport};
 use holon_facts::event::{TaskFact, TurnFact};
 use holon_facts::ids::TaskId;
 use holon_facts::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutcome};

@@ -1,6 +1,7 @@
 //! The end of a run: everything is at rest, and the ledger tells all of it again.
 
-use holon_core::host::{Host, RecoveryReport};
+use holon_core::host::Host;
+use holon_core::recovery::RecoveryReport;
 use holon_core::snapshot::AgentSnapshot;
 use holon_facts::decision::DecisionReason;
 use holon_facts::event::SchedulingFact;

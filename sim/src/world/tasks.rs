@@ -3,7 +3,7 @@
 
 use holon_core::Input;
 use holon_core::agent::Agent;
-use holon_core::host::{Found, FoundCommand};
+use holon_core::recovery::{Found, FoundCommand};
 use holon_core::replay::Call;
 use holon_facts::event::TaskFact;
 use holon_facts::event::task::{TaskCause, TaskInputDelivered, TaskOrigin, TaskStatusUpdated};

@@ -1,29 +1,8 @@
 //! Background tasks of one agent: commands that outlive the call that started them, and children (contract: tasks.md).
-//! This file is their state and its `apply`; the others decide. The record of a task is the authority: whatever
+//! The record of a task is the authority: whatever
 //! else says something about it is older.
 
 pub mod child;
-
-pub(crate) mod command;
-
-pub(crate) mod deliver;
-
-pub(crate) mod end;
-
-pub(crate) mod operator;
-
-pub(crate) mod promote;
-
-pub(crate) mod recovery;
-
-pub(crate) mod stop;
-
-#[cfg(test)]
-mod tests;
-
-pub(crate) mod tools;
-
-pub mod transition;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 
@@ -38,8 +17,6 @@ use holon_facts::time::{Millis, Wall};
 use holon_facts::workspace::Retained;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-pub use deliver::SUBSYSTEM;
 
 /// Ended tasks that stay in the state; older ones are in the log.
 pub const KEPT: usize = 64;

@@ -1,23 +1,9 @@
 //! The turn as a state machine: rounds of model output and tool results until something ends it
-//! (contract: agent.md, Turns). This file is its state and `apply`; the others decide.
+//! (contract: agent.md, Turns). Its handlers are in `handler/turn`.
 
-pub(crate) mod begin;
-#[cfg(test)]
-mod chain_tests;
-pub(crate) mod cut_off;
-pub(crate) mod end;
-pub(crate) mod interject;
-pub(crate) mod itself;
-#[cfg(test)]
-mod itself_tests;
-pub(crate) mod limits;
-pub(crate) mod model_round;
-pub(crate) mod outage;
 pub mod recap;
-pub(crate) mod report;
-pub(crate) mod request;
 pub mod told;
-pub(crate) mod tools;
+pub(crate) mod window;
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -43,15 +29,15 @@ use holon_facts::task::Fingerprint;
 use holon_facts::time::Wall;
 use holon_facts::usage::TokenUsage;
 use holon_facts::workspace::ExecutionBinding;
-use recap::Recap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use told::Told;
 
-use super::history::Heard;
-use super::inbox::Entry;
-use super::wake::Pending;
-use super::work::outline::WorkOutline;
+use crate::agent::history::Heard;
+use crate::agent::inbox::Entry;
+use crate::agent::turn::recap::Recap;
+use crate::agent::turn::told::Told;
+use crate::agent::wake::Pending;
+use crate::agent::work::outline::WorkOutline;
 
 /// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,19 +1,10 @@
 //! What an agent waits for (contract: work.md, Waits). A wait belongs to a work item or to the agent itself, and each of
-//! them has at most one: it lives with its owner. This file is their state and its `apply`; the others decide.
+//! them has at most one: it lives with its owner.
 
 pub mod recheck;
-
-#[cfg(test)]
-mod recheck_tests;
-
-pub(crate) mod register;
-
 pub(crate) mod resolve;
-
-#[cfg(test)]
-pub(in crate::agent) mod tests;
-
 pub mod token;
+
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -23,11 +14,11 @@ use holon_facts::event::wait::{Resolution, WaitEnd, WaitRegistered};
 use holon_facts::ids::{MessageId, RoundIndex, RunId, TaskId, TimerId, WaitId, WorkItemId};
 use holon_facts::time::{Millis, Wall};
 use holon_facts::wait::{WaitKind, WaitStatus};
-use recheck::Recheck;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Agent;
+use crate::agent::Agent;
+use crate::agent::wait::recheck::Recheck;
 
 /// Waits that have ended and stay in the state; older ones are in the log.
 pub const KEPT: usize = 64;
@@ -106,7 +97,7 @@ impl Wait {
     }
 
     /// Whether it is looked at again by itself.
-    pub(super) fn is_rechecked(&self) -> bool {
+    pub(crate) fn is_rechecked(&self) -> bool {
         self.recheck_after_ms.is_some() && !self.operator_must_act
     }
 

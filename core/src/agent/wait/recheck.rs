@@ -2,28 +2,20 @@
 //! work.md, Work items). The ladder belongs to the owner, a work item or the agent: it survives another blocker and
 //! another wait, until something has come of it.
 
-use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 
-use holon_facts::content::Text;
-use holon_facts::event::wait::{RecheckGivenUp, Rechecked, WorkItemRecheckDue};
-use holon_facts::ids::{MessageId, RunId, WorkItemId};
-use holon_facts::message::{Message, Origin};
-use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::event::wait::Rechecked;
+use holon_facts::ids::{MessageId, WorkItemId};
+use holon_facts::message::Message;
+use holon_facts::subsystem::RECHECK;
 use holon_facts::time::{Millis, Wall};
-use holon_facts::wait::IN_A_ROW;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Wait, Waits};
 use crate::agent::Agent;
-use crate::agent::evidence::{self, Evidence};
-use crate::agent::turn::report;
 use crate::agent::turn::told::Obstacle;
+use crate::agent::wait::{Wait, Waits};
 use crate::agent::work::{WorkItem, WorkItems};
-use crate::host::tx::Tx;
-use crate::scheduler::RecheckFact;
 
 /// Until the first recheck, where nothing else is asked for.
 pub const DEFAULT: Millis = Millis::hours(1);
@@ -32,10 +24,7 @@ pub const DEFAULT: Millis = Millis::hours(1);
 pub const LADDER: Millis = Millis::hours(24);
 
 /// Owners that a tick names.
-const NAMED: usize = 10;
-
-/// Whose word a recheck is.
-const SUBSYSTEM: &str = "recheck";
+pub(crate) const NAMED: usize = 10;
 
 /// When an owner is looked at again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -62,7 +51,7 @@ impl Recheck {
     }
 
     /// How long the next one waits, after so many in a row.
-    fn delay(&self, count: u32) -> Millis {
+    pub(crate) fn delay(&self, count: u32) -> Millis {
         let doubled = self.after_ms.0.checked_shl(count).filter(|ms| ms >> count == self.after_ms.0);
         Millis(doubled.unwrap_or(u64::MAX).min(LADDER.0.max(self.after_ms.0)))
     }
@@ -90,12 +79,12 @@ impl Recheck {
         self.recheck_at = self.recheck_at.map(|at| at.shifted(from, to));
     }
 
-    fn is_due(&self, now: Wall) -> bool {
+    pub(crate) fn is_due(&self, now: Wall) -> bool {
         self.recheck_at.is_some_and(|at| at <= now)
     }
 
     /// Whether a message tells of it, and it still holds.
-    fn is_told_by(&self, message: MessageId) -> bool {
+    pub(crate) fn is_told_by(&self, message: MessageId) -> bool {
         self.recheck_at.is_some() && self.tick == Some(message)
     }
 }
@@ -117,17 +106,17 @@ pub(in crate::agent) fn follow(recheck: &mut Option<Recheck>, needed: bool, at: 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Owner<'a> {
     pub(crate) work_item: Option<&'a WorkItem>,
-    wait: Option<&'a Wait>,
-    recheck: &'a Recheck,
+    pub(crate) wait: Option<&'a Wait>,
+    pub(crate) recheck: &'a Recheck,
 }
 
 impl Owner<'_> {
-    fn id(&self) -> Option<WorkItemId> {
+    pub(crate) fn id(&self) -> Option<WorkItemId> {
         self.work_item.map(|item| item.id)
     }
 
     /// As a decision and a message name it.
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match (self.work_item, self.wait) {
             (Some(item), _) => item.id.to_string(),
             (None, Some(wait)) => wait.id.to_string(),
@@ -137,7 +126,7 @@ impl Owner<'_> {
 }
 
 /// Everyone who has a recheck: items in order, then the agent itself.
-fn owners(agent: &Agent) -> impl Iterator<Item = Owner<'_>> {
+pub(crate) fn owners(agent: &Agent) -> impl Iterator<Item = Owner<'_>> {
     all_of(&agent.work, &agent.waits)
 }
 
@@ -155,17 +144,6 @@ pub(crate) fn next(agent: &Agent, now: Wall) -> Option<Wall> {
     owners(agent).filter_map(|owner| owner.recheck.recheck_at).filter(|at| *at > now).min()
 }
 
-/// Whether a moment on the clock matters to any of them.
-pub(crate) fn waits_for_time(agent: &Agent) -> bool {
-    owners(agent).any(|owner| owner.recheck.recheck_at.is_some())
-}
-
-/// The first owner that is due.
-pub(crate) fn first_due(agent: &Agent, now: Wall) -> Option<RecheckFact> {
-    let due = owners(agent).find(|owner| owner.recheck.is_due(now))?;
-    Some(RecheckFact { owner: due.name(), work_item_id: due.id(), due_at: due.recheck.recheck_at? })
-}
-
 /// Whether a message is a recheck of which nothing holds any more.
 pub(crate) fn is_stale(agent: &Agent, message: &Message) -> bool {
     let told = |owner: Owner<'_>| owner.recheck.is_told_by(message.id);
@@ -173,36 +151,7 @@ pub(crate) fn is_stale(agent: &Agent, message: &Message) -> bool {
 }
 
 fn is_tick(message: &Message) -> bool {
-    matches!(&message.origin, Origin::System { subsystem } if subsystem == SUBSYSTEM)
-}
-
-/// Queues the one message that tells of all that is due, and arms the next of each.
-pub(crate) fn tell(tx: &mut Tx<'_>) {
-    let now = tx.now();
-    let due: Vec<Owner<'_>> = owners(tx.agent()).filter(|owner| owner.recheck.is_due(now)).collect();
-    let rechecked = due.iter().map(|owner| Rechecked {
-        work_item_id: owner.id(),
-        count: owner.recheck.count.saturating_add(1),
-        next_at: now.after(owner.recheck.delay(owner.recheck.count.saturating_add(1))),
-    });
-    let rechecked: Vec<Rechecked> = rechecked.collect();
-    let evidence = Evidence {
-        kind: MessageKind::SystemTick,
-        origin: Origin::System { subsystem: SUBSYSTEM.into() },
-        priority: Priority::Background,
-        surface: Surface::RuntimeSystem,
-        text: Text::short(said(&due)),
-    };
-    if let Some(message_id) = evidence::admit(tx, evidence) {
-        tx.record(WorkItemRecheckDue { message_id, due: rechecked });
-    }
-}
-
-fn said(due: &[Owner<'_>]) -> String {
-    let named: Vec<String> = due.iter().take(NAMED).map(Owner::name).collect();
-    let more = due.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("Look whether this still stands in the way: {}{more}.", named.join(", "))
+    message.origin.is_of(RECHECK)
 }
 
 /// What a message tells to look at, the first of it.
@@ -219,35 +168,7 @@ pub(in crate::agent) fn told_by<'a>(
     })
 }
 
-/// A turn was to look, and has ended: what stands after so many of them is left to an operator.
-pub(crate) fn turn_ended(tx: &mut Tx<'_>, run_id: RunId, message: MessageId) {
-    if tx.agent().inbox.is_live(message) {
-        return;
-    }
-    let over = |owner: &Owner<'_>| owner.recheck.is_told_by(message) && owner.recheck.count >= IN_A_ROW;
-    let given_up: Vec<RecheckGivenUp> = owners(tx.agent())
-        .filter(over)
-        .map(|owner| RecheckGivenUp {
-            work_item_id: owner.id(),
-            wait_id: owner.wait.map(|wait| wait.id),
-            run_id,
-        })
-        .collect();
-    if given_up.is_empty() {
-        return;
-    }
-    let named = |fact: &RecheckGivenUp| match (fact.work_item_id, fact.wait_id) {
-        (Some(item), _) => item.to_string(),
-        (None, wait) => wait.map(|wait| wait.to_string()).unwrap_or_default(),
-    };
-    let names: Vec<String> = given_up.iter().take(NAMED).map(named).collect();
-    let text = format!(
-        "{IN_A_ROW} rechecks in a row changed nothing of {}: nobody looks again before you say something about it.",
-        names.join(", ")
-    );
-    let about = if let [only] = given_up.as_slice() { only.work_item_id } else { None };
-    for fact in given_up {
-        tx.record(fact);
-    }
-    report::needs_operator(tx, run_id, text, about);
+/// Whether a moment on the clock matters to any of them.
+pub(crate) fn waits_for_time(agent: &Agent) -> bool {
+    owners(agent).any(|owner| owner.recheck.recheck_at.is_some())
 }

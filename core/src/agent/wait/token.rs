@@ -9,7 +9,7 @@ use holon_facts::ids::{AgentId, Seed, WaitId};
 use holon_facts::message::Message;
 use holon_facts::provenance::AdmissionContext;
 
-use super::Wait;
+use crate::agent::wait::Wait;
 
 /// What sets these apart from all else that is derived from the seed: "waits" in bytes.
 const DOMAIN: u64 = 0x77_61_69_74_73;

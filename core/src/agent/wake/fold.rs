@@ -11,8 +11,8 @@ use holon_facts::hint::{Hint, HintWeight, SOURCES};
 use holon_facts::ids::WaitId;
 use holon_facts::time::Wall;
 
-use super::{Hints, Pending, Subjects, keep};
 use crate::agent::Agent;
+use crate::agent::wake::{Hints, Pending, Subjects, keep};
 
 /// Sources that a message names, and bytes of each name.
 const NAMED: usize = 10;
@@ -20,7 +20,7 @@ const NAMED: usize = 10;
 const SOURCE_BYTES: usize = 16;
 
 impl Pending {
-    pub(super) fn one(at: Wall, sequence: u64, hint: Hint) -> Self {
+    pub(crate) fn one(at: Wall, sequence: u64, hint: Hint) -> Self {
         let about = Subjects::default();
         Self { hint, about, count: 1, first_at: at, last_at: at, sequence, folded: false }
     }
@@ -111,7 +111,7 @@ impl Hints {
 }
 
 impl Agent {
-    pub(super) fn weight(&self, pending: &Pending) -> HintWeight {
+    pub(crate) fn weight(&self, pending: &Pending) -> HintWeight {
         if self.is_awaited(pending) {
             HintWeight::Awaited
         } else if pending.is_bare() {
@@ -122,13 +122,13 @@ impl Agent {
     }
 
     /// Whether a hint that comes now makes the model look.
-    pub(in crate::agent) fn needs_turn(&self, hint: &Hint, at: Wall) -> bool {
+    pub(crate) fn needs_turn(&self, hint: &Hint, at: Wall) -> bool {
         let named = self.wait_named_by(hint).is_some();
         named || hint.body.is_some() || self.is_awaited(&Pending::one(at, 0, hint.clone()))
     }
 
     /// The source that is folded when one more has something to say; that may be the new one.
-    pub(super) fn source_to_fold(&self, new: &Pending) -> Option<(String, HintWeight)> {
+    pub(crate) fn source_to_fold(&self, new: &Pending) -> Option<(String, HintWeight)> {
         if self.hints.pending.len() < SOURCES {
             return None;
         }
@@ -145,13 +145,13 @@ impl Agent {
     }
 
     /// Whether a folded hint mattered, or may matter by now.
-    pub(super) fn folded_matters(&self) -> bool {
+    pub(crate) fn folded_matters(&self) -> bool {
         !self.hints.folded.is_empty() || self.may_await_others()
     }
 }
 
 /// What a message says that tells of all hints but those of these sources.
-pub(super) fn said(hints: &Hints, left: &[String]) -> String {
+pub(crate) fn said(hints: &Hints, left: &[String]) -> String {
     let told = || hints.pending().filter(|pending| !left.contains(&pending.hint.source));
     let one = |pending: &Pending| {
         let times = if pending.count > 1 { format!(" ({})", pending.count) } else { String::new() };

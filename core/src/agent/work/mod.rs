@@ -1,26 +1,12 @@
-//! Work items of one agent: what it is about, over many turns (contract: work.md, Work items). This file is their
-//! state and its `apply`; the others decide.
+//! Work items of one agent: what it is about, over many turns (contract: work.md, Work items).
 
 pub mod debt;
-
-#[cfg(test)]
-mod debt_tests;
-
-pub mod operator;
-
 pub mod outline;
 
-pub mod plan;
-
-#[cfg(test)]
-pub(super) mod tests;
-
-pub(crate) mod tools;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use debt::Debt;
 use holon_facts::call::WorkFilter;
 use holon_facts::closure::WorkSignal;
 use holon_facts::content::Text;
@@ -37,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::inbox::Inbox;
 use crate::agent::wait::recheck::Recheck;
 use crate::agent::wait::{self, Wait};
+use crate::agent::work::debt::Debt;
 
 /// Items that an agent may have open.
 pub const OPEN: usize = 256;

@@ -10,8 +10,8 @@ use holon_facts::ids::WorkItemId;
 use holon_facts::work::{LINE_BYTES, WorkState};
 use serde::{Deserialize, Serialize};
 
-use super::{WorkItem, WorkItems};
 use crate::agent::wait::Wait;
+use crate::agent::work::{WorkItem, WorkItems};
 
 /// Other open items that are named.
 const OTHERS: usize = 10;

@@ -1,15 +1,8 @@
 //! The folders that an agent works in (contract: tasks.md, Workspaces): which it knows, which one is its own now, and
 //! which execution roots it occupies.
 
-pub(crate) mod isolate;
 pub(crate) mod occupancy;
-pub(crate) mod operator;
-#[cfg(test)]
-mod tests;
-pub(crate) mod tools;
-mod worktree;
-#[cfg(test)]
-mod worktree_tests;
+pub(crate) mod worktree;
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -20,8 +13,7 @@ use holon_facts::ids::RunId;
 use holon_facts::workspace::{ExecutionBinding, WorkspaceId, WorkspaceKind};
 use serde::{Deserialize, Serialize};
 
-pub use operator::{AttachedWorkspace, WorkspaceChange, WorkspaceState};
-pub use worktree::Worktrees;
+pub use crate::agent::workspace::worktree::Worktrees;
 
 /// Most workspaces that an agent knows beside its home.
 pub const ATTACHED: usize = 64;
@@ -35,10 +27,10 @@ pub struct Workspaces {
     active: ExecutionBinding,
     /// Execution roots that nobody else writes to, each with the last run that needed it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    occupied: BTreeMap<String, Option<RunId>>,
+    pub(crate) occupied: BTreeMap<String, Option<RunId>>,
     #[serde(default, skip_serializing_if = "Worktrees::is_empty")]
     /// Those that were made for it and its children, and are not removed.
-    pub(super) worktrees: Worktrees,
+    pub(crate) worktrees: Worktrees,
 }
 
 impl Workspaces {

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Agent;
 
 /// Most worktrees that an agent may have while it has another one made, those among them that wait for a review.
-pub(super) const WORKTREES: usize = 32;
+pub(crate) const WORKTREES: usize = 32;
 
 /// Most that are listed, those of ended children among them. Others are in the log.
-pub(super) const LISTED: usize = 256;
+pub(crate) const LISTED: usize = 256;
 
 impl Agent {
     /// Worktrees that are for the agent to remove.

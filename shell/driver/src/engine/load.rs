@@ -3,7 +3,7 @@
 
 use holon_core::Input;
 use holon_core::agent::OpenOp;
-use holon_core::host::RecoveryReport;
+use holon_core::recovery::RecoveryReport;
 use holon_core::replay::Call;
 use holon_core::snapshot::SnapshotError;
 use holon_facts::outcome::{Certainty, OpFailure};

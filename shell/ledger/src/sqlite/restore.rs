@@ -1,8 +1,8 @@
 //! What a start reads: which agents there are, and each of them as its newest snapshot and the records after
 //! it. The time that takes does not depend on how much happened before.
 
+use holon_core::accounts::Accounts;
 use holon_core::agent::budget::Account;
-use holon_core::host::Accounts;
 use holon_core::snapshot::{AgentSnapshot, SnapshotError};
 use holon_facts::lifecycle::Status;
 use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use holon_api::{Activity, ClientError, Control as _, Document};
-use holon_core::view::Spending;
+use holon_core::summary::spending::Spending;
 use holon_facts::Wall;
 use serde::Serialize;
 

@@ -5,7 +5,9 @@ use holon_api::{
     AgentListEntry, AgentState, AgentStatus, AgentWhy, Code, DamagedAgent, Document, Listed, PageQuery,
     TaskLine,
 };
-use holon_core::view::{ActiveChild, AgentSummary, Explanation, View, lifecycle_hint};
+use holon_core::summary::children::ActiveChild;
+use holon_core::summary::{AgentSummary, lifecycle_hint};
+use holon_core::view::{Explanation, View};
 use holon_facts::event::LifecycleFact;
 use holon_facts::identity::{AgentSpec, Visibility};
 use holon_facts::lifecycle::Status;

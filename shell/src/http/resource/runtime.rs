@@ -6,7 +6,8 @@ use holon_api::{
     Activity, Auth, FailurePhase, Handshake, Health, LastFailure, PROTOCOL, PROTOCOL_VERSION, Protocol,
     Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
 };
-use holon_core::view::{SchedulingPosture, View};
+use holon_core::summary::SchedulingPosture;
+use holon_core::view::View;
 use holon_facts::identity::Visibility;
 use holon_facts::lifecycle::Status;
 use holon_ledger::sqlite::unreadable;

@@ -3,10 +3,9 @@
 use holon_api::rows::{FinishWorkItem, MakeWorkItem, ShowWorkItem, ShowWorkItems};
 use holon_api::{Json, WorkItemPath, WorkItemReply, WorkItemShown, WorkItemSnapshot, WorkItems};
 use holon_core::agent::work::WorkItem;
-use holon_core::agent::work::operator::NewWorkItem;
 use holon_core::{Answer as Answered, Input};
 use holon_facts::ids::WorkItemId;
-use holon_facts::work::PlanStatus;
+use holon_facts::work::{NewWorkItem, PlanStatus};
 use holon_facts::{AgentId, Reject};
 use holon_supervise::confine;
 

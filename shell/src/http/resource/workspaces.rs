@@ -7,10 +7,10 @@ use holon_api::{
     AttachWorkspace, Boundaries, Code, DetachWorkspace, Json, UseWorkspace, Workspaces, WorkspacesReply,
     WorktreeSummary,
 };
-use holon_core::agent::workspace::{WorkspaceChange, WorkspaceState};
+use holon_core::summary::workspaces::WorkspaceState;
 use holon_core::{Answer as Answered, Input};
 use holon_facts::execution::{ExecutionPolicy, ExecutionProfile};
-use holon_facts::workspace::{ExecutionBinding, WorkspaceId, WorktreeState};
+use holon_facts::workspace::{ExecutionBinding, WorkspaceChange, WorkspaceId, WorktreeState};
 use holon_facts::{AgentId, Reject};
 
 use super::super::App;

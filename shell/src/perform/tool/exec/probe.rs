@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use holon_core::host::Found;
+use holon_core::recovery::Found;
 use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
 use holon_facts::{AgentId, OpId};
 use holon_platform::process;

@@ -1,0 +1,69 @@
+//! The part of a model's window that each part of a request may take (contract: providers.md, Keeping context bounded).
+
+use alloc::vec::Vec;
+
+use holon_facts::config::Config;
+use holon_facts::model_ref::ModelRef;
+
+use crate::agent::turn::Run;
+use crate::tool::Tool;
+
+/// Rounds at the end that are always shown whole.
+pub(crate) const TAIL: usize = 2;
+
+/// Estimated tokens of a request below which no agent is offered to begin others, or to work elsewhere: the smallest
+/// windows have work enough with one thing.
+const ROOM_FOR_ALL: u64 = 9_000;
+
+/// Estimated tokens that a request may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+}
+
+impl Window {
+    /// What fits one model: 95 % of its window, an answer included.
+    pub(crate) fn of(config: &Config, model: &ModelRef) -> Self {
+        let tokens = config.context.window(model);
+        let output = config.turn.max_output_tokens.min(tokens / 4).max(1);
+        Self { input: (tokens / 100).saturating_mul(95).saturating_sub(output), output }
+    }
+
+    /// What fits every model of the chain, so that a fallback changes nothing of what was said.
+    pub(crate) fn of_chain(config: &Config, models: &[ModelRef]) -> Self {
+        let all = models.iter().map(|model| Self::of(config, model));
+        all.min_by_key(|window| window.input).unwrap_or(Self { input: 0, output: 1 })
+    }
+
+    /// The tools of a request: an agent begins others where it may; that, and how it works elsewhere, is said where
+    /// there is room.
+    pub(crate) fn tools(self, depth: u32, deepest: u32) -> Vec<Tool> {
+        let room = self.input >= ROOM_FOR_ALL;
+        let spawns = room && depth < deepest;
+        let offered =
+            |tool: &Tool| (spawns || *tool != Tool::SpawnAgent) && (room || *tool != Tool::UseWorkspace);
+        Tool::ALL.iter().copied().filter(offered).collect()
+    }
+
+    /// What the recap itself may take.
+    pub(crate) fn recap(self) -> u64 {
+        self.input / 8
+    }
+
+    /// What messages of earlier turns may take.
+    pub(crate) fn recent(self) -> u64 {
+        self.input / 4
+    }
+
+    /// The same within a run; nothing after a provider has refused its request as too long.
+    pub(crate) fn recent_of(self, run: &Run) -> Option<u64> {
+        run.recap.refused_at.is_none().then(|| self.recent())
+    }
+
+    /// What all results of one round may take together beside a fixed part of so many tokens, so that the
+    /// rounds that are shown whole fit: a fifth is left to what the model says and asks for itself.
+    pub(crate) fn results(self, fixed: u64) -> u64 {
+        self.input.saturating_sub(fixed).saturating_sub(self.recap()) / TAIL as u64 / 5 * 4
+    }
+}

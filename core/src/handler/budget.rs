@@ -1,0 +1,162 @@
+//! Reserves what a request may take before it is sent, and settles what it took after it (contract: agent.md, Turns).
+
+use alloc::format;
+use alloc::string::String;
+
+use holon_facts::budget::{Budget, BudgetKind, Period, Scope};
+use holon_facts::event::scheduling::{HoldCause, HoldEnd, HoldEnded};
+use holon_facts::event::turn::{BudgetExhausted, BudgetReserved};
+use holon_facts::ids::{OpId, RunId};
+use holon_facts::model::{FailureKind, ModelAnswer};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::price::{self, Amount};
+use holon_facts::time::Millis;
+use holon_facts::usage::TokenUsage;
+
+use crate::agent::turn::Run;
+use crate::tx::{Alarm, Tx};
+
+/// How long a turn waits, time and again, for what others have reserved and may not need.
+const CROWDED: Millis = Millis::seconds(5);
+
+/// A budget that does not cover the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exhausted {
+    pub(crate) budget: Budget,
+    pub(crate) used: u64,
+    pub(crate) wanted: u64,
+}
+
+impl Exhausted {
+    /// In words, with what to do.
+    pub(crate) fn told(&self) -> String {
+        let Self { budget: Budget { budget, limit }, used, wanted } = *self;
+        let told = |number| budget.told(number);
+        let next = match budget.period() {
+            Period::Turn => format!("send a prompt, whose turn has its own, or raise budget.{budget} before"),
+            Period::Day => format!("raise budget.{budget}, or wait for the next day of UTC"),
+            Period::All => format!("raise budget.{budget}"),
+        };
+        format!(
+            "the budget {budget} ({}) is exhausted: {} used, {} wanted for the next request; {next}",
+            told(limit),
+            told(used),
+            told(wanted),
+        )
+    }
+}
+
+/// Whether every budget covers the next request. One that does not ends the turn; where it would, were it not for what
+/// others have reserved, the turn waits a little and asks again.
+pub(crate) fn affords(tx: &mut Tx<'_>, wanted: Amount) -> bool {
+    // Which day it is must be known.
+    tx.follow_clock();
+    let Some(run) = &tx.agent().run else { return false };
+    let mut crowded = false;
+    for (budget, limit) in tx.config.budgets.bounds() {
+        let (used, reserved) = counted(tx, run, budget);
+        let (used, wanted) = (budget.measure(used), budget.measure(wanted));
+        if used.saturating_add(wanted) > limit {
+            let run_id = run.id;
+            tx.record(BudgetExhausted { run_id, budget, limit, used, wanted });
+            let exhausted = Exhausted { budget: Budget { budget, limit }, used, wanted };
+            super::turn::outage::budget_exhausted(tx, exhausted);
+            return false;
+        }
+        crowded |= used.saturating_add(budget.measure(reserved)).saturating_add(wanted) > limit;
+    }
+    if crowded {
+        tx.arm(Alarm::Backoff, CROWDED);
+    }
+    !crowded
+}
+
+/// What counts for a budget: what was spent, and what others have reserved of it.
+fn counted(tx: &Tx<'_>, run: &Run, budget: BudgetKind) -> (Amount, Amount) {
+    let (own, others) = (&tx.agent().account, tx.others);
+    let (own, others_spent) = match budget.period() {
+        Period::Turn => (run.spent, Amount::default()),
+        Period::Day => (own.on(tx.now().day()), others.of_day),
+        Period::All => (own.total, others.total),
+    };
+    match budget.scope() {
+        Scope::Turn | Scope::Agent => (own, Amount::default()),
+        Scope::Subtree => {
+            let spent = tx.agent().account.with_family().plus(others.subtree.spent);
+            (spent, others.subtree.reserved)
+        }
+        Scope::Runtime => (own.plus(others_spent), others.reserved),
+    }
+}
+
+/// What a request may take, and the part of it that sending it takes.
+pub(crate) fn estimate(tx: &Tx<'_>, model: &ModelRef, input: u64, output: u64) -> (Amount, Amount) {
+    let price = tx.config.prices.of(model).unwrap_or_default();
+    let amount = |output: u64| Amount {
+        tokens: input.saturating_add(output),
+        cost_micros: price.estimate(input, output),
+    };
+    (amount(output), amount(0))
+}
+
+/// Reserves what the request of an operation may take.
+pub(crate) fn reserve(tx: &mut Tx<'_>, run_id: RunId, op: OpId, (amount, sent): (Amount, Amount)) {
+    let day = tx.now().day();
+    tx.record(BudgetReserved { run_id, op, day, amount, sent });
+}
+
+/// A model has answered. Where its provider does not say what that took, what was said on both sides is counted.
+pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: &ModelAnswer) {
+    let estimated = || {
+        let said = answer.blocks.iter().map(holon_facts::model::AnswerBlock::est_tokens).sum();
+        let sent = tx.agent().account.reserved.map_or(0, |reservation| reservation.sent.tokens);
+        TokenUsage { input_tokens: sent, output_tokens: said, total_tokens: 0, cached_input_tokens: 0 }
+    };
+    let usage = if price::tokens(answer.usage).is_some() { answer.usage } else { estimated() };
+    let amount = took(tx, usage);
+    tx.settle_budget(op, amount);
+}
+
+/// An attempt has failed. What its provider says it took counts; where it says nothing, the question does if it may
+/// have been heard.
+pub(crate) fn failed(tx: &mut Tx<'_>, op: OpId, kind: FailureKind, usage: Option<TokenUsage>) {
+    let amount = match usage.filter(|usage| price::tokens(*usage).is_some()) {
+        Some(usage) => took(tx, usage),
+        None => match kind {
+            FailureKind::Timeout | FailureKind::StreamCut | FailureKind::InvalidResponse => {
+                return tx.settle_unknown(op);
+            }
+            FailureKind::Connect
+            | FailureKind::RateLimited
+            | FailureKind::Quota
+            | FailureKind::Server
+            | FailureKind::Auth
+            | FailureKind::Client
+            | FailureKind::UnsupportedTransport
+            | FailureKind::ContextLength => Amount::default(),
+        },
+    };
+    tx.settle_budget(op, amount);
+}
+
+/// What a request to the model in turn took.
+fn took(tx: &Tx<'_>, usage: TokenUsage) -> Amount {
+    let model = tx.agent().run.as_ref().and_then(Run::model);
+    let price = model.and_then(|model| tx.config.prices.of(model)).unwrap_or_default();
+    Amount { tokens: price::tokens(usage).unwrap_or(0), cost_micros: price.of(usage) }
+}
+
+/// Only a start of the runtime changes budgets: what an exhausted one has stopped goes on once it is raised.
+pub(crate) fn recover(tx: &mut Tx<'_>) {
+    // Who has come to an end begins no more, whatever there is.
+    if tx.agent().childhood.retired.is_some() {
+        return;
+    }
+    let Some(hold) = &tx.agent().hold else { return };
+    if hold.cause == HoldCause::Budget
+        && hold.budget.is_none_or(|budget| budget.is_raised(&tx.config.budgets))
+    {
+        let since = hold.since;
+        tx.record(HoldEnded { since, reason: HoldEnd::BudgetRaised });
+    }
+}

@@ -1,0 +1,396 @@
+//! Agents under supervision, and those who supervise them.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use holon_facts::config::{ChildLimits, Config};
+use holon_facts::content::Text;
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::{Event, InboxFact, TurnFact};
+use holon_facts::frame::Part;
+use holon_facts::ids::TaskId;
+use holon_facts::lifecycle::Status;
+use holon_facts::outcome::CommandEnd;
+use holon_facts::receipt::ToolErrorKind;
+use holon_facts::reject::Reject;
+use holon_facts::task::TaskStatus;
+use holon_facts::time::Millis;
+
+use crate::effect::{Answer, TaskWork};
+use crate::input::{ControlRequest, Input};
+use crate::summary::children::ChildPhase;
+use crate::testing::{World, agent, calls, command_ends, config, context, prompt, says, tool_says};
+use crate::view::RunVerdict;
+
+const CHILD: &str = "main--1";
+
+fn spawn(message: &str) -> String {
+    format!(r#"{{"initial_message":"{message}"}}"#)
+}
+
+/// A parent whose turn has begun a child.
+fn with_child() -> World {
+    let mut world = World::with_agent("main");
+    begins_child(&mut world, "look into it");
+    world
+}
+
+fn begins_child(world: &mut World, message: &str) {
+    world.admit("main", prompt("delegate"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", "SpawnAgent", &spawn(message))]));
+    world.complete("main", says("delegated"));
+}
+
+fn says_in_turn(world: &mut World, name: &str, text: &str) {
+    world.complete_one(name, OpKind::LoadContext, context());
+    world.complete_one(name, OpKind::CallModel, says(text));
+}
+
+/// The messages of an agent, as kind and text.
+fn messages(world: &World, name: &str) -> Vec<String> {
+    let admitted = |record: &holon_facts::Record| {
+        let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return None };
+        let message = &fact.message;
+        (record.agent.as_str() == name).then(|| format!("{}: {}", message.kind, message.body.text.preview()))
+    };
+    world.log.iter().filter_map(admitted).collect()
+}
+
+fn status(world: &World, task: u64) -> TaskStatus {
+    world.agent("main").tasks.get(TaskId(task)).expect("a task").status
+}
+
+fn errors(world: &World) -> Vec<(ToolErrorKind, String)> {
+    let failed = |record: &holon_facts::Record| {
+        let Event::Turn(TurnFact::ToolExecutionFailed(fact)) = &record.event else { return None };
+        fact.receipt.error.as_ref().map(|error| (error.kind, error.message.preview().to_string()))
+    };
+    world.log.iter().filter_map(failed).collect()
+}
+
+fn archived(world: &World, name: &str) -> bool {
+    world.agent(name).childhood.archived
+}
+
+#[test]
+fn what_a_child_is_told_first_is_its_supervisors_instruction_and_what_it_reports_is_quoted() {
+    let shown = |world: &World, name: &str| {
+        let asked = |request: &&holon_facts::model::ModelRequest| request.agent == agent(name);
+        let request = world.requests.iter().rfind(asked).expect("a request");
+        let holon_facts::model::Item::User { parts } = &request.conversation[0] else { panic!("no input") };
+        let about = request.frame.system().flat_map(|block| &block.parts).map(Part::preview);
+        (about.collect::<String>(), parts.iter().map(Part::preview).collect::<String>())
+    };
+    let mut world = with_child();
+    says_in_turn(&mut world, CHILD, "it is the cable");
+    let (about, input) = shown(&world, CHILD);
+    assert!(about.contains("Your supervisor is main."), "{about}");
+    assert!(
+        input.contains("| kind internal_followup | from supervisor | class runtime_instruction |"),
+        "{input}"
+    );
+    world.complete_one("main", OpKind::LoadContext, context());
+    let (about, input) = shown(&world, "main");
+    assert!(!about.contains("Your supervisor"), "{about}");
+    assert!(input.contains("[task task_1 | completed]\n<quoted-"), "{input}");
+}
+
+#[test]
+fn a_child_works_reports_once_and_is_archived() {
+    let mut world = with_child();
+    let child = world.agent(CHILD);
+    assert_eq!((child.spec.depth, child.status), (1, Status::AwakeRunning));
+    assert_eq!(messages(&world, CHILD), ["internal_followup: look into it"]);
+    let view = world.host.view();
+    assert!(!view.quiet(&agent("main")), "a child is at work");
+    says_in_turn(&mut world, CHILD, "it is the cable");
+    assert!(archived(&world, CHILD));
+    assert_eq!(status(&world, 1), TaskStatus::Completed);
+    says_in_turn(&mut world, "main", "thanks");
+    assert_eq!(messages(&world, "main"), ["operator_prompt: delegate", "task_result: it is the cable"]);
+    assert!(world.host.view().quiet(&agent("main")));
+    let refused = world.control(CHILD, ControlRequest::Start);
+    assert_eq!(refused, Answer::Refused { reject: Reject::AgentArchived { agent: agent(CHILD) } });
+    // Nobody is told to start it.
+    let view = world.host.view();
+    let hint = view.summary(&agent(CHILD)).and_then(|summary| summary.lifecycle_hint).expect("a hint");
+    assert!(hint.starts_with("archived") && !hint.contains("agent start"), "{hint}");
+    assert_eq!(view.explain(&agent(CHILD)).expect("it is here").woken_by, []);
+    assert!(world.host.park(&agent(CHILD)).is_some(), "it leaves memory for good");
+}
+
+#[test]
+fn a_child_that_waits_for_its_operator_asks_its_parent_once() {
+    let mut world = with_child();
+    world.complete(CHILD, context());
+    let wait = r#"{"wake":"operator_input","reason":"which cable?"}"#;
+    world.complete(CHILD, calls(&[("", "WaitFor", wait)]));
+    let asked = messages(&world, "main").pop().expect("a message");
+    assert!(asked.starts_with("system_tick:") && asked.contains("which cable?"), "{asked}");
+    assert_eq!(world.host.view().observed(&agent(CHILD)).map(|child| child.phase), Some(ChildPhase::Waiting));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", "TaskInput", r#"{"task_id":"task_1","input":"the red one"}"#)]));
+    assert!(matches!(world.works.last(), Some(TaskWork::Input { op: None, .. })));
+    world.complete_one("main", OpKind::CallTool, tool_says("written"));
+    world.complete("main", says("told it"));
+    assert_eq!(messages(&world, CHILD).last().map(String::as_str), Some("internal_followup: the red one"));
+    assert_eq!(world.agent(CHILD).active_waits().count(), 0, "its parent is its operator");
+    says_in_turn(&mut world, CHILD, "mended");
+    assert_eq!(status(&world, 1), TaskStatus::Completed);
+    assert_eq!(messages(&world, "main").len(), 3, "asked once, told once");
+}
+
+#[test]
+fn what_a_child_leaves_running_is_ended_after_its_report() {
+    let mut world = with_child();
+    world.complete(CHILD, context());
+    world.complete(CHILD, calls(&[("", "ExecCommand", r#"{"cmd":"serve"}"#)]));
+    world.pass(Millis::seconds(11));
+    world.complete_one(CHILD, OpKind::PromoteCommand, tool_says("it goes on"));
+    world.complete_one(CHILD, OpKind::CallModel, says("it serves"));
+    assert_eq!(status(&world, 1), TaskStatus::Completed, "its report does not wait");
+    assert!(!archived(&world, CHILD));
+    world.complete_one(CHILD, OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
+    assert!(archived(&world, CHILD));
+    assert!(world.agent(CHILD).run.is_none(), "the end of the command begins nothing");
+}
+
+/// A tree of three generations, each at work, the youngest with a command.
+fn family() -> World {
+    let mut world = with_child();
+    world.complete(CHILD, context());
+    world.complete(CHILD, calls(&[("", "SpawnAgent", &spawn("look closer"))]));
+    let grandchild = "main--1--1";
+    world.complete(grandchild, context());
+    world.complete(grandchild, calls(&[("", "ExecCommand", r#"{"cmd":"make"}"#)]));
+    world
+}
+
+#[test]
+fn a_stop_ends_the_whole_family() {
+    for by_parent in [true, false] {
+        let mut world = family();
+        if by_parent {
+            world.admit("main", prompt("enough"));
+            world.complete("main", context());
+            world.complete("main", calls(&[("", "TaskStop", r#"{"task_id":"task_1"}"#)]));
+            world.complete_one("main", OpKind::CallTool, tool_says("stopping"));
+            world.complete("main", says("stopped"));
+        } else {
+            let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
+            assert_eq!(outcome.stopped_children, [agent(CHILD)]);
+            let stopping = (outcome.released_roots.len(), outcome.stopping_roots);
+            assert_eq!(
+                stopping,
+                (0, ["/w".into()].into()),
+                "only the youngest has it, and executes a command there"
+            );
+        }
+        assert!(!archived(&world, "main--1--1"), "its command has not ended");
+        world.complete_one("main--1--1", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
+        for name in [CHILD, "main--1--1"] {
+            assert!(archived(&world, name), "{name}, by its parent: {by_parent}");
+        }
+        assert_eq!(status(&world, 1), TaskStatus::Cancelled);
+        if !by_parent {
+            world.control("main", ControlRequest::Start);
+            let told = messages(&world, "main").pop().expect("a message");
+            assert!(told.contains("task_1 cancelled"), "{told}");
+        }
+        let told = messages(&world, "main").len();
+        while world.pass_to_deadline() {}
+        assert_eq!(messages(&world, "main").len(), told);
+    }
+}
+
+#[test]
+fn a_child_goes_on_after_a_crash() {
+    let mut world = family();
+    world.crash();
+    assert_eq!(status(&world, 1), TaskStatus::Running);
+    assert!(world.agent("main--1--1").run.is_some());
+    says_in_turn(&mut world, "main--1--1", "found it");
+    says_in_turn(&mut world, CHILD, "we found it");
+    world.crash();
+    says_in_turn(&mut world, CHILD, "they found it");
+    assert_eq!(status(&world, 1), TaskStatus::Completed);
+    world.crash();
+    let told = messages(&world, "main");
+    assert_eq!(told.iter().filter(|told| told.starts_with("task_result")).count(), 1, "{told:?}");
+}
+
+#[test]
+fn children_have_limits() {
+    let children = ChildLimits { depth: 1, per_agent: 2 };
+    let mut world = World::with_config("main", Config { children, ..config() });
+    world.admit("main", prompt("delegate"));
+    world.complete("main", context());
+    let asked: Vec<String> = ["a", "b", "c"].map(spawn).into();
+    world.complete(
+        "main",
+        calls(&[("", "SpawnAgent", &asked[0]), ("", "SpawnAgent", &asked[1]), ("", "SpawnAgent", &asked[2])]),
+    );
+    let (kind, message) = errors(&world).pop().expect("an error");
+    assert_eq!(kind, ToolErrorKind::LimitReached);
+    assert!(message.contains("limits.children_per_agent"), "{message}");
+    world.complete(CHILD, context());
+    let offered = &world.requests.last().expect("a request").tools;
+    assert!(!offered.contains(&crate::tool::Tool::SpawnAgent.into()), "none below the deepest");
+    world.complete(CHILD, calls(&[("", "SpawnAgent", &asked[0])]));
+    assert_eq!(errors(&world).pop().map(|(kind, _)| kind), Some(ToolErrorKind::ToolNotExposed));
+}
+
+#[test]
+fn a_public_agent_is_nobodys_child() {
+    let mut world = World::with_agent("main");
+    world.create("there");
+    world.admit("main", prompt("delegate"));
+    world.complete("main", context());
+    let named =
+        |name: &str| format!(r#"{{"preset":"public_named","agent_id":"{name}","initial_message":"go"}}"#);
+    let [there, new, reserved] = ["there", "new", "a--1"].map(named);
+    world.complete(
+        "main",
+        calls(&[
+            ("", "SpawnAgent", &there),
+            ("", "SpawnAgent", &reserved),
+            ("", "SpawnAgent", &new),
+            ("", "SpawnAgent", &new),
+        ]),
+    );
+    assert_eq!(errors(&world).len(), 3, "{:?}", errors(&world));
+    let spec = &world.agent("new").spec;
+    assert_eq!((spec.lineage_parent_agent_id.as_ref(), &spec.supervisor), (Some(&agent("main")), &None));
+    world.complete("main", says("done"));
+    assert!(world.host.view().quiet(&agent("main")), "whatever the other does");
+    says_in_turn(&mut world, "new", "here I am");
+    assert!(!archived(&world, "new"));
+    let refused =
+        world.ask(|reply| Input::CreateAgent { agent: agent("x--1"), spec: crate::testing::spec(), reply });
+    assert!(matches!(refused, Answer::Refused { reject: Reject::ReservedAgentId { .. } }));
+}
+
+/// A child that waits for somebody leaves memory; what its parent has for it brings it back.
+#[test]
+fn a_child_that_left_memory_is_told_and_ended_all_the_same() {
+    for ends in [false, true] {
+        let mut world = with_child();
+        world.complete(CHILD, context());
+        let wait = r#"{"wake":"operator_input","reason":"the delivery"}"#;
+        world.complete(CHILD, calls(&[("", "WaitFor", wait)]));
+        says_in_turn(&mut world, "main", "let it wait");
+        world.park(CHILD);
+        assert!(world.host.park(&agent("main")).is_none(), "a parent stays");
+        let seen = world.host.view().observed(&agent(CHILD)).expect("it was seen");
+        assert_eq!(seen.phase, ChildPhase::Waiting);
+        assert_eq!(world.host.view().verdict(&agent("main")), Some(RunVerdict::WaitingForOperator));
+        if ends {
+            world.ask(|reply| Input::StopTask { agent: agent("main"), task: TaskId(1), force: false, reply });
+            assert!(archived(&world, CHILD));
+            assert_eq!(status(&world, 1), TaskStatus::Cancelled);
+        } else {
+            let text = Text::short("it has come");
+            world.ask(|reply| Input::WriteTask { agent: agent("main"), task: TaskId(1), text, reply });
+            assert_eq!(messages(&world, CHILD).pop().as_deref(), Some("internal_followup: it has come"));
+        }
+    }
+}
+
+#[test]
+fn nobody_but_its_parent_tells_a_child_anything() {
+    let mut world = with_child();
+    let refused = world.send(CHILD, prompt("psst"));
+    let (parent, task) = (agent("main"), TaskId(1));
+    assert_eq!(
+        refused,
+        Answer::Refused { reject: Reject::PrivateAgent { agent: agent(CHILD), parent, task } }
+    );
+    let delivery_surface = holon_facts::provenance::Surface::HttpPublicEnqueue;
+    let refused = world.send(CHILD, holon_facts::message::Ingress { delivery_surface, ..prompt("psst") });
+    assert_eq!(refused, Answer::Refused { reject: Reject::UnknownAgent { agent: agent(CHILD) } });
+    world.control(CHILD, ControlRequest::Stop);
+    assert!(archived(&world, CHILD), "anybody may end it");
+    assert_eq!(status(&world, 1), TaskStatus::Cancelled);
+}
+
+/// A crash between a letter and its delivery loses nothing, and doubles nothing.
+#[test]
+fn a_letter_to_a_child_that_is_away_survives_a_crash() {
+    let mut world = with_child();
+    world.complete(CHILD, context());
+    world.complete(CHILD, calls(&[("", "WaitFor", r#"{"wake":"operator_input","reason":"which?"}"#)]));
+    says_in_turn(&mut world, "main", "let me think");
+    world.park(CHILD);
+    world.loads = false;
+    let text = Text::short("the red one");
+    world.ask(|reply| Input::WriteTask { agent: agent("main"), task: TaskId(1), text, reply });
+    assert!(!world.agent("main").outbox.is_empty());
+    world.loads = true;
+    world.crash();
+    world.crash();
+    assert!(world.agent("main").outbox.is_empty());
+    let told = messages(&world, CHILD);
+    assert_eq!(told.iter().filter(|told| told.ends_with("the red one")).count(), 1, "{told:?}");
+}
+
+/// Whoever holds the logs need not bring a child in at a start: it is asked for as long as a letter waits for it.
+#[test]
+fn a_start_asks_for_a_child_that_a_letter_waits_for() {
+    let mut world = with_child();
+    world.complete(CHILD, context());
+    world.complete(CHILD, calls(&[("", "WaitFor", r#"{"wake":"operator_input","reason":"which?"}"#)]));
+    says_in_turn(&mut world, "main", "let me think");
+    world.park(CHILD);
+    world.loads = false;
+    world.ask(|reply| Input::StopTask { agent: agent("main"), task: TaskId(1), force: false, reply });
+    assert_eq!(status(&world, 1), TaskStatus::Cancelling);
+    world.loads = true;
+    world.left_out.insert(agent(CHILD));
+    world.crash();
+    assert!(archived(&world, CHILD));
+    assert_eq!(status(&world, 1), TaskStatus::Cancelled);
+}
+
+#[test]
+fn to_begin_a_child_for_the_same_again_is_no_progress() {
+    let mut world = with_child();
+    says_in_turn(&mut world, CHILD, "nothing found");
+    says_in_turn(&mut world, "main", "hm");
+    begins_child(&mut world, "look into it");
+    let repeated: Vec<bool> = world.agent("main").tasks.ended().map(|task| task.repeated).collect();
+    let goes_on = world.agent("main").tasks.active().map(|task| task.repeated);
+    let repeated: Vec<bool> = repeated.into_iter().chain(goes_on).collect();
+    assert_eq!(repeated, [false, true]);
+}
+
+/// Each request may take 16,384 tokens for its answer, and takes 15 in truth.
+#[test]
+fn a_family_shares_what_it_may_spend() {
+    let mut budgets = holon_facts::budget::Budgets::default();
+    budgets.subtree.tokens = Some(24_000);
+    let mut world = World::with_config("main", Config { budgets, ..config() });
+    begins_child(&mut world, "look into it");
+    says_in_turn(&mut world, CHILD, "found");
+    let account = world.agent("main").account;
+    assert_eq!((account.total.tokens, account.family.tokens), (30, 15), "its report tells what it took");
+    let summary = |world: &World, name: &str| world.host.view().summary(&agent(name)).expect("it is here");
+    let of_tree = |world: &World, name: &str| summary(world, name).spending.budgets[0].used;
+    assert_eq!((of_tree(&world, "main"), of_tree(&world, CHILD)), (30 + 15, 30 + 15), "once, whoever looks");
+    world.complete_one("main", OpKind::LoadContext, context());
+    let usage = |tokens| holon_facts::usage::TokenUsage { input_tokens: tokens, ..Default::default() };
+    let holon_facts::Outcome::Answer { answer } = calls(&[("", "SpawnAgent", &spawn("once more"))]) else {
+        panic!()
+    };
+    let answer = holon_facts::model::ModelAnswer { usage: usage(5_000), ..answer };
+    world.complete_one("main", OpKind::CallModel, holon_facts::Outcome::Answer { answer });
+    // What is left is not enough for another question of either of them.
+    assert_eq!(
+        world.agent("main").hold.as_ref().and_then(|hold| hold.budget).map(|it| it.budget.name()),
+        Some("subtree_tokens")
+    );
+    world.complete_one("main--2", OpKind::LoadContext, context());
+    assert!(world.agent("main--2").hold.is_some(), "{:?}", world.agent("main--2").run);
+    assert_eq!(of_tree(&world, "main--2"), 30 + 15 + 5_000, "of all of them");
+}

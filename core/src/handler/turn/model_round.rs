@@ -1,0 +1,540 @@
+//! Outcomes of a run's operations: context, attempts, answers, tools.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use holon_facts::content::Text;
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::turn::{
+    AssistantRoundRecorded, FailureArtifact, FailureCategory, ProviderAttemptRecorded,
+    ProviderRoundCompleted, TurnContextBuilt,
+};
+use holon_facts::ids::OpId;
+use holon_facts::model::{
+    AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, FailureKind, ModelAnswer,
+    ProposedCall, RoundEnd, StopReason, Timing,
+};
+use holon_facts::outcome::{Certainty, LoadedContext, OpFailure, Outcome, ToolOutcome};
+use holon_facts::receipt::{TaskCall, ToolError, ToolErrorKind, Verdict};
+use holon_facts::terminal::TurnReason;
+use holon_facts::time::Millis;
+
+use crate::agent::task::Tasks;
+use crate::agent::turn::{Phase, Run};
+use crate::handler::task::tools::Retrieval;
+use crate::handler::turn::end::{self, End};
+use crate::handler::turn::{outage, request, tools};
+use crate::handler::workspace::{self, isolate};
+use crate::handler::{budget, task};
+use crate::retry::{self, Next};
+use crate::tool::Tool;
+use crate::tx::{Alarm, Tx};
+
+/// The end of an operation that the agent is waiting for.
+pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
+    let Some(kind) = tx.agent().ops.get(&op).map(|open| open.kind) else { return };
+    match (kind, outcome) {
+        (OpKind::LoadContext, Outcome::Context { context }) => context_loaded(tx, op, context),
+        (OpKind::CallModel, Outcome::Answer { answer }) => answered(tx, op, answer),
+        (OpKind::CallModel, Outcome::AttemptFailed { failure }) => {
+            budget::failed(tx, op, failure.kind, failure.usage);
+            tx.settle(op, Settlement::Failed);
+            attempt_failed(tx, op, &failure);
+        }
+        (OpKind::PrepareCommand, Outcome::Prepared { supervisor, command }) => {
+            task::command::prepared(tx, op, supervisor, command);
+        }
+        (OpKind::PrepareCommand, Outcome::Tool { outcome }) if outcome.receipt.error.is_some() => {
+            not_prepared(tx, op, outcome);
+        }
+        (
+            OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand | OpKind::WriteInput,
+            Outcome::Tool { outcome },
+        ) => performed(tx, op, kind, outcome),
+        (OpKind::FindWorkspace, Outcome::Workspace { execution, base }) => {
+            workspace::tools::found(tx, op, &execution, base);
+        }
+        (OpKind::RemoveWorktree, Outcome::Worktree { removal }) => isolate::removed(tx, op, removal),
+        (OpKind::FindWorkspace, Outcome::Tool { outcome }) if outcome.receipt.error.is_some() => {
+            not_prepared(tx, op, outcome);
+        }
+        (_, Outcome::Failed { failure }) => failed(tx, op, kind, failure),
+        (
+            kind,
+            Outcome::Context { .. }
+            | Outcome::Answer { .. }
+            | Outcome::AttemptFailed { .. }
+            | Outcome::Tool { .. }
+            | Outcome::Prepared { .. }
+            | Outcome::Workspace { .. }
+            | Outcome::Worktree { .. },
+        ) => {
+            let message = format!("the outcome does not fit an operation of kind {kind}");
+            failed(tx, op, kind, ambiguous(&message));
+        }
+    }
+}
+
+/// A performer has done its work, or a command has ended.
+fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
+    if let Some(task) = tx.agent().task_of(op) {
+        task::end::told(tx, op, task, outcome);
+        return;
+    }
+    if kind == OpKind::WriteInput {
+        task::operator::written(tx, op, Ok(outcome));
+        return;
+    }
+    let shows = tx.agent().ops.get(&op).and_then(|open| open.task_id).filter(|_| kind == OpKind::CallTool);
+    tx.settle(op, Settlement::Done);
+    let ToolOutcome { mut receipt, duration_ms, .. } = outcome;
+    match kind {
+        OpKind::PromoteCommand => return task::promote::promoted(tx, Some(receipt)),
+        OpKind::RunCommand => {
+            task::promote::no_more(tx);
+        }
+        OpKind::CallTool => {
+            receipt.facts.shown_task = shows.filter(|_| receipt.error.is_none());
+            if let (Some(input), Some(task)) = (receipt.facts.input.clone(), tools::open_task(tx)) {
+                task::operator::delivered(tx, task, &input);
+            }
+        }
+        OpKind::LoadContext
+        | OpKind::CallModel
+        | OpKind::PrepareCommand
+        | OpKind::AwaitTask
+        | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree
+        | OpKind::WriteInput => {}
+    }
+    tools::record_result(tx, receipt, duration_ms);
+    request::advance(tx);
+}
+
+/// Nothing can be executed, and the error says why.
+fn not_prepared(tx: &mut Tx<'_>, op: OpId, outcome: ToolOutcome) {
+    let of_run = tx.agent().ops.get(&op).is_some_and(|open| open.run_id.is_some());
+    tx.settle(op, Settlement::Failed);
+    match outcome.receipt.error.clone().filter(|_| !of_run) {
+        Some(error) => task::operator::refuse(tx, op, error),
+        None => {
+            tools::record_result(tx, outcome.receipt, outcome.duration_ms);
+            request::advance(tx);
+        }
+    }
+}
+
+/// Nothing was heard of an operation in time. A command goes on as a task, a wait for a task is over; anything
+/// else is given up and counts as failed.
+pub(crate) fn timed_out(tx: &mut Tx<'_>, op: OpId) {
+    let Some(open) = tx.agent().ops.get(&op) else { return };
+    let (kind, task) = (open.kind, open.task_id);
+    match kind {
+        OpKind::RunCommand
+            if open.command.as_ref().is_some_and(|command| command.yield_time_ms.is_some()) =>
+        {
+            task::promote::yields(tx, op);
+        }
+        OpKind::PromoteCommand => {
+            tx.cancel(op, Settlement::TimedOut);
+            task::promote::promoted(tx, None);
+        }
+        OpKind::AwaitTask => {
+            tx.settle(op, Settlement::TimedOut);
+            if let Some(task) = task {
+                tools::task_output(tx, task, Retrieval::Timeout);
+            }
+        }
+        // A life takes as long as it takes.
+        OpKind::SuperviseChild => {}
+        OpKind::LoadContext
+        | OpKind::CallModel
+        | OpKind::CallTool
+        | OpKind::PrepareCommand
+        | OpKind::RunCommand
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree
+        | OpKind::WriteInput => {
+            tx.dismiss(op);
+            give_up(
+                tx,
+                op,
+                kind,
+                Settlement::TimedOut,
+                ambiguous("nothing was heard of the operation in time"),
+            );
+        }
+    }
+}
+
+/// The performer itself failed.
+fn failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure) {
+    if let Some(task) = tx.agent().task_of(op) {
+        task::end::unheard(tx, op, task, &failure);
+        return;
+    }
+    if kind == OpKind::PromoteCommand {
+        tx.settle(op, Settlement::Failed);
+        task::promote::promoted(tx, None);
+        return;
+    }
+    give_up(tx, op, kind, Settlement::Failed, failure);
+}
+
+/// An operation that brings nothing any more: whoever waits for it is told.
+fn give_up(tx: &mut Tx<'_>, op: OpId, kind: OpKind, settlement: Settlement, failure: OpFailure) {
+    let of_run = tx.agent().ops.get(&op).is_some_and(|open| open.run_id.is_some());
+    match kind {
+        OpKind::WriteInput => task::operator::written(tx, op, Err(failure)),
+        OpKind::RemoveWorktree => isolate::not_removed(tx, op, settlement, failure.message.preview()),
+        OpKind::PrepareCommand if !of_run => {
+            tx.settle(op, settlement);
+            let mut error = ToolError::new(ToolErrorKind::CommandSpawnFailed, "");
+            error.message = failure.message;
+            task::operator::refuse(tx, op, error.hint("nothing was executed"));
+        }
+        OpKind::LoadContext
+        | OpKind::CallModel
+        | OpKind::CallTool
+        | OpKind::PrepareCommand
+        | OpKind::RunCommand
+        | OpKind::PromoteCommand
+        | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
+        | OpKind::AwaitTask => {
+            tx.settle(op, settlement);
+            if kind == OpKind::RunCommand {
+                task::promote::no_more(tx);
+            }
+            performer_failed(tx, op, kind, failure);
+        }
+    }
+}
+
+/// Nobody can say whether the operation had an effect.
+fn ambiguous(message: &str) -> OpFailure {
+    OpFailure { certainty: Certainty::Ambiguous, message: Text::short(message) }
+}
+
+fn performer_failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure) {
+    let OpFailure { certainty, message } = failure;
+    match kind {
+        OpKind::LoadContext => {
+            let failure = artifact(FailureCategory::Runtime, "context_load", message);
+            end::end(tx, End::Failed { reason: TurnReason::ContextLoad, failure });
+        }
+        OpKind::CallModel => {
+            let now = tx.now();
+            let failure = AttemptFailure {
+                kind: FailureKind::Timeout,
+                message,
+                retry_after_ms: None,
+                resets_at: None,
+                usage: None,
+                timing: Timing { started_at: now, completed_at: now, duration_ms: Millis(0) },
+                diagnostics: None,
+            };
+            attempt_failed(tx, op, &failure);
+        }
+        OpKind::CallTool
+        | OpKind::PrepareCommand
+        | OpKind::RunCommand
+        | OpKind::PromoteCommand
+        | OpKind::AwaitTask
+        | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree
+        | OpKind::WriteInput => {
+            // Before it has the word, a supervisor executes nothing.
+            let certainty = if kind == OpKind::PrepareCommand { Certainty::Definite } else { certainty };
+            let mut error = ToolError::new(ToolErrorKind::ToolExecutionFailed, "");
+            error.message = message;
+            error.hint = Some(match certainty {
+                Certainty::Ambiguous => "it may have had effects: look before you repeat it".into(),
+                Certainty::Definite => "nothing was done".into(),
+            });
+            tools::record_failure(tx, error, Millis(0));
+            request::advance(tx);
+        }
+    }
+}
+
+fn context_loaded(tx: &mut Tx<'_>, op: OpId, context: LoadedContext) {
+    tx.settle(op, Settlement::Done);
+    let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
+    tx.record(TurnContextBuilt { run_id, context });
+    request::advance(tx);
+}
+
+fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
+    budget::answered(tx, op, &answer);
+    tx.settle(op, Settlement::Done);
+    let Some(run) = &tx.agent().run else { return };
+    let Some(mut record) = attempt_record(tx, run, answer.timing) else { return };
+    record.token_usage = Some(answer.usage);
+    let Phase::Requesting { candidate, .. } = run.phase else { return };
+    let (run_id, round) = (run.id, run.next_round());
+    let context_build_ms = run.context.as_ref().map(|context| context.context_build_ms).unwrap_or_default();
+    let requested = run.models.first().cloned().unwrap_or_else(|| record.model_ref.clone());
+    let started_at = run.attempts.first().map_or(answer.timing.started_at, |first| first.started_at);
+    let completed = ProviderRoundCompleted {
+        run_id,
+        round,
+        requested_model_ref: requested,
+        winning_model_ref: record.model_ref.clone(),
+        attempts: u32::try_from(run.attempts.len() + 1).unwrap_or(u32::MAX),
+        stop_reason: answer.stop,
+        token_usage: answer.usage,
+        context_build_ms,
+        provider_round_ms: answer.timing.completed_at.since(started_at),
+        provider_started_at: started_at,
+        provider_completed_at: answer.timing.completed_at,
+    };
+    let (blocks, mut verdicts) = judge(run, answer.blocks, answer.stop, tx.config.turn.calls_per_round);
+    let end = verdicts.is_empty().then(|| RoundEnd::of(answer.stop, blocks.iter().any(has_words)));
+    // What was cut off goes on where it was begun.
+    let probes = end.is_none() && run.probe_is_due(candidate, tx.now());
+    verdicts.iter_mut().for_each(|verdict| keep_letters(verdict, &tx.agent().tasks));
+    tx.record(ProviderAttemptRecorded { run_id, round, attempt: record });
+    tx.record(completed);
+    tx.record(AssistantRoundRecorded {
+        run_id,
+        round,
+        blocks: blocks.into(),
+        verdicts,
+        stop_reason: answer.stop,
+        token_usage: answer.usage,
+        end,
+        joined: answer.joined.filter(|_| end.is_some()),
+        candidate,
+        probes,
+    });
+    request::advance(tx);
+}
+
+/// Whether it is text with anything but white space.
+fn has_words(block: &Block) -> bool {
+    match block {
+        Block::Text { text: Text::Inline(text) } => !text.trim().is_empty(),
+        Block::Text { text: Text::Stored(_) } => true,
+        Block::ToolCall { .. } => false,
+    }
+}
+
+/// What goes into a command is read from the call by whoever writes it; what a child is told is kept.
+fn keep_letters(verdict: &mut Verdict, tasks: &Tasks) {
+    if let Verdict::OnTask(TaskCall::Input { task, text }) = verdict
+        && tasks.get(*task).is_none_or(|task| task.child().is_none())
+    {
+        *text = None;
+    }
+}
+
+/// Turns what a model asked for into blocks with ids of their own and one verdict for each call.
+fn judge(run: &Run, answer: Vec<AnswerBlock>, stop: StopReason, limit: u32) -> (Vec<Block>, Vec<Verdict>) {
+    let mut blocks = Vec::with_capacity(answer.len());
+    let mut verdicts = Vec::new();
+    let calls = answer.iter().filter(|block| matches!(block, AnswerBlock::ToolCall(_))).count();
+    for block in answer {
+        match block {
+            AnswerBlock::Text { text } => blocks.push(Block::Text { text }),
+            AnswerBlock::ToolCall(call) => {
+                let cut_off = stop == StopReason::MaxOutput && verdicts.len() + 1 == calls;
+                let over = verdicts.len() >= limit as usize;
+                verdicts.push(verdict(&call, cut_off, over.then_some(limit)));
+                let call_id = own_id(run, &blocks, call.call_id, verdicts.len());
+                blocks.push(Block::ToolCall {
+                    call_id,
+                    tool_name: plain_name(call.tool_name),
+                    arguments: call.arguments,
+                });
+            }
+        }
+    }
+    (blocks, verdicts)
+}
+
+fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
+    if cut_off {
+        let error =
+            ToolError::new(ToolErrorKind::TruncatedToolCall, "the call was cut off by the output limit");
+        return Verdict::Refused(error.hint("send it again, in smaller pieces"));
+    }
+    if let Some(limit) = over {
+        let message = format!("a round may call at most {limit} tools");
+        let error = ToolError::new(ToolErrorKind::LimitReached, message);
+        return Verdict::Refused(error.hint("call the rest in the next round"));
+    }
+    let Some(tool) = Tool::named(&call.tool_name) else {
+        return Verdict::Refused(crate::tool::unknown(&call.tool_name));
+    };
+    if tool.is_of_core() {
+        return of_core(tool, call.json());
+    }
+    match call.json().map(|json| tool.check(json)) {
+        Some(Err(error)) => Verdict::Refused(error),
+        Some(Ok(())) | None => Verdict::Accepted(tool.into()),
+    }
+}
+
+/// What the core executes itself has to come along.
+fn of_core(tool: Tool, json: Option<&str>) -> Verdict {
+    let Some(json) = json else {
+        let message = "the arguments are longer than 64 KiB";
+        let error = ToolError::new(ToolErrorKind::InvalidToolInput, message);
+        return Verdict::Refused(error.hint("send less at a time"));
+    };
+    match tool.core_call(json) {
+        Ok(call) => call.unwrap_or(Verdict::Accepted(tool.into())),
+        Err(error) => Verdict::Refused(error),
+    }
+}
+
+/// Whether every provider takes it as an id or as the name of a tool.
+fn plain(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&name.len()) && name.bytes().all(fits)
+}
+
+/// What a model called a tool; a name that a provider would refuse to read again is not repeated.
+fn plain_name(name: String) -> String {
+    if plain(&name) { name } else { "unknown_tool".into() }
+}
+
+/// The model's id of a call where it is usable: plain, and new in this turn. Otherwise one
+/// of our own, which the model may have used before, too.
+fn own_id(run: &Run, blocks: &[Block], id: String, number: usize) -> String {
+    let among = |blocks: &[Block], id: &str| {
+        blocks.iter().any(|block| matches!(block, Block::ToolCall { call_id, .. } if call_id == id))
+    };
+    let taken = |id: &str| among(blocks, id) || run.rounds.iter().any(|round| among(&round.blocks, id));
+    if plain(&id) && !taken(&id) {
+        return id;
+    }
+    let mut own = format!("call_{}_{}_{number}", run.id.0, run.next_round());
+    while taken(&own) {
+        own.push('x');
+    }
+    own
+}
+
+fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
+    let Some(run) = &tx.agent().run else { return };
+    let Phase::Requesting { candidate, attempt } = run.phase else { return };
+    let Some(mut record) = attempt_record(tx, run, failure.timing) else { return };
+    let jitter = retry::jitter(tx.seed.0, tx.agent().id.as_str(), op.0, attempt);
+    let mut next = retry::next(&tx.config.retry, failure, attempt, jitter);
+    if run.is_probe() && matches!(next, Next::Retry { .. }) {
+        next = Next::RetriesExhausted;
+    }
+    let another = run.fallback(candidate).is_some();
+    record.failure_kind = Some(failure.kind);
+    record.message = Some(failure.message.clone());
+    record.token_usage = failure.usage;
+    record.resets_at = failure.resets_at;
+    record.transport_diagnostics.clone_from(&failure.diagnostics);
+    record.outcome = match next {
+        Next::Retry { .. } => AttemptOutcome::Retrying,
+        Next::RetriesExhausted => AttemptOutcome::RetriesExhausted,
+        Next::FailFast | Next::Terminal => AttemptOutcome::FailFastAborted,
+    };
+    let falls_back = another && matches!(next, Next::RetriesExhausted | Next::FailFast);
+    record.advanced_to_fallback = falls_back;
+    if let Next::Retry { after } = next {
+        record.backoff_ms = Some(after);
+    }
+    let (run_id, round) = (run.id, run.next_round());
+    tx.record(ProviderAttemptRecorded { run_id, round, attempt: record });
+    match next {
+        Next::Retry { after } => tx.arm(Alarm::Backoff, after),
+        Next::RetriesExhausted | Next::FailFast if falls_back => request::again(tx),
+        Next::Terminal if request::refused(tx) => {}
+        Next::RetriesExhausted | Next::FailFast | Next::Terminal => {
+            outage::providers_failed(tx, failure);
+        }
+    }
+}
+
+/// The attempt in progress, as the timeline shows it.
+fn attempt_record(tx: &Tx<'_>, run: &Run, timing: Timing) -> Option<AttemptRecord> {
+    let Phase::Requesting { attempt, .. } = run.phase else { return None };
+    let model_ref = run.model()?.clone();
+    Some(AttemptRecord {
+        provider: model_ref.provider().into(),
+        model_ref,
+        attempt,
+        max_attempts: if run.is_probe() { 1 } else { tx.config.retry.retries.saturating_add(1) },
+        started_at: timing.started_at,
+        completed_at: timing.completed_at,
+        duration_ms: timing.duration_ms,
+        failure_kind: None,
+        message: None,
+        outcome: AttemptOutcome::Succeeded,
+        advanced_to_fallback: false,
+        backoff_ms: None,
+        resets_at: None,
+        token_usage: None,
+        transport_diagnostics: None,
+    })
+}
+
+/// A failure without details of a transport.
+pub(crate) fn artifact(category: FailureCategory, kind: &str, summary: Text) -> FailureArtifact {
+    FailureArtifact {
+        category,
+        kind: kind.into(),
+        summary,
+        provider: None,
+        model_ref: None,
+        status: None,
+        task_id: None,
+        exit_status: None,
+        source_chain: Vec::new(),
+        metadata: alloc::collections::BTreeMap::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{World, calls, context, prompt};
+    use alloc::string::String;
+    use alloc::vec::Vec;
+    use holon_facts::event::{Event, TurnFact};
+    use holon_facts::model::Block;
+
+    /// The ids and tools of these calls, as the round keeps them.
+    fn kept(proposed: &[(&str, &str, &str)]) -> Vec<(String, String)> {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        world.complete("main", calls(proposed));
+        let kept = world.log.iter().find_map(|record| {
+            let Event::Turn(TurnFact::AssistantRoundRecorded(fact)) = &record.event else { return None };
+            let kept = fact.blocks.iter().filter_map(|block| match block {
+                Block::ToolCall { call_id, tool_name, .. } => Some((call_id.clone(), tool_name.clone())),
+                Block::Text { .. } => None,
+            });
+            Some(kept.collect())
+        });
+        kept.unwrap()
+    }
+
+    #[test]
+    fn calls_of_a_turn_never_share_an_id() {
+        let call = |id| (id, "ExecCommand", r#"{"cmd":"ls"}"#);
+        let kept = kept(&[call("call_1_0_2"), call(""), call("call_1_0_2")]);
+        let ids: Vec<_> = kept.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, ["call_1_0_2", "call_1_0_2x", "call_1_0_3"]);
+    }
+
+    #[test]
+    fn what_a_provider_would_not_read_again_is_not_kept() {
+        let long = "x".repeat(65);
+        let kept = kept(&[("a|b", "no such tool", "{}"), (&long, &long, "{}"), ("c", "Levitate", "{}")]);
+        let kept: Vec<_> = kept.iter().map(|(id, tool)| (id.as_str(), tool.as_str())).collect();
+        let unknown = "unknown_tool";
+        assert_eq!(kept, [("call_1_0_1", unknown), ("call_1_0_2", unknown), ("c", "Levitate")]);
+    }
+}

@@ -1,0 +1,241 @@
+//! Tool calls of a round, one after the other, each with exactly one result.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use holon_facts::call::{SpawnAgent, ToolName};
+use holon_facts::content::Text;
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
+use holon_facts::ids::{RoundIndex, RunId, TaskId};
+use holon_facts::receipt::{Receipt, SelfCall, ToolError, ToolErrorKind, Verdict};
+use holon_facts::time::Millis;
+
+use crate::agent::turn::window::Window;
+use crate::effect::{AgentView, Effect, TaskWork, ToolCall, WorkView};
+use crate::handler::task::tools::Retrieval;
+use crate::handler::turn::{itself, request};
+use crate::handler::workspace::occupancy;
+use crate::handler::{task, work};
+use crate::tool::Tool;
+use crate::tx::{Opening, Tx};
+
+/// What every call may say, however little room there is.
+const FEWEST_TOKENS: u64 = 128;
+/// Looking at a task, or writing to it, takes no longer than this.
+const WORK_TIMEOUT: Millis = Millis::seconds(60);
+
+/// Beyond twice its time, a tool has so long to be stopped and to report.
+const STOP_TIMEOUT: Millis = Millis::seconds(90);
+
+/// The first call of the last round that has no result yet.
+struct OpenCall {
+    run_id: RunId,
+    round: RoundIndex,
+    index: u32,
+    call_id: String,
+    tool_name: String,
+    arguments: Text,
+    verdict: Verdict,
+}
+
+fn first_open(tx: &Tx<'_>) -> Option<OpenCall> {
+    let run = tx.agent().run.as_ref()?;
+    let round = run.rounds.last()?;
+    let at = round.results.len();
+    let verdict = round.verdicts.get(at)?.clone();
+    let (call_id, tool_name, arguments) = round.calls().nth(at)?;
+    Some(OpenCall {
+        run_id: run.id,
+        round: run.last_round(),
+        index: u32::try_from(at).unwrap_or(u32::MAX),
+        call_id: call_id.into(),
+        tool_name: tool_name.into(),
+        arguments: arguments.clone(),
+        verdict,
+    })
+}
+
+/// Starts the next accepted call; refused ones before it get their results at once. False when every call
+/// has its result.
+pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
+    while let Some(call) = first_open(tx) {
+        let begun = match call.verdict.clone() {
+            Verdict::Refused(error) => Err(error),
+            Verdict::Accepted(name) => {
+                started(tx, &call, name.clone());
+                match Tool::named(name.as_str()) {
+                    Some(tool) => execute(tx, call, tool),
+                    None => Err(crate::tool::unknown(name.as_str())),
+                }
+            }
+            Verdict::OnWork(on) => {
+                started(tx, &call, on.tool());
+                work::tools::call(tx, call.run_id, &on, call.arguments)
+            }
+            Verdict::OnTask(on) => {
+                started(tx, &call, on.tool());
+                task::tools::call(tx, call.run_id, &on, call.arguments)
+            }
+            Verdict::OnSelf(on) => {
+                started(tx, &call, on.tool());
+                match itself::call(tx, call.run_id, &on) {
+                    Ok(Some(receipt)) => {
+                        record_result(tx, receipt, Millis(0));
+                        continue;
+                    }
+                    Ok(None) => Ok(()),
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        match begun {
+            Ok(()) => return true,
+            Err(error) => record_failure(tx, error, Millis(0)),
+        }
+    }
+    false
+}
+
+fn started(tx: &mut Tx<'_>, call: &OpenCall, tool: ToolName) {
+    let OpenCall { run_id, round, index, ref call_id, .. } = *call;
+    tx.record(ToolStarted { run_id, round, index, call_id: call_id.clone(), tool });
+}
+
+/// Lets a performer begin.
+fn execute(tx: &mut Tx<'_>, call: OpenCall, tool: Tool) -> Result<(), ToolError> {
+    let OpenCall { run_id, call_id, arguments, .. } = call;
+    let (agent, execution) = (tx.agent().id.clone(), tx.agent().execution().clone());
+    let root = execution.execution_root.clone();
+    let (timeout, output_tokens) = (tx.config.turn.tool_timeout, output_tokens(tx));
+    let run = Some(run_id);
+    let call = ToolCall { run_id: run, call_id, tool, arguments, execution, output_tokens, timeout };
+    if tool.is_command() {
+        if let Some(error) = task::command::refusal(tx) {
+            return Err(error);
+        }
+        occupancy::take(tx, &root, run)?;
+        task::command::prepare(tx, run, call);
+    } else {
+        occupancy::take(tx, &root, run)?;
+        let opening = Opening::of(run_id, OpKind::CallTool, patience(tx));
+        tx.open(opening, |op| Some(Effect::CallTool { agent, op, call }));
+    }
+    Ok(())
+}
+
+/// Lets a performer do what a call about tasks came to. With `shows`, its result is that of the ended task.
+pub(crate) fn work(tx: &mut Tx<'_>, run_id: RunId, shows: Option<TaskId>, work: TaskWork) {
+    let agent = tx.agent().id.clone();
+    let opening = Opening { task_id: shows, ..Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT) };
+    tx.open(opening, |op| Some(Effect::CallTask { agent, op, work }));
+}
+
+/// Lets a performer show work items to the call in progress.
+pub(crate) fn show_work(tx: &mut Tx<'_>, run_id: RunId, view: WorkView) {
+    let agent = tx.agent().id.clone();
+    let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
+    tx.open(opening, |op| Some(Effect::CallWork { agent, op, view }));
+}
+
+/// Lets a performer show the agent to the call in progress.
+pub(super) fn show_agent(tx: &mut Tx<'_>, run_id: RunId, view: AgentView) {
+    let agent = tx.agent().id.clone();
+    let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
+    tx.open(opening, |op| Some(Effect::CallAgent { agent, op, view }));
+}
+
+/// Shows the output of a task to the call in progress.
+pub(crate) fn task_output(tx: &mut Tx<'_>, id: TaskId, retrieval: Retrieval) {
+    let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
+    let Some(task) = tx.agent().tasks.get(id).cloned() else { return };
+    let shows = task.status.is_terminal().then_some(id);
+    work(tx, run_id, shows, TaskWork::Output { task: Box::new(task), retrieval });
+}
+
+/// What the call in progress may take of the model's window: an equal part of what its round has left.
+pub(crate) fn output_tokens(tx: &Tx<'_>) -> u64 {
+    let Some((run, round)) = tx.agent().run.as_ref().and_then(|run| Some((run, run.rounds.last()?))) else {
+        return FEWEST_TOKENS;
+    };
+    let used: u64 = round.results.iter().flat_map(|receipt| receipt.texts()).map(Text::est_tokens).sum();
+    let open = round.verdicts.len().saturating_sub(round.results.len()).max(1) as u64;
+    let room = Window::of_chain(tx.config, &run.models).results(request::fixed_tokens(tx, run));
+    (room.saturating_sub(used) / open).max(FEWEST_TOKENS)
+}
+
+/// How long the core waits for the end of a call.
+pub(crate) fn patience(tx: &Tx<'_>) -> Millis {
+    Millis(tx.config.turn.tool_timeout.0.saturating_mul(2).saturating_add(STOP_TIMEOUT.0))
+}
+
+/// The task that the call in progress names.
+pub(crate) fn open_task(tx: &Tx<'_>) -> Option<TaskId> {
+    match first_open(tx)?.verdict {
+        Verdict::OnTask(call) => call.task(),
+        Verdict::Accepted(_) | Verdict::OnWork(_) | Verdict::OnSelf(_) | Verdict::Refused(_) => None,
+    }
+}
+
+/// What the call in progress begins, where it begins an agent.
+pub(crate) fn open_spawn(tx: &Tx<'_>) -> Option<SpawnAgent> {
+    match first_open(tx)?.verdict {
+        Verdict::OnSelf(SelfCall::Spawn(asked)) => Some(asked),
+        Verdict::OnSelf(_)
+        | Verdict::Accepted(_)
+        | Verdict::OnWork(_)
+        | Verdict::OnTask(_)
+        | Verdict::Refused(_) => None,
+    }
+}
+
+/// The arguments of the call in progress.
+pub(crate) fn open_arguments(tx: &Tx<'_>) -> Option<Text> {
+    first_open(tx).map(|call| call.arguments)
+}
+
+/// Records what a performer said of the call in progress.
+pub(crate) fn record_result(tx: &mut Tx<'_>, receipt: Receipt, duration_ms: Millis) {
+    if let Some(error) = receipt.error {
+        record_failure(tx, error, duration_ms);
+        return;
+    }
+    let Some(OpenCall { run_id, round, index, call_id, tool_name, .. }) = first_open(tx) else { return };
+    let receipt = Arc::new(receipt);
+    tx.record(ToolExecuted { run_id, round, index, call_id, tool_name, receipt, duration_ms });
+}
+
+/// Records that the call in progress has an error as its result.
+pub(crate) fn record_failure(tx: &mut Tx<'_>, error: ToolError, duration_ms: Millis) {
+    let Some(OpenCall { run_id, round, index, call_id, tool_name, .. }) = first_open(tx) else { return };
+    let receipt = Arc::new(Receipt::failure(error));
+    tx.record(ToolExecutionFailed { run_id, round, index, call_id, tool_name, receipt, duration_ms });
+}
+
+/// Gives every call without a result the result that it was interrupted.
+pub(crate) fn interrupt(tx: &mut Tx<'_>) {
+    let agent = tx.agent();
+    let mut started = agent.ops.values().filter(|open| agent.is_of_run(open)).any(|open| match open.kind {
+        OpKind::CallTool | OpKind::RunCommand => true,
+        // Reading does nothing, and the command that it is about is there beside it, or a task by now. Without the word that follows it, a supervisor executes nothing; and waiting does nothing.
+        OpKind::PromoteCommand
+        | OpKind::PrepareCommand
+        | OpKind::AwaitTask
+        | OpKind::WriteInput
+        | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree
+        | OpKind::LoadContext
+        | OpKind::CallModel => false,
+    });
+    while first_open(tx).is_some() {
+        let (message, hint) = if started {
+            ("the call was interrupted", "it may have had effects: look before you repeat it")
+        } else {
+            ("the call was not made: the run ended before", "make it again if it is still wanted")
+        };
+        record_failure(tx, ToolError::new(ToolErrorKind::Interrupted, message).hint(hint), Millis(0));
+        started = false;
+    }
+}

@@ -1,0 +1,10 @@
+//! Handlers of work items (contract: work.md, Work items).
+
+pub(crate) mod debt;
+#[cfg(test)]
+mod debt_tests;
+pub(crate) mod operator;
+pub(crate) mod plan;
+#[cfg(test)]
+pub(crate) mod tests;
+pub(crate) mod tools;

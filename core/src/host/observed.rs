@@ -1,0 +1,51 @@
+//! What handlers can't know, who see one agent: how its children stand.
+
+use holon_facts::ids::AgentId;
+
+use crate::agent::task::Task;
+use crate::effect::{Effect, TaskWork};
+use crate::host::Host;
+use crate::summary::children::{ChildObservability, ended, observe};
+
+impl Host {
+    pub(crate) fn observe_by(&self, task: &Task) -> Option<ChildObservability> {
+        let child = task.child()?;
+        if task.status.is_terminal() { Some(ended(task)) } else { self.observe(&child.child_agent_id) }
+    }
+
+    pub(crate) fn observe(&self, child: &AgentId) -> Option<ChildObservability> {
+        let resident = self.agent(child).map(|agent| observe(agent, self.facts().now));
+        resident.or_else(|| self.observed.get(child).map(|parked| parked.observed.clone()))
+    }
+
+    /// What handlers can't know, who see one agent: how its children stand.
+    pub(crate) fn fill_in(&self, effects: &mut [Effect]) {
+        for effect in effects {
+            match effect {
+                Effect::CallTask { work: TaskWork::Status { task, child }, .. } => {
+                    *child = self.observe_by(task).map(Into::into);
+                }
+                Effect::CallAgent { view, .. } => {
+                    for child in &mut view.active_children {
+                        child.observed = self.observe(&child.child_agent_id);
+                    }
+                }
+                Effect::Reply { .. }
+                | Effect::LoadContext { .. }
+                | Effect::CallModel { .. }
+                | Effect::CallTool { .. }
+                | Effect::PrepareCommand { .. }
+                | Effect::RunCommand { .. }
+                | Effect::WatchCommand { .. }
+                | Effect::StopCommand { .. }
+                | Effect::CallTask { .. }
+                | Effect::CallWork { .. }
+                | Effect::LoadChild { .. }
+                | Effect::FindWorkspace { .. }
+                | Effect::RemoveWorktree { .. }
+                | Effect::ProbePlan { .. }
+                | Effect::Cancel { .. } => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The transaction in which handlers work on one agent: they read its state, and change it only by
+//! recording facts.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use holon_facts::config::Config;
+use holon_facts::event::Event;
+use holon_facts::event::lifecycle::ClockStepped;
+use holon_facts::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
+use holon_facts::event::turn::BudgetSettled;
+use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, Seed, StepSeq, TaskId};
+use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
+use holon_facts::price::Amount;
+use holon_facts::record::Record;
+use holon_facts::time::{Millis, Mono, Wall};
+use holon_facts::workspace::WorktreePlan;
+
+use crate::agent::Agent;
+use crate::agent::budget::Others;
+use crate::effect::{Answer, Effect};
+use crate::occupancy::Occupied;
+use crate::scheduler::HostFacts;
+
+/// What a step has brought so far.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) seq: StepSeq,
+    pub(crate) records: Vec<Record>,
+    pub(crate) effects: Vec<Effect>,
+}
+
+/// Deadlines of runs and stops, on the monotonic clock. They end with their process: a run that a crash
+/// interrupts takes none of them along, and a start of the runtime asks for the end of tasks again.
+pub(crate) type Alarms = BTreeMap<Alarm, Mono>;
+
+/// Callers who are answered when an operation has ended. They are gone with their process.
+pub(crate) type Waiting = BTreeMap<OpId, ReplyId>;
+
+/// Why the core wants to look at a run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Alarm {
+    /// An operation has not been completed in time.
+    Op(OpId),
+    /// The next attempt may be made.
+    Backoff,
+    /// The turn has taken as long as it may.
+    TurnLimit,
+    /// A task that was asked to end has not done so in time.
+    StopTask(TaskId),
+}
+
+/// What an operation is, before it has a number.
+#[derive(Debug, Clone)]
+pub(crate) struct Opening {
+    pub(crate) kind: OpKind,
+    pub(crate) run_id: Option<RunId>,
+    pub(crate) task_id: Option<TaskId>,
+    /// None waits for ever: only what an operator can end.
+    pub(crate) timeout: Option<Millis>,
+    pub(crate) supervisor: Option<SupervisorIdentity>,
+    pub(crate) command: Option<CommandSpec>,
+    pub(crate) execution_root: Option<String>,
+    pub(crate) worktree: Option<WorktreePlan>,
+}
+
+impl Opening {
+    pub(crate) fn new(kind: OpKind, timeout: Millis) -> Self {
+        Self {
+            kind,
+            run_id: None,
+            task_id: None,
+            timeout: Some(timeout),
+            supervisor: None,
+            command: None,
+            execution_root: None,
+            worktree: None,
+        }
+    }
+
+    /// It ends when something inside does.
+    pub(crate) fn without_end(kind: OpKind) -> Self {
+        Self { timeout: None, ..Self::new(kind, Millis(0)) }
+    }
+
+    /// Of a run.
+    pub(crate) fn of(run_id: RunId, kind: OpKind, timeout: Millis) -> Self {
+        Self { run_id: Some(run_id), ..Self::new(kind, timeout) }
+    }
+}
+
+/// One agent, open for reading and recording.
+pub(crate) struct Tx<'a> {
+    agent: &'a mut Agent,
+    alarms: &'a mut Alarms,
+    waiting: &'a mut Waiting,
+    batch: &'a mut Batch,
+    pub(crate) config: &'a Config,
+    /// Of all agents that there are.
+    pub(crate) names: &'a BTreeSet<AgentId>,
+    pub(crate) occupied: &'a Occupied,
+    pub(crate) seed: Seed,
+    pub(crate) host: HostFacts,
+    pub(crate) others: Others,
+    pub(crate) mono: Mono,
+}
+
+/// What a transaction is opened with.
+pub(crate) struct TxParts<'a> {
+    pub(crate) agent: &'a mut Agent,
+    pub(crate) alarms: &'a mut Alarms,
+    pub(crate) waiting: &'a mut Waiting,
+    pub(crate) batch: &'a mut Batch,
+    pub(crate) config: &'a Config,
+    /// Of all agents that there are.
+    pub(crate) names: &'a BTreeSet<AgentId>,
+    pub(crate) occupied: &'a Occupied,
+    pub(crate) seed: Seed,
+    pub(crate) host: HostFacts,
+    pub(crate) others: Others,
+    pub(crate) mono: Mono,
+}
+
+impl<'a> Tx<'a> {
+    pub(crate) fn new(parts: TxParts<'a>) -> Self {
+        let TxParts { agent, alarms, waiting, batch, config, names, occupied, seed, host, others, mono } =
+            parts;
+        Self { agent, alarms, waiting, batch, config, names, occupied, seed, host, others, mono }
+    }
+
+    pub(crate) fn agent(&self) -> &Agent {
+        self.agent
+    }
+
+    /// Recorded time: the host's, once a step back of the clock has been recorded.
+    pub(crate) fn now(&self) -> Wall {
+        self.host.now
+    }
+
+    /// Applies a fact and appends it to the step.
+    pub(crate) fn record(&mut self, event: impl Into<Event>) {
+        self.follow_clock();
+        self.append(event.into());
+    }
+
+    /// Records that the clock went back, when it did so since the agent's last record.
+    pub(crate) fn follow_clock(&mut self) {
+        if self.host.now < self.agent.last_at {
+            let (from, to) = (self.agent.last_at, self.host.now);
+            self.append(ClockStepped { from, to }.into());
+        }
+    }
+
+    fn append(&mut self, event: Event) {
+        let record = Record {
+            step: self.batch.seq,
+            agent: self.agent.id.clone(),
+            event_seq: self.agent.event_seq.next(),
+            at: self.host.now,
+            event,
+        };
+        self.agent.apply(&record);
+        self.batch.records.push(record);
+    }
+
+    /// Opens an operation: the record first, then the effect, with a deadline in case its performer is
+    /// never heard of again. One without an effect waits for something inside.
+    pub(crate) fn open(&mut self, opening: Opening, effect: impl FnOnce(OpId) -> Option<Effect>) -> OpId {
+        let op = self.agent.next.op;
+        let Opening {
+            kind,
+            run_id,
+            task_id,
+            timeout: timeout_ms,
+            supervisor,
+            command,
+            execution_root,
+            worktree,
+        } = opening;
+        self.record(OperationOpened {
+            op,
+            kind,
+            run_id,
+            task_id,
+            timeout_ms,
+            supervisor,
+            command,
+            execution_root,
+            worktree,
+        });
+        if let Some(timeout) = timeout_ms {
+            self.alarms.insert(Alarm::Op(op), self.mono.after(timeout));
+        }
+        self.batch.effects.extend(effect(op));
+        op
+    }
+
+    /// Whatever was reserved for it is settled with it.
+    pub(crate) fn settle(&mut self, op: OpId, settlement: Settlement) {
+        self.settle_unknown(op);
+        self.record(OperationSettled { op, settlement });
+        self.alarms.remove(&Alarm::Op(op));
+    }
+
+    /// Settles what was reserved for a request: it took this much.
+    pub(crate) fn settle_budget(&mut self, op: OpId, amount: Amount) {
+        if self.agent.account.reserved.is_none_or(|reservation| reservation.op != op) {
+            return;
+        }
+        self.follow_clock();
+        let Some(run_id) = self.agent.run.as_ref().map(|run| run.id) else { return };
+        let day = self.agent.account.day;
+        self.record(BudgetSettled { run_id, op, day, amount });
+    }
+
+    /// Nobody knows what became of the request: its question counts as heard.
+    pub(crate) fn settle_unknown(&mut self, op: OpId) {
+        let sent = self.agent.account.reserved.map(|reservation| reservation.sent).unwrap_or_default();
+        self.settle_budget(op, sent);
+    }
+
+    /// Gives up on every open operation of the run.
+    pub(crate) fn cancel_run_ops(&mut self, settlement: Settlement) {
+        for op in self.agent.run_ops() {
+            self.settle(op, settlement);
+            if settlement != Settlement::Lost {
+                self.dismiss(op);
+            }
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, op: OpId, settlement: Settlement) {
+        self.settle(op, settlement);
+        self.dismiss(op);
+    }
+
+    /// Whatever is done for the operation is not wanted any more.
+    pub(crate) fn dismiss(&mut self, op: OpId) {
+        let agent = self.agent.id.clone();
+        self.effect(Effect::Cancel { agent, op });
+    }
+
+    pub(crate) fn effect(&mut self, effect: Effect) {
+        self.batch.effects.push(effect);
+    }
+
+    /// The caller is answered when the operation has ended.
+    pub(crate) fn answer_later(&mut self, op: OpId, reply: ReplyId) {
+        self.waiting.insert(op, reply);
+    }
+
+    /// Who waits for the end of the operation; whoever asks has to answer.
+    pub(crate) fn answers(&mut self, op: OpId) -> Option<ReplyId> {
+        self.waiting.remove(&op)
+    }
+
+    pub(crate) fn reply(&mut self, reply: ReplyId, answer: Answer) {
+        self.batch.effects.push(Effect::Reply { reply, answer });
+    }
+
+    pub(crate) fn arm(&mut self, alarm: Alarm, after: Millis) {
+        self.alarms.insert(alarm, self.mono.after(after));
+    }
+
+    pub(crate) fn disarm(&mut self, alarm: Alarm) {
+        self.alarms.remove(&alarm);
+    }
+
+    /// The end of a run ends everything that was armed for it.
+    pub(crate) fn disarm_run(&mut self) {
+        self.alarms.retain(|alarm, _| match alarm {
+            Alarm::Op(_) | Alarm::StopTask(_) => true,
+            Alarm::Backoff | Alarm::TurnLimit => false,
+        });
+    }
+}
