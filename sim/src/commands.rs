@@ -2,8 +2,9 @@
 //! written to it.
 
 use holon_core::effect::TaskWork;
-use holon_core::tool::Tool;
-use holon_core::tool::arguments::{DuplicatePolicy, ExecCommand, parse};
+use holon_core::tool::arguments::parse;
+use holon_core::tool::{ExecCommand, Tool};
+use holon_facts::call::DuplicatePolicy;
 use holon_facts::outcome::{CommandEnd, CommandSpec, Outcome, ToolOutcome};
 use holon_facts::receipt::{InputReceipt, Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_facts::task::TaskStatus;

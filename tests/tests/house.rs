@@ -183,3 +183,22 @@ fn a_route_touches_three_files_beside_its_types() {
         assert!(!templates || file == rows, "{} has the path of a route", file.display());
     }
 }
+
+/// A built-in tool is a file and a row; the facts know its name beside what its calls are on record.
+#[test]
+fn a_tool_is_a_file_and_a_row() {
+    let mut files = Vec::new();
+    for folder in ["core/src", "core/facts/src", "core/law/src", "shell"] {
+        rust_files(&root().join(folder), &mut files);
+    }
+    let tests = |file: &Path| {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = file.components().any(|part| part.as_os_str() == "tests");
+        // Draws calls for tests of the whole core.
+        folder || name.ends_with("tests") || file.ends_with("host/total.rs")
+    };
+    files.retain(|file| !tests(file) && code(file).contains("AgentGet"));
+    files.sort();
+    let expected = ["core/facts/src/receipt.rs", "core/src/tool/agent_get.rs", "core/src/tool/mod.rs"];
+    assert_eq!(files, expected.map(|file| root().join(file)), "a read-only tool touches these");
+}

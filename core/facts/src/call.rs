@@ -42,6 +42,21 @@ impl PartialEq<str> for ToolName {
     }
 }
 
+/// Longest command in bytes; the kernel's own limit for one argument is 128 KiB.
+pub const COMMAND_BYTES: usize = 100 * 1024;
+
+/// Longest text for a task in bytes.
+pub const INPUT_BYTES: usize = 64 * 1024;
+
+/// Whether an equal command that runs already stands in for a new one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DuplicatePolicy {
+    #[default]
+    ReuseRunning,
+    StartNew,
+}
+
 /// A call that registers a wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitCall {

@@ -1,64 +1,175 @@
-//! The tools that agents are offered: their names, argument types, and results (contract: tools.md).
+//! The tools that agents are offered (contract: tools.md). A tool is a file, with its arguments, what must hold of them and
+//! what a call comes to, and a row of the table below.
 
 pub mod arguments;
-
-mod calls;
-
-mod description;
-
-mod itself;
+mod check;
+pub mod schema;
+mod unreadable;
 
 use alloc::format;
+use alloc::vec::Vec;
 
 use holon_facts::call::ToolName;
 use holon_facts::content::clip;
-use holon_facts::receipt;
+use holon_facts::model::ProposedCall;
+use holon_facts::receipt::{ToolError, ToolErrorKind, Verdict};
 use holon_facts::tool::ToolSpec;
-
-pub mod schema;
-
-mod spawn;
-
-mod unreadable;
-
-mod wait;
-
-mod work_items;
-
-mod workspace;
-use alloc::string::String;
-use alloc::vec::Vec;
-pub use arguments::{
-    AgentGet, ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch,
-    GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput,
-    TaskStatus, TaskStop, UpdateWorkItem, WaitFor,
-};
-use holon_facts::call::{SpawnAgent, UseWorkspace};
-pub use receipt::{
-    Details, InputReceipt, Receipt, SelfCall, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict,
-    WorkCall,
-};
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-pub use wait::WakeOn;
+
+pub use apply_patch::ApplyPatch;
+pub use create_work_item::CreateWorkItem;
+pub use exec_command::ExecCommand;
+pub use exec_command_batch::{BatchItem, ExecCommandBatch};
+pub use task_input::TaskInput;
+
+/// The type of a tool's arguments.
+pub trait BuiltIn: DeserializeOwned + JsonSchema {
+    /// What models are told about the tool. The same bytes for every agent of one build.
+    const DESCRIPTION: &'static str;
+
+    /// What must hold beyond the shape.
+    fn check(&self) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    /// What a call comes to, of arguments that hold.
+    fn verdict(self) -> Result<Verdict, ToolError>;
+}
+
+/// Who executes a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Executor {
+    /// The core, on what it knows of the agent.
+    Core,
+    /// A supervisor for each call.
+    Supervisor,
+    /// A performer.
+    Shell,
+}
+
+/// To whom a tool is offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exposure {
+    Always,
+    /// Where the models' window has room for all tools.
+    WithRoom,
+    /// There, to agents that may begin others.
+    WithRoomToParents,
+}
+
+macro_rules! tools {
+    ($($tool:ident $file:ident $executor:ident $exposure:ident $tokens:literal)*) => {
+        $(mod $file;)*
+
+        /// A tool of the catalogue. The order of the variants is the order in which they are offered.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Tool {
+            $($tool,)*
+        }
+
+        impl Tool {
+            pub const ALL: &'static [Self] = &[$(Self::$tool,)*];
+
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$tool => stringify!($tool),)*
+                }
+            }
+
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(Self::$tool => <$file::$tool as BuiltIn>::DESCRIPTION,)*
+                }
+            }
+
+            /// What its name, description and schema take of a request, at most.
+            pub fn est_tokens(self) -> u64 {
+                match self {
+                    $(Self::$tool => $tokens,)*
+                }
+            }
+
+            pub(crate) fn exposure(self) -> Exposure {
+                match self {
+                    $(Self::$tool => Exposure::$exposure,)*
+                }
+            }
+
+            fn executor(self) -> Executor {
+                match self {
+                    $(Self::$tool => Executor::$executor,)*
+                }
+            }
+
+            fn schema(self) -> Value {
+                match self {
+                    $(Self::$tool => schema::of::<$file::$tool>(),)*
+                }
+            }
+
+            /// What a call with these arguments comes to. Those too large to come along are judged by the performer, with the
+            /// same types.
+            ///
+            /// # Errors
+            /// Arguments that don't fit.
+            pub fn verdict(self, json: &str) -> Result<Verdict, ToolError> {
+                match self {
+                    $(Self::$tool => arguments::parse::<$file::$tool>(json)?.verdict(),)*
+                }
+            }
+        }
+    };
+}
+
+tools! {
+//  tool              file                executed by offered            tokens
+    ExecCommand       exec_command        Supervisor  Always             475
+    ExecCommandBatch  exec_command_batch  Supervisor  Always             425
+    ApplyPatch        apply_patch         Shell       Always             125
+    TaskList          task_list           Core        Always             60
+    TaskStatus        task_status         Core        Always             75
+    TaskOutput        task_output         Core        Always             200
+    TaskInput         task_input          Core        Always             125
+    TaskStop          task_stop           Core        Always             125
+    CreateWorkItem    create_work_item    Core        Always             300
+    PickWorkItem      pick_work_item      Core        Always             150
+    GetWorkItem       get_work_item       Core        Always             110
+    ListWorkItems     list_work_items     Core        Always             175
+    UpdateWorkItem    update_work_item    Core        Always             350
+    CompleteWorkItem  complete_work_item  Core        Always             110
+    Enqueue           enqueue             Core        Always             150
+    NotifyOperator    notify_operator     Core        Always             150
+    WaitFor           wait_for            Core        Always             300
+    Sleep             sleep               Core        Always             210
+    AgentGet          agent_get           Core        Always             125
+    SpawnAgent        spawn_agent         Core        WithRoomToParents  400
+    UseWorkspace      use_workspace       Core        WithRoom           350
+}
+
+impl Tool {
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|tool| tool.name() == name)
+    }
+
+    /// Whether it executes commands, each under a supervisor.
+    pub fn is_command(self) -> bool {
+        self.executor() == Executor::Supervisor
+    }
+}
+
+impl core::fmt::Display for Tool {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 impl From<Tool> for ToolName {
     fn from(tool: Tool) -> Self {
         Self::new(tool.name())
     }
-}
-
-/// Nothing is called that.
-pub(crate) fn unknown(name: &str) -> ToolError {
-    let message = format!("there is no tool {:?}", clip(name, 100));
-    ToolError::new(ToolErrorKind::UnknownTool, message).hint(&format!("the tools are: {}", names()))
-}
-
-/// The names of all tools, for an error that lists them.
-fn names() -> String {
-    let names: Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
-    names.join(", ")
 }
 
 /// All tools as they are described to models, in the order in which they are offered.
@@ -72,237 +183,26 @@ pub fn catalogue() -> Vec<ToolSpec> {
     Tool::ALL.iter().map(spec).collect()
 }
 
-/// A tool of the catalogue. The order of the variants is the order in which they are offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Tool {
-    ExecCommand,
-    ExecCommandBatch,
-    ApplyPatch,
-    TaskList,
-    TaskStatus,
-    TaskOutput,
-    TaskInput,
-    TaskStop,
-    CreateWorkItem,
-    PickWorkItem,
-    GetWorkItem,
-    ListWorkItems,
-    UpdateWorkItem,
-    CompleteWorkItem,
-    Enqueue,
-    NotifyOperator,
-    WaitFor,
-    Sleep,
-    AgentGet,
-    SpawnAgent,
-    UseWorkspace,
-}
-
-impl Tool {
-    pub const ALL: &'static [Self] = &[
-        Self::ExecCommand,
-        Self::ExecCommandBatch,
-        Self::ApplyPatch,
-        Self::TaskList,
-        Self::TaskStatus,
-        Self::TaskOutput,
-        Self::TaskInput,
-        Self::TaskStop,
-        Self::CreateWorkItem,
-        Self::PickWorkItem,
-        Self::GetWorkItem,
-        Self::ListWorkItems,
-        Self::UpdateWorkItem,
-        Self::CompleteWorkItem,
-        Self::Enqueue,
-        Self::NotifyOperator,
-        Self::WaitFor,
-        Self::Sleep,
-        Self::AgentGet,
-        Self::SpawnAgent,
-        Self::UseWorkspace,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ExecCommand => "ExecCommand",
-            Self::ExecCommandBatch => "ExecCommandBatch",
-            Self::ApplyPatch => "ApplyPatch",
-            Self::TaskList => "TaskList",
-            Self::TaskStatus => "TaskStatus",
-            Self::TaskOutput => "TaskOutput",
-            Self::TaskInput => "TaskInput",
-            Self::TaskStop => "TaskStop",
-            Self::CreateWorkItem => "CreateWorkItem",
-            Self::PickWorkItem => "PickWorkItem",
-            Self::GetWorkItem => "GetWorkItem",
-            Self::ListWorkItems => "ListWorkItems",
-            Self::UpdateWorkItem => "UpdateWorkItem",
-            Self::CompleteWorkItem => "CompleteWorkItem",
-            Self::Enqueue => "Enqueue",
-            Self::NotifyOperator => "NotifyOperator",
-            Self::WaitFor => "WaitFor",
-            Self::Sleep => "Sleep",
-            Self::AgentGet => "AgentGet",
-            Self::SpawnAgent => "SpawnAgent",
-            Self::UseWorkspace => "UseWorkspace",
+/// What a proposed call comes to.
+///
+/// # Errors
+/// Why it is refused.
+pub(crate) fn judge(call: &ProposedCall) -> Result<Verdict, ToolError> {
+    let tool = Tool::named(&call.tool_name).ok_or_else(|| unknown(&call.tool_name))?;
+    match (call.json(), tool.executor()) {
+        (Some(json), _) => tool.verdict(json),
+        (None, Executor::Supervisor | Executor::Shell) => Ok(Verdict::Accepted(tool.into())),
+        (None, Executor::Core) => {
+            let message = "the arguments are longer than 64 KiB";
+            Err(ToolError::new(ToolErrorKind::InvalidToolInput, message).hint("send less at a time"))
         }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|tool| tool.name() == name)
-    }
-
-    /// What the model is told about the tool.
-    pub fn description(self) -> &'static str {
-        match self {
-            Self::ExecCommand => description::EXEC_COMMAND,
-            Self::ExecCommandBatch => description::EXEC_COMMAND_BATCH,
-            Self::ApplyPatch => description::APPLY_PATCH,
-            Self::TaskList => description::TASK_LIST,
-            Self::TaskStatus => description::TASK_STATUS,
-            Self::TaskOutput => description::TASK_OUTPUT,
-            Self::TaskInput => description::TASK_INPUT,
-            Self::TaskStop => description::TASK_STOP,
-            Self::CreateWorkItem => description::CREATE_WORK_ITEM,
-            Self::PickWorkItem => description::PICK_WORK_ITEM,
-            Self::GetWorkItem => description::GET_WORK_ITEM,
-            Self::ListWorkItems => description::LIST_WORK_ITEMS,
-            Self::UpdateWorkItem => description::UPDATE_WORK_ITEM,
-            Self::CompleteWorkItem => description::COMPLETE_WORK_ITEM,
-            Self::Enqueue => description::ENQUEUE,
-            Self::NotifyOperator => description::NOTIFY_OPERATOR,
-            Self::WaitFor => description::WAIT_FOR,
-            Self::Sleep => description::SLEEP,
-            Self::AgentGet => description::AGENT_GET,
-            Self::SpawnAgent => description::SPAWN_AGENT,
-            Self::UseWorkspace => description::USE_WORKSPACE,
-        }
-    }
-
-    /// What its name, description and schema take of a request, at most.
-    pub fn est_tokens(self) -> u64 {
-        match self {
-            Self::ExecCommand => 475,
-            Self::ExecCommandBatch => 425,
-            Self::ApplyPatch => 125,
-            Self::TaskList => 60,
-            Self::TaskStatus => 75,
-            Self::TaskOutput => 200,
-            Self::TaskInput => 125,
-            Self::TaskStop => 125,
-            Self::CreateWorkItem => 300,
-            Self::PickWorkItem => 150,
-            Self::GetWorkItem => 110,
-            Self::ListWorkItems => 175,
-            Self::UpdateWorkItem => 350,
-            Self::CompleteWorkItem => 110,
-            Self::Enqueue => 150,
-            Self::NotifyOperator => 150,
-            Self::WaitFor => 300,
-            Self::Sleep => 210,
-            Self::AgentGet => 125,
-            Self::SpawnAgent => 400,
-            Self::UseWorkspace => 350,
-        }
-    }
-
-    /// The schema of its arguments.
-    fn schema(self) -> Value {
-        match self {
-            Self::ExecCommand => schema::of::<ExecCommand>(),
-            Self::ExecCommandBatch => schema::of::<ExecCommandBatch>(),
-            Self::ApplyPatch => schema::of::<ApplyPatch>(),
-            Self::TaskList => schema::of::<TaskList>(),
-            Self::TaskStatus => schema::of::<TaskStatus>(),
-            Self::TaskOutput => schema::of::<TaskOutput>(),
-            Self::TaskInput => schema::of::<TaskInput>(),
-            Self::TaskStop => schema::of::<TaskStop>(),
-            Self::CreateWorkItem => schema::of::<CreateWorkItem>(),
-            Self::PickWorkItem => schema::of::<PickWorkItem>(),
-            Self::GetWorkItem => schema::of::<GetWorkItem>(),
-            Self::ListWorkItems => schema::of::<ListWorkItems>(),
-            Self::UpdateWorkItem => schema::of::<UpdateWorkItem>(),
-            Self::CompleteWorkItem => schema::of::<CompleteWorkItem>(),
-            Self::Enqueue => schema::of::<Enqueue>(),
-            Self::NotifyOperator => schema::of::<NotifyOperator>(),
-            Self::WaitFor => schema::of::<WaitFor>(),
-            Self::Sleep => schema::of::<Sleep>(),
-            Self::AgentGet => schema::of::<AgentGet>(),
-            Self::SpawnAgent => schema::of::<SpawnAgent>(),
-            Self::UseWorkspace => schema::of::<UseWorkspace>(),
-        }
-    }
-
-    /// Judges a call before it is accepted. Arguments too large to come along are judged by the performer,
-    /// with the same types.
-    pub fn check(self, json: &str) -> Result<(), ToolError> {
-        match self {
-            Self::ExecCommand => arguments::parse::<ExecCommand>(json).map(drop),
-            Self::ExecCommandBatch => arguments::parse::<ExecCommandBatch>(json).map(drop),
-            Self::ApplyPatch => arguments::parse::<ApplyPatch>(json).map(drop),
-            Self::TaskList
-            | Self::TaskStatus
-            | Self::TaskOutput
-            | Self::TaskInput
-            | Self::TaskStop
-            | Self::CreateWorkItem
-            | Self::PickWorkItem
-            | Self::GetWorkItem
-            | Self::ListWorkItems
-            | Self::UpdateWorkItem
-            | Self::CompleteWorkItem
-            | Self::Enqueue
-            | Self::NotifyOperator
-            | Self::WaitFor
-            | Self::Sleep
-            | Self::AgentGet
-            | Self::SpawnAgent
-            | Self::UseWorkspace => self.core_call(json).map(drop),
-        }
-    }
-
-    /// What a call comes to that the core itself executes, on what it knows of the agent; none for the others.
-    ///
-    /// # Errors
-    /// Arguments that don't fit.
-    pub fn core_call(self, json: &str) -> Result<Option<Verdict>, ToolError> {
-        Ok(Some(match self {
-            Self::ExecCommand | Self::ExecCommandBatch | Self::ApplyPatch => return Ok(None),
-            Self::TaskList => Verdict::OnTask(arguments::parse::<TaskList>(json)?.into()),
-            Self::TaskStatus => Verdict::OnTask(arguments::parse::<TaskStatus>(json)?.into()),
-            Self::TaskOutput => Verdict::OnTask(arguments::parse::<TaskOutput>(json)?.into()),
-            Self::TaskInput => Verdict::OnTask(arguments::parse::<TaskInput>(json)?.into()),
-            Self::TaskStop => Verdict::OnTask(arguments::parse::<TaskStop>(json)?.into()),
-            Self::CreateWorkItem => Verdict::OnWork(arguments::parse::<CreateWorkItem>(json)?.into()),
-            Self::PickWorkItem => Verdict::OnWork(arguments::parse::<PickWorkItem>(json)?.into()),
-            Self::GetWorkItem => Verdict::OnWork(arguments::parse::<GetWorkItem>(json)?.into()),
-            Self::ListWorkItems => Verdict::OnWork(arguments::parse::<ListWorkItems>(json)?.into()),
-            Self::UpdateWorkItem => Verdict::OnWork(arguments::parse::<UpdateWorkItem>(json)?.into()),
-            Self::CompleteWorkItem => Verdict::OnWork(arguments::parse::<CompleteWorkItem>(json)?.into()),
-            Self::Enqueue => Verdict::OnSelf(arguments::parse::<Enqueue>(json)?.into()),
-            Self::NotifyOperator => Verdict::OnSelf(arguments::parse::<NotifyOperator>(json)?.into()),
-            Self::WaitFor => Verdict::OnSelf(SelfCall::Wait(arguments::parse::<WaitFor>(json)?.call()?)),
-            Self::Sleep => Verdict::OnSelf(arguments::parse::<Sleep>(json)?.into()),
-            Self::AgentGet => Verdict::OnSelf(arguments::parse::<AgentGet>(json)?.into()),
-            Self::SpawnAgent => Verdict::OnSelf(SelfCall::Spawn(arguments::parse::<SpawnAgent>(json)?)),
-            Self::UseWorkspace => {
-                Verdict::OnSelf(SelfCall::Workspace(arguments::parse::<UseWorkspace>(json)?))
-            }
-        }))
-    }
-    /// Whether the core executes it, on what it knows of the agent.
-    pub fn is_of_core(self) -> bool {
-        !self.is_command() && self != Self::ApplyPatch
-    }
-    /// Whether it executes commands, each under a supervisor.
-    pub fn is_command(self) -> bool {
-        self == Self::ExecCommand || self == Self::ExecCommandBatch
     }
 }
 
-impl core::fmt::Display for Tool {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(self.name())
-    }
+/// Nothing is called that.
+pub(crate) fn unknown(name: &str) -> ToolError {
+    let message = format!("there is no tool {:?}", clip(name, 100));
+    let names: Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
+    let hint = format!("the tools are: {}", names.join(", "));
+    ToolError::new(ToolErrorKind::UnknownTool, message).hint(&hint)
 }

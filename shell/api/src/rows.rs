@@ -1,7 +1,7 @@
 //! Every endpoint, in the order of the description: its name and the method of [`Control`] that asks it, its row, and its
 //! types. What is not named is the default: nothing in the path, no query, no body, a caller whom the policy lets in.
 
-use holon_core::tool::arguments::{COMMAND_BYTES, INPUT_BYTES};
+use holon_facts::call::{COMMAND_BYTES, INPUT_BYTES};
 use http::{Method, StatusCode};
 
 use super::body::{AnyJson, Anything, Empty, Json, OTHER_BYTES, Optional, PROMPT_BODY_BYTES, WEBHOOK_BYTES};

@@ -1,7 +1,7 @@
 //! Background tasks, as they are asked for and listed.
 
-use holon_core::tool::arguments::DuplicatePolicy;
 use holon_facts::AgentId;
+use holon_facts::call::DuplicatePolicy;
 use holon_facts::task::TaskStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -91,15 +91,15 @@ fn optional_fields_may_be_null_and_unknown_ones_may_not_be() {
             sent.insert("path".into(), "/x".into());
         }
         let all = Value::Object(sent.clone()).to_string();
-        assert_eq!(tool.check(&all), Ok(()), "{tool}: {all}");
+        assert_eq!(tool.verdict(&all).map(drop), Ok(()), "{tool}: {all}");
         for name in required {
             let mut without = sent.clone();
             without.insert(name.into(), Value::Null);
-            let refused = tool.check(&Value::Object(without).to_string()).unwrap_err();
+            let refused = tool.verdict(&Value::Object(without).to_string()).unwrap_err();
             assert_eq!(refused.field.as_deref(), Some(name), "{tool}");
         }
         sent.insert("levitate".into(), Value::Bool(true));
-        let refused = tool.check(&Value::Object(sent).to_string()).unwrap_err();
+        let refused = tool.verdict(&Value::Object(sent).to_string()).unwrap_err();
         assert_eq!(
             (refused.kind, refused.field.as_deref()),
             (ToolErrorKind::InvalidToolInput, Some("levitate"))

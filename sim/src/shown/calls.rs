@@ -195,14 +195,13 @@ fn answered(
 /// Whether a verdict is about these arguments: what the core executes itself is read from them alone.
 fn own(tool: Tool, json: &str, verdict: &Verdict) -> bool {
     match verdict {
-        Verdict::Accepted(_) => tool.check(json).is_ok(),
         // What goes into a command is read where it is written.
         Verdict::OnTask(TaskCall::Input { task, .. }) => {
-            let read = tool.core_call(json).ok().flatten();
-            matches!(read, Some(Verdict::OnTask(TaskCall::Input { task: other, .. })) if other == *task)
+            let read = tool.verdict(json);
+            matches!(read, Ok(Verdict::OnTask(TaskCall::Input { task: other, .. })) if other == *task)
         }
-        Verdict::OnTask(_) | Verdict::OnWork(_) | Verdict::OnSelf(_) => {
-            tool.core_call(json).ok().flatten().as_ref() == Some(verdict)
+        Verdict::Accepted(_) | Verdict::OnTask(_) | Verdict::OnWork(_) | Verdict::OnSelf(_) => {
+            tool.verdict(json).as_ref() == Ok(verdict)
         }
         Verdict::Refused(_) => true,
     }

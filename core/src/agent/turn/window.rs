@@ -6,7 +6,7 @@ use holon_facts::config::Config;
 use holon_facts::model_ref::ModelRef;
 
 use crate::agent::turn::Run;
-use crate::tool::Tool;
+use crate::tool::{Exposure, Tool};
 
 /// Rounds at the end that are always shown whole.
 pub(crate) const TAIL: usize = 2;
@@ -40,9 +40,11 @@ impl Window {
     /// there is room.
     pub(crate) fn tools(self, depth: u32, deepest: u32) -> Vec<Tool> {
         let room = self.input >= ROOM_FOR_ALL;
-        let spawns = room && depth < deepest;
-        let offered =
-            |tool: &Tool| (spawns || *tool != Tool::SpawnAgent) && (room || *tool != Tool::UseWorkspace);
+        let offered = |tool: &Tool| match tool.exposure() {
+            Exposure::Always => true,
+            Exposure::WithRoom => room,
+            Exposure::WithRoomToParents => room && depth < deepest,
+        };
         Tool::ALL.iter().copied().filter(offered).collect()
     }
 

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
+use holon_facts::call::INPUT_BYTES;
 use holon_facts::content::Text;
 use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::event::task::{TaskCause, TaskInputDelivered, TaskOrigin};
@@ -21,7 +22,6 @@ use crate::handler::admission;
 use crate::handler::task::{command, promote, stop};
 use crate::handler::workspace::occupancy;
 use crate::tool::Tool;
-use crate::tool::arguments::INPUT_BYTES;
 use crate::tx::{Opening, Tx};
 
 /// Writing to a command takes no longer than this.

@@ -28,7 +28,7 @@ use crate::handler::turn::{outage, request, tools};
 use crate::handler::workspace::{self, isolate};
 use crate::handler::{budget, task};
 use crate::retry::{self, Next};
-use crate::tool::Tool;
+use crate::tool;
 use crate::tx::{Alarm, Tx};
 
 /// The end of an operation that the agent is waiting for.
@@ -367,29 +367,7 @@ fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
         let error = ToolError::new(ToolErrorKind::LimitReached, message);
         return Verdict::Refused(error.hint("call the rest in the next round"));
     }
-    let Some(tool) = Tool::named(&call.tool_name) else {
-        return Verdict::Refused(crate::tool::unknown(&call.tool_name));
-    };
-    if tool.is_of_core() {
-        return of_core(tool, call.json());
-    }
-    match call.json().map(|json| tool.check(json)) {
-        Some(Err(error)) => Verdict::Refused(error),
-        Some(Ok(())) | None => Verdict::Accepted(tool.into()),
-    }
-}
-
-/// What the core executes itself has to come along.
-fn of_core(tool: Tool, json: Option<&str>) -> Verdict {
-    let Some(json) = json else {
-        let message = "the arguments are longer than 64 KiB";
-        let error = ToolError::new(ToolErrorKind::InvalidToolInput, message);
-        return Verdict::Refused(error.hint("send less at a time"));
-    };
-    match tool.core_call(json) {
-        Ok(call) => call.unwrap_or(Verdict::Accepted(tool.into())),
-        Err(error) => Verdict::Refused(error),
-    }
+    tool::judge(call).unwrap_or_else(Verdict::Refused)
 }
 
 /// Whether every provider takes it as an id or as the name of a tool.

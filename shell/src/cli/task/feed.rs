@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, anyhow};
 use holon_api::{Control, WriteTask};
-use holon_core::tool::arguments::INPUT_BYTES;
+use holon_facts::call::INPUT_BYTES;
 use holon_platform::spawn;
 use serde_json::json;
 

@@ -10,8 +10,8 @@ use holon_api::{
     Tasks, WriteTask,
 };
 use holon_core::agent::task::Task;
-use holon_core::tool::arguments::{COMMAND_BYTES, INPUT_BYTES};
 use holon_core::{Answer as Answered, Input};
+use holon_facts::call::{COMMAND_BYTES, INPUT_BYTES};
 use holon_facts::ids::TaskId;
 use holon_facts::{AgentId, Reject};
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use holon_core::effect::ToolCall;
-use holon_core::tool::arguments::{self, BatchItem, DuplicatePolicy};
-use holon_core::tool::{ExecCommand, ExecCommandBatch, Tool};
+use holon_core::tool::{BatchItem, ExecCommand, ExecCommandBatch, Tool, arguments};
+use holon_facts::call::DuplicatePolicy;
 use holon_facts::ids::TaskId;
 use holon_facts::outcome::CommandSpec;
 use holon_facts::receipt::ToolErrorKind;
@@ -46,47 +46,23 @@ pub(super) fn plan(
     let confine = settings.policy(agent, &call.execution);
     let root = Root::open(&call.execution.execution_root, confine.is_some())?;
     let outputs = outputs(settings, agent);
-    let (items, stop_on_error, reuse_running, yields) = match call.tool {
-        Tool::ExecCommand => {
-            let asked: ExecCommand = arguments::parse(arguments)?;
-            let tokens = budget(settings, call, asked.max_output_tokens, 1);
-            let reuse = asked.duplicate_policy == DuplicatePolicy::ReuseRunning;
-            let yields = Millis(asked.yield_time_ms);
-            let asked = single(&asked, tokens, outputs.join(format!("{task}.log")));
-            (vec![item(settings, call, &root, &asked)?], false, reuse, Some(yields))
-        }
-        Tool::ExecCommandBatch => {
-            let asked: ExecCommandBatch = arguments::parse(arguments)?;
-            let share = asked.items.len() as u64;
-            let items = asked.items.iter().zip(1..).map(|(one, number)| {
-                let tokens = budget(settings, call, one.max_output_tokens, share);
-                let asked = of_batch(one, tokens, outputs.join(format!("{task}.{number}.log")));
-                // One that can't be run is a result like another: those beside it are run.
-                item(settings, call, &root, &asked).unwrap_or_else(|refusal| refused(&asked, &refusal))
-            });
-            (items.collect::<Vec<Item>>(), asked.stop_on_error, false, None)
-        }
-        Tool::ApplyPatch
-        | Tool::TaskList
-        | Tool::TaskStatus
-        | Tool::TaskOutput
-        | Tool::TaskInput
-        | Tool::TaskStop
-        | Tool::CreateWorkItem
-        | Tool::SpawnAgent
-        | Tool::UseWorkspace
-        | Tool::PickWorkItem
-        | Tool::GetWorkItem
-        | Tool::ListWorkItems
-        | Tool::UpdateWorkItem
-        | Tool::CompleteWorkItem
-        | Tool::Enqueue
-        | Tool::NotifyOperator
-        | Tool::WaitFor
-        | Tool::Sleep
-        | Tool::AgentGet => {
-            return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, "it is no command"));
-        }
+    let (items, stop_on_error, reuse_running, yields) = if call.tool == Tool::ExecCommandBatch {
+        let asked: ExecCommandBatch = arguments::parse(arguments)?;
+        let share = asked.items.len() as u64;
+        let items = asked.items.iter().zip(1..).map(|(one, number)| {
+            let tokens = budget(settings, call, one.max_output_tokens, share);
+            let asked = of_batch(one, tokens, outputs.join(format!("{task}.{number}.log")));
+            // One that can't be run is a result like another: those beside it are run.
+            item(settings, call, &root, &asked).unwrap_or_else(|refusal| refused(&asked, &refusal))
+        });
+        (items.collect::<Vec<Item>>(), asked.stop_on_error, false, None)
+    } else {
+        let asked: ExecCommand = arguments::parse(arguments)?;
+        let tokens = budget(settings, call, asked.max_output_tokens, 1);
+        let reuse = asked.duplicate_policy == DuplicatePolicy::ReuseRunning;
+        let yields = Millis(asked.yield_time_ms);
+        let asked = single(&asked, tokens, outputs.join(format!("{task}.log")));
+        (vec![item(settings, call, &root, &asked)?], false, reuse, Some(yields))
     };
     // Together they have a bound only where each of them has one.
     let windows: Option<u64> = items.iter().map(|item| item.window_ms).sum();

@@ -1,91 +1,74 @@
-//! The argument type of `WaitFor`, and what it asks for.
+//! Waiting for something.
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::call::{WaitCall, Wake};
 use holon_facts::ids::WorkItemId;
-use holon_facts::receipt::ToolError;
+use holon_facts::receipt::{SelfCall, ToolError, Verdict};
 use holon_facts::time::{Millis, Wall};
 use holon_facts::timer::DURATION;
 use holon_facts::wait::{REASON_BYTES, SUBJECT_BYTES};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::arguments::{Check, invalid};
+use super::BuiltIn;
+use super::check::{self, invalid};
 
 /// Wait for something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WaitFor {
+pub(super) struct WaitFor {
     /// What you wait for; at most 512 bytes.
-    pub reason: String,
+    reason: String,
     /// What ends it.
-    pub wake: WakeOn,
+    wake: WakeOn,
     /// `task_result`: the task. timer: a duration (`90s`, `10m`, `1h30m`, 2d) or a time in UTC. external: what the event is
     /// about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resource: Option<String>,
+    resource: Option<String>,
     /// Whose wait it is; the item in focus when omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_item_id: Option<WorkItemId>,
+    work_item_id: Option<WorkItemId>,
     /// When to look again by itself, in milliseconds, at least 60000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recheck_after_ms: Option<u64>,
+    recheck_after_ms: Option<u64>,
+}
+
+impl BuiltIn for WaitFor {
+    const DESCRIPTION: &'static str = "\
+        Wait for something, and end your turn after this round: for input of the operator, for the result of a \
+        background task, for an event from outside, or for a time. What you wait for begins a turn when it \
+        comes, and the work item that waits is left alone until then. An item has one wait; another one \
+        replaces it.";
+
+    fn check(&self) -> Result<(), ToolError> {
+        check::filled("reason", &self.reason, REASON_BYTES, "say in a line what you wait for")?;
+        check::recheck(self.recheck_after_ms)?;
+        self.wakes().map(drop)
+    }
+
+    fn verdict(self) -> Result<Verdict, ToolError> {
+        let wake = self.wakes()?;
+        let recheck_after = self.recheck_after_ms.map(Millis);
+        let call = WaitCall { reason: self.reason, wake, work_item: self.work_item_id, recheck_after };
+        Ok(Verdict::OnSelf(SelfCall::Wait(call)))
+    }
 }
 
 /// What ends a wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum WakeOn {
+pub(super) enum WakeOn {
     OperatorInput,
     TaskResult,
     External,
     Timer,
 }
 
-impl Check for WaitFor {
-    fn check(&self) -> Result<(), ToolError> {
-        let bytes = self.reason.len();
-        if self.reason.trim().is_empty() || bytes > REASON_BYTES {
-            let problem = format!("has {bytes} bytes, expected 1 to {REASON_BYTES}");
-            return Err(invalid("reason", &problem, "say in a line what you wait for"));
-        }
-        check_recheck(self.recheck_after_ms)?;
-        self.wakes().map(drop)
-    }
-}
-
-/// When something is looked at again.
-pub(super) fn check_recheck(after_ms: Option<u64>) -> Result<(), ToolError> {
-    let (least, most) = (holon_facts::wait::LEAST.0, holon_facts::wait::MOST.0);
-    match after_ms {
-        Some(after) if !(least..=most).contains(&after) => {
-            let problem = format!("is {after}, expected {least} to {most}");
-            Err(invalid("recheck_after_ms", &problem, "for a shorter wait, wait for a timer"))
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
 impl WaitFor {
-    /// What it asks for.
-    ///
-    /// # Errors
-    /// A resource that is none for such a wait.
-    pub fn call(self) -> Result<WaitCall, ToolError> {
-        let wake = self.wakes()?;
-        let recheck_after = self.recheck_after_ms.map(Millis);
-        Ok(WaitCall { reason: self.reason, wake, work_item: self.work_item_id, recheck_after })
-    }
-
     fn wakes(&self) -> Result<Wake, ToolError> {
         let resource = self.resource.as_deref().map(str::trim).filter(|resource| !resource.is_empty());
-        let bytes = resource.map_or(0, str::len);
-        if bytes > SUBJECT_BYTES {
-            let problem = format!("has {bytes} bytes, the most is {SUBJECT_BYTES}");
-            return Err(invalid("resource", &problem, "name it shorter"));
-        }
+        check::at_most("resource", resource, SUBJECT_BYTES, "name it shorter")?;
         let subject = resource.map(Into::into);
         match self.wake {
             WakeOn::OperatorInput => Ok(Wake::Operator { subject }),

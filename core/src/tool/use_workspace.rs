@@ -1,20 +1,26 @@
-//! The argument type of the tool that says where an agent works.
+//! Where an agent works.
 
 use alloc::format;
 
-use holon_facts::call::{UseWorkspace, WorkMode};
-use holon_facts::receipt::ToolError;
+pub(super) use holon_facts::call::UseWorkspace;
+use holon_facts::call::{WorkMode};
+use holon_facts::receipt::{SelfCall, ToolError, Verdict};
 use holon_facts::workspace::WorkspaceId;
 
-use super::arguments::{Check, invalid};
+use super::BuiltIn;
+use super::check::{self, invalid};
 
 /// Most bytes of a path in a call.
 const PATH_BYTES: usize = 4096;
-
 /// Most bytes of what a worktree is called.
 const LABEL_BYTES: usize = 64;
 
-impl Check for UseWorkspace {
+impl BuiltIn for UseWorkspace {
+    const DESCRIPTION: &'static str = "\
+        Work in another folder from now on, or go back to your own home (workspace_id agent_home). Commands and patches stay \
+        inside of its execution root, which only you and your children write to while you do. With mode isolated you get a \
+        git worktree of it that begins at the last commit.";
+
     fn check(&self) -> Result<(), ToolError> {
         let hint = "name a folder, or a workspace that you have used before";
         match (&self.path, &self.workspace_id) {
@@ -38,12 +44,12 @@ impl Check for UseWorkspace {
         }
         for (field, path) in [("path", &self.path), ("cwd", &self.cwd)] {
             let Some(path) = path else { continue };
-            let bytes = path.len();
-            if path.trim().is_empty() || bytes > PATH_BYTES {
-                let problem = format!("has {bytes} bytes, expected 1 to {PATH_BYTES}");
-                return Err(invalid(field, &problem, hint));
-            }
+            check::filled(field, path, PATH_BYTES, hint)?;
         }
         Ok(())
+    }
+
+    fn verdict(self) -> Result<Verdict, ToolError> {
+        Ok(Verdict::OnSelf(SelfCall::Workspace(self)))
     }
 }

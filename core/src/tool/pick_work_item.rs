@@ -1,0 +1,39 @@
+//! The work item that an agent turns to.
+
+use alloc::string::String;
+
+use holon_facts::ids::WorkItemId;
+use holon_facts::receipt::{ToolError, Verdict, WorkCall};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{BuiltIn, check};
+
+/// Turn to a work item.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PickWorkItem {
+    /// The item, for example `work_3`.
+    work_item_id: WorkItemId,
+    /// Why; at most 512 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Whether what stood in its way is gone.
+    #[serde(default)]
+    clear_blocker: bool,
+}
+
+impl BuiltIn for PickWorkItem {
+    const DESCRIPTION: &'static str = "\
+        Turn to a work item: your turns are about it from the next one on. With clear_blocker, what stood in \
+        its way is gone.";
+
+    fn check(&self) -> Result<(), ToolError> {
+        check::line("reason", self.reason.as_deref())
+    }
+
+    fn verdict(self) -> Result<Verdict, ToolError> {
+        let Self { work_item_id: work_item, reason, clear_blocker } = self;
+        Ok(Verdict::OnWork(WorkCall::Pick { work_item, reason, clear_blocker }))
+    }
+}
