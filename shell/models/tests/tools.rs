@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Each tool with its row in the catalogue, by whose name it is found.
 fn tools() -> impl Iterator<Item = (Tool, ToolSpec)> {
-    catalogue().into_iter().map(|spec| (Tool::named(spec.name.as_str()).unwrap(), spec))
+    catalogue().into_iter().map(|spec| (Tool::named(spec.name.as_str()).expect("a tool of that name"), spec))
 }
 
 #[test]

@@ -48,7 +48,7 @@ struct Connection {
 
 /// What comes of a supervisor that is ready.
 pub(super) enum Word {
-    Go(Plan, Hidden),
+    Go(Box<Plan>, Hidden),
     /// The runtime thought better of it.
     Dismissed,
     /// The runtime is gone, or takes longer than anybody waits.
@@ -96,7 +96,7 @@ impl Control {
         stream.set_read_timeout(None)?;
         stream.set_nonblocking(true)?;
         match said {
-            Ok(Say::Go { plan, hidden }) => Ok(Word::Go(plan, hidden)),
+            Ok(Say::Go { plan, hidden }) => Ok(Word::Go(Box::new(plan), hidden)),
             Ok(Say::Stop { .. }) => Ok(Word::Dismissed),
             Ok(Say::Hello | Say::Input { .. } | Say::Prove { .. }) | Err(_) => Ok(Word::Silence),
         }

@@ -54,7 +54,7 @@ fn try_to(folder: &Path) -> io::Result<()> {
                 Ok(()) => work_off(&mut control, &plan, &Arc::new(hidden.secrets()), folder),
                 Err(problem) => not_started(&plan, &problem),
             };
-            ExitRecord { plan: Some(plan), items }
+            ExitRecord { plan: Some(*plan), items }
         }
         // Nobody will ask.
         Word::Dismissed => return fs::remove_dir_all(folder),
