@@ -90,43 +90,36 @@ impl Opening {
     }
 }
 
+/// What a handler sees beside its agent.
+pub(crate) struct Env<'a> {
+    pub(crate) config: &'a Config,
+    /// Of all agents that there are.
+    pub(crate) names: &'a BTreeSet<AgentId>,
+    pub(crate) occupied: &'a Occupied,
+    pub(crate) seed: Seed,
+    pub(crate) host: HostFacts,
+    pub(crate) others: Others,
+    pub(crate) mono: Mono,
+}
+
 /// One agent, open for reading and recording.
 pub(crate) struct Tx<'a> {
     agent: &'a mut Agent,
     alarms: &'a mut Alarms,
     waiting: &'a mut Waiting,
     batch: &'a mut Batch,
-    pub(crate) config: &'a Config,
-    /// Of all agents that there are.
-    pub(crate) names: &'a BTreeSet<AgentId>,
-    pub(crate) occupied: &'a Occupied,
-    pub(crate) seed: Seed,
-    pub(crate) host: HostFacts,
-    pub(crate) others: Others,
-    pub(crate) mono: Mono,
-}
-
-/// What a transaction is opened with.
-pub(crate) struct TxParts<'a> {
-    pub(crate) agent: &'a mut Agent,
-    pub(crate) alarms: &'a mut Alarms,
-    pub(crate) waiting: &'a mut Waiting,
-    pub(crate) batch: &'a mut Batch,
-    pub(crate) config: &'a Config,
-    /// Of all agents that there are.
-    pub(crate) names: &'a BTreeSet<AgentId>,
-    pub(crate) occupied: &'a Occupied,
-    pub(crate) seed: Seed,
-    pub(crate) host: HostFacts,
-    pub(crate) others: Others,
-    pub(crate) mono: Mono,
+    pub(crate) env: Env<'a>,
 }
 
 impl<'a> Tx<'a> {
-    pub(crate) fn new(parts: TxParts<'a>) -> Self {
-        let TxParts { agent, alarms, waiting, batch, config, names, occupied, seed, host, others, mono } =
-            parts;
-        Self { agent, alarms, waiting, batch, config, names, occupied, seed, host, others, mono }
+    pub(crate) fn new(
+        agent: &'a mut Agent,
+        alarms: &'a mut Alarms,
+        waiting: &'a mut Waiting,
+        batch: &'a mut Batch,
+        env: Env<'a>,
+    ) -> Self {
+        Self { agent, alarms, waiting, batch, env }
     }
 
     pub(crate) fn agent(&self) -> &Agent {
@@ -135,7 +128,7 @@ impl<'a> Tx<'a> {
 
     /// Recorded time: the host's, once a step back of the clock has been recorded.
     pub(crate) fn now(&self) -> Wall {
-        self.host.now
+        self.env.host.now
     }
 
     /// Applies a fact and appends it to the step.
@@ -146,8 +139,8 @@ impl<'a> Tx<'a> {
 
     /// Records that the clock went back, when it did so since the agent's last record.
     pub(crate) fn follow_clock(&mut self) {
-        if self.host.now < self.agent.last_at {
-            let (from, to) = (self.agent.last_at, self.host.now);
+        if self.env.host.now < self.agent.last_at {
+            let (from, to) = (self.agent.last_at, self.env.host.now);
             self.append(ClockStepped { from, to }.into());
         }
     }
@@ -157,7 +150,7 @@ impl<'a> Tx<'a> {
             step: self.batch.seq,
             agent: self.agent.id.clone(),
             event_seq: self.agent.event_seq.next(),
-            at: self.host.now,
+            at: self.env.host.now,
             event,
         };
         self.agent.apply(&record);
@@ -190,7 +183,7 @@ impl<'a> Tx<'a> {
             worktree,
         });
         if let Some(timeout) = timeout_ms {
-            self.alarms.insert(Alarm::Op(op), self.mono.after(timeout));
+            self.alarms.insert(Alarm::Op(op), self.env.mono.after(timeout));
         }
         self.batch.effects.extend(effect(op));
         op
@@ -260,7 +253,7 @@ impl<'a> Tx<'a> {
     }
 
     pub(crate) fn arm(&mut self, alarm: Alarm, after: Millis) {
-        self.alarms.insert(alarm, self.mono.after(after));
+        self.alarms.insert(alarm, self.env.mono.after(after));
     }
 
     pub(crate) fn disarm(&mut self, alarm: Alarm) {

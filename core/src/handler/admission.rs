@@ -32,7 +32,7 @@ pub(crate) fn admit(tx: &mut Tx<'_>, ingress: Ingress, reply: ReplyId) {
 
 /// Why an operator can begin nothing new here: the runtime drains, or the agent is stopped.
 pub(crate) fn closed(tx: &Tx<'_>) -> Option<Reject> {
-    if tx.host.draining {
+    if tx.env.host.draining {
         Some(Reject::Draining)
     } else if tx.agent().status == Status::Stopped {
         Some(Reject::AgentStopped { agent: tx.agent().id.clone() })
@@ -48,7 +48,7 @@ enum Admission {
 
 fn decide(tx: &Tx<'_>, ingress: Ingress) -> Result<Admission, Reject> {
     let agent = tx.agent();
-    let limits = &tx.config.queue;
+    let limits = &tx.env.config.queue;
     if let Some(idempotency) = &ingress.idempotency {
         match agent.inbox.seen(idempotency, tx.now(), limits) {
             Seen::SamePayload(message_id) => return Ok(Admission::Known(message_id)),
@@ -57,10 +57,10 @@ fn decide(tx: &Tx<'_>, ingress: Ingress) -> Result<Admission, Reject> {
         }
     }
     let runtime_owned = ingress.admission_context == AdmissionContext::RuntimeOwned;
-    if tx.host.draining && !runtime_owned {
+    if tx.env.host.draining && !runtime_owned {
         return Err(Reject::Draining);
     }
-    let stopped = agent.status == Status::Stopped && tx.config.while_stopped == WhileStopped::Refuse;
+    let stopped = agent.status == Status::Stopped && tx.env.config.while_stopped == WhileStopped::Refuse;
     if stopped && !runtime_owned {
         return Err(Reject::AgentStopped { agent: agent.id.clone() });
     }

@@ -53,7 +53,7 @@ pub(crate) fn affords(tx: &mut Tx<'_>, wanted: Amount) -> bool {
     tx.follow_clock();
     let Some(run) = &tx.agent().run else { return false };
     let mut crowded = false;
-    for (budget, limit) in tx.config.budgets.bounds() {
+    for (budget, limit) in tx.env.config.budgets.bounds() {
         let (used, reserved) = counted(tx, run, budget);
         let (used, wanted) = (budget.measure(used), budget.measure(wanted));
         if used.saturating_add(wanted) > limit {
@@ -73,7 +73,7 @@ pub(crate) fn affords(tx: &mut Tx<'_>, wanted: Amount) -> bool {
 
 /// What counts for a budget: what was spent, and what others have reserved of it.
 fn counted(tx: &Tx<'_>, run: &Run, budget: BudgetKind) -> (Amount, Amount) {
-    let (own, others) = (&tx.agent().account, tx.others);
+    let (own, others) = (&tx.agent().account, tx.env.others);
     let (own, others_spent) = match budget.period() {
         Period::Turn => (run.spent, Amount::default()),
         Period::Day => (own.on(tx.now().day()), others.of_day),
@@ -91,7 +91,7 @@ fn counted(tx: &Tx<'_>, run: &Run, budget: BudgetKind) -> (Amount, Amount) {
 
 /// What a request may take, and the part of it that sending it takes.
 pub(crate) fn estimate(tx: &Tx<'_>, model: &ModelRef, input: u64, output: u64) -> (Amount, Amount) {
-    let price = tx.config.prices.of(model).unwrap_or_default();
+    let price = tx.env.config.prices.of(model).unwrap_or_default();
     let amount = |output: u64| Amount {
         tokens: input.saturating_add(output),
         cost_micros: price.estimate(input, output),
@@ -142,7 +142,7 @@ pub(crate) fn failed(tx: &mut Tx<'_>, op: OpId, kind: FailureKind, usage: Option
 /// What a request to the model in turn took.
 fn took(tx: &Tx<'_>, usage: TokenUsage) -> Amount {
     let model = tx.agent().run.as_ref().and_then(Run::model);
-    let price = model.and_then(|model| tx.config.prices.of(model)).unwrap_or_default();
+    let price = model.and_then(|model| tx.env.config.prices.of(model)).unwrap_or_default();
     Amount { tokens: price::tokens(usage).unwrap_or(0), cost_micros: price.of(usage) }
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn recover(tx: &mut Tx<'_>) {
     }
     let Some(hold) = &tx.agent().hold else { return };
     if hold.cause == HoldCause::Budget
-        && hold.budget.is_none_or(|budget| budget.is_raised(&tx.config.budgets))
+        && hold.budget.is_none_or(|budget| budget.is_raised(&tx.env.config.budgets))
     {
         let since = hold.since;
         tx.record(HoldEnded { since, reason: HoldEnd::BudgetRaised });

@@ -52,7 +52,7 @@ pub(super) fn rest(tx: &mut Tx<'_>) -> bool {
         archive(tx);
         return false;
     }
-    if tx.host.draining || tx.agent().status == Status::Stopped {
+    if tx.env.host.draining || tx.agent().status == Status::Stopped {
         return false;
     }
     let now = tx.now();

@@ -35,7 +35,7 @@ pub(crate) fn admit(tx: &mut Tx<'_>, evidence: Evidence) -> Option<MessageId> {
         idempotency: None,
     };
     let message = Message::admit(tx.agent().next.message, tx.now(), ingress).ok()?;
-    if !tx.agent().inbox.has_room(kind, message.bytes(), &tx.config.queue) {
+    if !tx.agent().inbox.has_room(kind, message.bytes(), &tx.env.config.queue) {
         return None;
     }
     let message_id = message.id;

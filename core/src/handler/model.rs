@@ -17,7 +17,7 @@ pub(crate) fn set(tx: &mut Tx<'_>, model: Option<ModelRef>, reply: ReplyId) {
         tx.record(ModelOverrideChanged { previous, model });
         outage::model_changed(tx);
     }
-    let state = ModelState::of(tx.agent(), tx.config);
+    let state = ModelState::of(tx.agent(), tx.env.config);
     tx.reply(reply, Answer::ModelSet { state, changed });
 }
 

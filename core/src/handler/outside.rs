@@ -24,7 +24,7 @@ pub(super) fn refuses_hint(tx: &Tx<'_>, hint: &Hint) -> Option<Reject> {
 }
 
 fn refused(tx: &Tx<'_>, event_source: String, turn: bool) -> Option<Reject> {
-    let (now, policy) = (tx.now(), &tx.config.unattended);
+    let (now, policy) = (tx.now(), &tx.env.config.unattended);
     let allowance = tx.agent().outside.used_up(now, &event_source, turn, policy)?;
     let retry_at = match allowance {
         Allowance::SourceMinute => Wall(minute(now).saturating_add(1).saturating_mul(MICROS_PER_MINUTE)),

@@ -51,7 +51,7 @@ fn decide(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
         *left -= 1;
         task::deliver::tell_rest(tx);
         task::child::tell_needs(tx);
-        let decision = decide_next_action(&project(tx.agent(), tx.host, tx.config, boundary));
+        let decision = decide_next_action(&project(tx.agent(), tx.env.host, tx.env.config, boundary));
         record(tx, &decision);
         match decision.kind {
             DecisionKind::StartModelTurn => {

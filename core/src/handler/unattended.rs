@@ -27,7 +27,7 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, ended: &Ended, way: Option<Way>) {
 }
 
 fn count(tx: &mut Tx<'_>, run_id: RunId) {
-    let UnattendedPolicy { free_turns, deferrals, .. } = &tx.config.unattended;
+    let UnattendedPolicy { free_turns, deferrals, .. } = &tx.env.config.unattended;
     let turns = tx.agent().unattended.self_caused_turns.saturating_add(1);
     let over = turns.saturating_sub(*free_turns) as usize;
     let wait = over.checked_sub(1).and_then(|at| deferrals.get(at)).copied();
@@ -46,7 +46,7 @@ fn count(tx: &mut Tx<'_>, run_id: RunId) {
 
 /// The day may have had its last turn without an operator.
 fn exhaust(tx: &mut Tx<'_>, run_id: RunId) {
-    let (now, policy, unattended) = (tx.now(), &tx.config.unattended, &tx.agent().unattended);
+    let (now, policy, unattended) = (tx.now(), &tx.env.config.unattended, &tx.agent().unattended);
     let Unattended { day, turns_of_day: turns, outside_turns_of_day, .. } = *unattended;
     if day != now.day() || turns < policy.turns_per_day || unattended.exhausted(now).is_some() {
         return;
@@ -63,7 +63,7 @@ fn exhaust(tx: &mut Tx<'_>, run_id: RunId) {
 
 /// Only a start of the runtime changes the limit: what it has stopped goes on once it is raised.
 pub(crate) fn recover(tx: &mut Tx<'_>) {
-    let turns_per_day = tx.config.unattended.turns_per_day;
+    let turns_per_day = tx.env.config.unattended.turns_per_day;
     let raised = |exhausted: Exhausted| exhausted.turns < turns_per_day;
     if tx.agent().unattended.exhausted.is_some_and(raised) {
         tx.record(UnattendedTurnsRaised { turns_per_day });

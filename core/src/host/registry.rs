@@ -13,7 +13,7 @@ use crate::agent::budget::{Others, Subtree};
 use crate::handler::workspace::{isolate, occupancy};
 use crate::snapshot::AgentSnapshot;
 use crate::summary::children::observe;
-use crate::tx::{Alarm, Alarms, Batch, Tx, TxParts, Waiting};
+use crate::tx::{Alarm, Alarms, Batch, Env, Tx, Waiting};
 
 /// An agent with what ends with its process.
 #[derive(Debug, Clone)]
@@ -199,19 +199,10 @@ impl Host {
         let (account, posted) = (resident.agent.account, resident.agent.next.letter);
         let others = Others { subtree, ..self.accounts.without(&account, host.now.day()) };
         let recorded = batch.records.len();
-        let mut tx = Tx::new(TxParts {
-            agent: &mut resident.agent,
-            alarms: &mut resident.alarms,
-            waiting: &mut resident.waiting,
-            batch,
-            config: &self.config,
-            names: &self.names,
-            occupied: &self.occupied,
-            seed: self.seed,
-            host,
-            others,
-            mono,
-        });
+        let (config, names, occupied, seed) = (&self.config, &self.names, &self.occupied, self.seed);
+        let env = Env { config, names, occupied, seed, host, others, mono };
+        let Resident { agent, alarms, waiting } = resident;
+        let mut tx = Tx::new(agent, alarms, waiting, batch, env);
         let result = work(&mut tx);
         occupancy::release(&mut tx);
         isolate::remove_unneeded(&mut tx);

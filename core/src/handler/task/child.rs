@@ -55,7 +55,7 @@ pub(crate) fn spawn(
         SpawnPreset::PublicNamed => {
             let agent = named(tx, asked)?;
             let parent = tx.agent();
-            let execution = ExecutionBinding::home_of(&agent, &tx.config.homes);
+            let execution = ExecutionBinding::home_of(&agent, &tx.env.config.homes);
             let attached = parent.workspaces.attached().map(|(_, anchor)| anchor.to_string());
             let spec = AgentSpec {
                 lineage_parent_agent_id: Some(parent.id.clone()),
@@ -107,10 +107,10 @@ pub(crate) fn spawn_isolated(
 /// The model that is asked for it first: one of those that the runtime asks.
 fn model(tx: &Tx<'_>, asked: &SpawnAgent) -> Result<Option<holon_facts::model_ref::ModelRef>, ToolError> {
     let Some(model) = &asked.model else { return Ok(tx.agent().model_override.clone()) };
-    if tx.config.models.contains(model) {
+    if tx.env.config.models.contains(model) {
         return Ok(Some(model.clone()));
     }
-    let known: Vec<String> = tx.config.models.iter().map(ToString::to_string).collect();
+    let known: Vec<String> = tx.env.config.models.iter().map(ToString::to_string).collect();
     let error = ToolError::new(ToolErrorKind::InvalidToolInput, format!("this runtime does not ask {model}"));
     Err(error.field("model").hint(&format!("leave it out, or take one of: {}", known.join(", "))))
 }
@@ -120,9 +120,9 @@ fn refused(message: String, hint: &str) -> ToolError {
 }
 
 fn room(tx: &Tx<'_>) -> Result<(), ToolError> {
-    let limit = tx.config.limits.agents;
+    let limit = tx.env.config.limits.agents;
     let spawning = tx.agent().outbox.open().filter(|(_, open)| matches!(open.letter, Letter::Spawn { .. }));
-    if tx.names.len() as u64 + spawning.count() as u64 >= limit {
+    if tx.env.names.len() as u64 + spawning.count() as u64 >= limit {
         let message =
             format!("the runtime has {limit} agents, which is as many as it may have (limits.agents)");
         return Err(refused(message, "do it yourself, or wait for the end of a child"));
@@ -145,7 +145,7 @@ fn named(tx: &Tx<'_>, asked: &SpawnAgent) -> Result<AgentId, ToolError> {
         );
     }
     let posted = tx.agent().outbox.open().any(|(_, open)| open.to == agent);
-    if tx.names.contains(&agent) || posted {
+    if tx.env.names.contains(&agent) || posted {
         return wrong(format!("{agent} exists already"), "give it another name");
     }
     room(tx).map(|()| agent)
@@ -153,7 +153,7 @@ fn named(tx: &Tx<'_>, asked: &SpawnAgent) -> Result<AgentId, ToolError> {
 
 /// Whether the agent may have another child.
 fn may_supervise(tx: &Tx<'_>) -> Result<(), ToolError> {
-    let (limits, agent) = (&tx.config.children, tx.agent());
+    let (limits, agent) = (&tx.env.config.children, tx.agent());
     if agent.spec.depth >= limits.depth {
         let message = format!("children may be {} deep (limits.child_depth), and this one is", limits.depth);
         return Err(ToolError::new(ToolErrorKind::ToolNotExposed, message).hint("do it yourself"));

@@ -21,7 +21,7 @@ const PREPARE_TIMEOUT: Millis = Millis::seconds(60);
 
 /// Why no further command may begin now: each could become a task.
 pub(crate) fn refusal(tx: &Tx<'_>) -> Option<ToolError> {
-    let limits = &tx.config.tasks;
+    let limits = &tx.env.config.tasks;
     // Each command that was begun may become a task: one that a run waits for counts, too.
     let (message, hint) = if tx.agent().commands() >= limits.per_agent {
         (
@@ -31,7 +31,7 @@ pub(crate) fn refusal(tx: &Tx<'_>) -> Option<ToolError> {
             ),
             "end one with TaskStop, or go on when one has ended",
         )
-    } else if tx.host.commands >= limits.running {
+    } else if tx.env.host.commands >= limits.running {
         (
             format!(
                 "{} commands run in this runtime, which is as many as there may be (limits.tasks)",
@@ -77,7 +77,7 @@ pub(crate) fn prepared(
         return;
     }
     let timeout = match command.as_deref().and_then(|command| command.yield_time_ms) {
-        Some(yields) => yields.min(tx.config.turn.tool_timeout),
+        Some(yields) => yields.min(tx.env.config.turn.tool_timeout),
         None => tools::patience(tx),
     };
     execute(tx, open, Some(timeout), supervisor, command);

@@ -46,8 +46,8 @@ pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, reply: ReplyId) {
         tool: Tool::ExecCommand,
         arguments,
         execution,
-        output_tokens: tx.config.tasks.result_tokens,
-        timeout: tx.config.turn.tool_timeout,
+        output_tokens: tx.env.config.tasks.result_tokens,
+        timeout: tx.env.config.turn.tool_timeout,
     };
     let op = command::prepare(tx, None, call);
     tx.answer_later(op, reply);

@@ -60,7 +60,7 @@ pub(super) fn ask(tx: &mut Tx<'_>, id: TaskId, force: bool) {
     let Some(op) = executing(tx, id) else { return };
     let agent = tx.agent().id.clone();
     tx.effect(Effect::StopCommand { agent, op, force });
-    let wait = if force { REPORT } else { Millis(tx.config.tasks.stop_grace.0.saturating_add(REPORT.0)) };
+    let wait = if force { REPORT } else { Millis(tx.env.config.tasks.stop_grace.0.saturating_add(REPORT.0)) };
     tx.arm(Alarm::StopTask(id), wait);
 }
 

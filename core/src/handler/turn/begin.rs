@@ -24,11 +24,11 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let (run_id, turn_index) = (agent.next.run, agent.next.turn);
     let Some(entry) = agent.inbox.queued_entry(message_id) else { return };
     let carried_rounds = u32::try_from(entry.carried.len()).unwrap_or(u32::MAX);
-    let fence = Some(entry.fence.unwrap_or_else(|| Fence::of(tx.seed, &agent.id, run_id)));
+    let fence = Some(entry.fence.unwrap_or_else(|| Fence::of(tx.env.seed, &agent.id, run_id)));
     let interjected = entry.interjected.clone();
     let (id, execution) = (agent.id.clone(), agent.workspaces.active().clone());
-    let models = model::chain(tx.agent(), tx.config);
-    let also = further_results(tx.agent(), tx.config, tx.now(), message_id);
+    let models = model::chain(tx.agent(), tx.env.config);
+    let also = further_results(tx.agent(), tx.env.config, tx.now(), message_id);
     let all = core::iter::once(message_id).chain(also.iter().copied()).chain(interjected.iter().copied());
     for message_id in all {
         resolve::taken(tx, message_id);
@@ -48,7 +48,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
         interjected,
         fence,
     });
-    tx.arm(Alarm::TurnLimit, tx.config.turn.wall_time);
+    tx.arm(Alarm::TurnLimit, tx.env.config.turn.wall_time);
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
     tx.open(opening, |op| Some(Effect::LoadContext { agent: id, op, execution }));
 }

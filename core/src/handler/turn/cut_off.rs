@@ -43,7 +43,7 @@ pub(super) fn texts(run: &Run) -> Vec<Text> {
 
 /// Whether the answer was continued as often as it may be.
 pub(super) fn is_enough(tx: &Tx<'_>, run: &Run) -> bool {
-    continued(run).len() > tx.config.turn.continuations as usize
+    continued(run).len() > tx.env.config.turn.continuations as usize
 }
 
 /// Asks the model to continue an answer that was cut off.

@@ -121,7 +121,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     let dropped = settle_messages(tx, &end, &before);
     let Some(run) = &tx.agent().run else { return };
     let answers = run.models.get(run.candidate as usize);
-    let priced = answers.is_some_and(|model| tx.config.prices.of(model).is_some());
+    let priced = answers.is_some_and(|model| tx.env.config.prices.of(model).is_some());
     let terminal = TurnTerminal {
         run_id: run.id,
         turn_index: run.turn_index,
@@ -250,7 +250,7 @@ fn comes_again(tx: &Tx<'_>, end: &End, before: &Before) -> Option<Again> {
     Some(Again {
         cause,
         crashes,
-        dropped: cause == RequeueCause::Crash && crashes >= tx.config.queue.crashes,
+        dropped: cause == RequeueCause::Crash && crashes >= tx.env.config.queue.crashes,
     })
 }
 

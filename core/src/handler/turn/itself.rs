@@ -66,7 +66,7 @@ fn show(tx: &mut Tx<'_>, run_id: RunId, asked: Option<&AgentId>) -> Result<(), T
         return Ok(());
     }
     let active_children = children.collect();
-    let mut summary = AgentSummary::of(tx.agent(), tx.config, tx.now(), tx.others.subtree.spent);
+    let mut summary = AgentSummary::of(tx.agent(), tx.env.config, tx.now(), tx.env.others.subtree.spent);
     let left_out = summary.waits.split_off(summary.waits.len().min(WAITS)).len() as u64;
     let summary = Some(Box::new(summary));
     tools::show_agent(tx, run_id, AgentView { summary, active_children, waits_left_out: left_out });

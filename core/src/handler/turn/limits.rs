@@ -26,7 +26,7 @@ pub(crate) fn remind(tx: &mut Tx<'_>) {
     let Some(run) = &tx.agent().run else { return };
     let Repeats { count, reminded, .. } = run.repeats;
     let due = |every: u32| count / every > reminded / every;
-    if tx.config.turn.repeats_remind > 0 && due(tx.config.turn.repeats_remind) {
+    if tx.env.config.turn.repeats_remind > 0 && due(tx.env.config.turn.repeats_remind) {
         let (run_id, round) = (run.id, run.next_round());
         let text = format!(
             "The last {count} tool calls were the same call with the same result. Do something else, or say \
@@ -38,7 +38,7 @@ pub(crate) fn remind(tx: &mut Tx<'_>) {
 
 /// Reminds of the item that the turn is bound to or has turned to, where so many rounds have changed no item.
 pub(crate) fn remind_of_work(tx: &mut Tx<'_>) {
-    let WorkPolicy { remind_rounds, remind_cooldown, remind_tokens, .. } = tx.config.work;
+    let WorkPolicy { remind_rounds, remind_cooldown, remind_tokens, .. } = tx.env.config.work;
     let Some(run) = &tx.agent().run else { return };
     let Unchanged { rounds, reminded } = run.unchanged;
     let due =

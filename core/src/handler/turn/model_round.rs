@@ -292,7 +292,7 @@ fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
         provider_started_at: started_at,
         provider_completed_at: answer.timing.completed_at,
     };
-    let (blocks, mut verdicts) = judge(run, answer.blocks, answer.stop, tx.config.turn.calls_per_round);
+    let (blocks, mut verdicts) = judge(run, answer.blocks, answer.stop, tx.env.config.turn.calls_per_round);
     let end = verdicts.is_empty().then(|| RoundEnd::of(answer.stop, blocks.iter().any(has_words)));
     // What was cut off goes on where it was begun.
     let probes = end.is_none() && run.probe_is_due(candidate, tx.now());
@@ -402,8 +402,8 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     let Some(run) = &tx.agent().run else { return };
     let Phase::Requesting { candidate, attempt } = run.phase else { return };
     let Some(mut record) = attempt_record(tx, run, failure.timing) else { return };
-    let jitter = retry::jitter(tx.seed.0, tx.agent().id.as_str(), op.0, attempt);
-    let mut next = retry::next(&tx.config.retry, failure, attempt, jitter);
+    let jitter = retry::jitter(tx.env.seed.0, tx.agent().id.as_str(), op.0, attempt);
+    let mut next = retry::next(&tx.env.config.retry, failure, attempt, jitter);
     if run.is_probe() && matches!(next, Next::Retry { .. }) {
         next = Next::RetriesExhausted;
     }
@@ -443,7 +443,7 @@ fn attempt_record(tx: &Tx<'_>, run: &Run, timing: Timing) -> Option<AttemptRecor
         provider: model_ref.provider().into(),
         model_ref,
         attempt,
-        max_attempts: if run.is_probe() { 1 } else { tx.config.retry.retries.saturating_add(1) },
+        max_attempts: if run.is_probe() { 1 } else { tx.env.config.retry.retries.saturating_add(1) },
         started_at: timing.started_at,
         completed_at: timing.completed_at,
         duration_ms: timing.duration_ms,

@@ -32,7 +32,7 @@ pub(crate) fn providers_failed(tx: &mut Tx<'_>, last: &AttemptFailure) {
         return;
     }
     if let Some(away) = worth_waiting(run)
-        && tx.config.hold.on_outage
+        && tx.env.config.hold.on_outage
         && is_patient(tx, run)
     {
         end(tx, End::Held { away });
@@ -51,14 +51,14 @@ pub(crate) fn providers_failed(tx: &mut Tx<'_>, last: &AttemptFailure) {
 fn await_providers(tx: &mut Tx<'_>, last: &AttemptFailure) -> bool {
     let Some(run) = &tx.agent().run else { return false };
     let models = run.worth_asking_again();
-    if models.is_empty() || tx.config.hold.on_outage {
+    if models.is_empty() || tx.env.config.hold.on_outage {
         return false;
     }
-    let (now, patience) = (tx.now(), tx.config.retry.patience);
+    let (now, patience) = (tx.now(), tx.env.config.retry.patience);
     let (since, passes) = run.awaits.map_or((now, 0), |awaits| (awaits.since, awaits.passes));
-    let jitter = retry::jitter(tx.seed.0, tx.agent().id.as_str(), run.id.0, passes);
+    let jitter = retry::jitter(tx.env.seed.0, tx.agent().id.as_str(), run.id.0, passes);
     let asked = last.retry_after_ms.filter(|_| retry::retryable(last.kind));
-    let Some(pause) = retry::pause(&tx.config.retry, (passes, now.since(since)), asked, jitter) else {
+    let Some(pause) = retry::pause(&tx.env.config.retry, (passes, now.since(since)), asked, jitter) else {
         return false;
     };
     let (run_id, round, passes) = (run.id, run.next_round(), passes.saturating_add(1));
@@ -72,7 +72,7 @@ fn await_providers(tx: &mut Tx<'_>, last: &AttemptFailure) -> bool {
 /// holds the agent.
 pub(crate) fn budget_exhausted(tx: &mut Tx<'_>, exhausted: Exhausted) {
     let Some(run) = &tx.agent().run else { return };
-    let agent_held = tx.config.hold.on_outage && exhausted.budget.budget.period() != Period::Turn;
+    let agent_held = tx.env.config.hold.on_outage && exhausted.budget.budget.period() != Period::Turn;
     let held = agent_held && is_patient(tx, run);
     end(tx, End::BudgetExhausted { exhausted, agent_held, held });
 }
@@ -80,7 +80,7 @@ pub(crate) fn budget_exhausted(tx: &mut Tx<'_>, exhausted: Exhausted) {
 /// Whether the message has not waited for too long already.
 fn is_patient(tx: &Tx<'_>, run: &Run) -> bool {
     let held_since = tx.agent().inbox.claimed(run.message).and_then(|entry| entry.held_since);
-    held_since.is_none_or(|since| tx.now().since(since) < tx.config.hold.give_up)
+    held_since.is_none_or(|since| tx.now().since(since) < tx.env.config.hold.give_up)
 }
 
 /// How providers are away.
@@ -174,16 +174,16 @@ pub(super) fn set_hold(tx: &mut Tx<'_>, end: &End) {
         }
         // Somebody has to do something: asking often is no use.
         (None, End::Held { away: Away::Credentials }) => {
-            Some(now.after(step_length(&tx.config.hold.steps, u32::MAX)))
+            Some(now.after(step_length(&tx.env.config.hold.steps, u32::MAX)))
         }
-        (None, _) => Some(now.after(step_length(&tx.config.hold.steps, step))),
+        (None, _) => Some(now.after(step_length(&tx.env.config.hold.steps, step))),
     };
     tx.record(HoldSet { cause, run_id, since, step, until, budget });
 }
 
 /// A reset that is over already, or far beyond a day, is the provider's mistake: the ladder bounds it.
 fn is_plausible(tx: &Tx<'_>, resets_at: Wall) -> bool {
-    resets_at > tx.now().after(Millis(1_000)) && resets_at <= tx.now().after(tx.config.hold.give_up)
+    resets_at > tx.now().after(Millis(1_000)) && resets_at <= tx.now().after(tx.env.config.hold.give_up)
 }
 
 /// A start of the runtime reads settings and keys anew: what waited for a key is tried at once.

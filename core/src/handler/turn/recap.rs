@@ -48,7 +48,7 @@ pub(crate) fn room(tx: &Tx<'_>, limit: u64) -> u64 {
 /// Records the recap that a request of `input` tokens needs; false when nothing more can be told in short.
 pub(crate) fn shorten(tx: &mut Tx<'_>, input: u64, limit: u64, cause: CompactionCause) -> bool {
     let Some(run) = &tx.agent().run else { return false };
-    let window = Window::of_chain(tx.config, &run.models);
+    let window = Window::of_chain(tx.env.config, &run.models);
     let (run_id, round) = (run.id, run.next_round());
     let recapped = match (through(tx.agent(), run, window, input, limit), cause) {
         (Some(rounds), _) => rounds,

@@ -78,7 +78,7 @@ pub(super) fn brief(
         }
         End::Crashed if dropped => failed(format!(
             "The message was dropped: its last {} runs crashed before they recorded anything.",
-            tx.config.queue.crashes
+            tx.env.config.queue.crashes
         )),
         End::Aborted { .. } | End::Held { .. } | End::ShutDown | End::Crashed => return None,
     };

@@ -38,7 +38,7 @@ pub(crate) fn advance(tx: &mut Tx<'_>) {
         (false, true) => SafePoint::AfterText,
         (false, false) => SafePoint::AfterTools,
     };
-    let bound = limits::reached(run, &tx.config.turn);
+    let bound = limits::reached(run, &tx.env.config.turn);
     let asked = bound.is_none() && tx.agent().inbox.interjections().next().is_some();
     let cut_off = run.rounds.last().and_then(|round| round.end).filter(|end| end.continues());
     if !first && spoke_only && !asked && (cut_off.is_none() || cut_off::is_enough(tx, run)) {
@@ -73,7 +73,7 @@ pub(crate) fn again(tx: &mut Tx<'_>) {
 /// Makes the next attempt at the round in progress, with a recap of old rounds where it would not fit.
 pub(crate) fn request(tx: &mut Tx<'_>) {
     let Some(mut request) = build(tx) else { return };
-    let limit = Window::of(tx.config, &request.model).input;
+    let limit = Window::of(tx.env.config, &request.model).input;
     let mut input = prompt::est_tokens(&request);
     while input > recap::room(tx, limit) {
         if !recap::shorten(tx, input, recap::room(tx, limit), CompactionCause::OverBudget) {
@@ -94,7 +94,7 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
     }
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
     let id = tx.agent().id.clone();
-    let timeout = Millis(tx.config.turn.model_timeout.0.saturating_add(PATIENCE.0));
+    let timeout = Millis(tx.env.config.turn.model_timeout.0.saturating_add(PATIENCE.0));
     let opening = Opening::of(run_id, OpKind::CallModel, timeout);
     let op = tx.open(opening, |op| Some(Effect::CallModel { agent: id, op, request }));
     budget::reserve(tx, run_id, op, (wanted, sent));
@@ -119,15 +119,15 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
 /// What every request of the run takes, whatever its rounds are.
 pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
     let Some(context) = &run.context else { return 0 };
-    let window = Window::of_chain(tx.config, &run.models);
+    let window = Window::of_chain(tx.env.config, &run.models);
     let recent = window.recent_of(run);
     let work = run.work.as_deref().map(prompt::work::told);
     let told = (work.as_deref(), recent);
-    let frame = sections::frame(tx.agent(), context, &tx.config.context, told, run.fence);
+    let frame = sections::frame(tx.agent(), context, &tx.env.config.context, told, run.fence);
     let frame = frame.est_tokens();
     let input: u64 = input(tx.agent(), run).iter().map(Part::est_tokens).sum();
     let tools: u64 = window
-        .tools(tx.agent().spec.depth, tx.config.children.depth)
+        .tools(tx.agent().spec.depth, tx.env.config.children.depth)
         .iter()
         .map(|tool| tool.est_tokens())
         .sum();
@@ -139,23 +139,23 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
     let agent = tx.agent();
     let run = agent.run.as_ref()?;
     let (model, context) = (run.model()?, run.context.as_ref()?);
-    let window = Window::of_chain(tx.config, &run.models);
-    let tools = window.tools(agent.spec.depth, tx.config.children.depth);
+    let window = Window::of_chain(tx.env.config, &run.models);
+    let tools = window.tools(agent.spec.depth, tx.env.config.children.depth);
     Some(ModelRequest {
         agent: agent.id.clone(),
         model: model.clone(),
         frame: Arc::new(sections::frame(
             agent,
             context,
-            &tx.config.context,
+            &tx.env.config.context,
             (run.work.as_deref().map(prompt::work::told).as_deref(), window.recent_of(run)),
             run.fence,
         )),
         conversation: conversation(agent, run, window),
         rounds: u32::try_from(run.rounds.len()).unwrap_or(u32::MAX),
         tools: tools.into_iter().map(ToolName::from).collect(),
-        max_output_tokens: Window::of(tx.config, model).output,
-        timeout: tx.config.turn.model_timeout,
+        max_output_tokens: Window::of(tx.env.config, model).output,
+        timeout: tx.env.config.turn.model_timeout,
         continues: cut_off::texts(run),
     })
 }

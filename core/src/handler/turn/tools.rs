@@ -108,7 +108,7 @@ fn execute(tx: &mut Tx<'_>, call: OpenCall, tool: Tool) -> Result<(), ToolError>
     let OpenCall { run_id, call_id, arguments, .. } = call;
     let (agent, execution) = (tx.agent().id.clone(), tx.agent().execution().clone());
     let root = execution.execution_root.clone();
-    let (timeout, output_tokens) = (tx.config.turn.tool_timeout, output_tokens(tx));
+    let (timeout, output_tokens) = (tx.env.config.turn.tool_timeout, output_tokens(tx));
     let run = Some(run_id);
     let call = ToolCall { run_id: run, call_id, tool, arguments, execution, output_tokens, timeout };
     if tool.is_command() {
@@ -161,13 +161,13 @@ pub(crate) fn output_tokens(tx: &Tx<'_>) -> u64 {
     };
     let used: u64 = round.results.iter().flat_map(|receipt| receipt.texts()).map(Text::est_tokens).sum();
     let open = round.verdicts.len().saturating_sub(round.results.len()).max(1) as u64;
-    let room = Window::of_chain(tx.config, &run.models).results(request::fixed_tokens(tx, run));
+    let room = Window::of_chain(tx.env.config, &run.models).results(request::fixed_tokens(tx, run));
     (room.saturating_sub(used) / open).max(FEWEST_TOKENS)
 }
 
 /// How long the core waits for the end of a call.
 pub(crate) fn patience(tx: &Tx<'_>) -> Millis {
-    Millis(tx.config.turn.tool_timeout.0.saturating_mul(2).saturating_add(STOP_TIMEOUT.0))
+    Millis(tx.env.config.turn.tool_timeout.0.saturating_mul(2).saturating_add(STOP_TIMEOUT.0))
 }
 
 /// The task that the call in progress names.

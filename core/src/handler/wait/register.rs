@@ -66,7 +66,7 @@ pub(crate) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &WaitCall) -> Result<Re
         kind,
         waiting_for: call.reason.clone(),
         subject: call.wake.subject().map(Into::into),
-        token: (kind == WaitKind::External).then(|| token::of(tx.seed, &tx.agent().id, wait_id)),
+        token: (kind == WaitKind::External).then(|| token::of(tx.env.seed, &tx.agent().id, wait_id)),
         task_id: call.wake.task(),
         timer_id,
         recheck_after_ms: call.recheck_after.or(default),

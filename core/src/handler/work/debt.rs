@@ -152,7 +152,7 @@ fn bound(tx: &mut Tx<'_>, ended: &Ended, way: Way, id: WorkItemId, told: bool) -
 fn unproductive(tx: &mut Tx<'_>, run_id: RunId, id: WorkItemId) -> Option<Stalled> {
     let item = tx.agent().work.get(id).filter(|item| item.is_runnable())?;
     let turns = item.debt.turns.saturating_add(1);
-    let Some(wait) = tx.config.work.deferrals.get(item.debt.turns as usize) else {
+    let Some(wait) = tx.env.config.work.deferrals.get(item.debt.turns as usize) else {
         return stall(tx, run_id, id, StallReason::NoProgress);
     };
     let until = tx.now().after(*wait);

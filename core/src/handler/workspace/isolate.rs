@@ -35,7 +35,7 @@ pub(super) fn plan(tx: &Tx<'_>, anchor: String, label: Option<String>) -> Result
         let hint = "go back into one of them by its path; the operator can remove those that nobody needs (holon workspace prune)";
         return Err(ToolError::new(ToolErrorKind::LimitReached, message).hint(hint));
     }
-    Ok(WorktreePlan::new(agent.next.worktree, &agent.id, &tx.config.worktrees, anchor, label))
+    Ok(WorktreePlan::new(agent.next.worktree, &agent.id, &tx.env.config.worktrees, anchor, label))
 }
 
 /// What a performer made, or went back into: which worktree is new.
@@ -96,7 +96,7 @@ pub(super) fn prune(tx: &mut Tx<'_>) -> bool {
 pub(crate) fn remove_unneeded(tx: &mut Tx<'_>) {
     while let Some(worktree) = first_unneeded(tx) {
         let plan = worktree.plan.clone();
-        if let Some(holder) = tx.occupied.by_anyone(&plan.path).map(ToString::to_string) {
+        if let Some(holder) = tx.env.occupied.by_anyone(&plan.path).map(ToString::to_string) {
             let retained = Retained::because(RetainReason::Occupied, format!("{holder} works in it"));
             retain(tx, &worktree, retained);
             continue;
@@ -113,7 +113,7 @@ pub(crate) fn remove_unneeded(tx: &mut Tx<'_>) {
 fn first_unneeded(tx: &Tx<'_>) -> Option<Worktree> {
     let agent = tx.agent();
     let removes = || agent.ops.values().any(|open| open.kind == OpKind::RemoveWorktree);
-    if agent.workspaces.worktrees.is_empty() || tx.host.draining || removes() {
+    if agent.workspaces.worktrees.is_empty() || tx.env.host.draining || removes() {
         return None;
     }
     let is_awaited = |id| agent.ops.values().any(|open| open.worktree == Some(id));

@@ -16,8 +16,8 @@ use crate::tx::Tx;
 /// # Errors
 /// When another supervision tree has it: who that is.
 pub(crate) fn take(tx: &mut Tx<'_>, root: &str, run_id: Option<RunId>) -> Result<(), ToolError> {
-    if let Some(holder) = tx.occupied.by_other(root, tx.agent().tree()) {
-        let stopping = tx.occupied.is_stopping(root, holder);
+    if let Some(holder) = tx.env.occupied.by_other(root, tx.agent().tree()) {
+        let stopping = tx.env.occupied.is_stopping(root, holder);
         let why = if stopping {
             ", which is stopping: its last command there has not ended yet"
         } else {
@@ -66,7 +66,7 @@ pub(crate) fn stopped(tx: &mut Tx<'_>) -> Roots {
     let own = agent.workspaces.occupied().map(|(root, _)| (root, agent.executes_in(root)));
     let own: Vec<(String, bool)> = own.map(|(root, executes)| (root.to_string(), executes)).collect();
     let mut all: BTreeMap<String, bool> = BTreeMap::new();
-    for (root, executes) in tx.occupied.below(&agent.id).chain(own.iter().cloned()) {
+    for (root, executes) in tx.env.occupied.below(&agent.id).chain(own.iter().cloned()) {
         *all.entry(root).or_default() |= executes;
     }
     let free = own.into_iter().filter(|(_, executes)| !executes).map(|(root, _)| root).collect();
