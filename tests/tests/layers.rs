@@ -36,7 +36,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "holon-trim",
         ],
     ),
-    ("sim", &["holon-core", "holon-facts", "holon-law", "holon-ledger"]),
+    ("sim", &["holon-core", "holon-driver", "holon-facts", "holon-law", "holon-ledger"]),
 ];
 
 /// Our crates among the dependencies of a manifest, those of its tests left out.

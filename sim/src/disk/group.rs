@@ -4,14 +4,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use holon_core::snapshot::AgentSnapshot;
-use holon_facts::{AgentId, EventSeq, StepSeq};
+use holon_facts::{AgentId, ContentId, EventSeq, StepSeq};
 use holon_ledger::{AgentRow, Batch, Load, Reserve, Stall, State, StoreError};
+
+use super::Row;
 
 /// Rows that were handed over, and what goes with them.
 #[derive(Debug, Default)]
 pub struct Group {
     /// So many rows of the disk.
     pub rows: usize,
+    /// Those that the disk has not accepted yet, and the texts that they name.
+    pub fresh: Vec<Row>,
+    pub texts: Vec<ContentId>,
     /// When each of its batches was handed over.
     pub handed: Vec<u64>,
     pub through: Option<StepSeq>,
@@ -19,6 +24,9 @@ pub struct Group {
     pub snapshots: BTreeMap<AgentId, AgentSnapshot>,
     /// States of agents that are written with it.
     pub states: Vec<Ready>,
+    /// Stored states that could not be used.
+    pub rejected: Vec<(AgentId, EventSeq)>,
+    /// How many records of each agent.
     pub written: BTreeMap<AgentId, usize>,
 }
 
@@ -26,9 +34,17 @@ pub struct Group {
 #[derive(Debug)]
 pub struct Ready(pub AgentSnapshot);
 
-/// Nothing more can be written.
+/// What goes wrong with the simulated disk.
 #[derive(Debug)]
-pub struct GivenUp(Stall);
+pub enum DiskError {
+    /// Nothing more can be written.
+    GivenUp(Stall),
+    NoAgent(AgentId),
+    /// The log of an agent can't be read any more.
+    Damaged(AgentId),
+    /// A record of somebody whose state nobody has.
+    NotInMemory(AgentId),
+}
 
 /// The room that is held back on a full disk.
 #[derive(Debug)]
@@ -38,6 +54,13 @@ pub struct Held<'a> {
     pub used: &'a mut bool,
     /// It was given up, and nobody has written since.
     pub free: &'a mut bool,
+}
+
+impl Group {
+    pub fn push(&mut self, row: Row) {
+        self.rows += 1;
+        self.fresh.push(row);
+    }
 }
 
 impl Batch for Group {
@@ -63,8 +86,11 @@ impl Batch for Group {
         self.snapshots.insert(snapshot.agent.id.clone(), snapshot);
     }
 
-    fn reject_snapshot(&mut self, _: AgentId, _: EventSeq) {}
+    fn reject_snapshot(&mut self, agent: AgentId, event_seq: EventSeq) {
+        self.rejected.push((agent, event_seq));
+    }
 
+    /// Its row says what the last row of its log says.
     fn rests(&mut self, _: AgentRow) {}
 
     fn merge(&mut self, next: Self) {
@@ -74,6 +100,12 @@ impl Batch for Group {
         self.urgent |= next.urgent;
         self.snapshots.extend(next.snapshots);
         self.states.extend(next.states);
+        self.rejected.extend(next.rejected);
+        self.fresh.extend(next.fresh);
+        self.texts.extend(next.texts);
+        for (agent, records) in next.written {
+            *self.written.entry(agent).or_default() += records;
+        }
     }
 
     fn take_snapshots(&mut self) -> BTreeMap<AgentId, AgentSnapshot> {
@@ -99,34 +131,39 @@ impl State for Ready {
     }
 }
 
-impl fmt::Display for GivenUp {
+impl fmt::Display for DiskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match self {
+            Self::GivenUp(stall) => stall.fmt(f),
+            Self::NoAgent(agent) => write!(f, "there is no agent {agent}"),
+            Self::Damaged(agent) => write!(f, "the log of {agent} is damaged"),
+            Self::NotInMemory(agent) => write!(f, "{agent} has a record and is not in memory"),
+        }
     }
 }
 
-impl std::error::Error for GivenUp {}
+impl std::error::Error for DiskError {}
 
-impl From<Stall> for GivenUp {
+impl From<Stall> for DiskError {
     fn from(stall: Stall) -> Self {
-        Self(stall)
+        Self::GivenUp(stall)
     }
 }
 
-impl StoreError for GivenUp {
+impl StoreError for DiskError {
     fn is_absent(&self) -> bool {
-        false
+        matches!(self, Self::NoAgent(_))
     }
 
     fn is_locked(&self) -> bool {
-        self.0 != Stall::Full
+        matches!(self, Self::GivenUp(Stall::Locked { .. }))
     }
 }
 
 impl Reserve for Held<'_> {
-    type Error = GivenUp;
+    type Error = DiskError;
 
-    fn hold(&mut self) -> Result<bool, GivenUp> {
+    fn hold(&mut self) -> Result<bool, DiskError> {
         *self.used &= self.full;
         Ok(!*self.used)
     }

@@ -153,7 +153,7 @@ fn decode(bytes: &[u8]) -> Option<Row> {
     let step: u64 = step.parse().ok()?;
     let records = lines.map(record).collect::<Option<Vec<_>>>()?;
     let call = serde_json::from_str(call).ok()?;
-    Some(Row { call, step: (step > 0).then_some(StepSeq(step)), records, effects: None })
+    Some(Row::new(call, (step > 0).then_some(StepSeq(step)), records))
 }
 
 fn record(line: &str) -> Option<Record> {

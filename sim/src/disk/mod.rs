@@ -3,10 +3,14 @@
 
 pub mod group;
 pub mod image;
+pub mod pen;
+pub mod shared;
 pub mod shelf;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use holon_core::agent::budget::Account;
 use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::{Durable, Effect};
@@ -14,8 +18,10 @@ use holon_facts::event::{InboxFact, OperationFact};
 use holon_facts::ids::{AgentId, EventSeq, MessageId, OpId, StepSeq};
 use holon_facts::outcome::SupervisorIdentity;
 use holon_facts::{ContentId, Event, Record, Wall};
+use group::DiskError;
+use holon_ledger::{AgentRow, Restored};
 use image::{Damage, Found, Image, Reader};
-use shelf::Shelf;
+use shelf::{Glance, Harm, Read, Shelf};
 
 use crate::failure::{Failure, ensure};
 
@@ -37,11 +43,22 @@ pub struct Row {
     /// None for calls that are not steps.
     pub step: Option<StepSeq>,
     pub records: Vec<Record>,
+    /// What a start has to know of the agents that it changed, and what they have spent.
+    pub agents: Vec<(AgentRow, Account)>,
     /// Set when the effects were handed out.
     pub effects: Option<Vec<Effect>>,
 }
 
 impl Row {
+    pub fn new(call: Call, step: Option<StepSeq>, records: Vec<Record>) -> Self {
+        Self { call, step, records, agents: Vec::new(), effects: None }
+    }
+
+    /// The last record of an agent.
+    fn end_of(&self, agent: &AgentId) -> Option<EventSeq> {
+        self.records.iter().rev().find(|record| record.agent == *agent).map(|record| record.event_seq)
+    }
+
     /// Whether it says the same, but for what was handed out.
     fn same(&self, other: &Self) -> bool {
         (&self.call, self.step, &self.records) == (&other.call, other.step, &other.records)
@@ -51,6 +68,8 @@ impl Row {
 #[derive(Debug, Default)]
 pub struct Disk {
     rows: Vec<Row>,
+    /// Which rows have records of each agent.
+    of: BTreeMap<AgentId, Vec<usize>>,
     /// Rows up to here are said to be on stable storage.
     synced: usize,
     /// Rows up to here are: a sync that lies says more.
@@ -60,6 +79,11 @@ pub struct Disk {
     opened: BTreeMap<(AgentId, OpId), Option<SupervisorIdentity>>,
     messages: BTreeSet<(AgentId, MessageId)>,
     pub snapshots: Shelf,
+    /// How stored states are read, and the harm of one that was used all the same.
+    pub glance: Glance,
+    pub misled: Cell<Option<Harm>>,
+    /// Agents whose logs can't be read any more.
+    pub damaged: BTreeSet<AgentId>,
     /// Texts that steps handed over together with their records; what a crash has cut off may be among them.
     texts: BTreeSet<ContentId>,
     /// The room that was held back for a stop on a full disk has been used up.
@@ -72,12 +96,18 @@ impl Disk {
     }
 
     pub fn accept(&mut self, row: Row) {
+        for record in &row.records {
+            let rows = self.of.entry(record.agent.clone()).or_default();
+            if rows.last() != Some(&self.rows.len()) {
+                rows.push(self.rows.len());
+            }
+        }
         self.rows.push(row);
     }
 
     /// The stored texts that a step names; they become durable with its row.
-    pub fn keep_texts(&mut self, step: &Step) {
-        self.texts.extend(step.contents().into_iter().map(|content| content.id));
+    pub fn keep_texts(&mut self, texts: Vec<ContentId>) {
+        self.texts.extend(texts);
     }
 
     pub fn texts(&self) -> &BTreeSet<ContentId> {
@@ -143,8 +173,8 @@ impl Disk {
     }
 
     /// Who executes the command of that operation, as it is written down.
-    pub fn supervisor(&self, agent: &AgentId, op: OpId) -> Option<&SupervisorIdentity> {
-        self.opened.get(&(agent.clone(), op)).and_then(Option::as_ref)
+    pub fn supervisor(&self, agent: &AgentId, op: OpId) -> Option<SupervisorIdentity> {
+        self.opened.get(&(agent.clone(), op)).cloned().flatten()
     }
 
     pub fn holds_message(&self, agent: &AgentId, message: MessageId) -> bool {
@@ -182,7 +212,7 @@ impl Disk {
         let keep = self.stable + more.min(self.loose());
         let gone = self.rows.get(keep..self.synced).unwrap_or_default();
         let lost = Lost { rows: gone.len(), told: gone.iter().any(|row| row.effects.is_some()) };
-        self.rows.truncate(keep);
+        self.forget_from(keep);
         self.synced = self.synced.min(keep);
         // What survived is read from the disk: it is as durable as anything.
         self.sync();
@@ -196,6 +226,7 @@ impl Disk {
         self.opened.clear();
         self.messages.clear();
         self.note(0);
+        self.damaged.retain(|agent| self.of.contains_key(agent));
     }
 
     /// What a start reads back of the rows that a crash left behind, if some of them were damaged: how many
@@ -231,8 +262,16 @@ impl Disk {
         self.cut(self.acknowledged.saturating_sub(1));
     }
 
-    fn cut(&mut self, keep: usize) {
+    fn forget_from(&mut self, keep: usize) {
         self.rows.truncate(keep);
+        self.of.retain(|_, rows| {
+            rows.truncate(rows.partition_point(|row| *row < keep));
+            !rows.is_empty()
+        });
+    }
+
+    fn cut(&mut self, keep: usize) {
+        self.forget_from(keep);
         (self.synced, self.stable) = (keep, keep);
         let ends = self.agents();
         self.snapshots.cut(&ends);
@@ -245,14 +284,10 @@ impl Disk {
 
     /// Every agent with its last record.
     pub fn agents(&self) -> BTreeMap<AgentId, EventSeq> {
-        let mut agents = BTreeMap::new();
-        for record in self.rows.iter().flat_map(|row| &row.records) {
-            match agents.get_mut(&record.agent) {
-                Some(last) => *last = record.event_seq,
-                None => drop(agents.insert(record.agent.clone(), record.event_seq)),
-            }
-        }
-        agents
+        let end = |(agent, rows): (&AgentId, &Vec<usize>)| {
+            Some((agent.clone(), self.rows[*rows.last()?].end_of(agent)?))
+        };
+        self.of.iter().filter_map(end).collect()
     }
 
     /// The records of every agent, in order: for whoever needs all of them.
@@ -266,14 +301,42 @@ impl Disk {
 
     /// An agent's records after a position.
     pub fn log(&self, agent: &AgentId, after: EventSeq) -> Vec<Record> {
-        log(&self.rows, agent, after)
+        self.records(self.of.get(agent).map_or(&[], Vec::as_slice), agent, after)
     }
-}
 
-/// An agent's records after a position, among some rows.
-pub fn log(rows: &[Row], agent: &AgentId, after: EventSeq) -> Vec<Record> {
-    let records = rows.iter().flat_map(|row| &row.records);
-    records.filter(|record| record.agent == *agent && record.event_seq > after).cloned().collect()
+    fn records(&self, rows: &[usize], agent: &AgentId, after: EventSeq) -> Vec<Record> {
+        let records = rows.iter().flat_map(|row| &self.rows[*row].records);
+        records.filter(|record| record.agent == *agent && record.event_seq > after).cloned().collect()
+    }
+
+    /// The rows with records of an agent that are on stable storage.
+    fn durable(&self, agent: &AgentId) -> &[usize] {
+        let rows = self.of.get(agent).map_or(&[][..], Vec::as_slice);
+        &rows[..rows.partition_point(|row| *row < self.synced)]
+    }
+
+    /// One agent, as a start finds it: its newest state that can be used, and its records after that.
+    fn load(&self, agent: &AgentId) -> Result<Restored, DiskError> {
+        let rows = self.durable(agent);
+        let end = rows.last().and_then(|row| self.rows[*row].end_of(agent));
+        let last = end.ok_or_else(|| DiskError::NoAgent(agent.clone()))?;
+        if self.damaged.contains(agent) {
+            return Err(DiskError::Damaged(agent.clone()));
+        }
+        let Read { snapshot, misled, unusable } = self.snapshots.read(agent, last, self.glance);
+        self.misled.set(misled.or(self.misled.get()));
+        let from = snapshot.as_ref().map_or(EventSeq(0), |snapshot| snapshot.agent.event_seq);
+        let tail = self.records(rows, agent, from);
+        Ok(Restored { snapshot, state_bytes: 0, tail_bytes: tail.len(), tail, unusable })
+    }
+
+    /// What stands on stable storage of each agent, by its last row there.
+    fn known(&self) -> impl Iterator<Item = &(AgentRow, Account)> {
+        self.of.keys().filter_map(|agent| {
+            let last = &self.rows[*self.durable(agent).last()?];
+            last.agents.iter().find(|(row, _)| row.agent == *agent)
+        })
+    }
 }
 
 /// The effects of a step that is made again; they reach nobody.

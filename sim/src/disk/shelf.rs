@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::snapshot::AgentSnapshot;
+use holon_core::snapshot::{AgentSnapshot, SnapshotError};
 use holon_facts::{AgentId, EventSeq};
 
 use crate::choices::hash;
@@ -48,8 +48,8 @@ pub struct Read {
     pub snapshot: Option<AgentSnapshot>,
     /// One that was harmed is what was read.
     pub misled: Option<Harm>,
-    /// So many newer ones were rejected.
-    pub rejected: usize,
+    /// Newer ones that can't be used.
+    pub unusable: Vec<(EventSeq, SnapshotError)>,
 }
 
 /// The snapshots of all agents, the oldest first.
@@ -88,21 +88,26 @@ impl Shelf {
         newest.map(|stored| stored.harm = Some(harm)).is_some()
     }
 
-    /// What a start uses for an agent whose log ends at an event. What it rejects is thrown away: a log that has
-    /// grown past it must not find it again.
-    pub fn read(&mut self, agent: &AgentId, last: EventSeq, glance: Glance) -> Read {
+    /// What a start uses for an agent whose log ends at an event.
+    pub fn read(&self, agent: &AgentId, last: EventSeq, glance: Glance) -> Read {
         let mut read = Read::default();
-        let Some(kept) = self.agents.get_mut(agent) else { return read };
-        while let Some(stored) = kept.last() {
+        for stored in self.agents.get(agent).into_iter().flatten().rev() {
             if let Some(snapshot) = stored.usable(agent, last, glance) {
                 read.misled = stored.harm;
                 read.snapshot = Some(snapshot);
                 break;
             }
-            read.rejected += 1;
-            kept.pop();
+            let why = SnapshotError::Damaged(format!("{:?}", stored.harm));
+            read.unusable.push((stored.snapshot.agent.event_seq, why));
         }
         read
+    }
+
+    /// What a start has rejected is thrown away: a log that has grown past it must not find it again.
+    pub fn reject(&mut self, agent: &AgentId, event_seq: EventSeq) {
+        if let Some(kept) = self.agents.get_mut(agent) {
+            kept.retain(|stored| stored.snapshot.agent.event_seq != event_seq);
+        }
     }
 }
 
@@ -180,11 +185,15 @@ mod tests {
             assert!(older < last && shelf.suffer(&agent, harm));
             let read = shelf.read(&agent, last, Glance::Careful);
             let used = read.snapshot.map(|snapshot| snapshot.agent.event_seq);
-            assert_eq!((used, read.rejected, read.misled), (Some(older), 1, None), "{harm:?}");
+            let unusable: Vec<EventSeq> = read.unusable.iter().map(|(at, _)| *at).collect();
+            assert_eq!((used, read.misled), (Some(older), None), "{harm:?}");
+            assert_eq!(unusable, [last], "{harm:?}");
             // What was rejected is gone; the next one is harmed in its turn.
+            shelf.reject(&agent, last);
             assert!(shelf.suffer(&agent, harm));
             let read = shelf.read(&agent, last, Glance::Careful);
-            assert!(read.snapshot.is_none() && read.rejected == 1, "{harm:?}");
+            assert!(read.snapshot.is_none() && read.unusable.len() == 1, "{harm:?}");
+            shelf.reject(&agent, older);
             assert!(!shelf.suffer(&agent, harm));
         }
     }

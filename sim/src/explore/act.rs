@@ -218,7 +218,7 @@ impl Situation {
     ) -> Result<bool, Failure> {
         let Some(host) = &self.host else { return Ok(false) };
         let (now, at, seq, more) = (self.now(), self.at, step.seq(), step.more());
-        let row = Row { call, step: Some(seq), records: step.records().to_vec(), effects: None };
+        let row = Row::new(call, Some(seq), step.records().to_vec());
         let checks = Arc::make_mut(&mut self.checks);
         checks.row(&row)?;
         checks.time(&row, now, at)?;

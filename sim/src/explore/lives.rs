@@ -65,7 +65,7 @@ impl Situation {
         let call = Call::RuntimeStarted { build: "sim".into(), config, seed, after };
         let checks = Arc::make_mut(&mut self.checks);
         checks.parked.clear();
-        checks.row(&Row { call, step: None, records: Vec::new(), effects: None })?;
+        checks.row(&Row::new(call, None, Vec::new()))?;
         let stale = setting.sabotage == Some(Sabotage::StaleSnapshot);
         let from = if stale { &self.shelf.before.checks } else { &self.shelf.durable.checks };
         // Who has come to an end stays out of memory.

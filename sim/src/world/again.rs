@@ -25,7 +25,7 @@ struct Taken {
 impl World<'_> {
     /// Brings back a sender that does not know that one of its messages was delivered, beside who has taken it.
     pub(super) fn messages_are_taken_once(&mut self) -> Result<(), Failure> {
-        let logs = self.disk.logs();
+        let logs = self.disk.get().logs();
         let all = taken(&logs);
         let site = self.site("outbox", 0, "which");
         let drawn = self.choices.below(site, u32::try_from(all.len()).unwrap_or(u32::MAX).max(1));
@@ -33,7 +33,7 @@ impl World<'_> {
         let config = self.scenario.config_of(self.life.number).clone();
         let mut host = Host::new(config, Seed(self.scenario.seed))
             .map_err(|error| safety("scenario", error.to_string()))?;
-        host.resume_after(self.disk.last_step());
+        host.resume_after(self.disk.get().last_step());
         host.resume_accounts(self.checks.accounts());
         let log = |agent: &AgentId| logs.get(agent).into_iter().flatten().cloned();
         let forgets = self.options.sabotage == Some(Sabotage::TakeAgain);

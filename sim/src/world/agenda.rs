@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use holon_driver::Whose;
 use holon_facts::ids::WorkItemId;
 use holon_facts::{AgentId, ContentId, OpId, Outcome};
 
@@ -17,12 +18,10 @@ pub(super) enum Happening {
     Request(Request),
     /// A performer of one life of the process is done.
     Completed { agent: AgentId, op: OpId, outcome: Box<Outcome>, life: u64 },
-    /// A child is brought into memory, in one life of the process.
-    Load { parent: AgentId, op: OpId, child: AgentId, life: u64 },
     /// Somebody has looked at the plan of a work item, in one life of the process.
     Looked { agent: AgentId, item: WorkItemId, hash: Option<ContentId>, life: u64 },
     /// The driver's timer; only the newest counts.
-    Wake(u64),
+    Wake { number: u64, whose: Whose },
     /// The driver's timer rings when it should not, in one life of the process or in any.
     Ring(Option<u64>),
     /// A spell is over.
@@ -41,6 +40,26 @@ pub(super) enum Happening {
     Last(u32),
     /// Faults are over.
     Quiet,
+}
+
+impl Happening {
+    /// Whether the driver does not listen to it while it is too far ahead of the disk. Clients are told apart by what they
+    /// ask for.
+    pub(super) fn needs_room(&self) -> bool {
+        match self {
+            Self::Completed { .. } | Self::Looked { .. } | Self::Wake { .. } | Self::Ring(_) => true,
+            Self::Input(_)
+            | Self::Request(_)
+            | Self::Sync(_)
+            | Self::Over(_)
+            | Self::Shutdown(_)
+            | Self::Last(_)
+            | Self::Exits { .. }
+            | Self::Tidy(_)
+            | Self::Start
+            | Self::Quiet => false,
+        }
+    }
 }
 
 #[derive(Debug, Default)]

@@ -1,32 +1,37 @@
 //! Crashes and starts. A crash throws the host away; a start builds another from what the disk kept, and may
 //! crash in its turn.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use holon_core::Input;
-use holon_core::agent::Agent;
 use holon_core::host::Host;
 use holon_core::replay::Call;
+use holon_driver::{Judge, Parts};
 use holon_facts::AgentId;
 use holon_facts::event::operation::OpKind;
-use holon_facts::ids::{EventSeq, Seed};
+use holon_facts::ids::Seed;
 
 use super::agenda::Happening;
-use super::{Judges, Life, Sabotage, World};
+use super::command::Ends;
+use super::step::ends;
+use super::{Engine, Judges, Life, Sabotage, World};
 use crate::checks::Checks;
 use crate::choices::Site;
 use crate::disk::Row;
 use crate::disk::image::{Damage, Reader};
+use crate::disk::pen::Pen;
+use crate::disk::shelf::Glance;
 use crate::failure::{Failure, ensure, liveness, safety};
 use crate::scenario::Action;
 use crate::{form, places};
+
+/// A state is stored again after so many records, at most.
+const STORE_AFTER: u32 = 24;
 
 impl World<'_> {
     /// One more point at which the process may die; says whether it did.
     pub(super) fn boundary(&mut self) -> Result<bool, Failure> {
         self.counts.boundaries += 1;
         let dies = self.scenario.faults.crashes.contains(&self.counts.boundaries) || self.is_doomed();
-        if self.life.host.is_none() || !dies {
+        if self.life.engine.is_none() || !dies {
             return Ok(false);
         }
         self.crash()?;
@@ -47,7 +52,7 @@ impl World<'_> {
 
     /// The process is killed, and dies again soon after each of its next starts.
     pub(super) fn kill(&mut self, again: u32) -> Result<(), Failure> {
-        if self.life.host.is_some() && !self.quiet {
+        if self.life.engine.is_some() && !self.quiet {
             self.doomed = again;
             return self.crash();
         }
@@ -58,7 +63,7 @@ impl World<'_> {
         self.counts.crashes += 1;
         self.saw_crash();
         let site = self.site("crash", 0, "kept");
-        let loose = self.disk.loose();
+        let loose = self.disk.get().loose();
         // Half of the crashes lose all that they may, the others keep a prefix of any length.
         let lossy = u32::try_from(loose + 1).unwrap_or(u32::MAX);
         let all = self.choices.below(site.about("all is lost"), 2) == 0;
@@ -67,9 +72,9 @@ impl World<'_> {
         if kept < loose {
             self.injector.saw("crash loses rows");
         }
-        let lost = self.disk.crash(kept);
+        let lost = self.disk.get_mut().crash(kept);
         if self.options.sabotage == Some(Sabotage::LoseAcknowledged) {
-            self.disk.lose_acknowledged();
+            self.disk.get_mut().lose_acknowledged();
         }
         self.trace.note(self.at, &format!("crash at boundary {}", self.counts.boundaries));
         let downtime = u64::from(self.choices.below(site.about("downtime"), 3_000_000));
@@ -97,7 +102,7 @@ impl World<'_> {
         }
         for (agent, op) in self.outside.inflight.keys() {
             self.injector.saw("crash during a turn");
-            let host = self.life.host.as_ref();
+            let host = self.life.host();
             let open = host.and_then(|host| host.view().agent(agent)).and_then(|agent| agent.ops.get(op));
             let call = open.is_some_and(|open| match open.kind {
                 OpKind::CallTool
@@ -148,7 +153,7 @@ impl World<'_> {
     /// was stable is told with its place; an operator then brings back what stood there.
     fn read_back(&mut self, nth: u64, left: usize) -> Result<usize, Failure> {
         let site = Site::new("disk", 0, nth, "");
-        let (faults, stable) = (&self.scenario.faults, self.disk.stable());
+        let (faults, stable) = (&self.scenario.faults, self.disk.get().stable());
         let torn = left > 0 && self.injector.strikes(faults, &mut *self.choices, site, "torn", faults.torn);
         let damaged = !torn
             && stable > 1
@@ -183,23 +188,24 @@ impl World<'_> {
             Some(Sabotage::TimidReader) => Reader::Timid,
             Some(_) | None => Reader::Careful,
         };
-        self.disk.read_back(left, damage, reader)
+        self.disk.get().read_back(left, damage, reader)
     }
 
     /// Whoever was promised something finds it in what the crash left.
     fn look_at_the_ledger(&mut self) -> Result<(), Failure> {
-        ensure!(self.disk.keeps_its_word(), "D2", "the crash lost a row that somebody was told about");
-        let judged = self.checks.restart(&self.scenario.config, self.judged.as_deref(), self.disk.rows());
+        ensure!(self.disk.get().keeps_its_word(), "D2", "the crash lost a row that somebody was told about");
+        let disk = self.disk.get();
+        let judged = self.checks.restart(&self.scenario.config, self.judged.as_deref(), disk.rows());
         self.witness.restart();
-        let ends = self.disk.agents();
+        let ends = disk.agents();
         for (agent, shown) in &self.outside.observed {
             let last = ends.get(agent).copied().unwrap_or_default();
             ensure!(*shown <= last, "D2", "{agent}: event {shown} was shown, the log ends at {last}");
         }
-        for row in &self.disk.rows()[judged..] {
+        for row in &disk.rows()[judged..] {
             self.checks.row(row)?;
         }
-        self.judged = Some(Box::new((self.disk.rows().len(), self.checks.clone())));
+        self.judged = Some(Box::new((disk.rows().len(), self.checks.clone())));
         if self.options.judges == Judges::Laws {
             return Ok(());
         }
@@ -225,10 +231,10 @@ impl World<'_> {
         self.life.leaving = true;
         let life = self.life.number;
         self.close_writer()?;
-        if self.life.number != life || self.life.host.is_none() {
+        if self.life.number != life || self.life.engine.is_none() {
             return Ok(());
         }
-        if self.disk.unsynced() > 0 {
+        if self.disk.get().unsynced() > 0 {
             // What was handed to the disk is waited for.
             self.agenda.plan(self.at + 50_000, 0, Happening::Shutdown(self.life.number));
             return Ok(());
@@ -241,89 +247,71 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Who has come to an end stays out of memory until somebody asks, and who only waits until something is due.
-    fn leave_out(&mut self) -> BTreeSet<AgentId> {
-        let (all, lost, now) = (self.checks.agents().values(), &self.outside.lost, self.now().wall);
-        let rests = |agent: &Agent| {
-            let next = agent.next_deadline(agent.last_at);
-            agent.open_work() == 0 && next.is_none_or(|(at, _)| at > now)
-        };
-        let over = all.filter(|agent| lost.contains(&agent.id) || rests(agent));
-        let over: BTreeMap<_, Agent> = over.map(|agent| (agent.id.clone(), agent.clone())).collect();
-        let next = |agent: &Agent| agent.next_deadline(agent.last_at).map(|(at, _)| at);
-        let absent = over.values().filter(|agent| !lost.contains(&agent.id));
-        self.life.absent = absent.filter_map(|agent| Some((agent.id.clone(), next(agent)?))).collect();
-        let ids = over.keys().cloned().collect();
-        self.checks.parked.extend(over);
-        ids
-    }
-
     /// Starts the process from what is on the disk.
     pub(super) fn boot(&mut self) -> Result<(), Failure> {
-        let (config, seed) = (self.scenario.config_of(self.life.number).clone(), Seed(self.scenario.seed));
-        if self.life.number > 0 && config != *self.scenario.config_of(self.life.number - 1) {
-            self.injector.saw("another configuration");
-        }
-        let after = self.disk.last_step();
-        let mut host = Host::new(self.instructions(config.clone()), seed)
-            .map_err(|error| safety("scenario", error.to_string()))?;
-        host.resume_after(after);
-        host.resume_accounts(self.checks.accounts());
-        let alive = self.checks.agents().values().filter(|agent| !agent.childhood.archived);
-        host.resume_names(alive.map(|agent| agent.id.clone()));
-        if let Some(newest) = self.disk.newest() {
-            host.resume_clock(newest);
-        }
-        self.life.wall = Some(host.facts().now);
         let site = self.site("boot", 0, "mono");
-        let which = self.choices.below(site.about("unusable"), 6);
-        let started = Host::new(form::unusable(&config, which), seed).is_ok();
-        ensure!(!started, "G5", "a process starts with an unusable configuration, {which}");
         self.life.began = self.at;
         self.life.first_boundary = self.counts.boundaries;
         self.life.mono = u64::from(self.choices.below(site, 4)) * 1_000_003_000_000;
         self.trace.note(self.at, "the process starts");
         self.begin_writing()?;
-        self.log(Call::RuntimeStarted { build: "sim".into(), config, seed, after })?;
-        let mut agents = self.disk.agents();
         // Whoever follows an agent catches up from the ledger.
-        self.outside.observed.clone_from(&agents);
-        let over = self.leave_out();
-        agents.retain(|agent, _| !over.contains(agent));
+        self.outside.observed = self.disk.get().agents();
         let before = self.counts.steps;
-        let mut logs = self.disk.logs();
-        for (number, (agent, through)) in agents.iter().enumerate() {
-            let kind = if number % 2 == 0 { "snapshot" } else { "snapshot of another" };
-            let wanted = self.choices.below(site.about(kind), 2) == 0;
-            let snapshot = if wanted { self.snapshot_of(agent, *through)? } else { None };
-            let from = snapshot.as_ref().map_or(EventSeq(0), |snapshot| snapshot.agent.event_seq);
-            let mut tail = logs.remove(agent).unwrap_or_default();
-            tail.retain(|record| record.event_seq > from);
-            host.admit(snapshot, tail).map_err(|error| safety("D3", error.to_string()))?;
-            self.log(Call::Admit { agent: agent.clone(), through: *through })?;
+        let mut open = self.start_engine(site)?;
+        // A real start ends at a log that is damaged, and says so: here somebody has set it aside.
+        open.retain(|agent| !self.disk.get().damaged.contains(agent));
+        for agent in &open {
+            self.admit(agent)?.map_err(|error| safety("D3", error.to_string()))?;
         }
-        self.checks.fold_is_live(&host)?;
+        let Some(engine) = &self.life.engine else { return Ok(()) };
+        self.checks.fold_is_live(engine.host())?;
         self.checks.started(self.at);
-        self.life.host = Some(host);
         self.ask_again();
         self.end_orphans();
-        for (number, agent) in agents.keys().enumerate() {
-            self.life.recovered = number + 1 == agents.len();
-            let (report, ends) = self.probe(agent);
-            let call = Call::Recover { now: self.now(), agent: agent.clone(), report };
-            self.call_with(call, &ends)?;
-            if self.life.host.is_none() {
-                return Ok(());
-            }
-        }
-        self.life.recovered = true;
-        if agents.is_empty() && !self.life.absent.is_empty() {
-            // Nobody's recovery has read the clocks.
+        for (number, agent) in open.iter().enumerate() {
+            self.life.recovered = number + 1 == open.len();
+            let (report, told) = self.probe(agent);
             let now = self.now();
-            self.call(Call::Step { now, input: Input::Tick })?;
+            self.steps(&told, |engine| engine.recover(now, agent, report))?;
         }
-        self.follow_up()?;
-        self.recovery_ends(before, agents.len())
+        let Some(engine) = &self.life.engine else { return Ok(()) };
+        self.life.recovered = true;
+        if open.is_empty() && engine.waits_for_the_clock() {
+            // Nobody's recovery has read the clocks.
+            self.input(Input::Tick)?;
+        }
+        self.settle()?;
+        self.recovery_ends(before, open.len())
+    }
+
+    /// The engine of a new life; says who has something to do.
+    fn start_engine(&mut self, site: Site) -> Result<Vec<AgentId>, Failure> {
+        let (config, seed) = (self.scenario.config_of(self.life.number).clone(), Seed(self.scenario.seed));
+        if self.life.number > 0 && config != *self.scenario.config_of(self.life.number - 1) {
+            self.injector.saw("another configuration");
+        }
+        let which = self.choices.below(site.about("unusable"), 6);
+        let started = Host::new(form::unusable(&config, which), seed).is_ok();
+        ensure!(!started, "G5", "a process starts with an unusable configuration, {which}");
+        let host = Host::new(self.instructions(config.clone()), seed)
+            .map_err(|error| safety("scenario", error.to_string()))?;
+        self.disk.get_mut().glance = match self.options.sabotage {
+            Some(Sabotage::TrustingGlance) => Glance::Trusting,
+            Some(_) | None => Glance::Careful,
+        };
+        let store_after = 1 + self.choices.below(site.about("states"), STORE_AFTER) as usize;
+        let (writer, reader, judge) = (Pen::default(), self.disk.clone(), Judge::idle());
+        let parts = Parts { host, writer, reader, group: self.group(), store_after, judge };
+        let after = self.disk.get().last_step();
+        let started = Call::RuntimeStarted { build: "sim".into(), config, seed, after };
+        let (engine, open) = Engine::start(parts, self.now(), &started).map_err(ends)?;
+        let left_out = self.checks.agents().values().filter(|agent| !open.contains(&agent.id));
+        let left_out: Vec<_> = left_out.map(|agent| (agent.id.clone(), agent.clone())).collect();
+        self.checks.parked.extend(left_out);
+        self.life.engine = Some(engine);
+        self.take_over(false, &Ends::new())?;
+        Ok(open)
     }
 
     /// V7: a recovery takes a few steps for each agent, whatever was in flight.
@@ -342,20 +330,10 @@ impl World<'_> {
 
     /// What the host has heard and nobody was waiting for.
     pub(super) fn saw_late_outcomes(&mut self) {
-        let late = self.life.host.as_ref().map_or(0, |host| host.view().stats().late_outcomes);
+        let late = self.life.host().map_or(0, |host| host.view().stats().late_outcomes);
         if late > 0 {
             self.injector.saw("an outcome that nobody awaits");
         }
-    }
-
-    /// A call that is not a step.
-    pub(super) fn log(&mut self, call: Call) -> Result<(), Failure> {
-        let row = Row { call, step: None, records: Vec::new(), effects: None };
-        self.trace.row(&row, self.at);
-        self.checks.row(&row)?;
-        self.disk.accept(row);
-        self.life.writer.push(1, None, false, self.at);
-        Ok(())
     }
 }
 

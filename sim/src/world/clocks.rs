@@ -1,5 +1,6 @@
 //! Both clocks and the driver's timer, and what goes wrong with them.
 
+use holon_core::host::Host;
 use holon_facts::{Mono, Now, Wall};
 
 use super::World;
@@ -31,7 +32,7 @@ impl World<'_> {
         if after == Wall(i64::MAX) || after == Wall(i64::MIN) {
             self.injector.saw("the clock is at an end");
         }
-        if let Some(deadline) = self.life.host.as_ref().and_then(|host| host.next_deadline()) {
+        if let Some(deadline) = self.life.host().and_then(Host::next_deadline) {
             if micros < 0 {
                 self.injector.saw("the clock goes back while something is due");
             } else if (before..after).contains(&deadline.at) {
@@ -50,7 +51,7 @@ impl World<'_> {
             self.injector.saw("the machine sleeps during a turn");
         }
         self.at += micros;
-        self.life.slept += if self.life.host.is_some() { micros } else { 0 };
+        self.life.slept += if self.life.engine.is_some() { micros } else { 0 };
         self.slept += micros;
         self.waits.took(self.at, micros);
         self.trace.note(self.at, &format!("the machine has slept for {micros} µs"));

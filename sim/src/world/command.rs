@@ -11,7 +11,7 @@ use holon_facts::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutc
 use holon_facts::{AgentId, Event, OpId, Outcome, Record};
 
 use super::agenda::Happening;
-use super::{Sabotage, World};
+use super::{Engine, Sabotage, World};
 use crate::failure::{Failure, ensure};
 use crate::tools::{self, Up};
 use crate::{commands, story};
@@ -133,8 +133,8 @@ impl World<'_> {
         supervisor: &SupervisorIdentity,
     ) -> Result<(), Failure> {
         self.checks.say("P5");
-        let on_disk = self.disk.supervisor(agent, op);
-        ensure!(on_disk == Some(supervisor), "P5", "{op} of {agent} begins, on the disk is {on_disk:?}");
+        let on_disk = self.disk.get().supervisor(agent, op);
+        ensure!(on_disk.as_ref() == Some(supervisor), "P5", "{op} of {agent} begins, on the disk is {on_disk:?}");
         let life = self.life.number;
         let waiting = self.outside.supervised.get(&supervisor.socket);
         let waits =
@@ -183,8 +183,8 @@ impl World<'_> {
         supervisor: &SupervisorIdentity,
     ) -> Result<(), Failure> {
         self.checks.say("P5");
-        let on_disk = self.disk.supervisor(agent, op);
-        ensure!(on_disk == Some(supervisor), "P5", "{op} of {agent} is watched, on the disk is {on_disk:?}");
+        let on_disk = self.disk.get().supervisor(agent, op);
+        ensure!(on_disk.as_ref() == Some(supervisor), "P5", "{op} of {agent} is watched, on the disk is {on_disk:?}");
         let life = self.life.number;
         let known = self.outside.supervised.get_mut(&supervisor.socket);
         let goes_on = known.as_ref().is_some_and(|known| {
@@ -220,7 +220,7 @@ impl World<'_> {
 
     /// A command ends, by itself or because it was ended.
     pub(super) fn exits(&mut self, socket: &str) {
-        let (life, alive) = (self.life.number, self.life.host.is_some());
+        let (life, alive) = (self.life.number, self.life.engine.is_some());
         let Some(known) = self.outside.supervised.get_mut(socket) else { return };
         known.ended = true;
         known.lost |= known.killed;
@@ -371,7 +371,7 @@ impl World<'_> {
     /// P5: once all effects have left, each command that goes on has somebody who will hear of its end, or was asked to
     /// end; at rest none goes on but what nothing ends.
     pub(super) fn nobody_is_orphaned(&mut self, rests: bool) -> Result<(), Failure> {
-        if self.life.host.is_none() || !self.life.recovered || !self.life.pending.is_empty() {
+        if !self.life.recovered || !self.life.engine.as_ref().is_some_and(Engine::caught_up) {
             return Ok(());
         }
         let agents = self.checks.agents();

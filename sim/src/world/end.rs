@@ -16,7 +16,7 @@ use crate::{kin, readers};
 
 impl World<'_> {
     pub(super) fn at_the_end(&mut self) -> Result<(), Failure> {
-        ensure!(self.life.host.is_some(), "V7", "the process is down at the end");
+        ensure!(self.life.engine.is_some(), "V7", "the process is down at the end");
         self.saw_late_outcomes();
         self.bring_everybody_in()?;
         let waiting = self.outside.clients.waiting.iter().next();
@@ -31,41 +31,41 @@ impl World<'_> {
         self.strangers_are_left_alone()?;
         let active = self.checks.agents().values().find_map(|agent| agent.tasks.active().next());
         ensure!(active.is_none(), "V9", "{active:?} never ended");
-        let left = kin::alive(self.checks.agents(), &self.outside.lost);
+        let left = kin::alive(self.checks.agents(), &self.disk.get().damaged);
         ensure!(left.is_none(), "C7", "{left:?} is left of a family");
         // What a disk that lies has forgotten, nobody removes.
         if self.scenario.faults.sync_lies == 0 {
             let said = self.outside.trees.judge(self.checks.agents(), self.options.sabotage)?;
             self.checks.say_often("O6", said);
         }
-        if let Some(host) = &self.life.host {
+        if let Some(host) = self.life.host() {
             self.checks.fold_is_live(host)?;
             self.checks.small(host)?;
             let misread = self.options.sabotage == Some(Sabotage::Misread);
-            let logs = self.disk.logs();
+            let logs = self.disk.get().logs();
             for agent in host.view().agent_ids() {
                 let log = logs.get(agent).map_or(&[][..], Vec::as_slice);
                 readers::past(host, agent, log, misread)?;
             }
         }
-        self.checks.snapshots(&self.disk)?;
+        self.checks.snapshots(&self.disk.get())?;
         self.snapshots_anywhere()?;
         self.recover_again()?;
         self.messages_are_taken_once()?;
         self.checks.say("V1");
         self.checks.say("D6");
-        if self.options.no_replay { Ok(()) } else { replay::check(&self.disk, self.options.sabotage) }
+        if self.options.no_replay { Ok(()) } else { replay::check(&self.disk.get(), self.options.sabotage) }
     }
 
     /// D7: the same for a snapshot of a drawn agent at a drawn position.
     fn snapshots_anywhere(&mut self) -> Result<(), Failure> {
-        let agents = self.disk.agents();
+        let agents = self.disk.get().agents();
         let site = self.site("snapshot", 0, "of whom");
         let drawn = self.choices.below(site, u32::try_from(agents.len()).unwrap_or(u32::MAX).max(1));
         if let Some((agent, last)) = agents.into_iter().nth(drawn as usize) {
             let site = self.site("snapshot", self.number(&agent), "anywhere");
             let at = 1 + u64::from(self.choices.below(site, u32::try_from(last.0).unwrap_or(u32::MAX)));
-            let log = self.disk.log(&agent, EventSeq(0));
+            let log = self.disk.get().log(&agent, EventSeq(0));
             let (before, after) = log.split_at(usize::try_from(at).unwrap_or(usize::MAX).min(log.len()));
             self.checks.snapshot_at(before, after)?;
             // A copy ends where a step does.
@@ -84,7 +84,7 @@ impl World<'_> {
         let config = self.scenario.config_of(self.life.number).clone();
         let mut host = Host::new(config, Seed(self.scenario.seed))
             .map_err(|error| safety("scenario", error.to_string()))?;
-        host.resume_after(self.disk.last_step());
+        host.resume_after(self.disk.get().last_step());
         host.resume_accounts(self.checks.accounts());
         let name = agent_id(self.scenario.agents + 1);
         let rename = |record: &Record| Record { agent: name.clone(), ..record.clone() };
@@ -102,11 +102,11 @@ impl World<'_> {
         let config = self.scenario.config_of(self.life.number).clone();
         let mut host = Host::new(config, Seed(self.scenario.seed))
             .map_err(|error| safety("scenario", error.to_string()))?;
-        host.resume_after(self.disk.last_step());
+        host.resume_after(self.disk.get().last_step());
         host.resume_accounts(self.checks.accounts());
-        let agents = self.disk.agents();
+        let agents = self.disk.get().agents();
         for agent in agents.keys() {
-            let Some(live) = self.life.host.as_ref().and_then(|host| host.view().agent(agent)) else {
+            let Some(live) = self.life.host().and_then(|host| host.view().agent(agent)) else {
                 continue;
             };
             let mut snapshot = AgentSnapshot::of(live);

@@ -40,13 +40,11 @@ impl World<'_> {
         if lost.told {
             self.injector.saw("a lie costs what was told");
         }
-        self.disk.forget_lost();
-        let disk = &self.disk;
+        self.disk.get_mut().forget_lost();
+        let disk = self.disk.get();
         // The ids of what is gone are given again, to something else.
         self.outside.begun.retain(|(agent, op)| disk.holds_op(agent, *op));
         self.outside.cancelled.retain(|(agent, op)| disk.holds_op(agent, *op));
-        let known = disk.agents();
-        self.outside.lost.retain(|agent| known.contains_key(agent));
         let gone = |agent: &AgentId, message: &MessageId| !disk.holds_message(agent, *message);
         // A key that is forgotten soon admits one request as several messages; its client still asks for one.
         let mut bereaved: Vec<Request> = Vec::new();
@@ -56,6 +54,7 @@ impl World<'_> {
                 bereaved.push(request);
             }
         }
+        drop(disk);
         self.followers_fall_back(downtime);
         for request in bereaved {
             if !self.outside.repeats(&request) {
@@ -72,7 +71,7 @@ impl World<'_> {
     /// A follower whose place is behind the end of the log begins again there. Who finds that an agent is gone
     /// altogether creates it again, but for a child, which only its parent begins.
     fn followers_fall_back(&mut self, downtime: u64) {
-        let ends = self.disk.agents();
+        let ends = self.disk.get().agents();
         for (agent, shown) in std::mem::take(&mut self.outside.observed) {
             let last = ends.get(&agent).copied().unwrap_or_default();
             if shown > last {

@@ -3,20 +3,21 @@
 
 mod again;
 mod agenda;
+mod arrive;
 mod boot;
 mod clocks;
 pub(crate) mod command;
-mod drive;
 mod end;
 mod last;
 mod lies;
+mod load;
 mod misshow;
-mod park;
 mod patterns;
 mod perform;
 mod replay;
 mod report;
 mod restore;
+mod step;
 mod tamper;
 mod tasks;
 mod twins;
@@ -28,10 +29,10 @@ use agenda::{Agenda, Happening};
 use command::Supervisors;
 use holon_core::Input;
 use holon_core::host::Host;
-use holon_core::record::Step;
+use holon_driver::Whose;
 use holon_facts::budget::Bounds;
 use holon_facts::ids::TaskId;
-use holon_facts::{AgentId, EventSeq, MessageId, OpId, StepSeq, Wall};
+use holon_facts::{AgentId, EventSeq, MessageId, OpId, ReplyId, StepSeq};
 use patterns::Patterns;
 use twins::StandIns;
 use writer::{Waits, Writer};
@@ -39,18 +40,23 @@ use writer::{Waits, Writer};
 use crate::checks::Checks;
 use crate::choices::{Choices, Seeded, Site, splitmix64};
 use crate::disk::Disk;
+use crate::disk::pen::Pen;
+use crate::disk::shared::SharedDisk;
 use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
 use crate::ingress::{Clients, Request, agent_id};
 use crate::promise::Due;
 use crate::promise::armed::Armed;
-use crate::scenario::{Action, Meddling, Scenario};
+use crate::scenario::Scenario;
 use crate::story::Progress;
 use crate::trace::Trace;
 use crate::trees::Trees;
 use crate::witness::Witness;
 
 pub use report::{Judges, Options, Report, Sabotage};
+
+/// The real engine of the driver; whoever waits is known by what he is answered.
+type Engine = holon_driver::Engine<Pen, SharedDisk, ReplyId>;
 
 /// Between the last input and the quiet phase.
 const GRACE: u64 = 5_000_000;
@@ -69,7 +75,7 @@ pub fn run_with_ledger(scenario: &Scenario, options: Options) -> (Report, Disk) 
     let report = Report {
         failure,
         steps: world.counts.steps,
-        records: world.disk.rows().iter().map(|row| row.records.len() as u64).sum(),
+        records: world.disk.get().rows().iter().map(|row| row.records.len() as u64).sum(),
         crashes: world.counts.crashes,
         boundaries: world.counts.boundaries,
         turns: world.witness.turns,
@@ -84,7 +90,7 @@ pub fn run_with_ledger(scenario: &Scenario, options: Options) -> (Report, Disk) 
         struck: world.injector.struck,
         trace: world.trace,
     };
-    (report, world.disk)
+    (report, world.disk.take())
 }
 
 struct World<'a> {
@@ -102,7 +108,7 @@ struct World<'a> {
     life: Life,
     /// The process dies so many times more, soon after each start.
     doomed: u32,
-    disk: Disk,
+    disk: SharedDisk,
     /// Until then every sync fails.
     broken_until: u64,
     waits: Waits,
@@ -120,30 +126,37 @@ struct World<'a> {
 #[derive(Default)]
 struct Life {
     number: u64,
-    host: Option<Host>,
+    engine: Option<Engine>,
     began: u64,
     first_boundary: u64,
     mono: u64,
     /// The machine slept so long meanwhile.
     slept: u64,
-    /// Steps whose effects wait for the disk, and what those are to be.
-    pending: VecDeque<(Step, Due)>,
+    /// What is to be released of each step that waits for the disk.
+    due: VecDeque<Due>,
     armed: Armed,
     writer: Writer,
-    more: bool,
+    /// Callers who were told that what they asked for waits for a full disk.
+    put_off: BTreeSet<ReplyId>,
+    /// Whoever asks for something of that agent waits for the disk: it stays in memory.
+    at_the_door: Option<AgentId>,
     /// Every agent has been recovered.
     recovered: bool,
-    /// When something is due for those who are not in memory.
-    absent: BTreeMap<AgentId, Wall>,
-    /// The host's clock after the last step.
-    wall: Option<Wall>,
     /// The step that shut it down.
     drained: Option<StepSeq>,
     /// It takes no requests any more.
     leaving: bool,
     wake: u64,
+    /// When the driver's timer is to ring, and for whom.
+    alarm: Option<(u64, Whose)>,
     /// Rings of the timer out of turn that are planned.
     rings: u32,
+}
+
+impl Life {
+    fn host(&self) -> Option<&Host> {
+        self.engine.as_ref().map(Engine::host)
+    }
 }
 
 /// Everybody but the host and the disk.
@@ -173,8 +186,6 @@ struct Outside {
     ordinals: BTreeMap<(&'static str, u32), u64>,
     story: Progress,
     trees: Trees,
-    /// Children whose logs are damaged: nobody brings them into memory again.
-    lost: BTreeSet<AgentId>,
 }
 
 impl Outside {
@@ -210,7 +221,7 @@ impl<'a> World<'a> {
             quiet: false,
             life: Life::default(),
             doomed: 0,
-            disk: Disk::default(),
+            disk: SharedDisk::default(),
             broken_until: 0,
             waits: Waits::default(),
             outside: Outside::default(),
@@ -244,11 +255,6 @@ impl<'a> World<'a> {
             if self.stale(at, &happening) {
                 continue;
             }
-            if let Some(later) = self.put_off(at.max(self.at), &happening) {
-                self.injector.saw("the driver waits for the disk");
-                self.agenda.plan(later, 0, happening);
-                continue;
-            }
             if at > self.at {
                 self.counts.at_once = 0;
             }
@@ -259,7 +265,14 @@ impl<'a> World<'a> {
                     format!("not at rest after {} s: {happening:?}", self.at / 1_000_000),
                 ));
             }
+            if happening.needs_room() && self.waits_for_the_disk() {
+                self.injector.saw("the driver waits for the disk");
+                let later = self.when_there_is_room();
+                self.agenda.plan(later, 0, happening);
+                continue;
+            }
             self.happen(happening)?;
+            self.settle()?;
         }
         self.at_the_end()
     }
@@ -289,61 +302,14 @@ impl<'a> World<'a> {
         longest.max().unwrap_or(0).saturating_mul(1_000).saturating_add(86_400_000_000)
     }
 
-    /// When the driver gets to something that it has no room for now.
-    fn put_off(&self, at: u64, happening: &Happening) -> Option<u64> {
-        match happening {
-            Happening::Input(index) => {
-                let input = self.scenario.inputs.get(*index)?;
-                match &input.action {
-                    Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } => None,
-                    Action::Stop
-                    | Action::Abort { .. }
-                    | Action::StopTask { .. }
-                    | Action::Meddle { how: Meddling::Stop, .. }
-                    | Action::Restart => self.waits_for_the_disk(at, true),
-                    Action::ChangeTrigger { revoke } => self.waits_for_the_disk(at, *revoke),
-                    Action::Create
-                    | Action::Message(_)
-                    | Action::Model { .. }
-                    | Action::RunTask { .. }
-                    | Action::WriteTask { .. }
-                    | Action::CreateTimer { .. }
-                    | Action::CancelTimer { .. }
-                    | Action::CreateWork
-                    | Action::CompleteWork { .. }
-                    | Action::Wake { .. }
-                    | Action::Deliver { .. }
-                    | Action::Meddle { .. }
-                    | Action::Place { .. }
-                    | Action::Start
-                    | Action::Tick => self.waits_for_the_disk(at, false),
-                }
-            }
-            Happening::Request(request) => self.waits_for_the_disk(at, request.urgent()),
-            Happening::Completed { .. }
-            | Happening::Load { .. }
-            | Happening::Looked { .. }
-            | Happening::Wake(_)
-            | Happening::Ring(_) => self.waits_for_the_disk(at, false),
-            Happening::Sync(_)
-            | Happening::Over(_)
-            | Happening::Shutdown(_)
-            | Happening::Last(_)
-            | Happening::Exits { .. }
-            | Happening::Tidy(_)
-            | Happening::Start
-            | Happening::Quiet => None,
-        }
-    }
-
     /// The timer of an earlier moment, or a performer that died or obeyed.
     fn stale(&self, at: u64, happening: &Happening) -> bool {
         match happening {
-            Happening::Wake(number) => *number != self.life.wake,
+            Happening::Wake { number, .. } => *number != self.life.wake,
             Happening::Sync(life) => {
                 *life != self.life.number || self.life.writer.due.is_none_or(|due| due > at)
             }
-            Happening::Load { life, .. } | Happening::Looked { life, .. } => *life != self.life.number,
+            Happening::Looked { life, .. } => *life != self.life.number,
             Happening::Shutdown(life) => *life != self.life.number,
             Happening::Exits { socket, plan } => !self.is_planned(socket, *plan),
             // In the quiet phase the driver's timer is an honest one.
@@ -364,11 +330,11 @@ impl<'a> World<'a> {
             Happening::Input(index) => self.arrive(index),
             Happening::Request(request) => self.request(request),
             Happening::Completed { agent, op, outcome, life } => self.completed(&agent, op, *outcome, life),
-            Happening::Load { parent, op, child, .. } => self.load(&parent, op, &child),
             Happening::Looked { agent, item, hash, .. } => {
                 self.input(Input::PlanProbed { agent, item, hash })
             }
-            Happening::Wake(_) | Happening::Ring(None) => self.input(Input::Tick),
+            Happening::Wake { whose, .. } => self.rings(whose),
+            Happening::Ring(None) => self.input(Input::Tick),
             Happening::Ring(Some(_)) => {
                 self.life.rings = self.life.rings.saturating_sub(1);
                 self.input(Input::Tick)

@@ -19,7 +19,7 @@ use crate::{commands, places, readers, tools, wire};
 
 impl World<'_> {
     pub(super) fn perform(&mut self, effect: Effect, step: StepSeq) -> Result<(), Failure> {
-        ensure!(self.disk.holds(step), "D1", "an effect of step {step} before the step is on the disk");
+        ensure!(self.disk.get().holds(step), "D1", "an effect of step {step} before the step is on the disk");
         self.only_farewells(&effect, step)?;
         self.executes(&effect)?;
         match effect {
@@ -31,7 +31,7 @@ impl World<'_> {
                 if self.options.judges == Judges::All {
                     self.checks.shown.request(op, &request)?;
                 }
-                wire::lowered(&request, self.disk.texts())?;
+                wire::lowered(&request, self.disk.get().texts())?;
                 self.checks.say("P7");
                 let told = self.told(&agent);
                 self.begin(&agent, op, "provider", |here| {
@@ -68,13 +68,10 @@ impl World<'_> {
                 Ok(())
             }
             Effect::LoadChild { agent, op, child } => {
-                let site = self.site("load", 0, "after");
-                let after = u64::from(self.choices.below(site, 300_000));
-                self.plan(
-                    self.at + after,
-                    0,
-                    Happening::Load { parent: agent, op, child, life: self.life.number },
-                );
+                self.child_is_wanted(&child);
+                if let Some(engine) = &mut self.life.engine {
+                    engine.wants_child(agent, op, child);
+                }
                 Ok(())
             }
             Effect::Cancel { agent, op } => {
@@ -173,7 +170,7 @@ impl World<'_> {
         work: impl FnOnce(&mut Circumstances<'_>) -> Deliveries,
     ) -> Result<Deliveries, Failure> {
         self.checks.say("D1");
-        ensure!(self.disk.holds_op(agent, op), "D1", "{op} of {agent} begins, and is not on the disk");
+        ensure!(self.disk.get().holds_op(agent, op), "D1", "{op} of {agent} begins, and is not on the disk");
         let again = self.options.sabotage == Some(Sabotage::BeginAgain) && self.life.number > 0;
         let new = self.outside.begun.insert((agent.clone(), op)) && !again;
         self.checks.say("P6");
@@ -247,7 +244,12 @@ impl World<'_> {
         {
             *message_id = message_id.next();
         }
-        let mut waiting = self.outside.clients.waiting.remove(&reply);
+        let told = self.life.engine.as_mut().and_then(|engine| engine.answered(reply));
+        if self.life.put_off.remove(&reply) {
+            ensure!(told.is_none(), "Q6", "reply {reply} goes to somebody who was told that it waits");
+            return self.checks.answered(reply, &answer);
+        }
+        let mut waiting = self.outside.clients.waiting.remove(&reply).filter(|_| told == Some(reply));
         if self.options.sabotage == Some(Sabotage::AnswerTwice) {
             waiting = None;
         }
@@ -268,7 +270,7 @@ impl World<'_> {
         match &answer {
             Answer::Admitted { message_id, duplicate } => {
                 let agent = ingress::agent_id(request.agent);
-                let held = self.disk.holds_message(&agent, *message_id);
+                let held = self.disk.get().holds_message(&agent, *message_id);
                 self.checks.say("Q6");
                 ensure!(held, "Q6", "{message_id} of {agent} is acknowledged, and is not on the disk");
                 self.promised(request, agent, *message_id, *duplicate);

@@ -1,47 +1,40 @@
-//! What a start makes of the snapshots that it finds. One that is damaged is rejected, and what was there before it
-//! is used instead: an older one, or the whole log.
+//! What is made of the snapshots that are found on the disk. One that is damaged is rejected, and what was there before
+//! it is used instead: an older one, or the whole log.
 
-use holon_core::snapshot::AgentSnapshot;
-use holon_facts::{AgentId, EventSeq};
+use holon_facts::AgentId;
 
-use super::{Sabotage, World};
-use crate::choices::Site;
-use crate::disk::shelf::{Glance, Harm};
+use super::World;
+use crate::disk::shelf::Harm;
 use crate::failure::{Failure, ensure};
 
 impl World<'_> {
-    /// The snapshot that an agent is restored from, if any is good.
-    pub(super) fn snapshot_of(
-        &mut self,
-        agent: &AgentId,
-        last: EventSeq,
-    ) -> Result<Option<AgentSnapshot>, Failure> {
-        let harmed = self.harm(agent);
-        let glance = match self.options.sabotage {
-            Some(Sabotage::TrustingGlance) => Glance::Trusting,
-            Some(_) | None => Glance::Careful,
-        };
-        let read = self.disk.snapshots.read(agent, last, glance);
+    /// What was found of the stored states of an agent.
+    pub(super) fn found(&mut self, agent: &AgentId, harmed: bool) -> Result<(), Failure> {
+        let misled = self.disk.get().misled.take();
         if harmed {
             self.checks.say("D7");
         }
-        ensure!(read.misled.is_none(), "D7", "{agent} is restored from a snapshot with {:?}", read.misled);
-        if read.rejected > 0 {
-            let older = read.snapshot.is_some();
+        ensure!(misled.is_none(), "D7", "{agent} is restored from a snapshot with {misled:?}");
+        let Some(engine) = &mut self.life.engine else { return Ok(()) };
+        let rejected = engine.writer().sent.iter().any(|group| !group.rejected.is_empty());
+        if rejected {
+            let last = self.checks.agents().get(agent).map(|agent| agent.event_seq).unwrap_or_default();
+            let disk = self.disk.get();
+            let older = disk.snapshots.read(agent, last, disk.glance).snapshot.is_some();
             self.injector.saw(if older {
                 "an older snapshot is used"
             } else {
                 "the log stands in for a snapshot"
             });
         }
-        Ok(read.snapshot)
+        Ok(())
     }
 
     /// The newest snapshot of an agent may have been damaged; says whether it was.
-    fn harm(&mut self, agent: &AgentId) -> bool {
-        let Some(newest) = self.disk.snapshots.newest(agent) else { return false };
-        let newest = newest.agent.event_seq;
-        let site = Site::new("snapshot", self.number(agent), self.life.number, "");
+    pub(super) fn harm(&mut self, agent: &AgentId) -> bool {
+        let newest = self.disk.get().snapshots.newest(agent).map(|newest| newest.agent.event_seq);
+        let Some(newest) = newest else { return false };
+        let site = self.site("snapshot", self.number(agent), "");
         let (faults, quiet) = (&self.scenario.faults, self.quiet);
         let often = faults.snapshot_damaged;
         if quiet || !self.injector.strikes(faults, &mut *self.choices, site, "damaged", often) {
@@ -56,6 +49,6 @@ impl World<'_> {
             _ => Harm::Ahead { by: draw("by", 40) },
         };
         self.trace.remark(self.at, &format!("the snapshot of {agent} at {newest} suffers {harm:?}"));
-        self.disk.snapshots.suffer(agent, harm)
+        self.disk.get_mut().snapshots.suffer(agent, harm)
     }
 }

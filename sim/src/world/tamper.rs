@@ -7,11 +7,14 @@ use holon_facts::task::TaskStatus;
 use holon_facts::{AgentId, Config, Event, Record};
 
 use super::{Sabotage, World};
+use crate::disk::Row;
 use crate::places;
 
 impl World<'_> {
     /// Changes the records of a step on their way to the ledger. Says whether the process dies of it.
-    pub(super) fn tamper(&self, records: &mut Vec<Record>) -> bool {
+    pub(super) fn tamper(&self, row: &mut Row) -> bool {
+        let Row { records, agents, .. } = row;
+        let all = records.len();
         match self.options.sabotage {
             Some(Sabotage::DuplicateRecord) if records.len() > 4 => records.push(records[0].clone()),
             Some(Sabotage::MistellChild) => records.iter_mut().for_each(|record| self.mistell(record)),
@@ -24,13 +27,12 @@ impl World<'_> {
             Some(Sabotage::HalfAStop) => {
                 let stops = records.iter().filter(|record| stops(record));
                 let stopped: Vec<AgentId> = stops.map(|record| record.agent.clone()).collect();
-                let all = records.len();
                 records.retain(|record| !self.is_below(&record.agent, &stopped));
-                return records.len() < all;
             }
             Some(_) | None => {}
         }
-        false
+        agents.retain(|(agent, _)| records.iter().any(|record| record.agent == agent.agent));
+        self.options.sabotage == Some(Sabotage::HalfAStop) && records.len() < all
     }
 
     fn is_below(&self, agent: &AgentId, supervisors: &[AgentId]) -> bool {

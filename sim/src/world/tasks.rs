@@ -193,7 +193,7 @@ impl World<'_> {
             self.send(Request { agent: number, action: Action::Start })?;
         }
         let runs = self.checks.agents().get(&agent).is_some_and(|agent| agent.run.is_some());
-        if !left.is_empty() || !armed.is_empty() || waits || ahead || runs || self.life.host.is_none() {
+        if !left.is_empty() || !armed.is_empty() || waits || ahead || runs || self.life.engine.is_none() {
             self.agenda.plan(self.at + 600_000_000, 0, Happening::Tidy(number));
         }
         Ok(())

@@ -4,15 +4,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use holon_core::snapshot::AgentSnapshot;
 use holon_core::{Durable, Effect};
-use holon_facts::StepSeq;
-use holon_ledger::{AppendError, Batch, Load, Queue, Report, Tidied, Turn};
+use holon_ledger::{AppendError, Load, Message, Queue, Report, Tidied, Turn};
 
 use super::agenda::Happening;
+use super::step::ends;
 use super::{Judges, Sabotage, World};
 use crate::choices::Site;
-use crate::disk::group::{GivenUp, Group, Held};
+use crate::disk::group::{DiskError, Group, Held, Ready};
 use crate::failure::{Failure, ensure};
 use crate::fault::Ill;
 
@@ -26,15 +25,13 @@ const BROKEN: u64 = 4_000_000;
 /// The writer of one life: what the real one decides, in virtual time.
 #[derive(Debug)]
 pub(super) struct Writer {
-    queue: Queue<Group, GivenUp>,
+    queue: Queue<Group, DiskError>,
     /// What the disk is given at this moment.
     under_way: Option<Group>,
     /// When the disk is done with it, or when the writer goes on by itself.
     pub(super) due: Option<u64>,
-    /// When each batch was handed over that is not durable.
-    handed: VecDeque<u64>,
-    /// States that go with the next batch.
-    pub(super) snapshots: Vec<AgentSnapshot>,
+    /// When each batch was handed over that is not durable, and whether a full disk must not keep it out.
+    handed: VecDeque<(u64, bool)>,
     /// Nothing more is written, or acknowledged.
     failed: bool,
     /// Nobody hands anything over any more.
@@ -62,7 +59,6 @@ impl Writer {
             under_way: None,
             due: None,
             handed: VecDeque::new(),
-            snapshots: Vec::new(),
             failed: false,
             closed: false,
             free: false,
@@ -72,7 +68,7 @@ impl Writer {
 
     /// How long the oldest row that waits has done so.
     pub(super) fn waits(&self, at: u64) -> u64 {
-        self.handed.front().map_or(0, |since| at.saturating_sub(*since))
+        self.handed.front().map_or(0, |(since, _)| at.saturating_sub(*since))
     }
 
     /// Whether nothing new is taken in.
@@ -81,10 +77,9 @@ impl Writer {
     }
 
     /// Rows were handed over.
-    pub(super) fn push(&mut self, rows: usize, through: Option<StepSeq>, urgent: bool, at: u64) {
-        self.handed.push_back(at);
-        let mut group = Group { rows, through, urgent, handed: vec![at], ..Group::default() };
-        self.snapshots.drain(..).for_each(|snapshot| group.snapshot(snapshot));
+    pub(super) fn push(&mut self, mut group: Group, at: u64) {
+        self.handed.push_back((at, group.urgent));
+        group.handed.push(at);
         self.queue.push(group);
     }
 }
@@ -116,12 +111,15 @@ impl World<'_> {
         }
     }
 
-    /// When the driver looks again whether it has room for one more step; none when it has.
-    pub(super) fn waits_for_the_disk(&self, at: u64, urgent: bool) -> Option<u64> {
-        let under_way = Load { calls: self.life.pending.len(), bytes: 0 };
-        let full = !under_way.is_below(self.group(), if urgent { 2 } else { 1 });
-        // The end of the faults may free it before.
-        self.life.writer.due.filter(|_| full).map(|due| due.min(at + LOOK).max(at) + 1)
+    /// Whether the driver is so far ahead of the disk that it listens to nothing else.
+    pub(super) fn waits_for_the_disk(&self) -> bool {
+        self.life.engine.as_ref().is_some_and(|engine| !engine.has_room(false))
+    }
+
+    /// When it looks again whether there is room: the end of the faults may bring it before the disk is done.
+    pub(super) fn when_there_is_room(&self) -> u64 {
+        let look = self.at + LOOK;
+        self.life.writer.due.map_or(look, |due| due.min(look).max(self.at)) + 1
     }
 
     /// The writer of a new life begins.
@@ -132,26 +130,25 @@ impl World<'_> {
         Ok(())
     }
 
-    fn with_reserve<T>(&mut self, with: impl FnOnce(&mut Queue<Group, GivenUp>, &mut Held<'_>) -> T) -> T {
+    fn with_reserve<T>(&mut self, with: impl FnOnce(&mut Queue<Group, DiskError>, &mut Held<'_>) -> T) -> T {
         let full = self.is_full();
         let writer = &mut self.life.writer;
-        let mut reserve = Held { full, used: &mut self.disk.reserve_used, free: &mut writer.free };
+        let used = &mut self.disk.get_mut().reserve_used;
+        let mut reserve = Held { full, used, free: &mut writer.free };
         with(&mut writer.queue, &mut reserve)
     }
 
-    /// A row was handed over.
-    pub(super) fn write(&mut self, through: StepSeq, urgent: bool) -> Result<(), Failure> {
-        self.life.writer.push(1, Some(through), urgent, self.at);
-        if self.options.sabotage == Some(Sabotage::ReleaseEarly) {
-            return self.release(self.disk.attest(self.disk.last_step()));
-        }
-        self.go_on_writing()
+    /// States of agents are on the disk.
+    fn keep(&mut self, states: Vec<Ready>) {
+        let mut disk = self.disk.get_mut();
+        states.into_iter().for_each(|state| disk.snapshots.keep(state.0));
     }
 
     /// Does what the queue says, until there is something to wait for.
     pub(super) fn go_on_writing(&mut self) -> Result<(), Failure> {
         let life = self.life.number;
         while self.life.number == life && self.life.writer.under_way.is_none() {
+            self.hear()?;
             match self.life.writer.queue.turn() {
                 Turn::Append(group) => {
                     self.life.writer.under_way = Some(group);
@@ -167,7 +164,7 @@ impl World<'_> {
                     ensure!(mended.is_ok(), "D10", "the room held back can't be set aside: {mended:?}");
                 }
                 Turn::Tidy(states) => {
-                    states.into_iter().for_each(|state| self.disk.snapshots.keep(state.0));
+                    self.keep(states);
                     self.life.writer.queue.tidied(Tidied::Done);
                 }
                 Turn::Wait(Some(pause)) if pause.is_zero() => self.life.writer.queue.waited(),
@@ -179,7 +176,7 @@ impl World<'_> {
                     return Ok(());
                 }
                 Turn::End(states) => {
-                    states.into_iter().for_each(|state| self.disk.snapshots.keep(state.0));
+                    self.keep(states);
                     self.life.writer.due = None;
                     return Ok(());
                 }
@@ -265,8 +262,11 @@ impl World<'_> {
             self.waits.took(self.at, self.at - since);
         }
         writer.handed.drain(..group.handed.len().min(writer.handed.len()));
-        let durable = if lies { self.disk.lie(group.rows) } else { self.disk.sync_rows(group.rows) };
-        group.states.drain(..).for_each(|state| self.disk.snapshots.keep(state.0));
+        let mut disk = self.disk.get_mut();
+        let durable = if lies { disk.lie(group.rows) } else { disk.sync_rows(group.rows) };
+        group.rejected.iter().for_each(|(agent, at)| disk.snapshots.reject(agent, *at));
+        drop(disk);
+        self.keep(std::mem::take(&mut group.states));
         if self.boundary()? {
             return Ok(());
         }
@@ -288,19 +288,43 @@ impl World<'_> {
     fn appended(
         &mut self,
         group: Group,
-        result: Result<Durable, AppendError<GivenUp>>,
+        result: Result<Durable, AppendError<DiskError>>,
     ) -> Result<(), Failure> {
+        let held = !self.disk.get().reserve_used;
         let goes_on = self.with_reserve(|queue, reserve| queue.appended(group, result, reserve));
-        for message in self.life.writer.queue.take_messages() {
-            let Report::Durable(durable) = message.report else { continue };
-            let life = self.life.number;
-            self.release(durable)?;
-            if self.life.number != life {
-                return Ok(());
-            }
+        if held && self.disk.get().reserve_used {
+            let writer = &self.life.writer;
+            let urgent = writer.closed || writer.handed.iter().any(|(_, urgent)| *urgent);
+            ensure!(urgent, "D10", "the room held back is used, and nothing urgent waits");
         }
+        let life = self.life.number;
+        self.hear()?;
         // It was tried often enough: what nobody was told of is given up.
-        if goes_on.is_err() { self.crash() } else { Ok(()) }
+        if goes_on.is_err() && self.life.number == life { self.crash() } else { Ok(()) }
+    }
+
+    /// The driver hears what the writer has to say, and releases what is durable.
+    fn hear(&mut self) -> Result<(), Failure> {
+        let life = self.life.number;
+        for message in self.life.writer.queue.take_messages() {
+            let Some(engine) = self.life.engine.as_mut().filter(|_| self.life.number == life) else {
+                return Ok(());
+            };
+            engine.report(message).map_err(ends)?;
+            self.tell_who_waits()?;
+            self.release()?;
+        }
+        Ok(())
+    }
+
+    /// Tells the driver that everything is durable, whatever the disk has.
+    pub(super) fn release_early(&mut self) -> Result<(), Failure> {
+        let Some(engine) = &mut self.life.engine else { return Ok(()) };
+        let disk = self.disk.get();
+        let report = Report::Durable(disk.attest(disk.last_step()));
+        drop(disk);
+        engine.report(Message { report, done: Load::NONE }).map_err(ends)?;
+        self.release()
     }
 
     /// D9: after a failed sync nothing more is acknowledged: the process ends, and the next start reads what
@@ -324,10 +348,12 @@ impl World<'_> {
         self.crash()
     }
 
-    pub(super) fn release(&mut self, durable: Durable) -> Result<(), Failure> {
-        let covers = |(step, _): &mut (holon_core::Step, _)| step.seq() <= durable.through();
-        while let Some((step, due)) = self.life.pending.pop_front_if(covers) {
+    fn release(&mut self) -> Result<(), Failure> {
+        let clock = self.now().mono;
+        while let Some(engine) = &mut self.life.engine {
+            let Some((step, durable)) = engine.release(clock).map_err(ends)? else { return Ok(()) };
             ensure!(!self.life.writer.failed, "D9", "step {} leaves after a failed sync", step.seq());
+            let due = self.life.due.pop_front().unwrap_or_default();
             let seq = step.seq();
             self.observe(&step)?;
             let mut effects = step.release(durable);
@@ -337,7 +363,7 @@ impl World<'_> {
                 self.checks.say_often("E1", released);
             }
             let told = effects.iter().any(|effect| matches!(effect, Effect::Reply { .. }));
-            self.disk.released(seq, &effects, told);
+            self.disk.get_mut().released(seq, &effects, told);
             for effect in effects {
                 self.trace.effect(&effect);
                 self.perform(effect, seq)?;

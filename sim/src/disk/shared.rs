@@ -1,0 +1,68 @@
+//! The simulated disk as the driver reads it: what is on stable storage, and nothing else.
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::rc::Rc;
+
+use holon_core::host::Accounts;
+use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};
+use holon_ledger::{AgentRow, LedgerReader, Restored};
+
+use super::Disk;
+use super::group::DiskError;
+
+/// The disk of a world, which its driver reads while the world writes and harms it.
+#[derive(Debug, Clone, Default)]
+pub struct SharedDisk(Rc<RefCell<Disk>>);
+
+impl SharedDisk {
+    pub fn get(&self) -> Ref<'_, Disk> {
+        self.0.borrow()
+    }
+
+    pub fn get_mut(&self) -> RefMut<'_, Disk> {
+        self.0.borrow_mut()
+    }
+
+    /// The disk itself, once nobody reads it any more.
+    pub fn take(&self) -> Disk {
+        self.0.take()
+    }
+}
+
+impl LedgerReader for SharedDisk {
+    type Error = DiskError;
+
+    fn last_step(&self) -> Result<StepSeq, DiskError> {
+        Ok(self.get().last_step())
+    }
+
+    fn newest_record(&self) -> Result<Option<Wall>, DiskError> {
+        Ok(self.get().newest())
+    }
+
+    fn accounts(&self) -> Result<Accounts, DiskError> {
+        let mut accounts = Accounts::default();
+        self.get().known().for_each(|(_, account)| accounts.add_absent(account));
+        Ok(accounts)
+    }
+
+    fn each_agent(&self, each: impl FnMut(AgentRow)) -> Result<(), DiskError> {
+        self.get().known().map(|(row, _)| row.clone()).for_each(each);
+        Ok(())
+    }
+
+    fn load(&self, agent: &AgentId) -> Result<Restored, DiskError> {
+        self.get().load(agent)
+    }
+
+    fn each_record(
+        &self,
+        agent: &AgentId,
+        through: EventSeq,
+        each: impl FnMut(Record),
+    ) -> Result<(), DiskError> {
+        let log = self.get().log(agent, EventSeq(0));
+        log.into_iter().take_while(|record| record.event_seq <= through).for_each(each);
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Idle agents leave memory now and then, and come back before anything is handed in for them.
+
+use holon_driver::{Loaded, LoadError};
+use holon_facts::{AgentId, Text};
+
+use super::command::Ends;
+use super::step::ends;
+use super::{Sabotage, World};
+use crate::disk::group::DiskError;
+use crate::failure::Failure;
+use crate::ingress::agent_id;
+
+/// What became of somebody who is to be in memory; false when there is none of that name.
+pub(super) type BroughtIn = Result<bool, LoadError<DiskError>>;
+
+impl World<'_> {
+    /// Between two steps, one agent may be idle for long enough.
+    pub(super) fn park_some(&mut self) -> Result<(), Failure> {
+        let Some(engine) = self.life.engine.as_ref().filter(|engine| engine.caught_up()) else {
+            return Ok(());
+        };
+        if engine.stall().is_some() || self.life.at_the_door.is_some() {
+            return Ok(());
+        }
+        let site = self.site("park", 0, "");
+        let number = self.choices.below(site.about("whom"), self.scenario.agents) + 1;
+        let children = self.checks.children();
+        let child = u32::try_from(children.len()).unwrap_or(u32::MAX);
+        let child = (child > 0).then(|| self.choices.below(site.about("which child"), 2 * child) as usize);
+        let agent = child.and_then(|at| children.iter().nth(at).cloned()).unwrap_or_else(|| agent_id(number));
+        let faults = &self.scenario.faults;
+        if !self.injector.strikes(faults, &mut *self.choices, site, "parks", faults.parks) {
+            return Ok(());
+        }
+        if let Some(engine) = &mut self.life.engine {
+            engine.park(&[agent]).map_err(ends)?;
+        }
+        self.take_over(false, &Ends::new())
+    }
+
+    /// Makes sure that an agent of the ledger is in memory. On a full disk only what is urgent brings anybody in.
+    pub(super) fn bring_in(&mut self, agent: &AgentId, urgent: bool) -> Result<BroughtIn, Failure> {
+        let Some(engine) = &self.life.engine else { return Ok(Ok(false)) };
+        if engine.view().agent(agent).is_some() || self.options.sabotage == Some(Sabotage::ForgetParked) {
+            return Ok(Ok(true));
+        }
+        if engine.stall().is_some() && !urgent {
+            return Ok(Err(holon_driver::DiskFull.into()));
+        }
+        let brought_in = self.admit(agent)?;
+        if let Ok(true) = brought_in {
+            let (report, told) = self.probe(agent);
+            let now = self.now();
+            self.steps(&told, |engine| engine.recover(now, agent, report))?;
+        }
+        Ok(brought_in)
+    }
+
+    /// Brings an agent into memory from what the disk has of it; it is not recovered yet.
+    pub(super) fn admit(&mut self, agent: &AgentId) -> Result<BroughtIn, Failure> {
+        let harmed = self.harm(agent);
+        let Some(engine) = &mut self.life.engine else { return Ok(Ok(false)) };
+        let brought_in = match engine.bring_in(agent) {
+            Err(LoadError::Driver(error)) => return Err(ends(error)),
+            Err(LoadError::Damaged(error)) if !self.disk.get().damaged.contains(agent) => {
+                return Err(ends(error));
+            }
+            other => other,
+        };
+        self.found(agent, harmed)?;
+        self.take_over(false, &Ends::new())?;
+        Ok(brought_in)
+    }
+
+    /// Those of whom something is wanted come into memory: children that have to be told something, and those for whom
+    /// something is due.
+    pub(super) fn load_wanted(&mut self) -> Result<(), Failure> {
+        let now = self.now();
+        let Some(engine) = &mut self.life.engine else { return Ok(()) };
+        engine.look_for_wanted(now).map_err(ends)?;
+        self.take_over(false, &Ends::new())?;
+        while let Some(engine) = &mut self.life.engine {
+            let may = engine.may_load();
+            if may == Ok(false) {
+                return Ok(());
+            }
+            let Some(wanted) = engine.next_wanted() else { return self.nobody_is_overdue() };
+            let agent = wanted.agent.clone();
+            let loaded = match may {
+                _ if self.options.sabotage == Some(Sabotage::ForgetDeadline) => Ok(true),
+                Ok(_) => self.bring_in(&agent, true)?,
+                Err(full) => Err(full.into()),
+            };
+            let Some(engine) = &mut self.life.engine else { return Ok(()) };
+            match engine.loaded(wanted, loaded, |text| Text::short(text)).map_err(ends)? {
+                Loaded::Next => {}
+                Loaded::Step(_) if self.options.sabotage == Some(Sabotage::SilentLoss) => {}
+                Loaded::Step(input) => self.input(*input)?,
+                Loaded::Enough => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// W5: nobody who has left memory is owed anything, as far as the driver knows what time it is.
+    fn nobody_is_overdue(&self) -> Result<(), Failure> {
+        let Some(engine) = &self.life.engine else { return Ok(()) };
+        let soon = engine.deadline(self.now().mono).is_some_and(|(wait, _)| wait.is_zero());
+        if soon || !engine.caught_up() || engine.stall().is_some() {
+            return Ok(());
+        }
+        self.checks.nobody_absent_is_overdue(engine.host().facts().now, &self.disk.get().damaged)
+    }
+
+    /// A child is asked for. The log of one that is not in memory may be damaged by now: it is lost to its parent.
+    pub(super) fn child_is_wanted(&mut self, child: &AgentId) {
+        if !self.checks.parked.contains_key(child) {
+            return;
+        }
+        let site = self.site("child", self.number(child), "");
+        let faults = &self.scenario.faults;
+        let often = if self.quiet { 0 } else { faults.child_damaged };
+        if self.injector.strikes(faults, &mut *self.choices, site, "damaged", often) {
+            self.injector.saw("a child is lost");
+            self.disk.get_mut().damaged.insert(child.clone());
+        } else {
+            self.injector.saw("a child is brought in");
+        }
+    }
+}
