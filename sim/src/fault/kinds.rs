@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 126] = [
+pub const KINDS: [Kind; 128] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -91,6 +91,8 @@ pub const KINDS: [Kind; 126] = [
     kind("ST7", "disk.lies", "a follower is ahead of the log"),
     kind("ST8", "disk full", "a full disk refuses an input"),
     kind("ST8", "disk full", "a full disk takes a stop"),
+    kind("ST8", "disk full", "a full disk tells of what it holds"),
+    kind("ST8", "disk full", "who waits for a full disk is told so"),
     kind("ST9", "disk.sticks", "the driver waits for the disk"),
     kind("ST10", "disk.damaged", "disk.flipped"),
     kind("ST11", "snapshot.damaged", "an older snapshot is used"),

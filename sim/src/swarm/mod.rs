@@ -346,7 +346,7 @@ fn disturbance(draw: &mut Draw) -> Action {
 
 fn faults(draw: &mut Draw) -> Faults {
     let rates = [0, 0, 30, 300];
-    let crashes = draw.of("crashes", &[0, 0, 1, 2, 3]);
+    let crashes = draw.of("crashes", &[0, 1, 2, 3, 4]);
     let reach = draw.of("reach", &[40_u32, 200, 800]);
     let mut at: u64 = 0;
     let mut boundaries = Vec::new();

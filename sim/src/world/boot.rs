@@ -258,9 +258,7 @@ impl World<'_> {
         // Whoever follows an agent catches up from the ledger.
         self.outside.observed = self.disk.get().agents();
         let before = self.counts.steps;
-        let mut open = self.start_engine(site)?;
-        // A real start ends at a log that is damaged, and says so: here somebody has set it aside.
-        open.retain(|agent| !self.disk.get().damaged.contains(agent));
+        let open = self.start_engine(site)?;
         for agent in &open {
             self.admit(agent)?.map_err(|error| safety("D3", error.to_string()))?;
         }
@@ -305,7 +303,9 @@ impl World<'_> {
         let parts = Parts { host, writer, reader, group: self.group(), store_after, judge };
         let after = self.disk.get().last_step();
         let started = Call::RuntimeStarted { build: "sim".into(), config, seed, after };
-        let (engine, open) = Engine::start(parts, self.now(), &started).map_err(ends)?;
+        let (engine, mut open) = Engine::start(parts, self.now(), &started).map_err(ends)?;
+        // A real start ends at a log that is damaged, and says so: here somebody has set it aside.
+        open.retain(|agent| !self.disk.get().damaged.contains(agent));
         let left_out = self.checks.agents().values().filter(|agent| !open.contains(&agent.id));
         let left_out: Vec<_> = left_out.map(|agent| (agent.id.clone(), agent.clone())).collect();
         self.checks.parked.extend(left_out);

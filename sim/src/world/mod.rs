@@ -149,6 +149,8 @@ struct Life {
     wake: u64,
     /// When the driver's timer is to ring, and for whom.
     alarm: Option<(u64, Whose)>,
+    /// It was set after so many steps.
+    armed_after: u64,
     /// Rings of the timer out of turn that are planned.
     rings: u32,
 }

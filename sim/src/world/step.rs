@@ -208,7 +208,7 @@ impl World<'_> {
         }
     }
 
-    /// Sets the driver's timer, unless it is set.
+    /// Sets the driver's timer after a step, or where something is due sooner than it rings.
     fn arm(&mut self) {
         let clock = self.now().mono;
         let deadline = self.life.engine.as_ref().and_then(|engine| engine.deadline(clock));
@@ -218,9 +218,10 @@ impl World<'_> {
             return;
         };
         let at = self.at.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
+        let stepped = mem::replace(&mut self.life.armed_after, self.counts.steps) != self.counts.steps;
         // A wait is rounded up to its unit, so the same moment is a little later each time that it is looked at.
         let same = |(known, of): (u64, Whose)| of == whose && known <= at && at - known < 1_000;
-        if self.life.alarm.is_some_and(same) {
+        if !stepped && self.life.alarm.is_some_and(same) {
             return;
         }
         self.life.alarm = Some((at, whose));
