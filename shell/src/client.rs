@@ -1,29 +1,14 @@
 //! Where the runtime of a home is reached.
 
-use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use holon_api::{
-    Bearer, CONNECT_TIMEOUT, Client, ClientError, Connect, Connecting, Connection, not_reachable, silent,
-};
-use holon_platform::{Environment, spawn};
-use tokio::net::{TcpStream, UnixStream};
-use tokio::time::timeout;
+use holon_api::{Bearer, Client, ClientError, Location};
+use holon_platform::Environment;
 
-use crate::daemon::{Metadata, Token, socket};
+use crate::daemon::{Metadata, Token};
 use crate::home::Home;
 use crate::settings::Settings;
-
-/// Where a runtime of this machine is.
-#[derive(Debug)]
-struct Location {
-    socket: PathBuf,
-    /// Tried when nobody listens at the socket.
-    tcp: Option<SocketAddr>,
-    /// The home's own, if its runtime is who listens there: nobody else may see it.
-    own_bearer: Option<Bearer>,
-}
 
 /// The runtime of a home: at the socket that it names, otherwise at the one that is configured, or at the home's
 /// own; and at `HOLON_HTTP_ADDR`. Connects to nobody yet.
@@ -59,40 +44,4 @@ pub fn at(socket: impl Into<PathBuf>, token: Option<&Token>) -> Client {
 /// Never none: a token is visible ASCII, which a header takes.
 fn bearer(token: &Token) -> Option<Bearer> {
     Bearer::new(token.expose())
-}
-
-impl Connect for Location {
-    fn connect(&self) -> Connecting<'_> {
-        Box::pin(async {
-            let socket = timeout(CONNECT_TIMEOUT, unix(&self.socket)).await.unwrap_or_else(|_| Err(silent()));
-            let address = match (socket, self.tcp) {
-                (Ok(stream), _) => return Ok(Connection { stream: Box::new(stream), own_bearer: None }),
-                (Err(error), None) => return Err(not_reachable(&self.socket.display(), &error)),
-                (Err(_), Some(address)) => address,
-            };
-            match timeout(CONNECT_TIMEOUT, tcp(address)).await.unwrap_or_else(|_| Err(silent())) {
-                Ok(stream) => {
-                    Ok(Connection { stream: Box::new(stream), own_bearer: self.own_bearer.clone() })
-                }
-                Err(error) => {
-                    let locations = format!("{} or http://{address}", self.socket.display());
-                    Err(not_reachable(&locations, &error))
-                }
-            }
-        })
-    }
-}
-
-async fn unix(path: &Path) -> io::Result<UnixStream> {
-    let path = path.to_owned();
-    // A runtime that doesn't accept holds up whoever connects.
-    let stream = spawn::blocking(move || socket::connect(&path)).await.map_err(io::Error::other)??;
-    stream.set_nonblocking(true)?;
-    UnixStream::from_std(stream)
-}
-
-async fn tcp(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
 }

@@ -71,7 +71,7 @@ pub use body::{
 };
 pub use client::{
     Bearer, ByteStream, CONNECT_TIMEOUT, Client, Connect, Connecting, Connection, HttpEvents, HttpOutput,
-    not_reachable, silent,
+    Location, not_reachable, silent,
 };
 pub use client_error::ClientError;
 pub use code::Code;

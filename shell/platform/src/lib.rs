@@ -10,6 +10,7 @@ pub mod hex;
 pub mod open_files;
 pub mod process;
 pub mod shield;
+pub mod socket;
 pub mod spawn;
 pub mod threads;
 

@@ -1,14 +1,14 @@
 //! The home's socket: taken over from a runtime that is gone, never from somebody who lives. It is private from
 //! its first moment: nobody can connect before it listens, and then its mode is set.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use holon_supervise::inside;
+use holon_platform::socket::{connect, inside, parts};
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 use rustix::process::getuid;
@@ -143,24 +143,10 @@ pub fn listener(path: &Path) -> io::Result<u32> {
     Ok(peer.pid.as_raw_nonzero().get().unsigned_abs())
 }
 
-/// Connects to a socket, however long its path is.
-///
-/// # Errors
-/// As for every connection.
-pub fn connect(path: &Path) -> io::Result<UnixStream> {
-    let (folder, name) = parts(path)?;
-    UnixStream::connect(inside(&folder, name))
-}
-
-/// The folder of a socket, open, and its name there.
-fn parts(path: &Path) -> io::Result<(File, &str)> {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a socket needs a name"))?;
-    Ok((File::open(path.parent().unwrap_or(Path::new("/")))?, name))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]

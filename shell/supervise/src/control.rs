@@ -2,12 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use holon_platform::process::Identity;
+use holon_platform::socket::inside;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
@@ -233,11 +234,6 @@ fn may_be_a_runtime(stream: &UnixStream) -> bool {
         let pid = peer.pid.as_raw_nonzero().get().unsigned_abs();
         peer.uid == geteuid() && !is_confined(pid)
     })
-}
-
-/// A path inside an open folder that is short wherever the folder is: addresses of sockets have 108 bytes.
-pub fn inside(folder: &File, name: &str) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
 
 #[cfg(test)]

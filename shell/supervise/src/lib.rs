@@ -49,7 +49,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub use capture::Kept;
-pub use control::inside;
 pub use helper::Helper;
 pub use log::INCOMPLETE;
 #[cfg(test)]

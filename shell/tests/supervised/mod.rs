@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use holon_core::tool::Tool;
 use holon_platform::process;
+use holon_platform::socket::inside;
 use holon_supervise::protocol::{self, Hidden, Input, Item, LOG_BYTES, Plan, Say, Tell};
 use holon_supervise::record::{self, ExitRecord, ItemEnd};
-use holon_supervise::{SOCKET, SUPERVISE, inside, output_log};
+use holon_supervise::{SOCKET, SUPERVISE, output_log};
 use holon_text::{Secrets, Texts};
 
 pub(crate) struct Supervised {

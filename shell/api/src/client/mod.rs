@@ -3,6 +3,7 @@
 
 mod connect;
 mod events;
+mod location;
 mod output;
 mod request;
 mod sse;
@@ -18,6 +19,7 @@ use crate::path::{AgentPath, TaskPath};
 
 pub use connect::{ByteStream, CONNECT_TIMEOUT, Connect, Connecting, Connection, not_reachable, silent};
 pub use events::HttpEvents;
+pub use location::Location;
 pub use output::HttpOutput;
 
 /// A runtime that can be asked. Cheap to clone; connects anew for each request.
