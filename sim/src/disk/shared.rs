@@ -3,7 +3,7 @@
 use std::cell::{Ref, RefCell, RefMut};
 use std::rc::Rc;
 
-use holon_core::host::Accounts;
+use holon_core::accounts::Accounts;
 use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};
 use holon_ledger::{AgentRow, LedgerReader, Restored};
 
