@@ -10,6 +10,7 @@ pub mod shelf;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use group::DiskError;
 use holon_core::agent::budget::Account;
 use holon_core::record::Step;
 use holon_core::replay::Call;
@@ -18,7 +19,6 @@ use holon_facts::event::{InboxFact, OperationFact};
 use holon_facts::ids::{AgentId, EventSeq, MessageId, OpId, StepSeq};
 use holon_facts::outcome::SupervisorIdentity;
 use holon_facts::{ContentId, Event, Record, Wall};
-use group::DiskError;
 use holon_ledger::{AgentRow, Restored};
 use image::{Damage, Found, Image, Reader};
 use shelf::{Glance, Harm, Read, Shelf};

@@ -134,7 +134,11 @@ impl World<'_> {
     ) -> Result<(), Failure> {
         self.checks.say("P5");
         let on_disk = self.disk.get().supervisor(agent, op);
-        ensure!(on_disk.as_ref() == Some(supervisor), "P5", "{op} of {agent} begins, on the disk is {on_disk:?}");
+        ensure!(
+            on_disk.as_ref() == Some(supervisor),
+            "P5",
+            "{op} of {agent} begins, on the disk is {on_disk:?}"
+        );
         let life = self.life.number;
         let waiting = self.outside.supervised.get(&supervisor.socket);
         let waits =
@@ -184,7 +188,11 @@ impl World<'_> {
     ) -> Result<(), Failure> {
         self.checks.say("P5");
         let on_disk = self.disk.get().supervisor(agent, op);
-        ensure!(on_disk.as_ref() == Some(supervisor), "P5", "{op} of {agent} is watched, on the disk is {on_disk:?}");
+        ensure!(
+            on_disk.as_ref() == Some(supervisor),
+            "P5",
+            "{op} of {agent} is watched, on the disk is {on_disk:?}"
+        );
         let life = self.life.number;
         let known = self.outside.supervised.get_mut(&supervisor.socket);
         let goes_on = known.as_ref().is_some_and(|known| {

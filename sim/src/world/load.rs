@@ -1,6 +1,6 @@
 //! Idle agents leave memory now and then, and come back before anything is handed in for them.
 
-use holon_driver::{Loaded, LoadError};
+use holon_driver::{LoadError, Loaded};
 use holon_facts::{AgentId, Text};
 
 use super::command::Ends;

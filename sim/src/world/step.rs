@@ -60,7 +60,8 @@ impl World<'_> {
 
     /// Judges what the engine has handed over, and gives it to the writer.
     pub(super) fn take_over(&mut self, more: bool, told: &Ends) -> Result<(), Failure> {
-        while let Some(mut group) = self.life.engine.as_mut().and_then(|engine| engine.writer().sent.pop_front())
+        while let Some(mut group) =
+            self.life.engine.as_mut().and_then(|engine| engine.writer().sent.pop_front())
         {
             if self.options.sabotage != Some(Sabotage::LoseTexts) {
                 self.disk.get_mut().keep_texts(mem::take(&mut group.texts));
@@ -212,7 +213,8 @@ impl World<'_> {
     fn arm(&mut self) {
         let clock = self.now().mono;
         let deadline = self.life.engine.as_ref().and_then(|engine| engine.deadline(clock));
-        let Some((wait, whose)) = deadline.filter(|_| self.options.sabotage != Some(Sabotage::LoseWake)) else {
+        let Some((wait, whose)) = deadline.filter(|_| self.options.sabotage != Some(Sabotage::LoseWake))
+        else {
             self.life.alarm = None;
             self.life.wake += 1;
             return;

@@ -22,7 +22,7 @@ use holon_facts::time::Millis;
 
 use crate::agent::task::Tasks;
 use crate::agent::turn::{Phase, Run};
-use crate::handler::task::tools::Retrieval;
+use crate::effect::Retrieval;
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::{outage, request, tools};
 use crate::handler::workspace::{self, isolate};
