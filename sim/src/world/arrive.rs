@@ -149,7 +149,7 @@ impl World<'_> {
             let agent = ingress::agent_id(request.agent);
             let held = self.disk.get().holds_message(&agent, message_id);
             ensure!(held && duplicate, "Q6", "{message_id} of {agent} is said to be admitted, and is not");
-            self.injector.saw("a full disk tells of what it holds");
+            self.injector.saw("a full disk still shows what it holds");
             self.promised(request, agent, message_id, duplicate);
         } else if request.repeatable() {
             self.plan(self.at + 10 * AGAIN, request.agent, Happening::Request(request));
@@ -163,7 +163,7 @@ impl World<'_> {
         for reply in engine.take_put_off() {
             let Some(waiting) = self.outside.clients.waiting.remove(&reply) else { continue };
             let request = waiting.request;
-            self.injector.saw("who waits for a full disk is told so");
+            self.injector.saw("callers that wait for a full disk are notified");
             self.checks.say("D10");
             let room = request.urgent() && !self.disk.get().reserve_used;
             ensure!(!room, "D10", "{request:?} waits for a full disk, and the room held back is free");
