@@ -37,6 +37,8 @@ pub struct Waiting {
     pub disturbs: bool,
     /// What a stop that is obeyed was in the middle of.
     pub meets: BTreeSet<&'static str>,
+    /// A full disk must not keep it out.
+    pub urgent: bool,
 }
 
 /// Requests on their way, by the reply that they wait for.
@@ -82,34 +84,6 @@ impl Request {
             | Action::RunTask { .. }
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
-            | Action::Kill { .. }
-            | Action::Suspend { .. }
-            | Action::ClockJump { .. }
-            | Action::Tick => false,
-        }
-    }
-}
-
-impl Request {
-    /// Whether a full disk must not keep it out.
-    pub fn urgent(&self) -> bool {
-        match &self.action {
-            Action::Stop | Action::Abort { .. } | Action::StopTask { .. } | Action::Restart => true,
-            Action::ChangeTrigger { revoke } => *revoke,
-            Action::Meddle { how, .. } => *how == Meddling::Stop,
-            Action::Place { .. }
-            | Action::Create
-            | Action::Message(_)
-            | Action::Model { .. }
-            | Action::RunTask { .. }
-            | Action::WriteTask { .. }
-            | Action::CreateTimer { .. }
-            | Action::CancelTimer { .. }
-            | Action::CreateWork
-            | Action::CompleteWork { .. }
-            | Action::Wake { .. }
-            | Action::Deliver { .. }
-            | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }

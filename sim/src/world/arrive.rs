@@ -134,7 +134,7 @@ impl World<'_> {
             agent => self.outside.at_work(&ingress::agent_id(agent)).next().is_some(),
         };
         let meets = self.stop_meets(&request);
-        let waiting = Waiting { request, since: self.at, disturbs, meets };
+        let waiting = Waiting { request, since: self.at, disturbs, meets, urgent: input.is_urgent() };
         self.outside.clients.waiting.insert(reply, waiting);
         let now = self.now();
         self.steps(&Ends::new(), |engine| engine.ask(now, input, reply, reply, patient))
@@ -162,10 +162,10 @@ impl World<'_> {
         let Some(engine) = &mut self.life.engine else { return Ok(()) };
         for reply in engine.take_put_off() {
             let Some(waiting) = self.outside.clients.waiting.remove(&reply) else { continue };
-            let request = waiting.request;
+            let Waiting { request, urgent, .. } = waiting;
             self.injector.saw("callers that wait for a full disk are notified");
             self.checks.say("D10");
-            let room = request.urgent() && !self.disk.get().reserve_used;
+            let room = urgent && !self.disk.get().reserve_used;
             ensure!(!room, "D10", "{request:?} waits for a full disk, and the room held back is free");
             self.life.put_off.insert(reply);
             if request.repeatable() {

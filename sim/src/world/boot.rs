@@ -121,27 +121,11 @@ impl World<'_> {
                 self.injector.saw("crash during a tool call");
             }
         }
-        let waits = self.outside.clients.waiting.values().any(|waiting| match &waiting.request.action {
-            Action::Start | Action::Stop | Action::Abort { .. } | Action::Restart => true,
-            Action::Create
-            | Action::Message(_)
-            | Action::Model { .. }
-            | Action::RunTask { .. }
-            | Action::StopTask { .. }
-            | Action::WriteTask { .. }
-            | Action::CreateTimer { .. }
-            | Action::CancelTimer { .. }
-            | Action::CreateWork
-            | Action::CompleteWork { .. }
-            | Action::Wake { .. }
-            | Action::Deliver { .. }
-            | Action::ChangeTrigger { .. }
-            | Action::Meddle { .. }
-            | Action::Place { .. }
-            | Action::Kill { .. }
-            | Action::Suspend { .. }
-            | Action::ClockJump { .. }
-            | Action::Tick => false,
+        let waits = self.outside.clients.waiting.values().any(|waiting| {
+            matches!(
+                waiting.request.action,
+                Action::Start | Action::Stop | Action::Abort { .. } | Action::Restart
+            )
         });
         if waits {
             self.injector.saw("crash while a command waits for the disk");

@@ -51,28 +51,13 @@ impl World<'_> {
     /// Whether a request would disturb the quiet.
     pub(super) fn disturbs(&self, request: &Request) -> bool {
         let dies = self.scenario.faults.dies(request.agent);
-        match &request.action {
-            Action::Stop => !dies,
-            Action::Start => dies,
-            Action::Abort { .. } | Action::Restart | Action::Kill { .. } | Action::Suspend { .. } => true,
-            Action::Create
-            | Action::Message(_)
-            | Action::Model { .. }
-            | Action::RunTask { .. }
-            | Action::StopTask { .. }
-            | Action::WriteTask { .. }
-            | Action::CreateTimer { .. }
-            | Action::CancelTimer { .. }
-            | Action::CreateWork
-            | Action::CompleteWork { .. }
-            | Action::Wake { .. }
-            | Action::Deliver { .. }
-            | Action::ChangeTrigger { .. }
-            | Action::Meddle { .. }
-            | Action::Place { .. }
-            | Action::ClockJump { .. }
-            | Action::Tick => false,
-        }
+        let interrupts = |action: &Action| {
+            matches!(
+                action,
+                Action::Abort { .. } | Action::Restart | Action::Kill { .. } | Action::Suspend { .. }
+            )
+        };
+        interrupts(&request.action) || request.action == if dies { Action::Start } else { Action::Stop }
     }
 
     /// What an agent is in the middle of when it is to stop.
@@ -112,29 +97,12 @@ impl World<'_> {
 
     /// V5, V6: a stop and a shutdown take no longer than the disk does, whoever is at work.
     pub(super) fn obeyed(&mut self, waiting: &Waiting) -> Result<(), Failure> {
-        let law = match &waiting.request.action {
-            Action::Stop | Action::Abort { .. } => "V5",
-            Action::Restart => "V6",
-            Action::Create
-            | Action::Message(_)
-            | Action::Model { .. }
-            | Action::RunTask { .. }
-            | Action::StopTask { .. }
-            | Action::WriteTask { .. }
-            | Action::CreateTimer { .. }
-            | Action::CancelTimer { .. }
-            | Action::CreateWork
-            | Action::CompleteWork { .. }
-            | Action::Wake { .. }
-            | Action::Deliver { .. }
-            | Action::ChangeTrigger { .. }
-            | Action::Meddle { .. }
-            | Action::Place { .. }
-            | Action::Start
-            | Action::Kill { .. }
-            | Action::Suspend { .. }
-            | Action::ClockJump { .. }
-            | Action::Tick => return Ok(()),
+        let law = if matches!(waiting.request.action, Action::Stop | Action::Abort { .. }) {
+            "V5"
+        } else if waiting.request.action == Action::Restart {
+            "V6"
+        } else {
+            return Ok(());
         };
         if waiting.disturbs {
             self.checks.say(law);

@@ -56,31 +56,10 @@ impl Patterns {
         action: &Action,
         injector: &mut Injector,
     ) {
-        let stops = match action {
-            Action::Stop => true,
-            Action::Start => false,
-            Action::Create
-            | Action::Message(_)
-            | Action::Abort { .. }
-            | Action::Model { .. }
-            | Action::RunTask { .. }
-            | Action::StopTask { .. }
-            | Action::WriteTask { .. }
-            | Action::CreateTimer { .. }
-            | Action::CancelTimer { .. }
-            | Action::CreateWork
-            | Action::CompleteWork { .. }
-            | Action::Wake { .. }
-            | Action::Deliver { .. }
-            | Action::ChangeTrigger { .. }
-            | Action::Meddle { .. }
-            | Action::Place { .. }
-            | Action::Restart
-            | Action::Kill { .. }
-            | Action::Suspend { .. }
-            | Action::ClockJump { .. }
-            | Action::Tick => return,
-        };
+        let stops = *action == Action::Stop;
+        if !stops && *action != Action::Start {
+            return;
+        }
         if self.last_command.is_some_and(|last| last == (at, agent, !stops)) {
             injector.saw("start and stop at one instant");
         }
