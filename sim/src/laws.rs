@@ -66,21 +66,21 @@ pub const WORLD: [WorldLaw; 55] = [
         "C9",
         P,
         Sabotage::MistellChild,
-        "A child ends as its own turns came to, reports what it said last, and its parent is told just that; of a child \
-         that was not heard nobody says anything.",
+        "A child ends as its own turns require and reports its last answer, and its parent is shown exactly that; for a \
+         child that never reported, no result is shown.",
     ),
     law("D1", S, Sabotage::ReleaseEarly, "An effect leaves after its records are on the disk."),
     law(
         "D2",
         P,
         Sabotage::LoseAcknowledged,
-        "What anybody was told or shown survives a crash, if the sync was honest.",
+        "What was acknowledged or shown to a client survives a crash, if the sync was honest.",
     ),
     law(
         "D4",
         P,
         Sabotage::TimidReader,
-        "Of a damaged ledger, what was not synced is cut at the damage; damage of what was is told with its place.",
+        "In a damaged ledger, rows that were not synced are cut at the damage; damage of synced rows is reported with its position.",
     ),
     law("D5", P, Sabotage::StaleSnapshot, "The live state is the fold of the records."),
     law("D6", P, Sabotage::ForgetCall, "Recorded calls, made again, bring the same records and effects."),
@@ -113,13 +113,13 @@ pub const WORLD: [WorldLaw; 55] = [
         "E2",
         P,
         Sabotage::TakeAgain,
-        "What one agent has for another is taken once, also where only the receiver's log says so.",
+        "An outbox message is taken once, also where only the receiver's log records it.",
     ),
     law(
         "E3",
         S,
         Sabotage::HalfTheStop,
-        "The caller of a stop or an abort is told what it released, ended and cancelled: just what is on record.",
+        "The reply to a stop or an abort lists what the command released, ended and cancelled: exactly what is on record.",
     ),
     law("G2", S, Sabotage::NoSize, "An agent at rest is no larger than what it must remember."),
     law(
@@ -132,9 +132,9 @@ pub const WORLD: [WorldLaw; 55] = [
         "G5",
         P,
         Sabotage::ChangeReply,
-        "Callers are told what the reference says, and posture is what it says.",
+        "Replies to callers and the posture equal those of the reference model.",
     ),
-    law("G6", S, Sabotage::Blind, "A decision and a closure say what is so, and follow from it."),
+    law("G6", S, Sabotage::Blind, "A decision and a closure report the true state, and follow from it."),
     law(
         "L7",
         S,
@@ -177,7 +177,7 @@ pub const WORLD: [WorldLaw; 55] = [
         "M9",
         S,
         Sabotage::DropHint,
-        "A turn that is for hints or ends of tasks shows each of them, and what a hint said; later turns are told of them.",
+        "A turn for hints or ends of tasks shows each of them with the body of the hint; later turns show that they came.",
     ),
     law(
         "M10",
@@ -196,15 +196,15 @@ pub const WORLD: [WorldLaw; 55] = [
         "P5",
         P,
         Sabotage::ForgetEnd,
-        "A command gets the word once, from a supervisor on the disk; a start waits for one that goes on, and what it \
-         came to is what the model is told.",
+        "A command is started once, by a supervisor that is on the disk; a start of the runtime waits for a running command, \
+         and the model is shown how the command really ended.",
     ),
     law(
         "P6",
         S,
         Sabotage::BeginAgain,
-        "No operation is begun twice, in whichever life of the process; no command begins beside as many as there may \
-         be; only what was started is asked to end.",
+        "No operation is begun twice, in whichever life of the process; no command begins while the allowed number runs; \
+         only a started command is asked to end.",
     ),
     law(
         "P7",
@@ -216,8 +216,8 @@ pub const WORLD: [WorldLaw; 55] = [
         "P8",
         P,
         Sabotage::MisreportEnd,
-        "How a task is said to have ended is what its supervisor saw; where nobody can say, nobody does. What is said to \
-         have been written to it was.",
+        "The recorded end of a task is the one that its supervisor observed, and unknown where no supervisor observed it. \
+         Input that is recorded as written to a task was written.",
     ),
     law(
         "P10",
@@ -227,7 +227,12 @@ pub const WORLD: [WorldLaw; 55] = [
          gets it.",
     ),
     law("Q6", S, Sabotage::AnswerTwice, "Each caller is answered once; what is acknowledged is on the disk."),
-    law("Q8", S, Sabotage::SmallQueue, "What is admitted has room, and only operators use their reserve."),
+    law(
+        "Q8",
+        S,
+        Sabotage::SmallQueue,
+        "Admitted messages fit into the capacity of the queue, and only operators use their reserve.",
+    ),
     law("R1", P, Sabotage::Misread, "What clients read of an agent follows from its records."),
     law("S3", S, Sabotage::NoWait, "After a step the next deadline is not now."),
     law(
@@ -275,13 +280,13 @@ pub fn page() -> String {
     let mut page = String::from(
         "# Laws\n\nWritten by `sim laws`; a test compares. S holds at every moment, P compares two positions or \
          runs, L happens within a bound once faults are over.\n\n## Of records\n\nFolds over the log of one agent \
-         (`core/law/src/`): simulated runs and real ledgers are judged by the same functions. Each is broken on \
+         (`core/law/src/`): the same functions check simulated runs and real ledgers. Each is broken on \
          purpose in `core/src/law_tests/sabotage.rs`.\n\n| id | kind | law |\n| --- | --- | --- |\n",
     );
     for (id, sentence) in Laws::table() {
         line(&mut page, &[id, "S", sentence]);
     }
-    page += "\n## Of the world\n\nJudged by the simulated disk, by what callers were told, over two runs, or over \
+    page += "\n## Of the world\n\nChecked against the simulated disk, against the replies to callers, over two runs, or over \
              all runs of a small world. Each is broken on purpose, in the way that the last column names.\n\n| id | kind | law | sabotage |\n\
              | --- | --- | --- | --- |\n";
     for law in WORLD {

@@ -98,7 +98,7 @@ impl Trees {
             here.injector.saw("a branch without its folder is removed");
         }
         if folder && unwanted.base.is_none() {
-            here.injector.saw("a worktree that nobody heard of is removed");
+            here.injector.saw("a worktree without a recorded base is removed");
         }
         if here.fault("silent", here.faults.tool_silent) {
             return Vec::new();

@@ -158,7 +158,7 @@ impl Witness {
             }
             WakeFact::WakeTickQueued(fact) => {
                 if self.hints.iter().any(|((of, _), times)| of == agent && *times >= STORM) {
-                    injector.saw("one tick tells of a storm");
+                    injector.saw("one tick delivers a storm");
                 }
                 self.hints.retain(|(of, _), _| of != agent);
                 if !fact.contentful {

@@ -63,7 +63,7 @@ fn with_a_disk_that_takes_its_time() {
 #[test]
 fn with_a_disk_that_lies_and_loses() {
     let written = |name: &str| if name.starts_with("seed") { 0 } else { shortest(name) };
-    bounded("bad disk", written, "a lie costs what was told");
+    bounded("bad disk", written, "a lying sync loses acknowledged rows");
 }
 
 /// Around a command that another one stands in for, and where a start finds a stranger instead of a supervisor.
@@ -71,7 +71,7 @@ fn with_a_disk_that_lies_and_loses() {
 fn what_a_script_is_about_is_met() {
     for (script, fault) in [
         ("twin", "a command runs already"),
-        ("twin", "a call begins a command beside an equal one"),
+        ("twin", "a call begins a command while an equal one runs"),
         ("stranger", "a stranger is left alone"),
     ] {
         let (dead, met) = die_everywhere("", |name| usize::from(name == script), fault);

@@ -56,8 +56,7 @@ const PHRASES: [&str; 5] =
     ["so long", "stands still", "stand still", "what it is about", "nothing else is to be done"];
 
 /// How many are left in each area. A page that is not named has none.
-const LEFT: [(&str, usize); 3] =
-    [("docs/laws.md", 51), ("docs/simulation.md", 50), ("docs/week.md", 2)];
+const LEFT: [(&str, usize); 1] = [("docs/simulation.md", 50)];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()

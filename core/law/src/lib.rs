@@ -81,7 +81,7 @@ const LAWS: [Law; 67] = [
     ),
     law(
         "E3",
-        "A stop or abort names the run, the messages, the operations and the tasks that it ends, and what nobody is told any more.",
+        "A stop or abort names the run, the messages, the operations and the tasks that it ends, and the reports that it drops.",
         stops::e3,
     ),
     law("L5", "Posture follows the last control command; one without effect records nothing.", lifecycle::l5),
@@ -90,7 +90,7 @@ const LAWS: [Law; 67] = [
     law("P1", "Phases of a task never go back, and its first end stays.", tasks::p1),
     law(
         "P2",
-        "Each end of a task is told by one message, in its step or with others by a tick, before its agent rests.",
+        "Each end of a task is delivered by one message, in its step or with others in a tick, before its agent rests.",
         tasks::p2,
     ),
     law("P4", "A command is executed once, by a supervisor that is on record before.", commands::p4),
@@ -119,7 +119,7 @@ const LAWS: [Law; 67] = [
     law("T3", "Rounds are counted from 0, with one request at a time.", turns::t3),
     law("T4", "Each run ends once, after its operations, under its own name.", turns::t4),
     law("T5", "Each tool call has one result, in order, before anything else is asked.", turns::t5),
-    law("T6", "A crossed bound ends the run with its name, and a run tells its rounds.", turns::t6),
+    law("T6", "A crossed bound ends the run with its name; the end of a run has its rounds.", turns::t6),
     law("T7", "A run follows another of its message only after another process, or a wait.", turns::t7),
     law(
         "T8",
@@ -144,7 +144,7 @@ const LAWS: [Law; 67] = [
     ),
     law(
         "T11",
-        "What a model or a tool says admits no message but what an agent leaves itself and what a letter brings, gives no command and stops nobody.",
+        "Output of a model or a tool admits no message except those that an agent leaves itself and those that an outbox message delivers; it gives no command and stops no agent.",
         authority::t11,
     ),
     law(
@@ -154,14 +154,14 @@ const LAWS: [Law; 67] = [
     ),
     law(
         "M11",
-        "The end of a task that was shown begins no turn, and a turn that has said that it rests asks no model again.",
+        "The end of a task that was shown begins no turn, and a turn that has chosen to rest asks no model again.",
         stops::m11,
     ),
     law("A1", "Trust and authority follow from kind and origin alone.", authority::a1),
     law("A4", "Only operators interject, and nothing else enters a turn in progress.", authority::a4),
     law(
         "A5",
-        "Only the address in force wakes an agent, and none that is stopped; a delivery is one hint, which says whether its body came again.",
+        "Only the address in force wakes an agent, and never a stopped one; a delivery is one hint, which records whether its body is a repeated one.",
         triggers::a5,
     ),
     law(
@@ -171,15 +171,15 @@ const LAWS: [Law; 67] = [
     ),
     law(
         "W3",
-        "Hints of a source are one until a tick tells of all that wait, and none of them is forgotten.",
+        "Pending hints of one source are coalesced until a tick delivers all pending hints, and none of them is lost.",
         hints::w3,
     ),
     law(
         "W5",
-        "Occurrences of a timer come once, in order, when they are due, never after its end; one message at a time tells of them.",
+        "Occurrences of a timer come once, in order, when they are due, never after its end; one message at a time reports them.",
         timers::w5,
     ),
-    law("W6", "Occurrences that were missed fire or are let go as their timer's policy says.", timers::w6),
+    law("W6", "Missed occurrences fire or are skipped, as the policy of their timer requires.", timers::w6),
     law("W7", "Recorded time goes back only by a recorded step of the clock.", log::w7),
     law(
         "W8",
@@ -191,7 +191,7 @@ const LAWS: [Law; 67] = [
         "An item, or the agent, has one wait at a time, which something can end, and none once it is completed.",
         waits::w9,
     ),
-    law("W10", "Each end of a run has one closure, which waits exactly if it says what for.", log::w10),
+    law("W10", "Each end of a run has one closure, which waits exactly if it names for what.", log::w10),
     law(
         "W11",
         "What is completed is written and picked no more; a turn is bound to the item in focus, which is open.",
@@ -214,7 +214,7 @@ const LAWS: [Law; 67] = [
     ),
     law(
         "C2",
-        "A child says once how it ended, and its task ends when it has said so, or when nobody can say.",
+        "A child reports once how it ended; its task ends with that report, or when nobody can report any more.",
         children::c2,
     ),
     law(
@@ -251,7 +251,7 @@ const LAWS: [Law; 67] = [
     law("D3", "A log starts with its agent and has no gap; steps never go back.", log::d3),
     law(
         "S1",
-        "What an open item is owed is told when it is due, by one message; what is not owed is not told.",
+        "When an obligation of an open item is due, one message delivers it; without a due obligation no message is sent.",
         work::s1,
     ),
     law(
@@ -259,16 +259,16 @@ const LAWS: [Law; 67] = [
         "A turn that brings an item nothing defers the next one, by turns in a row, and the last one stalls it.",
         work::s2,
     ),
-    law("S4", "What waits to be told under a key is told by no second message.", queue::s4),
+    law("S4", "While a tick with a key is pending, no second one is admitted.", queue::s4),
     law(
         "S5",
         "A task's result needs no model only if a turn has shown it or its agent ended the task.",
         tasks::s5,
     ),
-    law("S6", "A task that goes on has an operation that will say how it ended.", tasks::s6),
+    law("S6", "A task in progress has an operation that will report its end.", tasks::s6),
     law(
         "S7",
-        "Each change of posture starts from the posture before; what a command of an operator did is told from how things stood when it was admitted.",
+        "Each change of posture starts from the posture before; the outcome of an operator's command names the posture at its admission as the previous one.",
         lifecycle::s7,
     ),
     law(
@@ -276,7 +276,7 @@ const LAWS: [Law; 67] = [
         "Turns that an agent causes itself and that bring nothing on are counted; the next ones wait for a time, then for somebody outside.",
         unattended::s9,
     ),
-    law("S10", "The end of a sleep is told once, when it has come, unless a turn began before.", sleep::s10),
+    law("S10", "A sleep's end is delivered once, when it is due, unless a turn began before.", sleep::s10),
     law(
         "S11",
         "Blockers and waits are looked at again when that is due, each time twice as late, and at last by an operator.",

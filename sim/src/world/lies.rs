@@ -38,7 +38,7 @@ impl World<'_> {
             return;
         }
         if lost.told {
-            self.injector.saw("a lie costs what was told");
+            self.injector.saw("a lying sync loses acknowledged rows");
         }
         self.disk.get_mut().forget_lost();
         let disk = self.disk.get();

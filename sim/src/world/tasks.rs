@@ -58,7 +58,7 @@ impl World<'_> {
                     }
                 }
                 TaskFact::TaskInputDelivered(fact) if fact.input_target == InputTarget::ChildFollowup => {
-                    self.injector.saw("a child is told more");
+                    self.injector.saw("a child gets a message");
                 }
                 TaskFact::ChildEnded(_) => self.injector.saw("a child leaves a worktree"),
                 TaskFact::ChildNeedNoted(_) => self.injector.saw("a child needs its parent"),

@@ -105,8 +105,8 @@ impl World<'_> {
         self.checks.say("P10");
         self.injector.saw(match (asked.of_call, reuses) {
             (true, true) => "a command runs already",
-            (true, false) => "a call begins a command beside an equal one",
-            (false, _) => "an operator begins a command beside an equal one",
+            (true, false) => "a call begins a command while an equal one runs",
+            (false, _) => "an operator begins a command while an equal one runs",
         });
         if let Some((_, look)) = opened.filter(|_| reuses) {
             self.outside.stand_ins.insert((asked.agent.clone(), look), twins);
