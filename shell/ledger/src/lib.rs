@@ -12,6 +12,9 @@ mod report;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod store;
+#[cfg(any(test, feature = "suite"))]
+#[expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "only tests use it")]
+pub mod suite;
 
 pub use load::Load;
 pub use queue::{AppendError, Queue, Reserve, Turn};

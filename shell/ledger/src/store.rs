@@ -80,6 +80,9 @@ pub trait LedgerReader {
     fn load(&self, agent: &AgentId) -> Result<Restored, Self::Error>;
 
     /// The records of an agent from its first one through another, in order.
+    ///
+    /// # Errors
+    /// When one of them is missing or damaged.
     fn each_record(
         &self,
         agent: &AgentId,

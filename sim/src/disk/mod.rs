@@ -10,7 +10,7 @@ pub mod shelf;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use group::DiskError;
+use group::{DiskError, Group, Ready};
 use holon_core::agent::budget::Account;
 use holon_core::record::Step;
 use holon_core::replay::Call;
@@ -114,6 +114,19 @@ impl Disk {
         &self.texts
     }
 
+    /// What was handed over together is on stable storage, or a sync that lies says so.
+    pub fn write(&mut self, group: &mut Group, lies: bool) -> Durable {
+        let durable = if lies { self.lie(group.rows) } else { self.sync_rows(group.rows) };
+        group.rejected.iter().for_each(|(agent, at)| self.snapshots.reject(agent, *at));
+        self.keep(std::mem::take(&mut group.states));
+        durable
+    }
+
+    /// States of agents are on the disk.
+    pub fn keep(&mut self, states: Vec<Ready>) {
+        states.into_iter().for_each(|state| self.snapshots.keep(state.0));
+    }
+
     /// Everything that was accepted is on stable storage now; what an earlier sync lied about, too.
     pub fn sync(&mut self) -> Durable {
         self.sync_rows(self.unsynced())
@@ -131,7 +144,7 @@ impl Disk {
         let from = self.synced;
         self.synced = self.rows.len().min(from + rows);
         self.note(from);
-        self.attest(self.rows[..self.synced].iter().rev().find_map(|row| row.step).unwrap_or(StepSeq(0)))
+        self.attest(last_step(self.synced()))
     }
 
     /// Remembers what the rows from one on bring.
@@ -155,17 +168,22 @@ impl Disk {
 
     /// Number of the last step that was accepted.
     pub fn last_step(&self) -> StepSeq {
-        self.rows.iter().rev().find_map(|row| row.step).unwrap_or(StepSeq(0))
+        last_step(&self.rows)
     }
 
-    /// When the newest record was made.
-    pub fn newest(&self) -> Option<Wall> {
-        self.rows.iter().rev().find_map(|row| row.records.last()).map(|record| record.at)
+    /// When the newest record was made that is on stable storage.
+    fn newest(&self) -> Option<Wall> {
+        self.synced().iter().rev().find_map(|row| row.records.last()).map(|record| record.at)
     }
 
     /// Whether the step is on stable storage.
     pub fn holds(&self, step: StepSeq) -> bool {
-        self.rows[..self.synced].iter().rev().find_map(|row| row.step).is_some_and(|last| step <= last)
+        step <= last_step(self.synced())
+    }
+
+    /// What is said to be on stable storage.
+    fn synced(&self) -> &[Row] {
+        &self.rows[..self.synced]
     }
 
     pub fn holds_op(&self, agent: &AgentId, op: OpId) -> bool {
@@ -315,6 +333,14 @@ impl Disk {
         &rows[..rows.partition_point(|row| *row < self.synced)]
     }
 
+    /// The records of an agent through an event, all of them on stable storage.
+    fn log_through(&self, agent: &AgentId, through: EventSeq) -> Result<Vec<Record>, DiskError> {
+        let mut log = self.records(self.durable(agent), agent, EventSeq(0));
+        log.retain(|record| record.event_seq <= through);
+        let whole = log.last().map_or(EventSeq(0), |record| record.event_seq) == through;
+        if whole { Ok(log) } else { Err(DiskError::Damaged(agent.clone())) }
+    }
+
     /// One agent, as a start finds it: its newest state that can be used, and its records after that.
     fn load(&self, agent: &AgentId) -> Result<Restored, DiskError> {
         let rows = self.durable(agent);
@@ -337,6 +363,10 @@ impl Disk {
             last.agents.iter().find(|(row, _)| row.agent == *agent)
         })
     }
+}
+
+fn last_step(rows: &[Row]) -> StepSeq {
+    rows.iter().rev().find_map(|row| row.step).unwrap_or(StepSeq(0))
 }
 
 /// The effects of a step that is made again; they reach nobody.

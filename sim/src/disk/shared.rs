@@ -7,8 +7,8 @@ use holon_core::accounts::Accounts;
 use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};
 use holon_ledger::{AgentRow, LedgerReader, Restored};
 
-use super::Disk;
 use super::group::DiskError;
+use super::{Disk, last_step};
 
 /// The disk of a world, which its driver reads while the world writes and harms it.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +33,7 @@ impl LedgerReader for SharedDisk {
     type Error = DiskError;
 
     fn last_step(&self) -> Result<StepSeq, DiskError> {
-        Ok(self.get().last_step())
+        Ok(last_step(self.get().synced()))
     }
 
     fn newest_record(&self) -> Result<Option<Wall>, DiskError> {
@@ -61,8 +61,8 @@ impl LedgerReader for SharedDisk {
         through: EventSeq,
         each: impl FnMut(Record),
     ) -> Result<(), DiskError> {
-        let log = self.get().log(agent, EventSeq(0));
-        log.into_iter().take_while(|record| record.event_seq <= through).for_each(each);
+        let log = self.get().log_through(agent, through)?;
+        log.into_iter().for_each(each);
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use super::agenda::Happening;
 use super::step::ends;
 use super::{Judges, Sabotage, World};
 use crate::choices::Site;
-use crate::disk::group::{DiskError, Group, Held, Ready};
+use crate::disk::group::{DiskError, Group, Held};
 use crate::failure::{Failure, ensure};
 use crate::fault::Ill;
 
@@ -138,12 +138,6 @@ impl World<'_> {
         with(&mut writer.queue, &mut reserve)
     }
 
-    /// States of agents are on the disk.
-    fn keep(&mut self, states: Vec<Ready>) {
-        let mut disk = self.disk.get_mut();
-        states.into_iter().for_each(|state| disk.snapshots.keep(state.0));
-    }
-
     /// Does what the queue says, until there is something to wait for.
     pub(super) fn go_on_writing(&mut self) -> Result<(), Failure> {
         let life = self.life.number;
@@ -164,7 +158,7 @@ impl World<'_> {
                     ensure!(mended.is_ok(), "D10", "the room held back can't be set aside: {mended:?}");
                 }
                 Turn::Tidy(states) => {
-                    self.keep(states);
+                    self.disk.get_mut().keep(states);
                     self.life.writer.queue.tidied(Tidied::Done);
                 }
                 Turn::Wait(Some(pause)) if pause.is_zero() => self.life.writer.queue.waited(),
@@ -176,7 +170,7 @@ impl World<'_> {
                     return Ok(());
                 }
                 Turn::End(states) => {
-                    self.keep(states);
+                    self.disk.get_mut().keep(states);
                     self.life.writer.due = None;
                     return Ok(());
                 }
@@ -262,11 +256,7 @@ impl World<'_> {
             self.waits.took(self.at, self.at - since);
         }
         writer.handed.drain(..group.handed.len().min(writer.handed.len()));
-        let mut disk = self.disk.get_mut();
-        let durable = if lies { disk.lie(group.rows) } else { disk.sync_rows(group.rows) };
-        group.rejected.iter().for_each(|(agent, at)| disk.snapshots.reject(agent, *at));
-        drop(disk);
-        self.keep(std::mem::take(&mut group.states));
+        let durable = self.disk.get_mut().write(&mut group, lies);
         if self.boundary()? {
             return Ok(());
         }

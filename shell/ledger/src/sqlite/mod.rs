@@ -47,6 +47,8 @@ mod row;
 mod schema;
 #[cfg(any(test, feature = "testing"))]
 mod stand_still;
+#[cfg(test)]
+mod suite_tests;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, reason = "only tests use it")]
 pub mod testing;

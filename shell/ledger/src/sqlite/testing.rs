@@ -10,16 +10,8 @@ use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::{Durable, Effect, Host, Input};
 use holon_facts::config::Config;
-use holon_facts::execution::ExecutionSnapshot;
-use holon_facts::identity::{AgentKind, AgentSpec};
-use holon_facts::message::{Body, Ingress, Origin};
-use holon_facts::model::{AnswerBlock, ModelAnswer, StopReason, Timing};
 use holon_facts::model_ref::ModelRef;
-use holon_facts::outcome::LoadedContext;
-use holon_facts::provenance::{AdmissionContext, BodyType, MessageKind, Priority, Surface};
-use holon_facts::usage::TokenUsage;
-use holon_facts::workspace::ExecutionBinding;
-use holon_facts::{AgentId, Millis, Mono, Now, Outcome, ReplyId, Seed, StepSeq, Wall};
+use holon_facts::{Millis, Mono, Now, ReplyId, Seed, StepSeq, Wall};
 use holon_text::{Secrets, Texts};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -28,6 +20,9 @@ use super::batch::{Batch, EncodedCall};
 use super::thread::Disk;
 use super::{AppendError, Durability, FILE_NAME, Ledger, LedgerError, Opened, Reader, text_reader};
 use crate::store::{Batch as _, LedgerReader as _};
+use crate::suite;
+
+pub use crate::suite::{created, id};
 
 pub const BUILD: &str = "test-build";
 
@@ -133,10 +128,6 @@ impl Home {
     }
 }
 
-pub fn id(name: &str) -> AgentId {
-    AgentId::new(name).unwrap()
-}
-
 /// A call that is no step.
 pub fn encoded(call: &Call) -> EncodedCall {
     EncodedCall::new(call).unwrap()
@@ -220,28 +211,8 @@ impl World {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     fn perform(&self, effect: Effect) -> Option<Input> {
-        let (agent, op, outcome) = match effect {
-            Effect::LoadContext { agent, op, execution } => {
-                let execution = ExecutionSnapshot::host_local(execution, "/home/agent", "linux", "sh");
-                let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) };
-                (agent, op, Outcome::Context { context })
-            }
-            Effect::CallModel { agent, op, .. } => {
-                let text = self.texts.take(&format!("answer {op} {}", "word ".repeat(200)));
-                let answer = ModelAnswer {
-                    blocks: vec![AnswerBlock::Text { text }],
-                    stop: StopReason::EndTurn,
-                    usage: TokenUsage::default(),
-                    timing: Timing::default(),
-                    joined: None,
-                };
-                (agent, op, Outcome::Answer { answer })
-            }
-            _ => return None,
-        };
-        Some(Input::Completed { agent, op, outcome })
+        suite::perform(effect, |text| self.texts.take(text))
     }
 
     pub fn create(&mut self, agent: &str) {
@@ -256,20 +227,7 @@ impl World {
     }
 
     pub fn prompted(&self, agent: &str, text: &str) -> Input {
-        let ingress = Ingress {
-            kind: MessageKind::OperatorPrompt,
-            origin: Origin::Operator { actor_id: None },
-            priority: Priority::Normal,
-            body: Body { kind: BodyType::Text, text: self.texts.take(text) },
-            metadata: None,
-            source_refs: Default::default(),
-            delivery_surface: Surface::CliPrompt,
-            admission_context: AdmissionContext::LocalProcess,
-            correlation_id: None,
-            causation_id: None,
-            idempotency: None,
-        };
-        Input::Ingress { agent: id(agent), ingress, reply: ReplyId(1) }
+        suite::prompted(agent, self.texts.take(text))
     }
 
     /// Stores the agent's state as it is now.
@@ -278,15 +236,6 @@ impl World {
         batch.snapshot(self.host.snapshot(&id(agent)).unwrap());
         batch.pack();
         self.ledger.append(&batch).unwrap();
-    }
-}
-
-pub fn created(agent: &str) -> Input {
-    let execution = ExecutionBinding::project("/work", "/work");
-    Input::CreateAgent {
-        agent: id(agent),
-        spec: AgentSpec::named(AgentKind::Named, execution),
-        reply: ReplyId(0),
     }
 }
 

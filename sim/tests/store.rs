@@ -1,0 +1,76 @@
+//! The simulated disk passes the suite that SQLite passes, so what is tried on it is worth something.
+
+use holon_core::Durable;
+use holon_core::replay::Call;
+use holon_facts::{AgentId, StepSeq, Text};
+use holon_ledger::Batch as _;
+use holon_ledger::suite::Store;
+use sim::choices::hash;
+use sim::disk::group::Group;
+use sim::disk::pen::Pen;
+use sim::disk::shared::SharedDisk;
+use sim::disk::shelf::Harm;
+use sim::provider;
+
+/// A disk that writes when somebody waits for it.
+#[derive(Default)]
+struct Simulated {
+    pen: Pen,
+    disk: SharedDisk,
+}
+
+impl Simulated {
+    /// The disk accepts what was sent.
+    fn accept(&mut self) -> Group {
+        let mut group = Group::default();
+        self.pen.sent.drain(..).for_each(|sent| group.merge(sent));
+        let mut disk = self.disk.get_mut();
+        disk.keep_texts(std::mem::take(&mut group.texts));
+        std::mem::take(&mut group.fresh).into_iter().for_each(|row| disk.accept(row));
+        group
+    }
+}
+
+impl Store for Simulated {
+    type Writer = Pen;
+    type Reader = SharedDisk;
+
+    fn writer(&mut self) -> &mut Pen {
+        &mut self.pen
+    }
+
+    fn reader(&self) -> &SharedDisk {
+        &self.disk
+    }
+
+    fn durable(&mut self, _: StepSeq) -> Durable {
+        let mut group = self.accept();
+        self.disk.get_mut().write(&mut group, false)
+    }
+
+    fn die(&mut self) {}
+
+    fn reopen(mut self) -> Self {
+        self.accept();
+        self.disk.get_mut().crash(0);
+        self
+    }
+
+    fn damage_state(&mut self, agent: &AgentId) {
+        assert!(self.disk.get_mut().snapshots.suffer(agent, Harm::Flipped { bit: 724 }));
+    }
+
+    fn text(&self, text: &str) -> Text {
+        provider::stored(hash(text.as_bytes()), text.len() as u64)
+    }
+
+    fn texts(&self) -> usize {
+        self.disk.get().texts().len()
+    }
+
+    fn calls(&self) -> Vec<Call> {
+        self.disk.get().rows().iter().map(|row| row.call.clone()).collect()
+    }
+}
+
+holon_ledger::ledger_suite!(Simulated);
