@@ -26,7 +26,7 @@ pub struct Home {
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
     #[error(
-        "neither HOLON_HOME nor HOME is set: say where to keep state, for example HOLON_HOME=/var/lib/holon"
+        "neither HOLON_HOME nor HOME is set: choose where to keep state, for example HOLON_HOME=/var/lib/holon"
     )]
     Unknown,
     #[error("{path} is not a folder, so it can't be a home; name another one with --home or HOLON_HOME")]

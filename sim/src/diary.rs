@@ -104,7 +104,7 @@ fn line(event: &Event) -> Option<String> {
         Event::Wait(fact) => wait(fact),
         Event::Wake(WakeFact::WakeHintRecorded(fact)) => Some(format!("← hint of {}", fact.hint.source)),
         Event::Wake(WakeFact::WakeTickQueued(fact)) => {
-            Some(format!("    {} tells of {} hints", fact.message_id, fact.hints))
+            Some(format!("    {} delivers {} hints", fact.message_id, fact.hints))
         }
         Event::Brief(BriefFact::BriefCreated(fact)) if fact.visibility == BriefVisibility::ActionRequired => {
             Some(format!("→ the operator is asked: {}", said(fact.text.preview())))
@@ -233,7 +233,7 @@ fn task(fact: &TaskFact) -> Option<String> {
             fact.task_id, fact.need.kind, fact.need.about
         )),
         TaskFact::TaskCreated(fact) => {
-            Some(format!("    {} goes on in the background: {}", fact.task_id, fact.summary))
+            Some(format!("    {} continues in the background: {}", fact.task_id, fact.summary))
         }
         TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => {
             let exit = fact.exit_status.map(|exit| format!(", it ended with {exit}")).unwrap_or_default();

@@ -105,13 +105,13 @@ fn the_lifecycle_of_an_agent() {
     assert!(daemon.ok(&["agent", "stop", "helper"]).stdout.contains("helper is stopped"));
     for old in [&["agent", "pause", "helper"][..], &["pause", "helper", "--json"]] {
         let told = daemon.ok(old);
-        assert_eq!(told.stderr, "holon: `pause` is an old name of `holon agent stop`; say that instead\n");
+        assert_eq!(told.stderr, "holon: `pause` is an old name of `holon agent stop`; use that instead\n");
         assert!(told.stdout.contains(if old.contains(&"--json") { "deprecated" } else { "stopped already" }));
     }
     assert_eq!(daemon.ok(&["agent", "stop", "helper"]).stderr, "");
     daemon.0.run(&["prompt", "--agent", "helper", "x"]).refused(4, &["holon agent start helper"]);
     let told = daemon.ok(&["agent", "resume", "helper"]);
-    assert_eq!(told.stderr, "holon: `resume` is an old name of `holon agent start`; say that instead\n");
+    assert_eq!(told.stderr, "holon: `resume` is an old name of `holon agent start`; use that instead\n");
     daemon.ok(&["prompt", "--agent", "helper", "--wait", "x"]);
     daemon.0.run(&["prompt", "--agent", "nobody", "x"]).refused(3, &["holon agent create nobody"]);
     daemon.0.run(&["status", "nobody"]).refused(3, &["nobody"]);

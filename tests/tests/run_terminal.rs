@@ -83,7 +83,7 @@ fn ctrl_c_ends_the_run_and_says_how_to_go_on() {
     assert_eq!(status.code(), Some(130), "{screen}");
     assert!(screen.contains("holon: interrupted, the run ends (once more: at once)"), "{screen}");
     assert!(screen.contains("holon: aborted\n"), "{screen}");
-    assert!(screen.contains("go on: holon run --agent main \"…\""), "{screen}");
+    assert!(screen.contains("continue: holon run --agent main \"…\""), "{screen}");
     let pid = std::fs::read_to_string(&pid).unwrap();
     wait_for("end of the command", || !std::path::Path::new("/proc").join(pid.trim()).exists());
     holon.check_ledger(&holon.home().join("ledger.sqlite3"));

@@ -96,7 +96,7 @@ fn an_agent_s_command_that_takes_long_is_shown_by_every_surface() {
     let whole = daemon.0.run(&["task", "output", "task_1", "--wait", "60"]);
     assert_eq!((whole.code, whole.stdout.as_str()), (Some(0), "begun\ndone\n"), "{whole:?}");
     let tail = daemon.ok(&["tail", "--level", "info"]).stdout;
-    assert!(tail.contains("task_1 goes on in the background: echo begun;"), "{tail}");
+    assert!(tail.contains("task_1 continues in the background: echo begun;"), "{tail}");
     assert!(tail.contains("task_1 is completed after "), "{tail}");
     assert_eq!(daemon.ok(&["why", "--json"]).json()["active_tasks"], json!([]));
 }
@@ -265,7 +265,7 @@ fn an_interrupt_ends_the_look_and_not_the_task() {
         looking.stdout.as_mut().unwrap().read_exact(&mut here).unwrap();
         signal(&looking, "INT");
         let hint = format!("holon task stop {task}");
-        ended(looking).refused(130, &[&format!("{task} goes on"), &hint]);
+        ended(looking).refused(130, &[&format!("{task} continues"), &hint]);
         assert_eq!(status(&daemon, task)["status"], "running");
     }
 }

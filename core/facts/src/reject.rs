@@ -22,7 +22,7 @@ pub enum Reject {
     AgentExists { agent: AgentId },
     #[error("the agent {agent} is stopped and takes no new input")]
     AgentStopped { agent: AgentId },
-    #[error("the agent {agent} has come to its end and is kept for reading")]
+    #[error("the agent {agent} has ended and is kept for reading")]
     AgentArchived { agent: AgentId },
     #[error("the agent {agent} is a child of {parent}, which is its operator")]
     PrivateAgent { agent: AgentId, parent: AgentId, task: TaskId },
@@ -151,7 +151,7 @@ impl Reject {
                 "another name: holon agent list shows those in use, holon status {agent} this agent"
             )),
             Self::PrivateAgent { parent, task, .. } => Some(alloc::format!(
-                "tell it through the task of its parent: holon task input --agent {parent} {task} TEXT"
+                "write to it through the task of its parent: holon task input --agent {parent} {task} TEXT"
             )),
             Self::ReservedAgentId { .. } => Some("another name, without two hyphens in a row".into()),
             Self::AgentArchived { agent } => {
@@ -162,7 +162,7 @@ impl Reject {
                 Some(alloc::format!("again when the agent has worked through its queue: holon why {agent}"))
             }
             Self::TooManyEvents { agent, allowance, .. } => Some(alloc::format!(
-                "again then; {} says how many there may be, and holon why {agent} how many came",
+                "try again then; {} sets the limit, and holon why {agent} shows how many came",
                 allowance.setting()
             )),
             Self::TooManyAgents { .. } => Some("one of those that are there: holon agent list".into()),

@@ -44,8 +44,10 @@ pub enum Stall {
 impl fmt::Display for Stall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full => f.write_str("the disk of the ledger is full; waiting for room"),
-            Self::Locked { by } => write!(f, "the ledger is locked by {by}; waiting until it lets go of it"),
+            Self::Full => f.write_str("the disk of the ledger is full; waiting for free space"),
+            Self::Locked { by } => {
+                write!(f, "the ledger is locked by {by}; waiting until it releases the lock")
+            }
         }
     }
 }

@@ -106,6 +106,6 @@ impl Git {
             return Ok(stdout);
         }
         let said = String::from_utf8_lossy(&stderr);
-        Err(format!("git {asked}: {}", said.lines().next().unwrap_or("it failed and said nothing")))
+        Err(format!("git {asked}: {}", said.lines().next().unwrap_or("it failed without output")))
     }
 }

@@ -237,7 +237,7 @@ fn old_name(
     (old, action): (&'static str, Action),
     new: &'static str,
 ) -> Result<Exit, Failure> {
-    output::note(&format!("holon: `{old}` is an old name of `holon agent {new}`; say that instead"));
+    output::note(&format!("holon: `{old}` is an old name of `holon agent {new}`; use that instead"));
     lifecycle(home, args, action)
 }
 

@@ -351,7 +351,7 @@ fn evidence(fact: &Evidence) -> String {
         Evidence::Deadline { at, reason } => format!("at {at}, fact deadline, reason {reason}"),
         Evidence::WorkItem { work_item_id, state } => format!("{work_item_id} is {state}"),
         Evidence::SelfCausedTurns { turns } => {
-            format!("{turns} turns in a row that it caused itself brought nothing on")
+            format!("{turns} self-caused turns in a row made no progress")
         }
         Evidence::Hints { hints } => format!("{hints} hints waited"),
         Evidence::Wait { wait_id, kind } => format!("{wait_id} waits ({kind})"),

@@ -101,7 +101,9 @@ impl Which {
 fn open(path: &Path) -> Result<Reader, Failure> {
     if !path.exists() {
         let error = anyhow!("there is no ledger at {}", path.display());
-        return Err(Failure::new(Exit::NotFound, error).hint("holon demo, which leaves one and says where"));
+        return Err(
+            Failure::new(Exit::NotFound, error).hint("holon demo, which leaves one and prints its path")
+        );
     }
     if path.is_dir() {
         let error = anyhow!("{} is a folder, and a ledger is a file", path.display());

@@ -80,7 +80,7 @@ fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>) {
             1 => "; a message waits for it in its queue".to_owned(),
             more => format!("; {more} messages wait for it in its queue"),
         };
-        output::hint("go on", &format!("holon run --agent {agent} \"…\"{waiting}"));
+        output::hint("continue", &format!("holon run --agent {agent} \"…\"{waiting}"));
     }
     output::hint("look", &format!("holon ledger export {}", report.ledger));
 }

@@ -114,8 +114,7 @@ pub(super) async fn send(
         let interject = if sent.interject { " --interject" } else { "" };
         let key = quoted(&key);
         failure.hint(format!(
-            "make room on that disk, then holon prompt --agent {agent}{interject} --key {key} with the same words: \
-             it is taken once"
+            "free space on that disk, then holon prompt --agent {agent}{interject} --key {key} with the same text: it is admitted once"
         ))
     })
 }
@@ -148,7 +147,7 @@ async fn outcome(
     let end = tokio::select! {
         biased;
         () = ending.wait() => {
-            output::note(&format!("holon: {agent} goes on with it"));
+            output::note(&format!("holon: {agent} continues with it"));
             let failure = Failure::new(Exit::Interrupted, anyhow::anyhow!("interrupted"));
             return Err(failure.hint(format!("holon agent abort {agent}, or holon tail {agent} --follow")));
         }

@@ -49,7 +49,7 @@ fn look(path: &Path, as_json: bool) -> Result<Exit, Failure> {
         output::line(&told(&loss))?;
         output::line("Nothing was changed.")?;
     }
-    output::hint("go on without what is gone", "holon ledger recover --accept-loss");
+    output::hint("continue without the lost records", "holon ledger recover --accept-loss");
     Ok(Exit::Failed)
 }
 

@@ -156,13 +156,13 @@ impl Terms {
         match self {
             Self::Own(setup) => {
                 let told =
-                    setup.unusable.iter().map(|problem| format!("{problem}; the other models are asked"));
+                    setup.unusable.iter().map(|problem| format!("{problem}; the other models are used"));
                 (setup.settings.run.idle_limit, told.collect())
             }
             Self::Runtime(_) => {
                 let (limit, problem) = Settings::idle_limit(&home.config(), environment);
                 let told =
-                    problem.map(|problem| format!("{problem}; what is due within {limit} is waited for"));
+                    problem.map(|problem| format!("{problem}; waiting for what is due within {limit}"));
                 (limit, told.into_iter().collect())
             }
         }

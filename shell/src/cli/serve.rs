@@ -163,12 +163,12 @@ async fn whole(
         tracing::warn!("{}: {}", unit.warning(), unit.remedy());
     }
     for problem in &effective.setup.unusable {
-        tracing::warn!("{problem}; the other models are asked");
+        tracing::warn!("{problem}; the other models are used");
     }
     let server = tokio::select! {
         biased;
         () = ending.wait() => {
-            return Err(Failure::new(Exit::Interrupted, anyhow!("asked to end before the runtime was ready")));
+            return Err(Failure::new(Exit::Interrupted, anyhow!("stopped before the runtime was ready")));
         }
         server = Box::pin(Server::start(home, environment, effective)) => server?,
     };

@@ -171,7 +171,7 @@ impl Server {
         };
         left.context("the runtime broke down")?.map_err(|error| broke_down(error, &home))?;
         answered.context("a listener broke down")?.context("a listener broke down")?;
-        drop(socket.await.context("the keeper of the socket broke down")?);
+        drop(socket.await.context("the watch over the socket broke down")?);
         Ok(())
     }
 }
@@ -339,6 +339,6 @@ fn broke_down(error: DriverError, home: &Home) -> Failure {
 /// Tells the service manager, where there is one.
 fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::warn!("the service manager can't be told: {error}");
+        tracing::warn!("the service manager can't be notified: {error}");
     }
 }

@@ -173,7 +173,7 @@ impl Session {
         }
         let view = driver.view();
         for task in view.agent(agent).into_iter().flat_map(|agent| agent.tasks.active()) {
-            let text = format!("holon: {} goes on in the background: {}", task.id, task.summary);
+            let text = format!("holon: {} continues in the background: {}", task.id, task.summary);
             self.errand.screen.line(Tone::Aside, &text);
         }
         Ok(())

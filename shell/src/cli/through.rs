@@ -54,7 +54,7 @@ impl Through {
     pub(super) fn idle_limit(&self) -> Millis {
         let (limit, problem) = Settings::idle_limit(&self.home.config(), &self.environment);
         if let Some(problem) = problem {
-            output::note(&format!("holon: {problem}; what is due within {limit} is waited for"));
+            output::note(&format!("holon: {problem}; waiting for what is due within {limit}"));
         }
         limit
     }

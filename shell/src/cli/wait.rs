@@ -61,7 +61,7 @@ impl End {
         let verdict = match turn {
             Some((ended, tasks)) => ended.of_prompt(why.explanation.verdict, !tasks.is_empty()),
             None => why.explanation.verdict.ok_or_else(|| {
-                Failure::from(anyhow!("the runtime gives no verdict, though nothing goes on"))
+                Failure::from(anyhow!("the runtime gives no verdict, though nothing is in progress"))
             })?,
         };
         let due = why.explanation.due.clone().into_iter().collect();

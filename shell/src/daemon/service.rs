@@ -38,8 +38,8 @@ impl Unit {
     pub fn warning(&self) -> String {
         let Self { name, kill_mode, .. } = self;
         let mode = kill_mode.as_ref().map_or_else(
-            || "unless its unit says KillMode=process".to_owned(),
-            |mode| format!("since its unit says KillMode={mode}"),
+            || "unless its unit has KillMode=process".to_owned(),
+            |mode| format!("since its unit has KillMode={mode}"),
         );
         format!(
             "the runtime runs as {name}: a stop of that service ends every command of the agents, too, {mode}"

@@ -126,7 +126,7 @@ fn variables(settings: &Settings, environment: &Environment) -> Finding {
     let shown = if names.is_empty() {
         "commands get the variables of docs/tools.md and no others".to_owned()
     } else {
-        format!("beside the variables of docs/tools.md commands get {}", names.join(", "))
+        format!("in addition to the variables of docs/tools.md commands get {}", names.join(", "))
     };
     if missing.is_empty() {
         return Finding::fine(check, shown);

@@ -61,7 +61,7 @@ fn models(settings: &Settings, configured: &Configured) -> Vec<Finding> {
     };
     let providers = configured.providers();
     let findings = config.models.iter().map(|model| match providers.check(model) {
-        Ok(()) => Finding::fine(check, format!("{model} can be asked; whether it answers was not tried")),
+        Ok(()) => Finding::fine(check, format!("{model} can be used; no request was sent to try it")),
         Err(problem) => {
             let remedy = format!("holon config providers show {}", model.provider());
             let known = configured.specs.iter().any(|spec| spec.id == model.provider())

@@ -138,7 +138,7 @@ impl Policy {
                     "a control token is required here of other users and containers"
                 }
                 Peer::Tcp(Standing::Hidden) => {
-                    "a control token is required here of whoever the kernel can't name"
+                    "a control token is required here of clients that the kernel can't identify"
                 }
                 Peer::Tcp(Standing::Owner | Standing::Confined | Standing::Remote | Standing::Unasked)
                 | Peer::Socket
@@ -160,18 +160,18 @@ impl Policy {
 fn refuse_commands(peer: Peer) -> Result<(), Box<Failure>> {
     let text = match peer {
         Peer::Confined | Peer::Tcp(Standing::Confined) => {
-            "a confined command can't ask the runtime: it would do what the command can't"
+            "a confined command can't use the runtime: it would do what the command can't"
         }
         Peer::Tcp(Standing::Hidden | Standing::Unasked) => {
-            "the kernel does not say which process asks, so it may be a confined command, which can't ask the runtime"
+            "the kernel does not identify the client, so it may be a confined command, which can't use the runtime"
         }
         Peer::Socket | Peer::Tcp(Standing::Owner | Standing::Other | Standing::Remote) => return Ok(()),
     };
-    let hint = "ask from a terminal of your own that is not confined, through the home's socket";
+    let hint = "connect from a terminal of your own that is not confined, through the home's socket";
     Err(Failure::new(Code::ConfinedCaller, text).hint(hint))
 }
 
-const NO_TOKEN: &str = "none is configured: ask through the home's socket, or start the runtime with one \
+const NO_TOKEN: &str = "none is configured: connect through the home's socket, or start the runtime with one \
      (HOLON_CONTROL_TOKEN)";
 const HINT: &str = "send it as `Authorization: Bearer …`; for the owner of the home, `holon daemon status` shows where it is";
 

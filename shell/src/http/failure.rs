@@ -17,10 +17,11 @@ const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
 const AGAIN: &str = "again when the runtime is up: holon daemon status";
 const MAKE_ROOM: &str =
-    "make room on that disk, then the same again; holon daemon status says whether it is enough";
+    "free space on that disk, then try again; holon daemon status shows whether it is enough";
 
-const LET_GO: &str = "end the process that holds the lock, or wait for it; then the same again";
-const STORED_LATER: &str = "make room on that disk, and look what became of it before the same again: without a key it may be done twice";
+const LET_GO: &str = "end the process that holds the lock, or wait for it; then try again";
+const STORED_LATER: &str =
+    "free space on that disk, and check the outcome before you try again: without a key it may be done twice";
 
 /// A request without its answer.
 #[derive(Debug, thiserror::Error)]

@@ -146,7 +146,7 @@ impl<E: Endpoint<Body: ReadBody>> Call<E> {
     async fn read(app: &App, request: Request, of_default: bool) -> Handled<Self> {
         let (access, (mut parts, body)) = (E::ROW.access, request.into_parts());
         let Some(other_end) = parts.extensions.get::<OtherEnd>().cloned() else {
-            return Err(Failure::internal("the connection does not say who is at its other end"));
+            return Err(Failure::internal("the connection does not name its peer"));
         };
         if parts.headers.get_all(HOST).iter().count() > 1 {
             let text = "the head of the request names more than one Host";

@@ -9,7 +9,7 @@ pub(super) fn told(fact: &BriefFact) -> Told {
     match fact {
         // A turn without a word has an empty report.
         BriefFact::BriefCreated(fact) if fact.text.is_empty() => {
-            let summary = format!("{}: nothing was said", fact.kind);
+            let summary = format!("{}: no text", fact.kind);
             Told::new(Visibility::Debug, Category::Brief, fact.kind.name(), &summary)
         }
         BriefFact::BriefCreated(fact) => {

@@ -12,7 +12,7 @@ pub(super) fn told(fact: &LifecycleFact) -> Told {
             Told::new(Visibility::Info, Category::Runtime, "agent", &summary)
         }
         LifecycleFact::ControlRequestAdmitted(fact) => {
-            let summary = format!("{} asked for, while {}", fact.action, fact.previous);
+            let summary = format!("{} requested, while {}", fact.action, fact.previous);
             Told::new(Visibility::Debug, Category::StateSync, "control", &summary)
         }
         LifecycleFact::ControlApplied(fact) => {
@@ -36,7 +36,7 @@ pub(super) fn told(fact: &LifecycleFact) -> Told {
             Told::new(Visibility::Verbose, Category::Runtime, "clock", &summary)
         }
         LifecycleFact::AgentRetired(fact) => {
-            let summary = format!("has come to its end: {}", fact.status);
+            let summary = format!("ended: {}", fact.status);
             Told::new(Visibility::Info, Category::Runtime, "agent", &summary)
         }
         LifecycleFact::AgentArchived(_) => {
@@ -44,8 +44,8 @@ pub(super) fn told(fact: &LifecycleFact) -> Told {
         }
         LifecycleFact::ModelOverrideChanged(fact) => {
             let summary = match &fact.model {
-                Some(model) => format!("asks {model} from the next turn on"),
-                None => "asks the runtime's own models from the next turn on".to_owned(),
+                Some(model) => format!("uses {model} from the next turn on"),
+                None => "uses the runtime's own models from the next turn on".to_owned(),
             };
             Told::new(Visibility::Info, Category::Runtime, "model", &summary)
         }

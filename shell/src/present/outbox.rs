@@ -10,10 +10,10 @@ pub(super) fn told(fact: &OutboxFact) -> Told {
         OutboxFact::LetterPosted(fact) => {
             let what = match &fact.letter {
                 Letter::Spawn { spec, .. } => format!("a {} agent, {}, begins", spec.visibility, fact.to),
-                Letter::FollowUp { .. } => format!("{} is told more", fact.to),
-                Letter::Stop { .. } => format!("{} is to end", fact.to),
+                Letter::FollowUp { .. } => format!("{} gets a message", fact.to),
+                Letter::Stop { .. } => format!("{} must end", fact.to),
                 Letter::Needs { need } => format!("{} is asked for help: {}", fact.to, need.kind),
-                Letter::Result { status, .. } => format!("{} is told of the end: {status}", fact.to),
+                Letter::Result { status, .. } => format!("{} gets the result: {status}", fact.to),
             };
             (Visibility::Verbose, what)
         }
@@ -22,7 +22,7 @@ pub(super) fn told(fact: &OutboxFact) -> Told {
             (Visibility::Info, format!("{} came back: {}", fact.letter_id, fact.problem))
         }
         OutboxFact::LetterReceived(fact) => {
-            (Visibility::Debug, format!("{} of {} was taken in", fact.letter_id, fact.from))
+            (Visibility::Debug, format!("{} of {} was received", fact.letter_id, fact.from))
         }
     };
     Told::new(visibility, Category::Task, "letter", &summary)

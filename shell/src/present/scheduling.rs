@@ -25,7 +25,7 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
         }
         SchedulingFact::HoldSet(fact) => {
             let why = match fact.cause {
-                HoldCause::Outage => "the providers are away",
+                HoldCause::Outage => "no provider is available",
                 HoldCause::Quota => "the quota of the providers is used up",
                 HoldCause::Budget => "a budget is used up",
                 HoldCause::Credentials => "no model accepts its key",
@@ -46,7 +46,7 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
         }
         SchedulingFact::UnattendedTurnsRaised(fact) => {
             let turns = fact.turns_per_day;
-            let summary = format!("a day may have {turns} turns without an operator: they go on");
+            let summary = format!("turns without an operator continue: a day may have {turns}");
             Told::new(Visibility::Info, Category::Waiting, "unattended", &summary)
         }
         SchedulingFact::SleepBegun(fact) => {
@@ -65,8 +65,8 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
                 HoldEnd::TurnSucceeded => "a turn has succeeded",
                 HoldEnd::BudgetRaised => "the budget is raised",
                 HoldEnd::Restarted => "the runtime was started, with the keys that there are now",
-                HoldEnd::ModelChanged => "another model is asked now",
-                HoldEnd::Stopped => "stopped: nothing is waited for any more",
+                HoldEnd::ModelChanged => "another model is used now",
+                HoldEnd::Stopped => "stopped: the hold ends",
             };
             Told::new(Visibility::Verbose, Category::Waiting, "hold", summary)
         }
@@ -79,10 +79,10 @@ fn self_turn(fact: &SelfTurnCounted) -> Told {
         turns => format!("{turns} turns of its own in a row"),
     };
     let next = match fact.deferred_until {
-        _ if fact.self_hold => "; it waits for somebody outside".to_owned(),
+        _ if fact.self_hold => "; it waits for an event from outside".to_owned(),
         Some(until) => format!("; next at {until}"),
         None => String::new(),
     };
     let visibility = if fact.self_hold { Visibility::Info } else { Visibility::Verbose };
-    Told::new(visibility, Category::Waiting, "unattended", &format!("{turns} brought nothing on{next}"))
+    Told::new(visibility, Category::Waiting, "unattended", &format!("{turns} made no progress{next}"))
 }

@@ -18,11 +18,11 @@ pub(super) fn told(fact: &TaskFact) -> Told {
         TaskFact::ChildNeedNoted(fact) => {
             let Need { kind, subject, about } = &fact.need;
             let summary =
-                format!("the child of {} can't go on by itself: {kind}, {subject}: {about}", fact.task_id);
+                format!("the child of {} can't continue by itself: {kind}, {subject}: {about}", fact.task_id);
             (Visibility::Info, summary)
         }
         TaskFact::ChildNeedTold(fact) => {
-            (Visibility::Debug, format!("{} tells of the need of {}", fact.message_id, fact.task_id))
+            (Visibility::Debug, format!("{} reports what {} needs", fact.message_id, fact.task_id))
         }
         TaskFact::ChildEnded(fact) => {
             let summary = format!("the child of {} has ended {}", fact.task_id, fact.end.status);
@@ -34,11 +34,11 @@ pub(super) fn told(fact: &TaskFact) -> Told {
 
 fn created(fact: &TaskCreated) -> String {
     let how = match fact.cause {
-        TaskOrigin::Promoted => "goes on in the background",
-        TaskOrigin::PromotedAtRecovery => "was found alive, and goes on in the background",
-        TaskOrigin::PromotedAtShutdown => "goes on without its runtime",
+        TaskOrigin::Promoted => "continues in the background",
+        TaskOrigin::PromotedAtRecovery => "is still alive, and continues in the background",
+        TaskOrigin::PromotedAtShutdown => "keeps running without its runtime",
         TaskOrigin::PromotedAtStop => "is ended with its agent",
-        TaskOrigin::Operator => "was begun by an operator",
+        TaskOrigin::Operator => "was started by an operator",
         TaskOrigin::Spawned => "is a child",
     };
     format!("{} {how}: {}", fact.task_id, fact.summary)
@@ -66,7 +66,7 @@ fn why(cause: TaskCause, force: bool) -> String {
         TaskCause::OperatorAsked => "an operator ends it",
         TaskCause::AgentStopped => "its agent is stopped",
         TaskCause::GraceOver => "it did not end in time",
-        TaskCause::Unproven => "nobody can say how it ended",
+        TaskCause::Unproven => "its end is unknown",
     };
     let at_once = if force { ", and everything is killed" } else { "" };
     format!(": {why}{at_once}")
@@ -74,7 +74,7 @@ fn why(cause: TaskCause, force: bool) -> String {
 
 fn queued(fact: &TaskResultQueued) -> String {
     let known = if fact.known { ", which the agent asked for" } else { "" };
-    format!("{} tells of the end of {}{known}", fact.message_id, fact.task_id)
+    format!("{} reports the end of {}{known}", fact.message_id, fact.task_id)
 }
 
 /// So many bytes, of which something is told.

@@ -12,7 +12,7 @@ pub(super) fn told(fact: &TimerFact) -> Told {
         TimerFact::TimerFired(fact) => (Visibility::Info, fired(fact)),
         TimerFact::TimerSkipped(fact) => (Visibility::Info, skipped(fact)),
         TimerFact::TimerTickQueued(fact) => {
-            (Visibility::Debug, format!("{} tells of {}", fact.message_id, fact.timer_id))
+            (Visibility::Debug, format!("{} reports {}", fact.message_id, fact.timer_id))
         }
         TimerFact::TimerCancelled(fact) => (Visibility::Info, format!("{} was cancelled", fact.timer_id)),
     };
@@ -36,5 +36,5 @@ fn fired(fact: &TimerFired) -> String {
 fn skipped(fact: &TimerSkipped) -> String {
     let missed = if fact.occurrences == 1 { "one occurrence" } else { "occurrences" };
     let count = if fact.occurrences == 1 { String::new() } else { format!("{} ", fact.occurrences) };
-    format!("{} lets {count}{missed} go that it missed", fact.timer_id)
+    format!("{} skips {count}{missed} that it missed", fact.timer_id)
 }

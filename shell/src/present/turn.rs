@@ -98,7 +98,7 @@ fn round(fact: &AssistantRoundRecorded) -> Told {
     let visibility = if fact.verdicts.is_empty() { Visibility::Debug } else { Visibility::Verbose };
     let summary = match lines.first() {
         Some(line) => line.as_str(),
-        None => "the model said nothing",
+        None => "the model returned no text",
     };
     let told = Told::new(visibility, Category::AssistantProgress, "assistant", summary);
     Told { body: (lines.len() > 1).then(|| lines.join("\n")), ..told }
@@ -136,8 +136,8 @@ fn failed(fact: &ToolExecutionFailed) -> Told {
 fn compacted(fact: &ContextCompacted) -> String {
     match fact.recapped_rounds {
         0 => "the context is full: earlier messages are left out".to_owned(),
-        1 => "the context is full: the first round is told in short".to_owned(),
-        rounds => format!("the context is full: the first {rounds} rounds are told in short"),
+        1 => "the context is full: the first round is summarized".to_owned(),
+        rounds => format!("the context is full: the first {rounds} rounds are summarized"),
     }
 }
 

@@ -42,7 +42,7 @@ fn resolved(fact: &WaitResolved) -> String {
 
 fn cancelled(fact: &WaitCancelled) -> String {
     let why = match fact.reason {
-        WaitEnd::Replaced => "another one stands for it",
+        WaitEnd::Replaced => "another wait replaces it",
         WaitEnd::ItemCompleted => "its work item is completed",
         WaitEnd::TimerCancelled => "its timer was cancelled",
     };
@@ -51,7 +51,7 @@ fn cancelled(fact: &WaitCancelled) -> String {
 
 fn due(fact: &WorkItemRecheckDue) -> String {
     let owners: Vec<String> = fact.due.iter().map(|due| due.work_item_id).map(owner).collect();
-    format!("to be looked at again: {}", owners.join(", "))
+    format!("to be rechecked: {}", owners.join(", "))
 }
 
 fn owner(owner: Option<WorkItemId>) -> String {
@@ -59,5 +59,5 @@ fn owner(owner: Option<WorkItemId>) -> String {
 }
 
 fn given_up(fact: &RecheckGivenUp) -> String {
-    format!("{} is not looked at again by itself: an operator has to", owner(fact.work_item_id))
+    format!("{} is not rechecked any more: an operator must act", owner(fact.work_item_id))
 }

@@ -16,7 +16,7 @@ pub(super) fn told(fact: &WakeFact) -> Told {
                 [] => String::new(),
                 left => format!("; bare ones are cleared: {}", left.join(", ")),
             };
-            (Visibility::Verbose, format!("{} tells of {hints}{left}", fact.message_id))
+            (Visibility::Verbose, format!("{} delivers {hints}{left}", fact.message_id))
         }
         WakeFact::WakeHintsShown(fact) => {
             (Visibility::Verbose, format!("shown at once: {}", fact.sources.join(", ")))
@@ -30,7 +30,7 @@ pub(super) fn told(fact: &WakeFact) -> Told {
         }
         WakeFact::ExternalTriggerRevoked(fact) => {
             let (trigger, generation) = (fact.external_trigger_id, fact.generation);
-            (Visibility::Info, format!("generation {generation} of {trigger} wakes nobody any more"))
+            (Visibility::Info, format!("the address of generation {generation} of {trigger} is revoked"))
         }
     };
     Told::new(visibility, Category::Message, "hint", &summary)

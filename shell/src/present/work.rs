@@ -23,13 +23,13 @@ pub(super) fn told(fact: &WorkFact) -> Told {
         WorkFact::WorkDeferred(fact) => {
             let (id, until, turns) = (fact.work_item_id, fact.until, fact.turns);
             let turns = if turns == 1 { "a turn".to_owned() } else { format!("{turns} turns in a row") };
-            (Visibility::Verbose, format!("{id} waits until {until}: {turns} brought nothing"))
+            (Visibility::Verbose, format!("{id} waits until {until}: {turns} made no progress"))
         }
         WorkFact::WorkPlanSeen(fact) => {
             let how = if fact.edited { "has changed" } else { "is there" };
             (Visibility::Verbose, format!("the plan of {} {how}", fact.work_item_id))
         }
-        WorkFact::WorkOwed(fact) => (Visibility::Verbose, format!("{} goes on", fact.work_item_id)),
+        WorkFact::WorkOwed(fact) => (Visibility::Verbose, format!("{} continues", fact.work_item_id)),
         WorkFact::WorkItemStalled(fact) => {
             (Visibility::ActionRequired, format!("{} is stalled: {}", fact.work_item_id, why(fact.reason)))
         }
@@ -47,7 +47,7 @@ fn queued(fact: &WorkTickQueued) -> String {
 
 fn why(reason: StallReason) -> &'static str {
     match reason {
-        StallReason::NoProgress => "as many turns as may be in a row brought nothing",
+        StallReason::NoProgress => "its turns in a row without progress reached the limit",
         StallReason::Aborted => "an operator aborted its turn",
         StallReason::Dropped => "its turns crashed",
         StallReason::ContextLength => "its turn was longer than the model's context window",
@@ -71,7 +71,7 @@ fn written(fact: &WorkItemWritten) -> String {
         WorkChange::Created { objective, .. } => format!("is new{who}: {objective}"),
         WorkChange::Updated { objective, plan_status, todo_list, blocked_by, recheck_after_ms } => {
             let blocked = blocked_by.as_ref().map(|by| match by.as_str() {
-                "" => "nothing stands in its way".to_owned(),
+                "" => "it is not blocked".to_owned(),
                 by => format!("it is blocked by {by}"),
             });
             let objective = objective.as_ref().map(|objective| format!("its objective is {objective}"));
@@ -81,7 +81,7 @@ fn written(fact: &WorkItemWritten) -> String {
                 PlanStatus::NeedsInput => "it needs input".to_owned(),
             });
             let todo = todo_list.as_ref().map(|list| format!("it has {} steps", list.len()));
-            let again = recheck_after_ms.map(|after| format!("it is looked at again in {}", exactly(after)));
+            let again = recheck_after_ms.map(|after| format!("it is rechecked in {}", exactly(after)));
             let said: Vec<String> = [blocked, again, plan, objective, todo].into_iter().flatten().collect();
             format!("is changed: {}", said.join(", "))
         }

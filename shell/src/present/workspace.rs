@@ -7,14 +7,14 @@ use super::{Category, Told, Visibility};
 pub(super) fn told(fact: &WorkspaceFact) -> Told {
     let (visibility, summary) = match fact {
         WorkspaceFact::WorkspaceAttached(fact) => {
-            (Visibility::Verbose, format!("{} is known: {}", fact.workspace_id, fact.workspace_anchor))
+            (Visibility::Verbose, format!("{} is attached: {}", fact.workspace_id, fact.workspace_anchor))
         }
         WorkspaceFact::WorkspaceUsed(fact) => {
             let when = if fact.run_id.is_some() { "now" } else { "from the next turn on" };
             (Visibility::Info, format!("works in {} {when}", fact.execution.execution_root))
         }
         WorkspaceFact::WorkspaceDetached(fact) => {
-            (Visibility::Verbose, format!("{} is not known any more", fact.workspace_id))
+            (Visibility::Verbose, format!("{} is detached", fact.workspace_id))
         }
         WorkspaceFact::OccupancyAcquired(fact) => {
             (Visibility::Debug, format!("{} is occupied", fact.execution_root))
@@ -23,10 +23,10 @@ pub(super) fn told(fact: &WorkspaceFact) -> Told {
             (Visibility::Debug, format!("{} is free: {}", fact.execution_root, fact.cause))
         }
         WorkspaceFact::WorktreeCreated(fact) => {
-            (Visibility::Info, format!("{} is there: {} on {}", fact.worktree_id, fact.path, fact.branch))
+            (Visibility::Info, format!("{} is created: {} on {}", fact.worktree_id, fact.path, fact.branch))
         }
         WorkspaceFact::WorktreeLeft(fact) => {
-            (Visibility::Debug, format!("nobody needs {} any more", fact.worktree_id))
+            (Visibility::Debug, format!("{} is not needed any more", fact.worktree_id))
         }
         WorkspaceFact::WorktreeRemoved(fact) => {
             (Visibility::Verbose, format!("{} is removed", fact.worktree_id))

@@ -45,12 +45,14 @@ pub enum Unavailable {
     #[error("the runtime is leaving")]
     Leaving,
     #[error(
-        "the disk of the ledger is full: the runtime takes nothing new until there is room (a home keeps 32 MiB \
+        "the disk of the ledger is full: the runtime admits nothing new until there is free space (a home keeps 32 MiB \
          in reserve)"
     )]
     DiskFull,
     /// Other processes hold locks on the ledger.
-    #[error("the ledger is locked by {by}: the runtime takes nothing new until that lets go of it, or ends")]
+    #[error(
+        "the ledger is locked by {by}: the runtime admits nothing new until that process releases it, or ends"
+    )]
     LedgerLocked { by: String },
     /// It was taken in and can't be taken back.
     #[error(

@@ -101,7 +101,7 @@ pub const KEYS: &[Key<Settings>] = &[
         "runtime.retry_after_max_ms",
         core.retry.retry_after_max,
         time(0),
-        "longest wait that a provider may ask for"
+        "longest wait that a provider may request"
     ),
     key!(
         "runtime.hold_on_outage",
@@ -126,7 +126,7 @@ pub const KEYS: &[Key<Settings>] = &[
         "runtime.default_tool_output_tokens" | "HOLON_DEFAULT_TOOL_OUTPUT_TOKENS",
         commands.default_tokens,
         number(64, 64_000),
-        "output of a tool that is shown when a call asks for no bound"
+        "output of a tool that is shown when a call sets no bound"
     ),
     key!(
         "runtime.max_tool_output_tokens" | "HOLON_MAX_TOOL_OUTPUT_TOKENS",
@@ -400,7 +400,7 @@ pub const KEYS: &[Key<Settings>] = &[
         "server.auth" | "HOLON_CONTROL_AUTH_MODE",
         server.auth,
         Kind::Word(AuthMode::WORDS),
-        "when a control token is asked for: `auto`, `required` (on the socket too) or `disabled`"
+        "when a control token is required: `auto`, `required` (on the socket too) or `disabled`"
     ),
     key!(
         "server.token_file",

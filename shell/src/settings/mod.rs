@@ -75,7 +75,7 @@ pub struct Settings {
 pub struct RunSettings {
     /// Homes of temporary runs that are kept.
     pub keep: u64,
-    /// What is due within so long is waited for.
+    /// Waits up to this long for due timers.
     pub idle_limit: Millis,
     /// Providers that are away are asked again for so long.
     pub patience: Millis,

@@ -44,7 +44,7 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         Kind::Name,
         "the key's name in `credentials.toml`, used when no variable has it"
     ),
-    key!("stream", stream, Kind::Flag, "ask for server-sent events rather than for one document"),
+    key!("stream", stream, Kind::Flag, "request server-sent events rather than one document"),
     key!("strict_tools", strict_tools, Kind::Flag, "offer tools with strict schemas"),
     key!(
         "freeform_tools",
@@ -71,7 +71,7 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         number(8_192, 100_000_000),
         "tokens that its models take; without it `runtime.context_window_tokens`"
     ),
-    key!("connect_timeout_ms", connect_timeout, time(1), "time until a connection stands"),
+    key!("connect_timeout_ms", connect_timeout, time(1), "time until a connection is established"),
     key!(
         "first_byte_timeout_ms",
         first_byte_timeout,

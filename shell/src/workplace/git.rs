@@ -403,7 +403,7 @@ fn unstarted(problem: io::Error) -> GitError {
 fn clip(words: &[u8]) -> String {
     let words = String::from_utf8_lossy(words);
     match words.trim() {
-        "" => "it failed and said nothing".to_owned(),
+        "" => "it failed without output".to_owned(),
         words if words.len() <= WORDS => words.to_owned(),
         words => format!("{}…", &words[..words.floor_char_boundary(WORDS)]),
     }

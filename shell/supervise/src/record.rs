@@ -87,7 +87,7 @@ impl ItemEnd {
         for kept in [&mut self.stdout, &mut self.stderr] {
             (kept.head, kept.tail) = (String::new(), String::new());
         }
-        let why = || format!("the output is not shown, there was no room to keep it: {problem}");
+        let why = || format!("the output is not shown, there was no space to keep it: {problem}");
         self.log_problem.get_or_insert_with(why);
     }
 

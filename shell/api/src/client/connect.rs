@@ -73,7 +73,7 @@ pub fn not_reachable(at: &dyn fmt::Display, error: &io::Error) -> ClientError {
     let problem = if kind == io::ErrorKind::NotFound {
         "it is not there".to_owned()
     } else if kind == io::ErrorKind::ConnectionRefused {
-        "nobody listens there".to_owned()
+        "no process listens there".to_owned()
     } else {
         error.to_string()
     };

@@ -15,7 +15,7 @@ pub enum NoAnswer {
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
     /// It was taken in and can't be taken back.
-    #[error("it waits for room on the disk of the ledger: it is done as soon as there is some")]
+    #[error("it waits for free space on the disk of the ledger: it is done as soon as there is some")]
     Waits,
 }
 

@@ -303,7 +303,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
             Report::Packed { agent, bytes } => self.stored.packed(&agent, bytes),
             Report::Recovered => {
                 let was = match self.stall.take() {
-                    Some(Stall::Full) | None => "the disk of the ledger has room again",
+                    Some(Stall::Full) | None => "the disk of the ledger has free space again",
                     Some(Stall::Locked { .. }) => "the ledger is not locked any more",
                 };
                 self.warnings.push(was.to_owned());

@@ -72,7 +72,7 @@ pub enum LedgerError {
     Damaged { at: Box<Position>, problem: String },
     #[error(
         "the ledger {path} has lost something that was acknowledged: {problem}. Nothing was changed. Put a backup in \
-         its place, or go on without what is gone: holon ledger recover --accept-loss",
+         its place, or continue without the lost records: holon ledger recover --accept-loss",
         path = path.display()
     )]
     Lost { path: PathBuf, problem: String },
@@ -89,9 +89,9 @@ pub enum LedgerError {
     Overrun { limit: usize },
     #[error("the ledger has no agent {agent}")]
     NoAgent { agent: String },
-    #[error("the disk under the ledger is full; make room on it")]
+    #[error("the disk under the ledger is full; free space on it")]
     Full,
-    #[error("the ledger is locked by {by}; it is free again when that lets go of it, or ends")]
+    #[error("the ledger is locked by {by}; it is free again when that process releases it, or ends")]
     Locked { by: Holders },
     #[error("the ledger failed while {doing}: {source}")]
     Sqlite { doing: &'static str, source: rusqlite::Error },
@@ -129,7 +129,7 @@ impl StoreError for LedgerError {
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// Nothing of the batch was written; the same batch may be appended again later.
-    #[error("the disk under the ledger is full; make room on it")]
+    #[error("the disk under the ledger is full; free space on it")]
     Full,
     /// Another process holds a lock; the same.
     #[error("another process has the ledger locked")]

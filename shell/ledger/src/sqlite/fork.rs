@@ -39,10 +39,10 @@ pub enum ForkError {
     Beyond { agent: AgentId, at: EventSeq, last: EventSeq },
     #[error("{records} records are more than the {FORKED_RECORDS} that a fork copies at most")]
     TooLarge { records: u64 },
-    #[error("the disk of the ledger is full: nothing new is taken in until there is room")]
+    #[error("the disk of the ledger is full: nothing new is admitted until there is free space")]
     DiskFull,
     /// The only one that is not undone: the copy is there as soon as there is room.
-    #[error("the copy waits for room on the disk of the ledger: it is there as soon as there is some")]
+    #[error("the copy waits for free space on the disk of the ledger: it is there as soon as there is some")]
     Waits,
     #[error(transparent)]
     Ledger(#[from] LedgerError),

@@ -240,7 +240,10 @@ impl Pen<'_> {
 
 fn gap(agent: &str, expected: i64, got: i64) -> LedgerError {
     let at = Position::event(agent, got, None);
-    LedgerError::damaged(at, format!("records do not continue the agent's log, which goes on at {expected}"))
+    LedgerError::damaged(
+        at,
+        format!("records do not continue the agent's log, which continues at {expected}"),
+    )
 }
 
 fn count(rows: usize) -> i64 {

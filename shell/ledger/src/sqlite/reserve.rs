@@ -27,8 +27,7 @@ pub fn reserve_problem(home: &Path) -> Option<String> {
     let free = about.f_bavail.saturating_mul(about.f_frsize);
     (free < RESERVE_BYTES).then(|| {
         format!(
-            "the disk under {} has {} MiB free, less than the {} MiB that a runtime keeps in reserve: nothing new is taken in \
-             before there is room",
+            "the disk under {} has {} MiB free, less than the {} MiB that a runtime keeps in reserve: nothing new is admitted before there is free space",
             home.display(),
             free >> 20,
             RESERVE_BYTES >> 20

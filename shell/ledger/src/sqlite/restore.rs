@@ -121,7 +121,7 @@ impl Reader {
             (Some(last), stored) => (last, stored.unwrap_or(0)),
         };
         if stored != last {
-            let problem = format!("the log ends at event {stored}, the agent's row says {last}");
+            let problem = format!("the log ends at event {stored}, the agent's row has {last}");
             return Err(LedgerError::damaged(at(stored.min(last).saturating_add(1)), problem));
         }
         u64::try_from(last).map(EventSeq).map_err(|error| LedgerError::damaged(at(last), error))

@@ -194,10 +194,7 @@ impl Check<'_> {
                 .map_err(LedgerError::unreadable(Position::batch(last.batch)))?;
             if found != end {
                 let at = Position::batch(last.batch);
-                return Err(LedgerError::damaged(
-                    at,
-                    format!("{table} go on to {found}, the batches to {end}"),
-                ));
+                return Err(LedgerError::damaged(at, format!("{table} reach {found}, the batches {end}")));
             }
         }
         Ok(())
@@ -217,13 +214,13 @@ impl Check<'_> {
             };
             let told_before = agent.as_ref().map(told_before);
             if folded.as_ref() != Some(&row) && !told_before.is_some_and(|rows| rows.contains(&row)) {
-                let problem = format!("the agent's row says {row:?}, its log {folded:?}");
+                let problem = format!("the agent's row has {row:?}, its log {folded:?}");
                 return Err(LedgerError::damaged(at(&row), problem));
             }
             let spent = agent.map(|agent| agent.account).unwrap_or_default();
             let told = accounts.as_ref().map(|told| told.get(&row.agent).copied().unwrap_or_default());
             if let Some(told) = told.filter(|told| *told != spent) {
-                let problem = format!("the agent's row says that {told:?} was spent, its log {spent:?}");
+                let problem = format!("by the agent's row {told:?} was spent, its log {spent:?}");
                 return Err(LedgerError::damaged(at(&row), problem));
             }
             self.report.agents += 1;
@@ -365,11 +362,11 @@ mod tests {
             ("DELETE FROM recorder WHERE position = 3", "hash link"),
             ("UPDATE batches SET link = zeroblob(32) WHERE batch = 3", "batch 3"),
             ("DELETE FROM batches WHERE batch = 3", "missing"),
-            ("DELETE FROM batches WHERE batch = (SELECT max(batch) FROM batches)", "go on to"),
+            ("DELETE FROM batches WHERE batch = (SELECT max(batch) FROM batches)", "reach"),
             ("UPDATE batches SET epoch = 7 WHERE batch = 3", "hash link"),
             ("UPDATE content SET text = text || '!' WHERE position = 1", "is not what was written"),
             ("DELETE FROM content WHERE position = 1", "is not stored"),
-            ("UPDATE agents SET event_seq = event_seq - 1", "row says"),
+            ("UPDATE agents SET event_seq = event_seq - 1", "row has"),
             ("UPDATE agents SET account = NULL", "was spent"),
             ("DELETE FROM agents", "no row"),
             ("INSERT INTO snapshots VALUES (1, 'main', 2, 3, '{}', zeroblob(32), NULL)", "the log folds to"),

@@ -18,7 +18,7 @@ pub(super) fn not_sent(broken: Broken, url: &Url, options: &ProviderOptions) -> 
             let what = format!("no connection within {} to", exactly(options.connect_timeout));
             (FailureKind::Timeout, "connect", what)
         }
-        How::TooLate => (FailureKind::Timeout, "response", "nothing was heard in time from".to_owned()),
+        How::TooLate => (FailureKind::Timeout, "response", "nothing came in time from".to_owned()),
         How::CutOff => {
             let what = "the connection broke before an answer came from".to_owned();
             (FailureKind::StreamCut, "response", what)

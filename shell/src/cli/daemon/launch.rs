@@ -84,7 +84,7 @@ fn silent(place: &Place, exit: Exit, status: ExitStatus) -> Failure {
     if !problems.is_empty() {
         let error = anyhow!("the runtime could not start ({status}): {}", problems.join("; "));
         let hint =
-            if full.is_some() { "make room on it, then holon daemon start" } else { "holon daemon logs" };
+            if full.is_some() { "free space on it, then holon daemon start" } else { "holon daemon logs" };
         return Failure::new(exit, error).hint(hint);
     }
     Failure::new(exit, anyhow!("the runtime ended before it was ready ({status})")).hint("holon daemon logs")

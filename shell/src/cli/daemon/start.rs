@@ -129,13 +129,12 @@ fn same(metadata: &Metadata, effective: &Effective) -> Result<(), Failure> {
         (None, Some(digest)) if *digest == effective.fingerprint.digest() => Vec::new(),
         (None, Some(_)) => {
             let error = anyhow!(
-                "the runtime (process {pid}) was started with another configuration; its daemon.json, which would \
-                 say what is different, is lost"
+                "the runtime (process {pid}) was started with another configuration; its daemon.json, which would show the difference, is lost"
             );
             return Err(Failure::new(Exit::RefusedByState, error).hint("holon daemon restart"));
         }
         (None, None) => {
-            let error = anyhow!("the runtime (process {pid}) does not say what it was started with");
+            let error = anyhow!("the runtime (process {pid}) does not report its configuration");
             return Err(Failure::new(Exit::RefusedByState, error).hint("holon daemon restart"));
         }
     };
@@ -205,10 +204,11 @@ fn not_ready(place: &Place, pid: Option<u32>, starting: bool, seconds: u32) -> F
     let reserve = reserve_problem(place.home.root()).filter(|_| starting);
     if let Some(problem) = reserve {
         let error = anyhow!("the runtime ({pid}) is not ready after {seconds} s: {problem}");
-        return Failure::new(Exit::NotReachable, error).hint("make room on it; the runtime goes on starting");
+        return Failure::new(Exit::NotReachable, error)
+            .hint("free space on it; the runtime is still starting");
     }
     let error = if starting {
-        anyhow!("the runtime ({pid}) is not ready after {seconds} s; it goes on starting")
+        anyhow!("the runtime ({pid}) is not ready after {seconds} s; it is still starting")
     } else {
         anyhow!("{pid} has the home and is no runtime that is ready: it starts, ends, or is a one-shot run")
     };

@@ -306,7 +306,7 @@ fn configuration(config: &Config) -> String {
         let keys = keys.map(|one| format!("{} is {}, would be {}", one.key, one.running, one.configured));
         let keys = keys.collect::<Vec<_>>().join("; ");
         let keys =
-            if keys.is_empty() { "daemon.json, which would say how, is lost".to_owned() } else { keys };
+            if keys.is_empty() { "daemon.json, which would show how, is lost".to_owned() } else { keys };
         format!("changed since the start: {keys}")
     };
     match (&config.problem, config.fingerprint_match) {

@@ -195,7 +195,7 @@ impl<'a> One<'a> {
 
     /// Whoever waits for it has seen enough.
     fn goes_on(&self) -> Failure {
-        let error = anyhow::anyhow!("interrupted; {} goes on", self.task);
+        let error = anyhow::anyhow!("interrupted; {} continues", self.task);
         let hint = format!("{}, or {}", self.command("output", " --follow"), self.command("stop", ""));
         Failure::new(Exit::Interrupted, error).hint(hint)
     }

@@ -68,7 +68,7 @@ fn rows(task: &TaskSnapshot) -> Vec<Vec<String>> {
     rows.extend(task.duration_ms.map(|took| row("took", time::duration(took))));
     rows.extend(task.failure_artifact.as_ref().map(|failure| row("failed by", failure.summary.preview())));
     rows.extend(task.command.as_ref().map_or_else(|| of_child(task), of_command));
-    rows.extend(task.result_message_id.map(|id| row("told by", id)));
+    rows.extend(task.result_message_id.map(|id| row("shown by", id)));
     rows
 }
 
@@ -89,12 +89,12 @@ fn of_child(task: &TaskSnapshot) -> Vec<Vec<String>> {
     let summary = Some(&task.summary).filter(|summary| !summary.is_empty());
     let rows = [
         child,
-        summary.map(|summary| row("told first", summary)),
+        summary.map(|summary| row("first prompt", summary)),
         seen.map(|it| row("phase", it.phase)),
         seen.and_then(|it| Some(row("blocked by", it.blocked_reason.as_ref()?))),
         seen.and_then(|it| Some(row("waits for", it.waiting_reason?))),
         seen.and_then(|it| Some(row("works on", it.work_summary.as_ref()?))),
-        seen.and_then(|it| Some(row("said", it.last_progress_brief.as_ref()?))),
+        seen.and_then(|it| Some(row("progress", it.last_progress_brief.as_ref()?))),
         seen.and_then(|it| Some(row("reported", it.last_result_brief.as_ref()?))),
     ];
     rows.into_iter().flatten().collect()

@@ -18,8 +18,8 @@ pub(in super::super) async fn control(app: App, call: Call<ChangeAgent>) -> Hand
     let (request, deprecated) = match action {
         Action::Start => (ControlRequest::Start, None),
         Action::Stop => (ControlRequest::Stop, None),
-        Action::Pause => (ControlRequest::Stop, Some("`pause` means `stop`; say that instead")),
-        Action::Resume => (ControlRequest::Start, Some("`resume` means `start`; say that instead")),
+        Action::Pause => (ControlRequest::Stop, Some("`pause` means `stop`; use that instead")),
+        Action::Resume => (ControlRequest::Start, Some("`resume` means `start`; use that instead")),
     };
     let mut reply = apply(&app, call.path.agent_id, request).await?;
     reply.deprecated = deprecated.map(str::to_owned);

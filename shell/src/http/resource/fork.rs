@@ -23,7 +23,7 @@ fn refused(error: ForkError) -> Box<Failure> {
     match error {
         ForkError::NoAgent(agent) => Failure::unknown_agent(&agent),
         ForkError::Child { supervisor, .. } => Failure::new(Code::PrivateAgent, text)
-            .hint(format!("copy {supervisor} and have it delegate anew, or tell a new agent what to do")),
+            .hint(format!("copy {supervisor} and have it delegate anew, or prompt a new agent")),
         ForkError::Exists(agent) => Reject::AgentExists { agent }.into(),
         ForkError::Beyond { agent, last, .. } => Failure::new(Code::CursorAhead, text)
             .hint(format!("holon tail {agent} shows the last events"))

@@ -136,7 +136,7 @@ pub(in super::super) async fn webhook(app: App, call: Call<DeliverWebhook>) -> H
 /// What can't be a prompt: nothing, or more than is taken.
 pub(super) fn check_prompt(text: &str) -> Handled<()> {
     if text.is_empty() {
-        return Err(Failure::new(Code::InvalidBody, "text: a prompt says something").detail("field", "text"));
+        return Err(Failure::new(Code::InvalidBody, "text: a prompt has text").detail("field", "text"));
     }
     if text.len() > PROMPT_BYTES {
         let said = format!("text: {} bytes are more than the limit of {PROMPT_BYTES}", text.len());
@@ -214,7 +214,7 @@ fn unanswered(unavailable: Unavailable, key: Option<String>) -> Box<Failure> {
     match (unavailable, key) {
         (Unavailable::NotStoredYet, Some(key)) => {
             let failure: Box<Failure> = Unavailable::NotStoredYet.into();
-            let hint = "make room on that disk, then the same again with the same key: it is taken once";
+            let hint = "free space on that disk, then try again with the same key: it is admitted once";
             failure.hint(hint).detail("idempotency_key", key)
         }
         (unavailable, _) => unavailable.into(),

@@ -50,7 +50,7 @@ pub(in super::super) async fn use_it(app: App, call: Call<UseFolder>) -> Handled
             find(&app, &agent, "workspace_id", move |search| search.attached(&anchor, cwd.as_deref())).await?
         }
         (Some(_), Some(_)) | (None, None) => {
-            let problem = "either `path` or `workspace_id` says where the agent is to work";
+            let problem = "either `path` or `workspace_id` names where the agent works";
             return Err(Failure::new(Code::InvalidBody, problem).detail("field", "path"));
         }
     };

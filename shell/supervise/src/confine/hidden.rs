@@ -41,7 +41,7 @@ pub(super) fn beside(folder: &Path) -> io::Result<Vec<PathBuf>> {
                 found.push(path);
             }
             if found.len() > NAMES {
-                let text = format!("more than {NAMES} names lie beside {}", folder.display());
+                let text = format!("more than {NAMES} names lie around {}", folder.display());
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
             }
         }

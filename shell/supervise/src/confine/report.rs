@@ -61,7 +61,7 @@ impl Report {
         // The kernel lets root read what another process began with.
         let places = if geteuid().is_root() { "a file or an environment" } else { "a file" };
         let token = format!(
-            "this runtime's control token may be found in {places}, and given to somebody who is not confined"
+            "this runtime's control token may be found in {places}, and passed to a process that is not confined"
         );
         gap(open && peer::can_be_told(), &token);
         gap(open && !peer::can_be_told(), "this runtime can be asked to do what a command can't");

@@ -85,7 +85,7 @@ impl Blocks {
 
     fn delta(&mut self, event: &Value, shown: &mut Shown<'_>) -> Result<(), Malformed> {
         let Some(block) = self.blocks.get_mut(&index(event)?) else {
-            return Err(Malformed::shape("one of its blocks goes on before it begins"));
+            return Err(Malformed::shape("one of its blocks continues before it begins"));
         };
         let piece = |key: &str| event.pointer(key).and_then(Value::as_str).unwrap_or_default();
         match block {

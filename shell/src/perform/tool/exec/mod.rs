@@ -240,7 +240,7 @@ fn told(texts: &Texts, place: &Place, record: &ExitRecord) -> ToolOutcome {
     let receipt = match &record.plan {
         Some(plan) => receipt(texts, result::result(texts, place, plan, &record.items)),
         None => {
-            let message = "the supervisor had ended before it was told to execute the command";
+            let message = "the supervisor had ended before it got the order to execute the command";
             let error =
                 ToolError::new(ToolErrorKind::CommandSpawnFailed, message).hint("nothing was executed");
             Receipt::failure(error)

@@ -128,7 +128,7 @@ pub(super) async fn reach(place: &Place, supervisor: &SupervisorIdentity) -> io:
     if connection.peer() == Some(supervisor.pid) && process::is_alive(&identity(supervisor)) {
         Ok(connection)
     } else {
-        Err(io::Error::other("somebody else answers in its place"))
+        Err(io::Error::other("another process answers in its place"))
     }
 }
 

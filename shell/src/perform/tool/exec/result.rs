@@ -174,7 +174,7 @@ fn redacted(texts: &Texts, kept: &Kept) -> Kept {
 /// For whoever began something with `&` or `nohup`.
 const BACKGROUND: &str = "processes that the command left in the background were ended: nothing outlives its command, with \
                           nohup or & either. To keep one running give it as a command of its own, in the foreground and \
-                          with a short yield_time_ms: it goes on as a task, which TaskOutput shows and TaskStop ends";
+                          with a short yield_time_ms: it continues as a task, which TaskOutput shows and TaskStop ends";
 
 /// What else is true of the end of a command.
 fn notes(end: &ItemEnd) -> Option<String> {

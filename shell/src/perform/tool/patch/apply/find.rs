@@ -85,7 +85,7 @@ impl<'r, 'a> Search<'r, 'a> {
             Some(at) => {
                 format!("it adds lines after line {at}, and the file has {} lines", self.rows.rows.len())
             }
-            None => "it only adds lines and does not say where".to_owned(),
+            None => "it only adds lines and names no position".to_owned(),
         };
         Err(Mismatch { problem, hint: "give unchanged lines around the added ones", ..Mismatch::default() })
     }
@@ -124,7 +124,8 @@ impl<'r, 'a> Search<'r, 'a> {
             let agreeing = self.agreeing(hunk, at, how);
             let Some(left) = self.tries.checked_sub(1 + agreeing) else {
                 let problem =
-                    "it is not where it says, and the file is too long to look everywhere".to_owned();
+                    "its lines are not at the line that it names, and the file is too long to search"
+                        .to_owned();
                 return Err(Mismatch { problem, hint: LOOK, ..Mismatch::default() });
             };
             self.tries = left;
@@ -154,7 +155,7 @@ impl<'r, 'a> Search<'r, 'a> {
     /// Says where the hunk comes closest to standing, and what is different there.
     fn explain(&self, hunk: &Expected<'_>, from: usize, wanted: usize) -> Mismatch {
         if let Some(at) = (0..from).find(|&at| self.stands(hunk, at, How::Exact)) {
-            let problem = format!("its lines stand at line {}, before the end of the hunk before it", at + 1);
+            let problem = format!("its lines are at line {}, before the end of the hunk before it", at + 1);
             let hint = "put the hunks in the order of their lines, each line in one hunk only";
             return Mismatch { problem, hint, line: Some(at + 1), ..Mismatch::default() };
         }
@@ -167,7 +168,7 @@ impl<'r, 'a> Search<'r, 'a> {
             .unwrap_or(wanted.max(from));
         let differs = self.agreeing(hunk, best, How::Exact);
         let Some(Old { text, .. }) = hunk.lines.get(differs).copied() else {
-            let problem = "it says that the file ends there, and the file does not end so";
+            let problem = "it ends the file there, and the file does not end so";
             return Mismatch { problem: problem.to_owned(), hint: NO_MARKER, ..Mismatch::default() };
         };
         let line = best + differs + 1;
@@ -229,7 +230,7 @@ fn ambiguous(places: &[usize]) -> Mismatch {
     } else {
         String::new()
     };
-    let problem = format!("its lines stand in several places, lines {}{more}", shown.join(", "));
+    let problem = format!("its lines are in several places, lines {}{more}", shown.join(", "));
     let hint = "give more unchanged lines, or the right line number after @@ -";
     Mismatch { problem, hint, candidates, ..Mismatch::default() }
 }

@@ -101,7 +101,7 @@ impl Notes {
         }
         if !loose.is_empty() {
             let hunks = loose.join(", ");
-            moved.push(format!("white space at the ends of lines was not as hunk {hunks} said; it was kept"));
+            moved.push(format!("white space at the ends of lines differed from hunk {hunks}; it was kept"));
         }
         moved
     }

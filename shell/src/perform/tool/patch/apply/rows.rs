@@ -87,7 +87,7 @@ impl<'a> Rows<'a> {
         let reaches_end = at == self.rows.len();
         if hunk.new_unended {
             if !reaches_end {
-                let problem = format!("it says that the new file ends here, and line {} follows", at + 1);
+                let problem = format!("it ends the new file here, and line {} follows", at + 1);
                 return Err(Mismatch { problem, hint: find::NO_MARKER, ..Mismatch::default() });
             }
             return Ok(false);

@@ -78,7 +78,7 @@ impl Header {
     /// What happens to the file, where no `---` and `+++` lines say it.
     pub(super) fn action(self) -> Result<Action, Refusal> {
         let unnamed = || {
-            rejected(format!("line {}: the paths can't be told apart", self.line))
+            rejected(format!("line {}: the paths can't be separated", self.line))
                 .hint("add --- and +++ lines, or rename from and rename to")
         };
         let names = self.names.clone().map(|(old, new)| path::without_prefixes(Some(old), Some(new), true));

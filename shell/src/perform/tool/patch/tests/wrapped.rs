@@ -77,7 +77,7 @@ fn hunks_may_share_unchanged_lines_but_not_change_places() {
     assert_eq!(place.read("a"), "1\ntwo\nthree\n4\nfive\n");
     let (_, message) = place.refused("--- a\n+++ a\n@@ -5 +5 @@\n-five\n+5\n@@ -2 +2 @@\n-two\n+2\n");
     assert!(message.contains("hunk 2 of 2 (line 6 of the patch)"), "{message}");
-    assert!(message.contains("its lines stand at line 2, before the end of the hunk before it"), "{message}");
+    assert!(message.contains("its lines are at line 2, before the end of the hunk before it"), "{message}");
 }
 
 #[test]
