@@ -11,10 +11,10 @@
 
 mod engine;
 mod error;
-mod judge;
-mod pace;
+mod invariants;
+mod run_clock;
 mod stored;
 
 pub use engine::{Admits, Commands, Engine, Loaded, NoAnswer, Parts, Wanted, Whose};
 pub use error::{DiskFull, EngineError, LoadError};
-pub use judge::Judge;
+pub use invariants::InvariantCheck;

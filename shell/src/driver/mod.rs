@@ -91,13 +91,13 @@ impl Driver {
         &self.room
     }
 
-    /// Lets agents leave memory that have nothing to do but to wait; says which. They come back by [`Driver::load`], and
-    /// by themselves when something is due for them.
+    /// Evicts the agents among these that have nothing to do but to wait, and returns them. They come back by
+    /// [`Driver::load`], and by themselves when something is due for them.
     ///
     /// # Errors
     /// When the runtime can't go on.
-    pub fn park(&mut self, agents: &[AgentId]) -> Result<BTreeSet<AgentId>, DriverError> {
-        self.engine.park(agents)
+    pub fn evict(&mut self, agents: &[AgentId]) -> Result<BTreeSet<AgentId>, DriverError> {
+        self.engine.evict(agents)
     }
 
     /// How long until the wall clock brings an agent in memory something to do.
@@ -121,13 +121,13 @@ impl Driver {
     }
 
     /// Whether it may take something in that is not urgent.
-    pub fn has_room(&self) -> bool {
-        self.engine.has_room(false)
+    pub fn has_capacity(&self) -> bool {
+        self.engine.has_capacity(false)
     }
 
     /// Waits until the disk has caught up so far that something may be handed over; nothing else is listened to.
     async fn room(&mut self) -> Result<(), DriverError> {
-        while !self.has_room() {
+        while !self.has_capacity() {
             self.hear().await?;
         }
         Ok(())
@@ -150,7 +150,7 @@ impl Driver {
     /// When the runtime can't go on.
     pub async fn pump(&mut self) -> Result<(), DriverError> {
         // As long as the disk is too far behind, nothing but the disk is listened to.
-        let stepping = self.has_room();
+        let stepping = self.has_capacity();
         let deadline = self.engine.deadline(clock::now().mono);
         let wait = deadline.map(|(wait, _)| wait).or_else(|| self.caught_up().then_some(LONGEST_WAIT));
         let rings = stepping && wait.is_some();

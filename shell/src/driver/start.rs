@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use holon_core::Host;
 use holon_core::replay::Call;
-use holon_driver::{Engine, Judge, Parts};
+use holon_driver::{Engine, InvariantCheck, Parts};
 use holon_facts::config::ConfigError;
 use holon_facts::{Config, Seed};
 use holon_ledger::Load;
@@ -80,8 +80,8 @@ impl Driver {
         let host = Host::new(config.clone(), seed)?;
         warnings.extend(perform::tool::recover(&start.performing));
         let writer = write(ledger, start.reserve.as_deref(), texts.clone())?;
-        let judge = Judge::of_this_build();
-        let parts = Parts { host, writer, reader, group: Load::GROUP, store_after: STORE_AFTER, judge };
+        let invariants = InvariantCheck::of_this_build();
+        let parts = Parts { host, writer, reader, group: Load::GROUP, store_after: STORE_AFTER, invariants };
         let build = build::id().to_owned();
         let started = Call::RuntimeStarted { build, config, seed, after: last_step };
         let (mut engine, open) = Engine::start(parts, clock::now(), &started)?;

@@ -67,10 +67,10 @@ impl Keeper {
     async fn next(&mut self) -> Woken {
         let idle = self.residents.next();
         // On a full disk nobody waits in line: whatever takes room is refused at once.
-        let has_room = self.driver.has_room() || self.is_full();
+        let has_capacity = self.driver.has_capacity() || self.is_full();
         tokio::select! {
             request = self.mailbox.urgent.recv() => Woken::Asked(request),
-            request = self.mailbox.normal.recv(), if has_room => Woken::Asked(request),
+            request = self.mailbox.normal.recv(), if has_capacity => Woken::Asked(request),
             () = tokio::time::sleep_until(idle.unwrap_or_else(Instant::now)), if idle.is_some() => Woken::Idle,
             pumped = self.driver.pump() => Woken::Pumped(pumped),
         }
@@ -149,14 +149,14 @@ impl Keeper {
     /// Lets those leave memory who have nothing to do; whoever has soon stays.
     fn park_idle(&mut self) -> Result<(), DriverError> {
         let now = Instant::now();
-        if !self.driver.caught_up() || !self.driver.has_room() {
+        if !self.driver.caught_up() || !self.driver.has_capacity() {
             self.residents.postpone(now + SOON);
             return Ok(());
         }
         let due = self.residents.due(now);
         let soon = |agent: &AgentId| self.driver.idles_for(agent).is_some_and(|wait| wait < STAYS_FOR);
         let idle: Vec<AgentId> = due.into_iter().filter(|agent| !soon(agent)).collect();
-        self.driver.park(&idle)?.iter().for_each(|agent| self.residents.forget(agent));
+        self.driver.evict(&idle)?.iter().for_each(|agent| self.residents.forget(agent));
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use holon_core::Input;
 use holon_core::host::Host;
 use holon_core::replay::Call;
-use holon_driver::{Judge, Parts};
+use holon_driver::{InvariantCheck, Parts};
 use holon_facts::AgentId;
 use holon_facts::event::operation::OpKind;
 use holon_facts::ids::Seed;
@@ -283,8 +283,8 @@ impl World<'_> {
             Some(_) | None => Glance::Careful,
         };
         let store_after = 1 + self.choices.below(site.about("states"), STORE_AFTER) as usize;
-        let (writer, reader, judge) = (Pen::default(), self.disk.clone(), Judge::idle());
-        let parts = Parts { host, writer, reader, group: self.group(), store_after, judge };
+        let (writer, reader, invariants) = (Pen::default(), self.disk.clone(), InvariantCheck::disabled());
+        let parts = Parts { host, writer, reader, group: self.group(), store_after, invariants };
         let after = self.disk.get().last_step();
         let started = Call::RuntimeStarted { build: "sim".into(), config, seed, after };
         let (engine, mut open) = Engine::start(parts, self.now(), &started).map_err(ends)?;

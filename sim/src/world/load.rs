@@ -33,7 +33,7 @@ impl World<'_> {
             return Ok(());
         }
         if let Some(engine) = &mut self.life.engine {
-            engine.park(&[agent]).map_err(ends)?;
+            engine.evict(&[agent]).map_err(ends)?;
         }
         self.take_over(false, &Ends::new())
     }

@@ -113,7 +113,7 @@ impl World<'_> {
 
     /// Whether the driver is so far ahead of the disk that it listens to nothing else.
     pub(super) fn waits_for_the_disk(&self) -> bool {
-        self.life.engine.as_ref().is_some_and(|engine| !engine.has_room(false))
+        self.life.engine.as_ref().is_some_and(|engine| !engine.has_capacity(false))
     }
 
     /// When it looks again whether there is room: the end of the faults may bring it before the disk is done.

@@ -22,8 +22,8 @@ pub(crate) struct Absent {
     to_look_at: VecDeque<AgentId>,
     /// In memory for that alone.
     looked_at: Vec<AgentId>,
-    /// It was said that somebody is to be loaded.
-    rung: bool,
+    /// The driver was notified that an agent must be loaded.
+    notified: bool,
 }
 
 impl Absent {
@@ -58,14 +58,14 @@ impl Absent {
         self.to_look_at = self.of.keys().cloned().collect();
     }
 
-    /// It is said once: whoever drives loads when it can.
-    pub(crate) fn rung(&mut self) {
-        self.rung = true;
+    /// The driver is notified once, and loads when it can.
+    pub(crate) fn notify(&mut self) {
+        self.notified = true;
     }
 
-    /// It may be said again.
-    pub(crate) fn rings_again(&mut self) {
-        self.rung = false;
+    /// The driver may be notified again.
+    pub(crate) fn rearm(&mut self) {
+        self.notified = false;
     }
 
     pub(crate) fn looks(&self) -> bool {
@@ -90,7 +90,7 @@ impl Absent {
 impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
     /// How long from the last step until somebody is to be loaded; none while nobody can be.
     pub(crate) fn absent_wait(&self) -> Option<Millis> {
-        if self.stall.is_some() || self.absent.rung {
+        if self.stall.is_some() || self.absent.notified {
             return None;
         }
         if self.absent.looks() {

@@ -50,12 +50,12 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
     /// Whether something may be asked for now.
     pub fn admits(&self, input: &Input, patient: bool) -> Admits {
         let urgent = input.is_urgent();
-        let has_room = self.has_room(urgent);
-        if self.stall.is_some() && (!urgent || !(has_room || patient)) {
+        let has_capacity = self.has_capacity(urgent);
+        if self.stall.is_some() && (!urgent || !(has_capacity || patient)) {
             let known = self.known(input).filter(|told| !patient || *told != Err(NoAnswer::Waits));
             return Admits::Refused(known.unwrap_or(Err(DiskFull.into())));
         }
-        if has_room { Admits::Now } else { Admits::Later }
+        if has_capacity { Admits::Now } else { Admits::Later }
     }
 
     /// Asks for what was admitted; the caller is given back with the answer, or as soon as it is known that the disk has

@@ -41,7 +41,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
     /// When the disk is full.
     pub fn may_load(&self) -> Result<bool, DiskFull> {
         let full = self.stall.is_some();
-        let may = self.has_room(full);
+        let may = self.has_capacity(full);
         if full && !may { Err(DiskFull) } else { Ok(may) }
     }
 
@@ -74,7 +74,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         self.absent.forget(agent);
         self.arrived.push(agent.clone());
         let through = self.host.view().agent(agent).map(|agent| agent.event_seq).unwrap_or_default();
-        self.judge
+        self.invariants
             .brought_in(agent, self.host.view(), |each| self.reader.each_record(agent, through, each))
             .map_err(EngineError::from)?;
         let call = self.writer.encode(&Call::Admit { agent: agent.clone(), through });
@@ -132,7 +132,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
 
     /// The deadline of somebody who is not in memory has come. It is said once: whoever drives loads when it can.
     pub fn absent_is_due(&mut self) {
-        self.absent.rung();
+        self.absent.notify();
     }
 
     /// Looks whom something is wanted of: children that have to be told something, and those whose deadline has come
@@ -141,7 +141,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
     /// # Errors
     /// When the runtime can't go on.
     pub fn look_for_wanted(&mut self, clock: Now) -> Result<(), EngineError<W::Error>> {
-        self.absent.rings_again();
+        self.absent.rearm();
         if self.absent_wait().is_none() {
             return Ok(());
         }
@@ -159,7 +159,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
             return Ok(());
         }
         let looked_at = self.absent.take_looked_at();
-        let left = self.park(&looked_at)?;
+        let left = self.evict(&looked_at)?;
         self.arrived.extend(looked_at.into_iter().filter(|agent| !left.contains(agent)));
         for _ in 0..AT_ONCE {
             let Some(agent) = self.absent.next_to_look_at() else { break };

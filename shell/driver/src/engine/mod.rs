@@ -2,8 +2,8 @@
 
 mod absent;
 mod ask;
+mod evict;
 mod load;
-mod park;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
@@ -18,8 +18,8 @@ use holon_facts::{AgentId, Config, EventSeq, Millis, Mono, Now, OpId, ReplyId, S
 use holon_ledger::{AgentRow, Batch, LedgerReader, LedgerWriter, Load, Message, Report, Stall};
 
 use crate::error::EngineError;
-use crate::judge::Judge;
-use crate::pace::Pace;
+use crate::invariants::InvariantCheck;
+use crate::run_clock::RunClock;
 use crate::stored::Stored;
 
 pub use ask::{Admits, NoAnswer};
@@ -35,7 +35,7 @@ pub struct Parts<W, R> {
     pub group: Load,
     /// Bytes of records after which the state of an agent is stored again, at least.
     pub store_after: usize,
-    pub judge: Judge,
+    pub invariants: InvariantCheck,
 }
 
 /// The driver of one runtime. `C` is a caller who waits for an answer.
@@ -43,7 +43,7 @@ pub struct Engine<W, R, C> {
     pub(crate) host: Host,
     pub(crate) writer: W,
     pub(crate) reader: R,
-    pub(crate) judge: Judge,
+    pub(crate) invariants: InvariantCheck,
     group: Load,
     under_way: Load,
     pub(crate) next_reply: ReplyId,
@@ -57,8 +57,8 @@ pub struct Engine<W, R, C> {
     pub(crate) stored: Stored,
     /// When the last step was made.
     pub(crate) stepped_at: Mono,
-    pub(crate) pace: Pace,
-    /// The clock stood still: what is due by now is to be looked at.
+    pub(crate) run_clock: RunClock,
+    /// The clock was paused: what is due by now must be handled.
     look: bool,
     /// What went wrong without harm, for whoever started the runtime.
     pub(crate) warnings: Vec<String>,
@@ -103,7 +103,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         clock: Now,
         started: &Call,
     ) -> Result<(Self, Vec<AgentId>), EngineError<W::Error>> {
-        let Parts { mut host, writer, reader, group, store_after, judge } = parts;
+        let Parts { mut host, writer, reader, group, store_after, invariants } = parts;
         host.resume_after(reader.last_step()?);
         host.resume_accounts(reader.accounts()?);
         let (mut names, mut open, mut absent) = (Vec::new(), Vec::new(), Absent::default());
@@ -127,7 +127,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
             host,
             writer,
             reader,
-            judge,
+            invariants,
             group,
             under_way: Load::NONE,
             next_reply: ReplyId(0),
@@ -137,7 +137,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
             durable: None,
             stored: Stored::new(store_after),
             stepped_at: clock.mono,
-            pace: Pace::default(),
+            run_clock: RunClock::default(),
             look: false,
             warnings: Vec::new(),
             stall: None,
@@ -179,12 +179,12 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         self.writer
     }
 
-    pub fn judge(&mut self) -> &mut Judge {
-        &mut self.judge
+    pub fn invariants(&mut self) -> &mut InvariantCheck {
+        &mut self.invariants
     }
 
     /// Whether it may take something in. What is urgent may go twice as far ahead of the disk.
-    pub fn has_room(&self, urgent: bool) -> bool {
+    pub fn has_capacity(&self, urgent: bool) -> bool {
         self.under_way.is_below(self.group, if urgent { 2 } else { 1 })
     }
 
@@ -228,13 +228,13 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         let sooner = absent.is_some_and(|absent| host.is_none_or(|host| absent < host));
         let whose = if sooner { Whose::Absent } else { Whose::Host };
         let wait = host.into_iter().chain(absent).min()?;
-        let until = self.pace.until(clock, self.oldest(), self.stepped_at.after(wait))?;
+        let until = self.run_clock.until(clock, self.oldest(), self.stepped_at.after(wait))?;
         Some((until, whose))
     }
 
     /// Both clocks, as the core is to see them.
     pub fn now(&self, clock: Now) -> Now {
-        Now { mono: self.pace.at(clock.mono, self.oldest()), ..clock }
+        Now { mono: self.run_clock.at(clock.mono, self.oldest()), ..clock }
     }
 
     /// One step. Says whether another is to follow at once, with [`Input::Tick`].
@@ -242,7 +242,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
     /// # Errors
     /// When the runtime can't go on.
     pub fn step(&mut self, clock: Now, input: Input) -> Result<bool, EngineError<W::Error>> {
-        self.judge.holds().map_err(EngineError::Law)?;
+        self.invariants.holds().map_err(EngineError::Law)?;
         let now = self.now(clock);
         let call = Call::Step { now, input };
         let written = self.writer.encode(&call)?;
@@ -322,9 +322,9 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         let next = self.ahead.pop_front_if(|ahead| ahead.step.seq() <= durable.through());
         let Some(Ahead { at, step }) = next else { return Ok(None) };
         // A look that found nothing asks for no other, or a slow disk would be looked at without an end.
-        let stood = self.pace.goes_on(clock, at);
-        self.look |= stood && !step.records().is_empty();
-        self.judge.durable(step.records()).map_err(EngineError::Law)?;
+        let paused = self.run_clock.resume(clock, at);
+        self.look |= paused && !step.records().is_empty();
+        self.invariants.check(step.records()).map_err(EngineError::Law)?;
         Ok(Some((step, durable)))
     }
 

@@ -1,6 +1,6 @@
 //! The driver on a disk that is full for a while.
 
-mod judge;
+mod invariants;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! A law that is broken ends the runtime.
 
 use holon_core::{Host, Input};
-use holon_driver::Judge;
+use holon_driver::InvariantCheck;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{Config, EventSeq, Record, ReplyId, Seed, Wall};
 use holon_law::Laws;
@@ -57,10 +57,10 @@ async fn driver(home: &Home) -> Driver {
 async fn a_broken_law_ends_the_runtime_before_anything_is_done() {
     let home = Home::new();
     let mut driver = driver(&home).await;
-    *driver.engine.judge() = Judge::judging();
+    *driver.engine.invariants() = InvariantCheck::enabled();
     driver.ask(|reply| create("another", reply)).await.unwrap();
     // The laws have seen a log of `main` that the host knows nothing of.
-    driver.engine.judge().durable(&log(&Home::with_turns(1))).unwrap();
+    driver.engine.invariants().check(&log(&Home::with_turns(1))).unwrap();
     for _ in 0..2 {
         let error = driver.ask(|reply| create("main", reply)).await.unwrap_err();
         assert!(matches!(&error, DriverError::Law(violation) if violation.agent == id("main")), "{error}");
@@ -74,16 +74,16 @@ async fn a_broken_law_ends_the_runtime_before_anything_is_done() {
 #[test]
 fn what_is_in_order_passes_and_what_is_not_names_law_agent_and_event() {
     let records = log(&Home::with_turns(2));
-    let mut judge = Judge::judging();
-    judge.durable(&records).unwrap();
+    let mut check = InvariantCheck::enabled();
+    check.check(&records).unwrap();
     let again = Record { at: Wall(0), ..records[4].clone() };
-    let violation = judge.durable(&[again]).unwrap_err();
+    let violation = check.check(&[again]).unwrap_err();
     let text = violation.to_string();
     assert!(text.contains(&format!("at main #{}", records[4].event_seq)), "{text}");
     assert!(Laws::table().iter().any(|(id, _)| text.starts_with(id)), "{text}");
     // It stays broken, whatever comes.
-    assert_eq!(judge.holds(), Err(violation.clone()));
-    assert_eq!(judge.durable(&[]), Err(violation));
+    assert_eq!(check.holds(), Err(violation.clone()));
+    assert_eq!(check.check(&[]), Err(violation));
 }
 
 #[test]
@@ -92,36 +92,36 @@ fn an_agent_that_is_brought_in_goes_on_where_its_log_ends() {
     let (records, reader, host) = (log(&home), home.reader(), host());
     let (before, after) = records.split_at(records.len() - 5);
     let through = before.last().unwrap().event_seq;
-    let mut judge = Judge::judging();
+    let mut check = InvariantCheck::enabled();
     for _ in 0..2 {
-        judge
+        check
             .brought_in(&id("main"), host.view(), |each| reader.each_record(&id("main"), through, each))
             .unwrap();
     }
-    judge.durable(after).unwrap();
-    let mut ignorant = Judge::judging();
-    ignorant.durable(after).unwrap_err();
+    check.check(after).unwrap();
+    let mut ignorant = InvariantCheck::enabled();
+    ignorant.check(after).unwrap_err();
 }
 
 #[test]
 fn agents_that_left_memory_are_forgotten() {
     let home = Home::with_turns(1);
     let (records, reader, host) = (log(&home), home.reader(), host());
-    let mut judge = Judge::judging();
-    judge.durable(&records).unwrap();
+    let mut check = InvariantCheck::enabled();
+    check.check(&records).unwrap();
     // `main` is not in the host's memory when another agent comes in.
-    judge
+    check
         .brought_in(&id("another"), host.view(), |each| reader.each_record(&id("main"), EventSeq(0), each))
         .unwrap();
-    judge.durable(&records).unwrap();
+    check.check(&records).unwrap();
 }
 
 #[test]
 fn where_nothing_is_judged_nothing_is_read() {
-    let mut judge = Judge::idle();
+    let mut check = InvariantCheck::disabled();
     let records = log(&Home::with_turns(1));
     let read: Result<(), std::fmt::Error> =
-        judge.brought_in(&id("main"), host().view(), |_| unreachable!("the log is read"));
+        check.brought_in(&id("main"), host().view(), |_| unreachable!("the log is read"));
     read.unwrap();
-    judge.durable(&records[3..]).unwrap();
+    check.check(&records[3..]).unwrap();
 }

@@ -9,15 +9,15 @@ use super::Engine;
 use crate::error::EngineError;
 
 impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
-    /// Lets agents leave memory that have nothing to do but to wait; says which. They come back by [`Engine::bring_in`],
-    /// and are wanted when something is due for them.
+    /// Evicts the agents among these that have nothing to do but to wait, and returns them. They come back by
+    /// [`Engine::bring_in`], and are wanted when something is due for them.
     ///
     /// # Errors
     /// When the runtime can't go on.
-    pub fn park(&mut self, agents: &[AgentId]) -> Result<BTreeSet<AgentId>, EngineError<W::Error>> {
+    pub fn evict(&mut self, agents: &[AgentId]) -> Result<BTreeSet<AgentId>, EngineError<W::Error>> {
         let mut left = BTreeSet::new();
         // What is not on the disk yet could not be read back.
-        if !self.caught_up() || !self.has_room(false) {
+        if !self.caught_up() || !self.has_capacity(false) {
             return Ok(left);
         }
         let mut batch = W::Batch::default();

@@ -1,6 +1,6 @@
-//! Builds with debug assertions judge themselves: every durable record goes through the laws before the effects
-//! of its step, and a broken law ends the runtime. Other builds do nothing here; for them there is
-//! `holon ledger verify`.
+//! Builds with debug assertions check themselves: every durable record goes through the laws before the effects
+//! of its step, and a broken law ends the runtime. Other builds do nothing here; `holon ledger verify` checks
+//! their ledgers.
 
 use holon_core::view::View;
 use holon_facts::{AgentId, Record};
@@ -8,29 +8,29 @@ use holon_law::{Laws, Violation};
 
 /// What the laws remember of each agent in memory, and the first law that was broken.
 #[derive(Debug)]
-pub struct Judge {
-    /// None where nothing is judged.
+pub struct InvariantCheck {
+    /// None where nothing is checked.
     laws: Option<Laws>,
     broken: Option<Violation>,
 }
 
-impl Judge {
-    /// Judges in builds with debug assertions.
+impl InvariantCheck {
+    /// Enabled in builds with debug assertions.
     pub fn of_this_build() -> Self {
-        if cfg!(debug_assertions) { Self::judging() } else { Self::idle() }
+        if cfg!(debug_assertions) { Self::enabled() } else { Self::disabled() }
     }
 
-    pub fn judging() -> Self {
+    pub fn enabled() -> Self {
         Self { laws: Some(Laws::new()), broken: None }
     }
 
-    /// For whoever is judged from outside.
-    pub fn idle() -> Self {
+    /// For a runtime whose records are checked from outside.
+    pub fn disabled() -> Self {
         Self { laws: None, broken: None }
     }
 
-    /// Takes in what an agent's log says so far, when the agent is brought in: laws look back further than a
-    /// snapshot does. It is not judged again. Agents that have left memory are forgotten.
+    /// Follows the log of an agent that is loaded: laws look back further than a snapshot does. These records are
+    /// not checked again. Agents that have left memory are forgotten.
     ///
     /// # Errors
     /// When the log is damaged.
@@ -45,11 +45,11 @@ impl Judge {
         log(&mut |record| laws.follow(&record))
     }
 
-    /// Judges the records of a durable step.
+    /// Checks the records of a durable step.
     ///
     /// # Errors
     /// The first broken law; nothing is in order any more afterwards.
-    pub fn durable(&mut self, records: &[Record]) -> Result<(), Violation> {
+    pub fn check(&mut self, records: &[Record]) -> Result<(), Violation> {
         let Some(laws) = &mut self.laws else { return Ok(()) };
         for record in records {
             if let Err(violation) = laws.step(record) {
