@@ -89,7 +89,7 @@ impl Server {
         let mut start = setup.start(home, environment, hub.live(), observer);
         start.performing.triggers = Some(triggers.clone());
         let driver = Driver::start(start).await?;
-        let (runtime, ended) = Runtime::keep(driver, |warning| tracing::warn!("{warning}"));
+        let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
         ensure_default_agent(&runtime, home, &default_agent).await?;
         let started_at = clock::now().wall;
         let metadata = Metadata {

@@ -18,7 +18,7 @@ impl Driver {
     /// When the disk is full, or the runtime can't go on.
     pub async fn ask(&mut self, make: impl FnOnce(ReplyId) -> Input) -> Result<Answer, DriverError> {
         let (sender, mut receiver) = oneshot::channel();
-        self.submit(make, Box::new(move |told| drop(sender.send(told))), true).await?;
+        self.admit(make, Box::new(move |told| drop(sender.send(told))), true).await?;
         loop {
             match receiver.try_recv() {
                 Ok(Ok(answer)) => return Ok(answer),
@@ -35,15 +35,15 @@ impl Driver {
     ///
     /// # Errors
     /// When the runtime can't go on.
-    pub async fn post(
+    pub async fn submit(
         &mut self,
         make: impl FnOnce(ReplyId) -> Input,
         answered: Answered,
     ) -> Result<(), DriverError> {
-        self.submit(make, answered, false).await
+        self.admit(make, answered, false).await
     }
 
-    async fn submit(
+    async fn admit(
         &mut self,
         make: impl FnOnce(ReplyId) -> Input,
         answered: Answered,

@@ -51,7 +51,7 @@ impl Driver {
             if self.engine.stall().is_some() {
                 return Ok(false);
             }
-            self.hear().await?;
+            self.next_report().await?;
         }
         Ok(true)
     }

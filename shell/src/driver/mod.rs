@@ -2,11 +2,11 @@
 //! and release the effects of what has become durable. One task owns it; everybody else asks it.
 
 mod ask;
+mod disk_state;
 mod effect;
 mod fork;
 mod gate;
 mod restore;
-mod room;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -31,9 +31,9 @@ use crate::perform::Performers;
 use crate::work::Work;
 
 pub use ask::Answered;
+pub use disk_state::DiskState;
 pub use gate::{Gate, Latch};
 pub use holon_driver::{DiskFull, NoAnswer};
-pub use room::Room;
 pub use start::{Start, StartError};
 
 /// The longest sleep: a deadline further away is looked at again.
@@ -58,7 +58,7 @@ pub struct Driver {
     /// Tools begin when it is open.
     tools_from: Gate,
     /// Whether the disk has room, for others.
-    room: Room,
+    disk: DiskState,
 }
 
 /// What the loop woke up for.
@@ -87,8 +87,8 @@ impl Driver {
     }
 
     /// Whether the disk has room, also for those who can't wait for the driver.
-    pub fn room_on_disk(&self) -> &Room {
-        &self.room
+    pub fn disk_state(&self) -> &DiskState {
+        &self.disk
     }
 
     /// Evicts the agents among these that have nothing to do but to wait, and returns them. They come back by
@@ -126,15 +126,15 @@ impl Driver {
     }
 
     /// Waits until the disk has caught up so far that something may be handed over; nothing else is listened to.
-    async fn room(&mut self) -> Result<(), DriverError> {
+    async fn wait_for_capacity(&mut self) -> Result<(), DriverError> {
         while !self.has_capacity() {
-            self.hear().await?;
+            self.next_report().await?;
         }
         Ok(())
     }
 
     /// What the writer says next.
-    async fn hear(&mut self) -> Result<(), DriverError> {
+    async fn next_report(&mut self) -> Result<(), DriverError> {
         let message = self.engine.writer().report().await;
         self.report(message)
     }
@@ -213,7 +213,7 @@ impl Driver {
 
     fn report(&mut self, message: Message<LedgerError>) -> Result<(), DriverError> {
         self.engine.report(message)?;
-        self.room.is_now(self.engine.stall());
+        self.disk.set(self.engine.stall());
         self.engine.take_put_off().into_iter().for_each(|answered| answered(Err(NoAnswer::Waits)));
         self.release()
     }

@@ -14,14 +14,14 @@ impl Driver {
     /// Brings back every agent that has something to do, then recovers one after the other.
     pub(super) async fn recover_all(&mut self, open: Vec<AgentId>) -> Result<(), DriverError> {
         for agent in &open {
-            self.room().await?;
+            self.wait_for_capacity().await?;
             self.engine.bring_in(agent)?;
             reached(Point::AgentBroughtIn);
         }
         let reports = self.probe(&open).reports().await;
         reached(Point::CommandsProbed);
         for (agent, report) in open.iter().zip(reports) {
-            self.room().await?;
+            self.wait_for_capacity().await?;
             self.recover(agent, report)?;
             reached(Point::AgentRecovered);
         }
@@ -64,7 +64,7 @@ impl Driver {
             return Ok(true);
         }
         while !self.engine.may_load()? {
-            self.hear().await?;
+            self.next_report().await?;
         }
         if !self.engine.bring_in(agent)? {
             return Ok(false);

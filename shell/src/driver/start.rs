@@ -15,7 +15,7 @@ use holon_models::Providers;
 use holon_platform::{build, clock, entropy};
 use holon_text::{Secrets, Texts};
 
-use super::{Driver, DriverError, Gate, Observer, Room};
+use super::{DiskState, Driver, DriverError, Gate, Observer};
 use crate::live::LiveSink;
 use crate::perform::{self, Performers};
 use crate::work::Work;
@@ -93,7 +93,7 @@ impl Driver {
             work: Work::default(),
             observer: start.observer,
             tools_from: start.tools_from,
-            room: Room::default(),
+            disk: DiskState::default(),
         };
         driver.recover_all(open).await?;
         Ok(driver)

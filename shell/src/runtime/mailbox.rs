@@ -1,4 +1,4 @@
-//! What is asked of the keeper, in two bounded lines: what is urgent does not stand behind the rest.
+//! Requests to the runtime's actor, in two bounded queues: urgent ones do not wait behind the rest.
 
 use holon_core::view::View;
 use holon_core::{Answer, Input};
@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Unavailable;
 
-/// Requests that wait in a line at most; whoever comes later waits outside.
+/// Requests in a queue at most; later senders wait.
 const LINE: usize = 1_024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,26 +31,26 @@ pub(super) enum Request {
 
 /// The senders' end.
 #[derive(Clone)]
-pub(super) struct Post {
+pub(super) struct MailboxSender {
     normal: mpsc::Sender<Request>,
     urgent: mpsc::Sender<Request>,
 }
 
-/// The keeper's end.
+/// The actor's end.
 pub(super) struct Mailbox {
     pub(super) normal: mpsc::Receiver<Request>,
     pub(super) urgent: mpsc::Receiver<Request>,
 }
 
 impl Mailbox {
-    pub(super) fn open() -> (Post, Self) {
+    pub(super) fn open() -> (MailboxSender, Self) {
         let (normal, normal_line) = mpsc::channel(LINE);
         let (urgent, urgent_line) = mpsc::channel(LINE);
-        (Post { normal, urgent }, Self { normal: normal_line, urgent: urgent_line })
+        (MailboxSender { normal, urgent }, Self { normal: normal_line, urgent: urgent_line })
     }
 }
 
-impl Post {
+impl MailboxSender {
     pub(super) async fn send(&self, urgency: Urgency, request: Request) -> Result<(), Unavailable> {
         let line = match urgency {
             Urgency::Normal => &self.normal,

@@ -1,9 +1,9 @@
 //! The runtime as everybody but its driver sees it: a handle that asks and reads, shared by all connections.
 //! One task owns the driver; nothing else is locked.
 
-mod keeper;
+mod actor;
+mod agent_cache;
 mod mailbox;
-mod residents;
 #[cfg(test)]
 mod tests;
 
@@ -20,21 +20,21 @@ use holon_ledger::sqlite::{Fork, ForkError, LedgerError, Reader};
 use holon_ledger::{LedgerReader, Restored, Stall};
 use holon_platform::spawn;
 use holon_text::Texts;
-use mailbox::{Mailbox, Post, Request, Urgency};
+use mailbox::{Mailbox, MailboxSender, Request, Urgency};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::driver::{Driver, DriverError, NoAnswer, Room};
+use crate::driver::{DiskState, Driver, DriverError, NoAnswer};
 use crate::perform::Performers;
 
 /// A runtime that lives. Cheap to clone; it leaves when [`Runtime::leave`] says so, or when every handle is gone.
 #[derive(Clone)]
 pub struct Runtime {
-    post: Post,
+    sender: MailboxSender,
     texts: Texts,
     reader: Arc<Reader>,
     performers: Performers,
-    room: Room,
+    disk: DiskState,
     config: Arc<Config>,
 }
 
@@ -91,13 +91,13 @@ pub type Ended = JoinHandle<Result<(), DriverError>>;
 impl Runtime {
     /// Takes a driver that has recovered everything, and keeps it going until the runtime is to leave. Warnings
     /// are handed to `warn`.
-    pub fn keep(driver: Driver, warn: impl FnMut(String) + Send + 'static) -> (Self, Ended) {
-        let (post, mailbox) = Mailbox::open();
+    pub fn spawn(driver: Driver, warn: impl FnMut(String) + Send + 'static) -> (Self, Ended) {
+        let (sender, mailbox) = Mailbox::open();
         let (texts, reader) = (driver.texts().clone(), driver.reader());
-        let (performers, room) = (driver.performers().clone(), driver.room_on_disk().clone());
+        let (performers, disk) = (driver.performers().clone(), driver.disk_state().clone());
         let config = Arc::new(driver.config().clone());
-        let runtime = Self { post, texts, reader, performers, room, config };
-        let ended = spawn::task(keeper::Keeper::new(driver, mailbox, Box::new(warn)).keep());
+        let runtime = Self { sender, texts, reader, performers, disk, config };
+        let ended = spawn::task(actor::RuntimeActor::new(driver, mailbox, Box::new(warn)).run());
         (runtime, ended)
     }
 
@@ -138,7 +138,7 @@ impl Runtime {
     ) -> Result<T, Unavailable> {
         let (sender, receiver) = oneshot::channel();
         let read = Box::new(move |view: Result<View<'_>, Unavailable>| drop(sender.send(view.map(read))));
-        self.post.send(Urgency::Normal, Request::Read { agent: agent.cloned(), read }).await?;
+        self.sender.send(Urgency::Normal, Request::Read { agent: agent.cloned(), read }).await?;
         receiver.await.map_err(|_| Unavailable::Leaving)?.map_err(|unavailable| self.named(unavailable))
     }
 
@@ -162,7 +162,7 @@ impl Runtime {
     /// When there is no runtime any more; inside, when the fork is refused.
     pub async fn fork(&self, fork: Fork) -> Result<Result<EventSeq, ForkError>, Unavailable> {
         let (forked, receiver) = oneshot::channel();
-        self.post.send(Urgency::Normal, Request::Fork { fork, forked }).await?;
+        self.sender.send(Urgency::Normal, Request::Fork { fork, forked }).await?;
         receiver.await.map_err(|_| Unavailable::Leaving)
     }
 
@@ -170,12 +170,12 @@ impl Runtime {
     /// is for whoever holds [`Ended`].
     pub async fn leave(&self) {
         // A runtime that is gone has left.
-        drop(self.post.send(Urgency::Urgent, Request::Leave).await);
+        drop(self.sender.send(Urgency::Urgent, Request::Leave).await);
     }
 
     /// What keeps new work out, although the runtime answers.
     pub fn problem(&self) -> Option<Unavailable> {
-        self.room.stall().map(|stall| match stall {
+        self.disk.stall().map(|stall| match stall {
             Stall::Full => Unavailable::DiskFull,
             Stall::Locked { by } => Unavailable::LedgerLocked { by: by.to_string() },
         })
@@ -233,7 +233,7 @@ impl Runtime {
     ) -> Result<Answer, Unavailable> {
         let (answered, receiver) = oneshot::channel();
         let request = Request::Ask { agent: agent.cloned(), urgency, make: Box::new(make), answered };
-        self.post.send(urgency, request).await?;
+        self.sender.send(urgency, request).await?;
         receiver.await.map_err(|_| Unavailable::Leaving)?.map_err(|unavailable| self.named(unavailable))
     }
 }

@@ -1,4 +1,4 @@
-//! A keeper with a real ledger and the scripted provider.
+//! A runtime with a real ledger and the scripted provider.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use holon_platform::spawn;
 use holon_text::Secrets;
 use tempfile::TempDir;
 
-use super::residents::IDLE;
+use super::agent_cache::IDLE;
 use super::{Ended, Runtime, Unavailable};
 use crate::driver::{Driver, Gate, Start};
 use crate::live::LiveSink;
@@ -41,7 +41,7 @@ async fn begin(home: &TempDir) -> (Runtime, Ended) {
         tools_from: Gate::open(),
         observer: Box::new(|_| {}),
     };
-    Runtime::keep(Driver::start(start).await.unwrap(), |_| {})
+    Runtime::spawn(Driver::start(start).await.unwrap(), |_| {})
 }
 
 async fn create(runtime: &Runtime, home: &TempDir, name: &str) -> Answer {
@@ -164,13 +164,13 @@ async fn whoever_has_nothing_to_do_leaves_memory_and_comes_back() {
     let home = tempfile::tempdir().unwrap();
     let (runtime, _ended) = begin(&home).await;
     create(&runtime, &home, "main").await;
-    let residents = |runtime: &Runtime| {
+    let cached = |runtime: &Runtime| {
         let runtime = runtime.clone();
         async move { runtime.read(None, |view| view.agent_ids().count()).await.unwrap() }
     };
     // A clock that stands still jumps to the next timer whenever everybody waits, also for a read of the disk.
     let mut waited = 0;
-    while residents(&runtime).await == 1 {
+    while cached(&runtime).await == 1 {
         tokio::time::sleep(IDLE).await;
         waited += 1;
         assert!(waited < 50, "it never leaves");

@@ -63,10 +63,10 @@ fn prompt(driver: &Driver, key: &str) -> impl FnOnce(ReplyId) -> Input + use<> {
 }
 
 /// Sends a prompt that nobody waits for yet.
-async fn post(driver: &mut Driver, key: &str) -> Told {
+async fn submit(driver: &mut Driver, key: &str) -> Told {
     let (sender, told) = oneshot::channel();
     let make = prompt(driver, key);
-    driver.post(make, Box::new(move |answer| sender.send(answer).unwrap())).await.unwrap();
+    driver.submit(make, Box::new(move |answer| sender.send(answer).unwrap())).await.unwrap();
     told
 }
 
@@ -92,7 +92,7 @@ async fn the_time_that_a_full_disk_takes_is_no_time_of_an_operation() {
     let home = Home::new();
     let (mut driver, full) = driver(&home).await;
     full.store(true, Ordering::Relaxed);
-    let mut told = post(&mut driver, "one").await;
+    let mut told = submit(&mut driver, "one").await;
     assert_eq!(heard(&mut driver, &mut told).await, Err(NoAnswer::Waits));
     let before = driver.view().stats().steps;
     // Far beyond what any operation of a turn may take.
@@ -140,27 +140,27 @@ async fn nobody_is_told_that_something_was_refused_which_waits() {
     let home = Home::new();
     let (mut driver, full) = driver(&home).await;
     full.store(true, Ordering::Relaxed);
-    let mut first = post(&mut driver, "first").await;
+    let mut first = submit(&mut driver, "first").await;
     assert_eq!(heard(&mut driver, &mut first).await, Err(NoAnswer::Waits));
     // The same intention is the same message; another one is not taken in.
-    let mut again = post(&mut driver, "first").await;
+    let mut again = submit(&mut driver, "first").await;
     assert_eq!(again.try_recv().unwrap(), Err(NoAnswer::Waits));
-    let mut other = post(&mut driver, "other").await;
+    let mut other = submit(&mut driver, "other").await;
     assert_eq!(other.try_recv().unwrap(), Err(DiskFull.into()));
     full.store(false, Ordering::Relaxed);
     settled(&mut driver).await;
-    while driver.room_on_disk().is_full() {
+    while driver.disk_state().is_full() {
         driver.pump().await.unwrap();
     }
-    let mut again = post(&mut driver, "first").await;
+    let mut again = submit(&mut driver, "first").await;
     let known = Answer::Admitted { message_id: MessageId(1), duplicate: true };
     assert_eq!(heard(&mut driver, &mut again).await, Ok(known.clone()));
     settled(&mut driver).await;
     // What is durable is known on a full disk, too.
     full.store(true, Ordering::Relaxed);
-    let mut more = post(&mut driver, "more").await;
+    let mut more = submit(&mut driver, "more").await;
     assert_eq!(heard(&mut driver, &mut more).await, Err(NoAnswer::Waits));
-    let mut again = post(&mut driver, "first").await;
+    let mut again = submit(&mut driver, "first").await;
     assert_eq!(again.try_recv().unwrap(), Ok(known));
     full.store(false, Ordering::Relaxed);
     driver.shut_down().await.unwrap();
@@ -172,7 +172,7 @@ async fn whoever_is_patient_waits_for_a_full_disk() {
     let (mut driver, full) = driver(&home).await;
     full.store(true, Ordering::Relaxed);
     let make = prompt(&driver, "one");
-    let room = driver.room_on_disk().clone();
+    let room = driver.disk_state().clone();
     let frees = holon_platform::spawn::task(async move {
         while !room.is_full() {
             tokio::time::sleep(Duration::from_millis(5)).await;

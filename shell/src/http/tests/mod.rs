@@ -123,7 +123,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         }
         None => Driver::start(start).await,
     };
-    let (runtime, ended) = Runtime::keep(driver.unwrap(), |_| {});
+    let (runtime, ended) = Runtime::spawn(driver.unwrap(), |_| {});
     let app = App::new(Parts {
         runtime,
         hub,

@@ -45,7 +45,7 @@ async fn begin(home: &Path) -> Runtime {
         tools_from: Gate::open(),
         observer: Box::new(|_| {}),
     };
-    Runtime::keep(Driver::start(start).await.unwrap(), |warning| panic!("{warning}")).0
+    Runtime::spawn(Driver::start(start).await.unwrap(), |warning| panic!("{warning}")).0
 }
 
 fn main() -> AgentId {

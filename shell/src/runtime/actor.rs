@@ -6,46 +6,46 @@ use holon_facts::{AgentId, Millis};
 use tokio::time::Instant;
 
 use super::Unavailable;
+use super::agent_cache::AgentCache;
 use super::mailbox::{Answered, Mailbox, Make, Request, Urgency};
-use super::residents::Residents;
 use crate::driver::{Driver, DriverError, LoadError, NoAnswer};
 
 /// Until those who may leave are looked at again, while something is on its way to the disk.
 const SOON: Duration = Duration::from_millis(100);
-/// Whoever has something due within so long is not worth a way out and back.
+/// An agent with something due within this time stays in memory.
 const STAYS_FOR: Millis = Millis::seconds(60);
 
-pub(super) struct Keeper {
+pub(super) struct RuntimeActor {
     driver: Driver,
     mailbox: Mailbox,
-    residents: Residents,
+    cache: AgentCache,
     warn: Box<dyn FnMut(String) + Send>,
 }
 
-/// What the keeper woke up for.
+/// What the actor woke up for.
 enum Woken {
     Asked(Option<Request>),
     Idle,
     Pumped(Result<(), DriverError>),
 }
 
-impl Keeper {
+impl RuntimeActor {
     pub(super) fn new(driver: Driver, mailbox: Mailbox, warn: Box<dyn FnMut(String) + Send>) -> Self {
-        let mut residents = Residents::default();
+        let mut cache = AgentCache::default();
         let now = Instant::now();
-        driver.view().agent_ids().for_each(|agent| residents.touch(agent, now));
-        Self { driver, mailbox, residents, warn }
+        driver.view().agent_ids().for_each(|agent| cache.touch(agent, now));
+        Self { driver, mailbox, cache, warn }
     }
 
-    /// Keeps the driver going until it is to leave, then shuts it down.
-    pub(super) async fn keep(mut self) -> Result<(), DriverError> {
+    /// Runs the driver until the runtime leaves, then shuts it down.
+    pub(super) async fn run(mut self) -> Result<(), DriverError> {
         loop {
             self.driver.take_warnings().into_iter().for_each(&mut self.warn);
             let woken = self.next().await;
             match woken {
                 Woken::Asked(None | Some(Request::Leave)) => break,
                 Woken::Asked(Some(request)) => self.serve(request).await?,
-                Woken::Idle => self.park_idle()?,
+                Woken::Idle => self.evict_idle()?,
                 Woken::Pumped(pumped) => pumped?,
             }
             self.driver.load_wanted().await?;
@@ -54,7 +54,7 @@ impl Keeper {
             }
         }
         let Self { driver, mailbox, mut warn, .. } = self;
-        // Whoever still asks is told at once.
+        // Pending requests fail at once.
         drop(mailbox);
         let ended = driver.shut_down().await;
         if let Err(error) = &ended {
@@ -65,8 +65,8 @@ impl Keeper {
 
     /// Waits for what comes next, in no fixed order: neither requests nor outcomes can keep the other out.
     async fn next(&mut self) -> Woken {
-        let idle = self.residents.next();
-        // On a full disk nobody waits in line: whatever takes room is refused at once.
+        let idle = self.cache.next();
+        // On a full disk no request waits in line: what takes space is refused at once.
         let has_capacity = self.driver.has_capacity() || self.is_full();
         tokio::select! {
             request = self.mailbox.urgent.recv() => Woken::Asked(request),
@@ -105,15 +105,15 @@ impl Keeper {
 
     async fn ask(&mut self, make: Make, answered: Answered) -> Result<(), DriverError> {
         let told = move |told: Result<_, NoAnswer>| drop(answered.send(told.map_err(Unavailable::from)));
-        self.driver.post(make, Box::new(told)).await
+        self.driver.submit(make, Box::new(told)).await
     }
 
     fn is_full(&self) -> bool {
-        self.driver.room_on_disk().is_full()
+        self.driver.disk_state().is_full()
     }
 
-    /// Makes sure that an agent is in memory, if there is one of that name. Damage of its log concerns nobody
-    /// else: the runtime goes on.
+    /// Makes sure that an agent is in memory, if there is one of that name. Damage of its log concerns no other
+    /// agent: the runtime continues.
     async fn bring_in(
         &mut self,
         agent: Option<&AgentId>,
@@ -121,7 +121,7 @@ impl Keeper {
     ) -> Result<Result<(), Unavailable>, DriverError> {
         let Some(agent) = agent else { return Ok(Ok(())) };
         let there = self.driver.view().agent(agent).is_some();
-        // Coming in is recorded, and what room there is belongs to stops.
+        // Loading an agent is recorded, and the space in reserve belongs to stops.
         if !there && urgency == Urgency::Normal && self.is_full() {
             return Ok(Err(Unavailable::DiskFull));
         }
@@ -142,21 +142,21 @@ impl Keeper {
 
     fn touch(&mut self, agent: Option<&AgentId>) {
         if let Some(agent) = agent.filter(|agent| self.driver.view().agent(agent).is_some()) {
-            self.residents.touch(agent, Instant::now());
+            self.cache.touch(agent, Instant::now());
         }
     }
 
-    /// Lets those leave memory who have nothing to do; whoever has soon stays.
-    fn park_idle(&mut self) -> Result<(), DriverError> {
+    /// Evicts agents that have nothing to do now or soon.
+    fn evict_idle(&mut self) -> Result<(), DriverError> {
         let now = Instant::now();
         if !self.driver.caught_up() || !self.driver.has_capacity() {
-            self.residents.postpone(now + SOON);
+            self.cache.postpone(now + SOON);
             return Ok(());
         }
-        let due = self.residents.due(now);
+        let due = self.cache.due(now);
         let soon = |agent: &AgentId| self.driver.idles_for(agent).is_some_and(|wait| wait < STAYS_FOR);
         let idle: Vec<AgentId> = due.into_iter().filter(|agent| !soon(agent)).collect();
-        self.driver.evict(&idle)?.iter().for_each(|agent| self.residents.forget(agent));
+        self.driver.evict(&idle)?.iter().for_each(|agent| self.cache.forget(agent));
         Ok(())
     }
 }
