@@ -4,14 +4,14 @@ mod supervised;
 
 use std::time::Duration;
 
-use holon_supervise::protocol::{INPUT_BYTES, Input, Say, Tell};
+use holon_supervise::protocol::{INPUT_BYTES, Input, Reply, Request};
 use holon_supervise::record::End;
 use holon_supervise::{log_files, output_log};
 use holon_text::{Secrets, Texts};
 use supervised::{Supervised, wait_for};
 
-fn given(id: u64, text: &str) -> Say {
-    Say::Input { id, text: text.to_owned() }
+fn given(id: u64, text: &str) -> Request {
+    Request::Input { id, text: text.to_owned() }
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn a_pipe_takes_what_several_connections_bring() {
     assert_eq!(second.input(8, "second\nthird"), (8, 12, None));
     assert_eq!(second.input(9, ""), (9, 0, None));
     supervised.until_log_has("2 second\nthird");
-    supervised.runtime.say(&Say::Stop { force: false });
+    supervised.runtime.send(&Request::Stop { force: false });
     let end = supervised.ended();
     assert_eq!((end.end, end.stdout.head.as_str()), (End::Stopped, "1 first\n2 second\nthird"));
 }
@@ -47,7 +47,7 @@ fn input_that_can_not_be_written_is_told_in_words_and_ends_nothing() {
         let mut supervised = Supervised::start("touch begun; sleep 61", |item| item.tty = tty);
         let (_, written, problem) = supervised.runtime.input(1, "text");
         assert_eq!((written, problem.as_deref()), (0, Some("the command does not accept input")));
-        supervised.runtime.say(&Say::Stop { force: true });
+        supervised.runtime.send(&Request::Stop { force: true });
         assert_eq!(supervised.ended().end, End::Stopped);
     }
     let mut supervised =
@@ -72,7 +72,7 @@ fn who_does_not_read_is_given_up() {
         });
         supervised.until_begun();
         for id in 0..3 {
-            supervised.runtime.say(&given(id, &"x".repeat(INPUT_BYTES)));
+            supervised.runtime.send(&given(id, &"x".repeat(INPUT_BYTES)));
         }
         assert_eq!(supervised.connect().remaining(), None, "it answers all the same");
         let mut whole = 0;
@@ -86,7 +86,7 @@ fn who_does_not_read_is_given_up() {
             }
         }
         assert!(whole <= 1, "tty {tty}: {whole}");
-        supervised.runtime.say(&Say::Stop { force: true });
+        supervised.runtime.send(&Request::Stop { force: true });
         assert_eq!(supervised.ended().end, End::Stopped);
     }
 }
@@ -96,7 +96,7 @@ fn without_a_window_nobody_knows_the_end_until_it_is_asked_for() {
     let mut supervised = Supervised::start("trap '' TERM; touch begun; while :; do sleep 0.1; done", |_| {});
     supervised.until_begun();
     assert_eq!(supervised.runtime.remaining(), None);
-    supervised.runtime.say(&Say::Stop { force: false });
+    supervised.runtime.send(&Request::Stop { force: false });
     assert!(supervised.runtime.remaining().unwrap() < 60_000);
     assert_eq!(supervised.ended().end, End::Stopped);
 }
@@ -109,7 +109,7 @@ fn whoever_comes_up_and_ends_leaves_no_zombie_while_the_command_is_silent() {
     supervised.until_begun();
     std::thread::sleep(Duration::from_millis(200));
     wait_for(|| supervised.zombies() == 0);
-    supervised.runtime.say(&Say::Stop { force: true });
+    supervised.runtime.send(&Request::Stop { force: true });
     assert_eq!(supervised.ended().end, End::Stopped);
 }
 
@@ -130,7 +130,7 @@ fn a_stop_ends_everybody_after_the_grace() {
         for tty in [false, true] {
             let mut supervised = Supervised::start(cmd, |item| item.tty = tty);
             supervised.until_begun();
-            supervised.runtime.say(&Say::Stop { force: false });
+            supervised.runtime.send(&Request::Stop { force: false });
             let end = supervised.ended();
             assert_eq!(end.end, End::Stopped, "{at} {tty}");
             assert!(!end.remains.unkillable, "{at} {tty}");
@@ -149,10 +149,10 @@ fn a_stop_with_force_waits_for_nothing() {
                 let mut supervised = Supervised::start_with(cmd, 3_600_000, |item| item.tty = tty);
                 supervised.until_begun();
                 if softly_first {
-                    supervised.runtime.say(&Say::Stop { force: false });
+                    supervised.runtime.send(&Request::Stop { force: false });
                     assert!(supervised.runtime.remaining().is_some());
                 }
-                supervised.connect().say(&Say::Stop { force: true });
+                supervised.connect().send(&Request::Stop { force: true });
                 let end = supervised.ended();
                 assert_eq!(end.end, End::Stopped);
                 assert!(!end.remains.unkillable && supervised.strays().is_empty(), "{cmd}");
@@ -168,16 +168,16 @@ fn everybody_is_asked_once_to_end() {
     let cmd = format!("trap 'echo main >> said' TERM; {moved} & while :; do sleep 0.05; done");
     let mut supervised = Supervised::start_with(&cmd, 3_600_000, |_| {});
     supervised.until_begun();
-    supervised.runtime.say(&Say::Stop { force: false });
+    supervised.runtime.send(&Request::Stop { force: false });
     let said = supervised.work().join("said");
     let lines = || std::fs::read_to_string(&said).unwrap_or_default().lines().count();
     wait_for(|| lines() >= 2);
-    supervised.runtime.say(&Say::Stop { force: false });
+    supervised.runtime.send(&Request::Stop { force: false });
     std::thread::sleep(Duration::from_millis(400));
     let mut text: Vec<String> = std::fs::read_to_string(&said).unwrap().lines().map(String::from).collect();
     text.sort();
     assert_eq!(text, ["asked", "main"]);
-    supervised.runtime.say(&Say::Stop { force: true });
+    supervised.runtime.send(&Request::Stop { force: true });
     assert_eq!(supervised.ended().end, End::Stopped);
 }
 
@@ -187,7 +187,7 @@ fn a_command_that_is_asked_to_end_may_clean_up() {
     let cmd = "trap 'sleep 0.4; echo clean; exit 0' TERM; touch begun; while :; do sleep 0.05; done";
     let mut supervised = Supervised::start_with(cmd, 20_000, |_| {});
     supervised.until_begun();
-    supervised.runtime.say(&Say::Stop { force: false });
+    supervised.runtime.send(&Request::Stop { force: false });
     let end = supervised.ended();
     assert_eq!((end.end, end.stdout.head.as_str()), (End::Stopped, "clean\n"));
 }
@@ -203,7 +203,7 @@ fn a_stop_of_a_command_that_has_ended_leaves_its_status() {
         supervised.signal("-STOP");
         std::fs::write(supervised.work().join("over"), "").unwrap();
         wait_for(|| holon_platform::process::stat(main).is_some_and(|stat| stat.ended));
-        supervised.runtime.say(&Say::Stop { force });
+        supervised.runtime.send(&Request::Stop { force });
         supervised.signal("-CONT");
         assert_eq!(supervised.ended().end, End::Exited { status: 7 });
 
@@ -211,7 +211,7 @@ fn a_stop_of_a_command_that_has_ended_leaves_its_status() {
         supervised.until_begun();
         let main = supervised.command();
         wait_for(|| holon_platform::process::stat(main).is_none_or(|stat| stat.ended));
-        supervised.runtime.say(&Say::Stop { force });
+        supervised.runtime.send(&Request::Stop { force });
         let end = supervised.ended();
         assert_eq!(end.end, End::Exited { status: 7 });
         assert!(supervised.strays().is_empty());
@@ -270,15 +270,15 @@ fn nobody_waits_for_an_answer_beyond_the_end() {
     supervised.until_begun();
     supervised.signal("-STOP");
     let mut second = supervised.connect();
-    supervised.runtime.say(&Say::Stop { force: true });
-    second.say(&given(1, "text\n"));
-    second.say(&Say::Stop { force: true });
+    supervised.runtime.send(&Request::Stop { force: true });
+    second.send(&given(1, "text\n"));
+    second.send(&Request::Stop { force: true });
     supervised.signal("-CONT");
     let mut told = Vec::new();
-    while let Some(tell) = second.hear() {
+    while let Some(tell) = second.receive() {
         told.push(tell);
     }
-    assert!(matches!(&told[..], [Tell::Input { id: 1, .. }, Tell::Ended]), "{told:?}");
+    assert!(matches!(&told[..], [Reply::Input { id: 1, .. }, Reply::Ended]), "{told:?}");
     assert_eq!(supervised.ended().end, End::Stopped);
 }
 
@@ -288,8 +288,8 @@ fn a_supervisor_without_a_folder_does_not_stay() {
     let mut supervised = Supervised::start("touch begun; sleep 61", |_| {});
     supervised.until_begun();
     std::fs::remove_dir_all(supervised.work().with_file_name("supervisor")).unwrap();
-    supervised.runtime.say(&Say::Stop { force: true });
-    while supervised.runtime.hear().is_some() {}
+    supervised.runtime.send(&Request::Stop { force: true });
+    while supervised.runtime.receive().is_some() {}
     wait_for(|| supervised.is_gone());
     assert!(supervised.strays().is_empty());
 }

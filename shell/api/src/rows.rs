@@ -22,9 +22,9 @@ use super::{
 };
 
 /// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
-const BESIDE: usize = 64 << 10;
-const COMMAND_BODY_BYTES: usize = 6 * COMMAND_BYTES + BESIDE;
-const INPUT_BODY_BYTES: usize = 6 * INPUT_BYTES + BESIDE;
+const ENVELOPE_BYTES: usize = 64 << 10;
+const COMMAND_BODY_BYTES: usize = 6 * COMMAND_BYTES + ENVELOPE_BYTES;
+const INPUT_BODY_BYTES: usize = 6 * INPUT_BYTES + ENVELOPE_BYTES;
 const TIMER_BODY_BYTES: usize = 16 << 10;
 const WORK_ITEM_BODY_BYTES: usize = 512 << 10;
 
@@ -66,7 +66,7 @@ const STREAM: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAh
 const TASK: &[Code] = &[Code::UnknownAgent, Code::UnknownTask, Code::AgentDamaged];
 const OUTPUT: &[Code] = &[Code::UnknownAgent, Code::UnknownTask, Code::AgentDamaged, Code::InvalidHeader];
 const ITEM: &[Code] = &[Code::UnknownAgent, Code::UnknownWorkItem, Code::AgentDamaged];
-const PLACE: &[Code] =
+const WORKSPACE: &[Code] =
     &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent, Code::InvalidWorkspace, Code::TooMany];
 const DELIVERED: &[Code] =
     &[Code::UnknownTrigger, Code::AgentStopped, Code::AgentDamaged, Code::OutOfRange, Code::InvalidHeader];
@@ -295,7 +295,7 @@ endpoints! {
             path AgentPath, fails READ => Workspaces;
         AttachFolder attach_workspace POST "/control/agents/{agent_id}/workspace/attach"
             "Attach a folder as a workspace",
-            path AgentPath, body Json<AttachWorkspace, OTHER_BYTES>, fails PLACE => WorkspacesReply;
+            path AgentPath, body Json<AttachWorkspace, OTHER_BYTES>, fails WORKSPACE => WorkspacesReply;
         UseFolder use_workspace POST "/control/agents/{agent_id}/workspace/use"
             "Switch the active workspace from the next turn on",
             path AgentPath, body Json<UseWorkspace, OTHER_BYTES>,

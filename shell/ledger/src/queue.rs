@@ -78,7 +78,7 @@ pub struct Queue<B: Batch, E> {
     /// The next attempt comes before its pause is over, for something new is there.
     early: bool,
     /// Through which step it was said that they wait.
-    said: StepSeq,
+    reported: StepSeq,
     quiet: Quiet<B::State>,
     messages: Vec<Message<E>>,
 }
@@ -96,7 +96,7 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
             attempts_left: LAST_ATTEMPTS,
             awake: false,
             early: false,
-            said: StepSeq::default(),
+            reported: StepSeq::default(),
             quiet: Quiet::new(tidy_after),
             messages: Vec::new(),
         }
@@ -186,7 +186,7 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
     ) -> Result<(), E> {
         let why = match result {
             Ok(durable) => {
-                self.say(Report::Durable(durable), group.load());
+                self.send(Report::Durable(durable), group.load());
                 self.quiet.written(group.take_snapshots());
                 return self.mend(reserve);
             }
@@ -204,7 +204,7 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
         if self.closed {
             self.attempts_left = self.attempts_left.checked_sub(1).ok_or(why)?;
         }
-        self.say_who_waits();
+        self.report_waiting();
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
         }
         if reserve.hold()? {
             (self.full, self.stalled) = (None, None);
-            self.say(Report::Recovered, Load::NONE);
+            self.send(Report::Recovered, Load::NONE);
         } else {
             self.stalls(Stall::Full);
         }
@@ -232,7 +232,7 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
 
     /// The writer ends.
     pub fn failed(&mut self, error: E) {
-        self.say(Report::Failed(error), Load::NONE);
+        self.send(Report::Failed(error), Load::NONE);
     }
 
     /// What has piled up, as one transaction takes it.
@@ -252,7 +252,7 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
     /// Compresses states that wait for it.
     fn pack(&mut self) {
         for (agent, bytes) in self.quiet.pack() {
-            self.say(Report::Packed { agent, bytes }, Load::NONE);
+            self.send(Report::Packed { agent, bytes }, Load::NONE);
         }
     }
 
@@ -269,20 +269,20 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
         }
         if self.stalled.as_ref() != Some(&why) {
             self.stalled = Some(why.clone());
-            self.say(Report::Stalled(why), Load::NONE);
+            self.send(Report::Stalled(why), Load::NONE);
         }
     }
 
-    /// Says once of each step that it waits.
-    fn say_who_waits(&mut self) {
+    /// Reports once for each step that it waits.
+    fn report_waiting(&mut self) {
         let last = self.batches.iter().rev().find_map(Batch::through);
-        if let Some(last) = last.filter(|last| *last > self.said) {
-            self.said = last;
-            self.say(Report::Waits(last), Load::NONE);
+        if let Some(last) = last.filter(|last| *last > self.reported) {
+            self.reported = last;
+            self.send(Report::Waits(last), Load::NONE);
         }
     }
 
-    fn say(&mut self, report: Report<E>, done: Load) {
+    fn send(&mut self, report: Report<E>, done: Load) {
         self.messages.push(Message { report, done: done.within(self.group) });
     }
 }

@@ -20,7 +20,7 @@ use super::tools::Tools;
 /// All providers of the runtime. Cheap to clone; clients are made when they are first needed.
 #[derive(Clone)]
 pub struct Providers {
-    known: Arc<BTreeMap<String, Known>>,
+    known: Arc<BTreeMap<String, Configured>>,
     /// Providers that are configured in a way that nothing can be made of, with the reason.
     unusable: Arc<BTreeMap<String, String>>,
     client: Arc<dyn HttpClient>,
@@ -28,7 +28,7 @@ pub struct Providers {
 }
 
 /// A provider as it is configured, and what speaks to it.
-struct Known {
+struct Configured {
     spec: ProviderSpec,
     provider: Arc<dyn Provider>,
 }
@@ -41,7 +41,7 @@ impl Providers {
             let found = made.iter().find(|(transport, _)| *transport == spec.transport);
             found.map_or_else(spec.transport.provider, |(_, provider)| provider.clone())
         };
-        let known = specs.into_iter().map(|spec| (spec.id.clone(), Known { provider: of(&spec), spec }));
+        let known = specs.into_iter().map(|spec| (spec.id.clone(), Configured { provider: of(&spec), spec }));
         Self {
             known: Arc::new(known.collect()),
             unusable: Arc::default(),

@@ -9,7 +9,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::spawn;
 
 /// Beside those for connections: for the ledger, for files, for a supervisor that starts.
-const BESIDE: usize = 6;
+const OTHER_THREADS: usize = 6;
 
 /// The user's limit leaves no room.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ impl TooFew {
 /// # Errors
 /// The kernel gives fewer.
 pub fn probe(workers: usize) -> Result<(), TooFew> {
-    let wanted = workers + BESIDE;
+    let wanted = workers + OTHER_THREADS;
     let mut threads = Vec::with_capacity(wanted);
     let mut missing = None;
     for _ in 0..wanted {

@@ -15,17 +15,17 @@ use rustix::process::geteuid;
 use subtle::ConstantTimeEq;
 
 use super::input::{Answer, ENDED, Given};
-use super::protocol::{self, Hidden, Plan, Say, Tell};
+use super::protocol::{self, Hidden, Plan, Reply, Request};
 use super::{KEY, SOCKET};
 use crate::confine::peer::is_confined;
 
 /// Connections at a time; further ones wait.
 const CONNECTIONS: usize = 8;
-/// Bytes that are read from a connection at a time: whoever says much must not hold up the rest.
+/// Bytes that are read from a connection at a time: a large message must not hold up the rest.
 const AT_ONCE: usize = 64 << 10;
-/// The word to go comes within a commit of the ledger; a disk that is full may take two minutes. One that was started
+/// The order to start comes within a commit of the ledger; a disk that is full may take two minutes. One that was started
 /// before there was a command has waited for one minute more.
-const PATIENCE: Duration = Duration::from_mins(3);
+const GO_TIMEOUT: Duration = Duration::from_mins(3);
 
 pub(super) struct Control {
     identity: Identity,
@@ -56,9 +56,9 @@ pub(super) enum Word {
     Silence,
 }
 
-/// What was said on all connections together.
+/// What came on all connections together.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct Received {
     pub(super) wish: Option<Wish>,
     pub(super) inputs: Vec<Given>,
     /// The connections that ask who is there.
@@ -73,7 +73,7 @@ pub(super) enum Wish {
 }
 
 impl Control {
-    /// Makes the socket and says who is there.
+    /// Makes the socket and reports the identity.
     pub(super) fn new(runtime: UnixStream, folder: &Path, identity: Identity) -> io::Result<Self> {
         let key = match fs::read_to_string(folder.join(KEY)) {
             Ok(key) => Some(key.trim().to_owned()),
@@ -87,36 +87,36 @@ impl Control {
         Ok(Self { identity, listener, connections, key, number: 1, tied: false })
     }
 
-    /// Says who is there, and waits for the word to go.
+    /// Reports the identity, and waits for the order to start.
     pub(super) fn wait_for_go(&mut self) -> io::Result<Word> {
-        let ready = Tell::Ready { identity: self.identity.clone(), remaining_ms: Some(0) };
+        let ready = Reply::Ready { identity: self.identity.clone(), remaining_ms: Some(0) };
         let Some(Connection { stream, .. }) = self.connections.first_mut() else { return Ok(Word::Silence) };
         protocol::send(stream, &ready)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(GO_TIMEOUT))?;
         let said = protocol::receive(stream);
         stream.set_read_timeout(None)?;
         stream.set_nonblocking(true)?;
         match said {
-            Ok(Say::Go { plan, hidden }) => Ok(Word::Go(Box::new(plan), hidden)),
-            Ok(Say::Stop { .. }) => Ok(Word::Dismissed),
-            Ok(Say::Hello | Say::Input { .. } | Say::Prove { .. }) | Err(_) => Ok(Word::Silence),
+            Ok(Request::Go { plan, hidden }) => Ok(Word::Go(Box::new(plan), hidden)),
+            Ok(Request::Stop { .. }) => Ok(Word::Dismissed),
+            Ok(Request::Hello | Request::Input { .. } | Request::Prove { .. }) | Err(_) => Ok(Word::Silence),
         }
     }
 
-    /// From now on the command is wanted as long as the runtime is there that gave the word.
+    /// From now on the command is wanted as long as the runtime is there that started it.
     pub(super) fn tie(&mut self) {
         self.tied = true;
     }
 
-    /// What becomes readable when somebody says something.
+    /// What becomes readable when a message comes.
     pub(super) fn watched(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let streams = self.connections.iter().map(|connection| connection.stream.as_fd());
         let more = self.connections.len() < CONNECTIONS;
         streams.chain(more.then(|| self.listener.as_fd()))
     }
 
-    /// Hears everybody out; a connection that breaks is forgotten, the command goes on without it.
-    pub(super) fn listen(&mut self) -> Heard {
+    /// Reads every connection; one that breaks is forgotten, and the command continues.
+    pub(super) fn listen(&mut self) -> Received {
         while self.connections.len() < CONNECTIONS
             && let Ok((stream, _)) = self.listener.accept()
         {
@@ -126,28 +126,27 @@ impl Control {
                 self.number += 1;
             }
         }
-        let mut heard = Heard::default();
+        let mut received = Received::default();
         let key = self.key.as_deref();
-        self.connections.retain_mut(|connection| connection.hear(key, &mut heard));
+        self.connections.retain_mut(|connection| connection.receive(key, &mut received));
         if self.tied && !self.connections.iter().any(|connection| connection.number == 0) {
-            heard.wish = heard.wish.max(Some(Wish::Stop));
+            received.wish = received.wish.max(Some(Wish::Stop));
         }
-        heard
+        received
     }
 
-    /// Says who is there, to those who have asked.
+    /// Reports the identity to the connections that asked for it.
     pub(super) fn present(&mut self, asked: Vec<u64>, remaining_ms: Option<u64>) {
-        let ready = || Tell::Ready { identity: self.identity.clone(), remaining_ms };
-        let answers: Vec<Answer> = asked.into_iter().map(|to| Answer { to, tell: ready() }).collect();
+        let ready = || Reply::Ready { identity: self.identity.clone(), remaining_ms };
+        let answers: Vec<Answer> = asked.into_iter().map(|to| Answer { to, reply: ready() }).collect();
         self.answer(answers);
     }
 
-    /// Tells everybody what is for them. Who does not read what he is told is forgotten: half a message would be
-    /// worse than none.
+    /// Sends each connection its answer. One that does not read is forgotten: half a message would be worse than none.
     pub(super) fn answer(&mut self, answers: impl IntoIterator<Item = Answer>) {
-        for Answer { to, tell } in answers {
+        for Answer { to, reply } in answers {
             self.connections.retain_mut(|connection| {
-                connection.number != to || protocol::send(&mut connection.stream, &tell).is_ok()
+                connection.number != to || protocol::send(&mut connection.stream, &reply).is_ok()
             });
         }
     }
@@ -159,24 +158,24 @@ impl Control {
     }
 
     fn refuse_late(&mut self, remaining_ms: u64) {
-        let Heard { inputs, asked, wish: _ } = self.listen();
+        let Received { inputs, asked, wish: _ } = self.listen();
         self.present(asked, Some(remaining_ms));
         self.answer(inputs.iter().map(|given| given.answer(0, Some(ENDED))));
     }
 
     /// Everything is over and on record.
-    pub(super) fn tell_end(&mut self) {
+    pub(super) fn send_end(&mut self) {
         self.refuse_late(0);
         for Connection { stream, .. } in &mut self.connections {
             // Who does not listen any more will look for the record.
-            protocol::send(stream, &Tell::Ended).ok();
+            protocol::send(stream, &Reply::Ended).ok();
         }
     }
 }
 
 impl Connection {
     /// Whether the connection is still one. `key` is what a runtime has to know.
-    fn hear(&mut self, key: Option<&str>, heard: &mut Heard) -> bool {
+    fn receive(&mut self, key: Option<&str>, received: &mut Received) -> bool {
         let mut buffer = [0; 4_096];
         let mut read = 0;
         let open = loop {
@@ -196,24 +195,24 @@ impl Connection {
         };
         loop {
             match protocol::take(&mut self.arrived) {
-                Ok(Some(Say::Prove { key: shown })) => {
+                Ok(Some(Request::Prove { key: shown })) => {
                     self.proven |= key.is_some_and(|key| bool::from(key.as_bytes().ct_eq(shown.as_bytes())));
                 }
                 // Whoever it is, it is no runtime of this home.
                 Ok(Some(_)) if !self.proven => return false,
-                Ok(Some(Say::Stop { force })) => {
+                Ok(Some(Request::Stop { force })) => {
                     let wanted = if force { Wish::StopNow } else { Wish::Stop };
-                    heard.wish = heard.wish.max(Some(wanted));
+                    received.wish = received.wish.max(Some(wanted));
                 }
-                Ok(Some(Say::Hello)) => heard.asked.push(self.number),
-                Ok(Some(Say::Input { id, text })) => {
+                Ok(Some(Request::Hello)) => received.asked.push(self.number),
+                Ok(Some(Request::Input { id, text })) => {
                     // Who has gone takes it for not written.
                     if open && !self.left() {
-                        heard.inputs.push(Given { from: self.number, id, text });
+                        received.inputs.push(Given { from: self.number, id, text });
                     }
                 }
                 // A plan is taken once.
-                Ok(Some(Say::Go { .. })) => {}
+                Ok(Some(Request::Go { .. })) => {}
                 Ok(None) => return open,
                 Err(_) => return false,
             }
@@ -242,10 +241,10 @@ mod tests {
 
     use super::*;
 
-    fn heard(connection: &mut Connection) -> Vec<u64> {
-        let mut heard = Heard::default();
-        connection.hear(Some("key"), &mut heard);
-        heard.inputs.iter().map(|given| given.id).collect()
+    fn received(connection: &mut Connection) -> Vec<u64> {
+        let mut received = Received::default();
+        connection.receive(Some("key"), &mut received);
+        received.inputs.iter().map(|given| given.id).collect()
     }
 
     /// Their sender has been told, or has to assume, that nothing of them was written.
@@ -256,16 +255,16 @@ mod tests {
             stream.set_nonblocking(true).unwrap();
             let mut connection = Connection { number: 1, stream, arrived: Vec::new(), proven: true };
             let mut say = |id| {
-                let input = Say::Input { id, text: "x".repeat(bytes) };
+                let input = Request::Input { id, text: "x".repeat(bytes) };
                 theirs.write_all(&protocol::frame(&input).unwrap()).unwrap();
             };
             say(1);
-            assert_eq!(heard(&mut connection), [1]);
+            assert_eq!(received(&mut connection), [1]);
             (2..5).for_each(&mut say);
             // Whoever is being started by another test may have a copy of it for a moment.
             theirs.shutdown(std::net::Shutdown::Both).unwrap();
             for _ in 0..5 {
-                assert!(heard(&mut connection).is_empty(), "{bytes}");
+                assert!(received(&mut connection).is_empty(), "{bytes}");
             }
         }
     }
@@ -276,15 +275,18 @@ mod tests {
             let (mut theirs, stream) = UnixStream::pair().unwrap();
             stream.set_nonblocking(true).unwrap();
             let mut connection = Connection { number: 1, stream, arrived: Vec::new(), proven: false };
-            let proof = shown.map(|key| Say::Prove { key: key.into() });
-            let input = Say::Input { id: 1, text: "x".into() };
-            for say in proof.into_iter().chain([input, Say::Stop { force: true }, Say::Hello]) {
+            let proof = shown.map(|key| Request::Prove { key: key.into() });
+            let input = Request::Input { id: 1, text: "x".into() };
+            for say in proof.into_iter().chain([input, Request::Stop { force: true }, Request::Hello]) {
                 theirs.write_all(&protocol::frame(&say).unwrap()).unwrap();
             }
-            let mut heard = Heard::default();
-            let stays = connection.hear(Some("key"), &mut heard);
-            assert_eq!((stays, heard.inputs.len(), heard.asked.len()), (heard_of == 1, heard_of, heard_of));
-            assert_eq!(heard.wish.is_some(), heard_of == 1, "{shown:?}");
+            let mut received = Received::default();
+            let stays = connection.receive(Some("key"), &mut received);
+            assert_eq!(
+                (stays, received.inputs.len(), received.asked.len()),
+                (heard_of == 1, heard_of, heard_of)
+            );
+            assert_eq!(received.wish.is_some(), heard_of == 1, "{shown:?}");
         }
     }
 

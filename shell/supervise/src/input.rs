@@ -7,10 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use holon_facts::{Millis, Mono};
 
-use super::protocol::{INPUT_BYTES, Tell};
+use super::protocol::{INPUT_BYTES, Reply};
 
 /// How long a command may take to read an input, those before it included.
-const PATIENCE: Millis = Millis::seconds(2);
+const READ_TIMEOUT: Millis = Millis::seconds(2);
 /// Inputs that wait at a time, and their bytes.
 const WAITING: usize = 64;
 const WAITING_BYTES: usize = 1 << 20;
@@ -33,7 +33,7 @@ pub(super) struct Given {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) to: u64,
-    pub(super) tell: Tell,
+    pub(super) reply: Reply,
 }
 
 pub(super) struct Input {
@@ -51,7 +51,7 @@ struct Waiting {
 impl Given {
     pub(super) fn answer(&self, written: usize, problem: Option<&str>) -> Answer {
         let (bytes_written, problem) = (written as u64, problem.map(str::to_owned));
-        Answer { to: self.from, tell: Tell::Input { id: self.id, bytes_written, problem } }
+        Answer { to: self.from, reply: Reply::Input { id: self.id, bytes_written, problem } }
     }
 }
 
@@ -75,7 +75,7 @@ impl Input {
             return Some(given.answer(0, Some("too much input waits for the command to read it")));
         }
         self.bytes += length;
-        self.waiting.push_back(Waiting { given, written: 0, until: now.after(PATIENCE) });
+        self.waiting.push_back(Waiting { given, written: 0, until: now.after(READ_TIMEOUT) });
         None
     }
 
@@ -155,9 +155,9 @@ mod tests {
     }
 
     fn told(answers: &[Answer]) -> Vec<(u64, u64, Option<&str>)> {
-        let told = answers.iter().map(|answer| match &answer.tell {
-            Tell::Input { id, bytes_written, problem } => (*id, *bytes_written, problem.as_deref()),
-            Tell::Ready { .. } | Tell::Ended => panic!("{answer:?}"),
+        let told = answers.iter().map(|answer| match &answer.reply {
+            Reply::Input { id, bytes_written, problem } => (*id, *bytes_written, problem.as_deref()),
+            Reply::Ready { .. } | Reply::Ended => panic!("{answer:?}"),
         });
         told.collect()
     }

@@ -71,7 +71,7 @@ impl Joined {
 
     /// From now on the log alone counts.
     pub(super) fn write(&self, log: &Path) -> io::Result<()> {
-        let draft = beside(log, "joining");
+        let draft = sibling(log, "joining");
         let mut file = private(&draft)?;
         file.write_all(&serde_json::to_vec(self)?)?;
         file.sync_data()?;
@@ -91,11 +91,11 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// The two pieces of the tail.
 pub fn pieces(log: &Path) -> [PathBuf; 2] {
-    ["tail1", "tail2"].map(|end| beside(log, end))
+    ["tail1", "tail2"].map(|end| sibling(log, end))
 }
 
 fn joined(log: &Path) -> PathBuf {
-    beside(log, "joined")
+    sibling(log, "joined")
 }
 
 /// Removes a log and what is beside it; what is not there is no failure.
@@ -104,7 +104,7 @@ fn joined(log: &Path) -> PathBuf {
 /// The first one; the others are removed all the same.
 pub fn remove(log: &Path) -> io::Result<()> {
     let [first, second] = pieces(log);
-    let files = [log.to_owned(), first, second, beside(log, "joining"), joined(log)];
+    let files = [log.to_owned(), first, second, sibling(log, "joining"), joined(log)];
     let removed = files.map(|file| match fs::remove_file(file) {
         Err(problem) if problem.kind() != io::ErrorKind::NotFound => Err(problem),
         Ok(()) | Err(_) => Ok(()),
@@ -121,7 +121,7 @@ pub(super) fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
-fn beside(log: &Path, end: &str) -> PathBuf {
+fn sibling(log: &Path, end: &str) -> PathBuf {
     let mut name = log.as_os_str().to_owned();
     name.push(".");
     name.push(end);

@@ -1,4 +1,4 @@
-//! What a runtime and a supervisor say to each other: frames of JSON behind their length, over a socket.
+//! The protocol between a runtime and a supervisor: frames of JSON behind their length, over a socket.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -22,10 +22,10 @@ pub const LOG_BYTES: u64 = 256 << 20;
 /// Longest text of one input in bytes.
 pub const INPUT_BYTES: usize = 64 << 10;
 
-/// What a runtime says.
+/// From a runtime to a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
-pub enum Say {
+pub enum Request {
     /// Execute this: the identity of the supervisor is durable.
     Go {
         plan: Plan,
@@ -34,13 +34,13 @@ pub enum Say {
     },
     /// End the command and what it left; at once with `force`, otherwise with time to clean up.
     Stop { force: bool },
-    /// What is said by a runtime: first on each connection but the one that the supervisor was started with. A supervisor of
-    /// an earlier version is not told: it has no key.
+    /// Proves that the sender is a runtime: first on each connection but the one that the supervisor was started with. A
+    /// supervisor of an earlier version is not sent it: it has no key.
     Prove { key: String },
     /// Who are you? Asked by a runtime that was started later.
     Hello,
-    /// Write this to the command's input: its pipe, or its terminal. Said on a connection of its own: a
-    /// supervisor of an earlier version ends a connection on which it is asked for what it does not know.
+    /// Write this to the command's input: its pipe, or its terminal. Sent on a connection of its own: a
+    /// supervisor of an earlier version ends a connection on which it gets an unknown request.
     Input {
         /// Returned with the answer.
         id: u64,
@@ -49,10 +49,10 @@ pub enum Say {
     },
 }
 
-/// What a supervisor answers.
+/// From a supervisor to a runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "tell", rename_all = "snake_case")]
-pub enum Tell {
+pub enum Reply {
     Ready {
         identity: Identity,
         /// After so long everything is over, whatever the command does; none where only the command knows.
@@ -81,7 +81,7 @@ pub struct Hidden {
     pub shapes: bool,
 }
 
-/// Bytes of values that a supervisor is given: a frame has room for them beside a plan. Whoever reads a log knows all.
+/// Bytes of values that a supervisor is given: a frame has space for them and a plan. Whoever reads a log knows all.
 const HIDDEN_BYTES: usize = 1 << 20;
 
 impl Hidden {
@@ -166,7 +166,7 @@ pub enum Input {
     /// Nothing, or a terminal at which nobody types.
     #[default]
     None,
-    /// A pipe that stays open until the command ends, or a terminal: both take what [`Say::Input`] brings.
+    /// A pipe that stays open until the command ends, or a terminal: both take what [`Request::Input`] brings.
     Pipe,
 }
 
@@ -210,12 +210,12 @@ pub fn take<T: DeserializeOwned>(arrived: &mut Vec<u8>) -> io::Result<Option<T>>
     Ok(Some(message))
 }
 
-pub(super) fn send(stream: &mut impl Write, message: &Tell) -> io::Result<()> {
+pub(super) fn send(stream: &mut impl Write, message: &Reply) -> io::Result<()> {
     stream.write_all(&frame(message)?)
 }
 
 /// Waits for a whole message.
-pub(super) fn receive(stream: &mut impl Read) -> io::Result<Say> {
+pub(super) fn receive(stream: &mut impl Read) -> io::Result<Request> {
     let mut head = [0; 4];
     stream.read_exact(&mut head)?;
     let length = u32::from_be_bytes(head) as usize;
@@ -237,12 +237,12 @@ mod tests {
 
     #[test]
     fn messages_are_taken_one_by_one_however_they_arrive() {
-        let said = [Say::Stop { force: true }, Say::Hello];
+        let said = [Request::Stop { force: true }, Request::Hello];
         let bytes: Vec<u8> = said.iter().flat_map(|say| frame(say).unwrap()).collect();
         let (mut arrived, mut taken) = (Vec::new(), Vec::new());
         for byte in bytes {
             arrived.push(byte);
-            taken.extend(take::<Say>(&mut arrived).unwrap());
+            taken.extend(take::<Request>(&mut arrived).unwrap());
         }
         assert_eq!(taken, said);
         assert!(arrived.is_empty());
@@ -256,38 +256,38 @@ mod tests {
         let plan = format!(
             r#"{{"tool":"ExecCommand","items":[{item}],"stop_on_error":false,"total_ms":5000,"grace_ms":1}}"#
         );
-        let say: Say = serde_json::from_str(&format!(r#"{{"say":"go","plan":{plan}}}"#)).unwrap();
-        let Say::Go { plan, hidden } = say else { panic!("{say:?}") };
+        let say: Request = serde_json::from_str(&format!(r#"{{"say":"go","plan":{plan}}}"#)).unwrap();
+        let Request::Go { plan, hidden } = say else { panic!("{say:?}") };
         assert_eq!(hidden, Hidden::default());
         assert_eq!((plan.total_ms, plan.items[0].window_ms), (Some(5_000), Some(5_000)));
         assert_eq!((plan.items[0].asked_ms, plan.items[0].input), (Some(6_000), Input::None));
         assert_eq!(plan.items[0].log_bytes, LOG_BYTES);
 
         let identity = r#"{"pid":1,"started":2,"boot_id":"b"}"#;
-        let ready = |rest: &str| -> Tell {
+        let ready = |rest: &str| -> Reply {
             serde_json::from_str(&format!(r#"{{"tell":"ready","identity":{identity}{rest}}}"#)).unwrap()
         };
-        assert!(matches!(ready(r#","remaining_ms":7"#), Tell::Ready { remaining_ms: Some(7), .. }));
-        assert!(matches!(ready(""), Tell::Ready { remaining_ms: None, .. }));
+        assert!(matches!(ready(r#","remaining_ms":7"#), Reply::Ready { remaining_ms: Some(7), .. }));
+        assert!(matches!(ready(""), Reply::Ready { remaining_ms: None, .. }));
     }
 
     /// What an earlier version would read: where there is a window, nothing has changed.
     #[test]
     fn an_earlier_runtime_understands_a_supervisor_of_a_command_with_a_window() {
         let identity = Identity { pid: 1, started: 2, boot_id: "b".into() };
-        let ready = Tell::Ready { identity, remaining_ms: Some(7) };
+        let ready = Reply::Ready { identity, remaining_ms: Some(7) };
         assert_eq!(
             serde_json::to_string(&ready).unwrap(),
             r#"{"tell":"ready","identity":{"pid":1,"started":2,"boot_id":"b"},"remaining_ms":7}"#
         );
-        let bytes = serde_json::to_string(&Say::Input { id: 3, text: "a".into() }).unwrap();
+        let bytes = serde_json::to_string(&Request::Input { id: 3, text: "a".into() }).unwrap();
         assert_eq!(bytes, r#"{"say":"input","id":3,"text":"a"}"#);
     }
 
     #[test]
     fn a_stranger_is_not_waited_for() {
-        assert!(take::<Say>(&mut b"GET / HTTP/1.1".to_vec()).is_err());
-        assert!(take::<Say>(&mut [0, 0, 0, 2, b'{', b'}'].to_vec()).is_err());
+        assert!(take::<Request>(&mut b"GET / HTTP/1.1".to_vec()).is_err());
+        assert!(take::<Request>(&mut [0, 0, 0, 2, b'{', b'}'].to_vec()).is_err());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::{RECORD, STARTED};
 
 const DRAFT: &str = "exit.json.new";
 /// Bytes that the end of a command takes without its output, its problems included.
-const ROOM: u64 = 4 << 10;
+const RESERVE_BYTES: u64 = 4 << 10;
 /// Largest record that is read.
 const BYTES: u64 = 64 << 20;
 
@@ -35,7 +35,7 @@ pub struct ItemEnd {
     pub stdout: Kept,
     /// Empty for a command with a terminal.
     pub stderr: Kept,
-    pub remains: Remains,
+    pub remains: Leftovers,
     /// Why the log is not the whole output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_problem: Option<String>,
@@ -58,7 +58,7 @@ pub enum End {
 
 /// What a command left behind when it ended by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remains {
+pub struct Leftovers {
     /// Processes that had to be ended.
     #[serde(default)]
     pub processes: bool,
@@ -78,7 +78,7 @@ impl ItemEnd {
             duration_ms: 0,
             stdout: Kept::default(),
             stderr: Kept::default(),
-            remains: Remains::default(),
+            remains: Leftovers::default(),
             log_problem: None,
         }
     }
@@ -147,9 +147,9 @@ pub(super) fn keep(folder: &Path) -> io::Result<()> {
 }
 
 /// Keeps room on the disk for a record of this plan without output: the command may be what fills it.
-pub(super) fn keep_room(folder: &Path, plan: &Plan) -> io::Result<()> {
+pub(super) fn reserve(folder: &Path, plan: &Plan) -> io::Result<()> {
     let plan_bytes = serde_json::to_vec(plan)?.len() as u64;
-    let bytes = plan_bytes + ROOM * (plan.items.len() as u64 + 1);
+    let bytes = plan_bytes + RESERVE_BYTES * (plan.items.len() as u64 + 1);
     Ok(fallocate(&draft_at(&folder.join(DRAFT))?, FallocateFlags::empty(), 0, bytes)?)
 }
 

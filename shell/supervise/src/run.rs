@@ -14,12 +14,12 @@ use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
 
 use super::child;
-use super::control::{Control, Heard, Wish};
+use super::control::{Control, Received, Wish};
 use super::input::{self, Input};
 use super::log::Log;
 use super::phase::{DRAIN, KILLED, Phase, SHORT_GRACE};
 use super::protocol::Item;
-use super::record::{self, End, ItemEnd, Remains};
+use super::record::{self, End, ItemEnd, Leftovers};
 use super::stream::Stream;
 use super::tree::Tree;
 use crate::confine::Policy;
@@ -46,7 +46,7 @@ struct Run<'a> {
     streams: [Stream; 2],
     input: Input,
     log: Log,
-    remains: Remains,
+    remains: Leftovers,
     buffer: Vec<u8>,
     /// Until then little output comes together.
     together: Option<Mono>,
@@ -87,7 +87,7 @@ pub(super) fn run(control: &mut Control, item: &Item, conditions: &Conditions<'_
         streams: [stream(stdout), stream(stderr)],
         input,
         log: Log::new(&item.log, item.log_bytes),
-        remains: Remains::default(),
+        remains: Leftovers::default(),
         buffer: vec![0; CHUNK],
         together: None,
     };
@@ -134,7 +134,7 @@ impl Run<'_> {
             self.tree.signal_newcomers();
             let spoken = self.wait();
             self.read();
-            self.hear(spoken);
+            self.receive(spoken);
         }
     }
 
@@ -292,21 +292,21 @@ impl Run<'_> {
     }
 
     /// Does what runtimes have said. Endless output does not ask them each time.
-    fn hear(&mut self, spoken: bool) {
-        let heard = if spoken { self.control.listen() } else { Heard::default() };
+    fn receive(&mut self, spoken: bool) {
+        let received = if spoken { self.control.listen() } else { Received::default() };
         let now = clock::now().mono;
         let refused: Vec<_> =
-            heard.inputs.into_iter().filter_map(|given| self.input.take(given, now)).collect();
+            received.inputs.into_iter().filter_map(|given| self.input.take(given, now)).collect();
         self.control.answer(refused);
         let answers = self.input.write(now);
         self.control.answer(answers);
-        if let Some(wish) = heard.wish {
+        if let Some(wish) = received.wish {
             // One that has ended in the meantime has its own end.
             self.settle();
             self.obey(wish);
         }
-        if !heard.asked.is_empty() {
-            self.control.present(heard.asked, self.remaining());
+        if !received.asked.is_empty() {
+            self.control.present(received.asked, self.remaining());
         }
     }
 }

@@ -49,7 +49,7 @@ fn try_to(folder: &Path) -> io::Result<()> {
                 control.tie();
             }
             // Where there is none to keep, the record tries to do without.
-            record::keep_room(folder, &plan).ok();
+            record::reserve(folder, &plan).ok();
             let items = match hold_back(&plan, folder) {
                 Ok(()) => work_off(&mut control, &plan, &Arc::new(hidden.secrets()), folder),
                 Err(problem) => not_started(&plan, &problem),
@@ -62,7 +62,7 @@ fn try_to(folder: &Path) -> io::Result<()> {
     };
     write(&mut record, folder, &mut control)?;
     // Whoever waits need not wait for the disk, too: what it has been told it puts on record itself.
-    control.tell_end();
+    control.send_end();
     record::keep(folder)
 }
 

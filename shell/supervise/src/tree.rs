@@ -22,14 +22,14 @@ pub(super) struct Tree {
     ends: Option<Ends>,
     /// Signalled to everybody so far, and to whoever comes up later.
     asked: Option<Signal>,
-    /// Those who have been signalled: to be asked twice means something else to some programs.
-    told: BTreeSet<(u32, u64)>,
+    /// Those who have been signalled: a second signal means something else to some programs.
+    signalled: BTreeSet<(u32, u64)>,
 }
 
 impl Tree {
     pub(super) fn of(main: Pid) -> Self {
         let ends = Ends::listen().ok();
-        Self { main, status: None, empty: false, ends, asked: None, told: BTreeSet::new() }
+        Self { main, status: None, empty: false, ends, asked: None, signalled: BTreeSet::new() }
     }
 
     /// Becomes readable when somebody has ended.
@@ -63,7 +63,7 @@ impl Tree {
     pub(super) fn signal_newcomers(&mut self) {
         let Some(signal) = self.asked.filter(|_| !self.empty && self.status.is_some()) else { return };
         for child in children() {
-            if self.told.insert((child.pid, child.started))
+            if self.signalled.insert((child.pid, child.started))
                 && let Some(pid) = process::pid(child.pid)
             {
                 kill_process(pid, signal).ok();
@@ -75,7 +75,7 @@ impl Tree {
     pub(super) fn signal(&mut self, signal: Signal) {
         self.asked = Some(signal);
         let everybody = process::descendants(std::process::id());
-        self.told = everybody.iter().map(|stat| (stat.pid, stat.started)).collect();
+        self.signalled = everybody.iter().map(|stat| (stat.pid, stat.started)).collect();
         let group = self.main.as_raw_nonzero().get().unsigned_abs();
         // Without a member that we know, the number of the group may be somebody else's by now.
         let has_members = self.status.is_none() || everybody.iter().any(|stat| stat.group == group);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use holon_core::tool::Tool;
 use holon_platform::process;
 use holon_platform::socket::inside;
-use holon_supervise::protocol::{self, Hidden, Input, Item, LOG_BYTES, Plan, Say, Tell};
+use holon_supervise::protocol::{self, Hidden, Input, Item, LOG_BYTES, Plan, Reply, Request};
 use holon_supervise::record::{self, ExitRecord, ItemEnd};
 use holon_supervise::{SOCKET, SUPERVISE, output_log};
 use holon_text::{Secrets, Texts};
@@ -73,8 +73,8 @@ impl Supervised {
             confine: None,
         };
         let mut runtime = Connection::over(ours);
-        assert!(matches!(runtime.hear(), Some(Tell::Ready { .. })));
-        runtime.say(&Say::Go { plan, hidden: Hidden::default() });
+        assert!(matches!(runtime.receive(), Some(Reply::Ready { .. })));
+        runtime.send(&Request::Go { plan, hidden: Hidden::default() });
         Self { place, log, process, runtime }
     }
 
@@ -129,7 +129,7 @@ impl Supervised {
 
     /// How the command ended, from the record of the supervisor that has ended, too.
     pub(crate) fn ended(&mut self) -> ItemEnd {
-        while let Some(Tell::Ready { .. } | Tell::Input { .. }) = self.runtime.hear() {}
+        while let Some(Reply::Ready { .. } | Reply::Input { .. }) = self.runtime.receive() {}
         assert!(self.process.wait().expect("it ends").success());
         let record = ExitRecord::read(&self.folder()).expect("a readable record").expect("a record");
         record.items.into_iter().next().expect("the end of a command")
@@ -164,12 +164,12 @@ impl Connection {
         Self { stream, arrived: Vec::new() }
     }
 
-    pub(crate) fn say(&mut self, say: &Say) {
-        self.stream.write_all(&protocol::frame(say).expect("a frame")).expect("it listens");
+    pub(crate) fn send(&mut self, request: &Request) {
+        self.stream.write_all(&protocol::frame(request).expect("a frame")).expect("it listens");
     }
 
     /// The next message; none when the supervisor has ended.
-    pub(crate) fn hear(&mut self) -> Option<Tell> {
+    pub(crate) fn receive(&mut self) -> Option<Reply> {
         let mut buffer = [0; 4_096];
         loop {
             if let Some(told) = protocol::take(&mut self.arrived).expect("the protocol") {
@@ -183,22 +183,22 @@ impl Connection {
     }
 
     pub(crate) fn remaining(&mut self) -> Option<u64> {
-        self.say(&Say::Hello);
-        match self.hear() {
-            Some(Tell::Ready { remaining_ms, .. }) => remaining_ms,
+        self.send(&Request::Hello);
+        match self.receive() {
+            Some(Reply::Ready { remaining_ms, .. }) => remaining_ms,
             other => panic!("{other:?}"),
         }
     }
 
     pub(crate) fn input(&mut self, id: u64, text: &str) -> (u64, u64, Option<String>) {
-        self.say(&Say::Input { id, text: text.to_owned() });
+        self.send(&Request::Input { id, text: text.to_owned() });
         self.told()
     }
 
     /// What became of an input.
     pub(crate) fn told(&mut self) -> (u64, u64, Option<String>) {
-        match self.hear() {
-            Some(Tell::Input { id, bytes_written, problem }) => (id, bytes_written, problem),
+        match self.receive() {
+            Some(Reply::Input { id, bytes_written, problem }) => (id, bytes_written, problem),
             other => panic!("{other:?}"),
         }
     }

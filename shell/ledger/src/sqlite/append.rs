@@ -13,13 +13,13 @@ use holon_platform::crash_point::{Point, half_of, reached};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::batch::Batch;
+use super::batch_writer::BatchWriter;
 use super::error::{AppendError, LedgerError};
 use super::head::HeadFile;
 use super::link::{self, BatchRow};
 use super::locked::holders_of;
 use super::open;
 use super::packed::Packed;
-use super::pen::Pen;
 use super::read::Reader;
 use super::row::RecordRow;
 use super::whole::Files;
@@ -72,7 +72,7 @@ pub struct Opened {
 
 impl Ledger {
     /// Opens a ledger for writing, creates it where there is none, brings its schema up to date, and takes
-    /// the pen from whoever held it. The newest batch is checked against its link; the rest is not read.
+    /// the ledger over from its last writer. The newest batch is checked against its link; the rest is not read.
     ///
     /// # Errors
     /// When the file is not a ledger, is damaged at its end or ends before what was acknowledged, can't be written, or
@@ -190,9 +190,9 @@ impl Ledger {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(AppendError::sqlite("storing states of agents"))?;
-        let pen = Pen { transaction: &transaction, epoch: self.epoch, last: self.last };
-        pen.check_epoch().map_err(LedgerError::full_or_fatal)?;
-        pen.packed(packed).map_err(LedgerError::full_or_fatal)?;
+        let writer = BatchWriter { transaction: &transaction, epoch: self.epoch, last: self.last };
+        writer.check_epoch().map_err(LedgerError::full_or_fatal)?;
+        writer.packed(packed).map_err(LedgerError::full_or_fatal)?;
         transaction.commit().map_err(AppendError::sqlite("storing states of agents"))
     }
 
@@ -219,10 +219,10 @@ impl Ledger {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(AppendError::sqlite("beginning a batch"))?;
-        let pen = Pen { transaction: &transaction, epoch: self.epoch, last: self.last };
-        pen.check_epoch().map_err(LedgerError::full_or_fatal)?;
-        pen.kinds(&self.kinds, &batch.records).map_err(LedgerError::full_or_fatal)?;
-        let row = pen.batch(batch).map_err(LedgerError::full_or_fatal)?;
+        let writer = BatchWriter { transaction: &transaction, epoch: self.epoch, last: self.last };
+        writer.check_epoch().map_err(LedgerError::full_or_fatal)?;
+        writer.kinds(&self.kinds, &batch.records).map_err(LedgerError::full_or_fatal)?;
+        let row = writer.batch(batch).map_err(LedgerError::full_or_fatal)?;
         reached(Point::BatchWritten);
         transaction.commit().map_err(AppendError::sqlite("committing a batch"))?;
         reached(Point::Committed);

@@ -22,6 +22,7 @@
 
 mod append;
 mod batch;
+mod batch_writer;
 mod content;
 mod error;
 mod export;
@@ -36,7 +37,6 @@ mod locked;
 mod losses;
 mod open;
 mod packed;
-mod pen;
 mod read;
 mod recorded;
 mod recover;

@@ -65,7 +65,7 @@ struct Draft {
 /// Checks one record after the other, and says what is wrong with one.
 pub type RecordCheck = Box<dyn FnMut(&Record) -> Result<(), String>>;
 /// Makes a check for each draft that is tried.
-type Judge<'a> = &'a mut dyn FnMut() -> RecordCheck;
+type CheckRecords<'a> = &'a mut dyn FnMut() -> RecordCheck;
 
 impl Loss {
     /// Whether everything that was acknowledged is in what is left.
@@ -81,9 +81,9 @@ impl Loss {
 ///
 /// # Errors
 /// When nothing that is whole can be found, or the files can't be read.
-pub fn examine(path: &Path, judge: Judge<'_>) -> Result<Option<Loss>, RecoverError> {
+pub fn examine(path: &Path, check: CheckRecords<'_>) -> Result<Option<Loss>, RecoverError> {
     let Some(problem) = problem(path)? else { return Ok(None) };
-    let (loss, draft) = attempt(path, problem, judge)?;
+    let (loss, draft) = attempt(path, problem, check)?;
     discard(draft.file.as_deref());
     Ok(Some(loss))
 }
@@ -92,9 +92,9 @@ pub fn examine(path: &Path, judge: Judge<'_>) -> Result<Option<Loss>, RecoverErr
 ///
 /// # Errors
 /// When nothing that is whole can be found, or the files can't be written.
-pub fn recover(path: &Path, judge: Judge<'_>) -> Result<Option<Recovered>, RecoverError> {
+pub fn recover(path: &Path, check: CheckRecords<'_>) -> Result<Option<Recovered>, RecoverError> {
     let Some(problem) = problem(path)? else { return Ok(None) };
-    let (loss, draft) = attempt(path, problem, judge)?;
+    let (loss, draft) = attempt(path, problem, check)?;
     let kept = replace(path, &loss, draft.file.as_deref())
         .inspect_err(|_| discard(draft.file.as_deref()))
         .map_err(files(path))?;
@@ -115,18 +115,18 @@ fn problem(path: &Path) -> Result<Option<String>, RecoverError> {
     }
 }
 
-fn attempt(path: &Path, problem: String, judge: Judge<'_>) -> Result<(Loss, Draft), RecoverError> {
+fn attempt(path: &Path, problem: String, check: CheckRecords<'_>) -> Result<(Loss, Draft), RecoverError> {
     let acknowledged = match head::read(path).map_err(files(path))? {
         Kept::Head(head) => Some(*head),
         Kept::Nothing | Kept::Unreadable => None,
     };
-    let draft = best(path, &problem, judge)?;
+    let draft = best(path, &problem, check)?;
     let loss = Loss { ledger: path.to_owned(), problem, acknowledged, left: draft.left.clone() };
     Ok((loss, draft))
 }
 
 /// The draft that reaches furthest among those that hold together.
-fn best(path: &Path, problem: &str, judge: Judge<'_>) -> Result<Draft, RecoverError> {
+fn best(path: &Path, problem: &str, check: CheckRecords<'_>) -> Result<Draft, RecoverError> {
     let wal = Wal::read(path).map_err(files(path))?;
     let nothing_there = std::fs::metadata(path).map_or(0, |file| file.len()) == 0;
     let mut best: Option<Draft> = None;
@@ -137,7 +137,7 @@ fn best(path: &Path, problem: &str, judge: Judge<'_>) -> Result<Draft, RecoverEr
             discard(Some(&draft));
             continue;
         }
-        match holds(&draft, judge()) {
+        match holds(&draft, check()) {
             Ok(left)
                 if best
                     .as_ref()

@@ -80,15 +80,15 @@ impl std::fmt::Display for Damage {
 
 /// The write-ahead log of a ledger.
 pub(super) fn path_of(ledger: &Path) -> PathBuf {
-    beside(ledger, "-wal")
+    sibling(ledger, "-wal")
 }
 
 /// The index of the write-ahead log, which every process shares.
 pub(super) fn index_of(ledger: &Path) -> PathBuf {
-    beside(ledger, "-shm")
+    sibling(ledger, "-shm")
 }
 
-fn beside(ledger: &Path, suffix: &str) -> PathBuf {
+fn sibling(ledger: &Path, suffix: &str) -> PathBuf {
     let mut path: OsString = ledger.as_os_str().to_owned();
     path.push(suffix);
     path.into()

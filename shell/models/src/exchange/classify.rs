@@ -44,12 +44,12 @@ pub(super) fn status(status: u16, said: &ReportedError) -> FailureKind {
     match status {
         402 => FailureKind::Quota,
         429 if said.retry_in.is_some_and(|wait| wait <= SOON) => FailureKind::RateLimited,
-        400 | 403 | 429 if said.says(&NO_QUOTA) => FailureKind::Quota,
+        400 | 403 | 429 if said.mentions(&NO_QUOTA) => FailureKind::Quota,
         429 => FailureKind::RateLimited,
         401 | 403 => FailureKind::Auth,
         408 => FailureKind::Timeout,
         413 => FailureKind::ContextLength,
-        400 | 422 if said.says(&TOO_LONG) => FailureKind::ContextLength,
+        400 | 422 if said.mentions(&TOO_LONG) => FailureKind::ContextLength,
         501 => FailureKind::Client,
         500..=599 => FailureKind::Server,
         // 409 is among them: a request that conflicts with another one does so again.
@@ -74,7 +74,7 @@ pub(crate) fn reported(said: &ReportedError) -> Option<FailureKind> {
         (&["authentication_error", "permission_error", "invalid_api_key"], FailureKind::Auth),
         (&["invalid_request", "invalid_prompt", "not_found"], FailureKind::Client),
     ];
-    kinds.into_iter().find(|(words, _)| said.says(words)).map(|(_, kind)| kind)
+    kinds.into_iter().find(|(words, _)| said.mentions(words)).map(|(_, kind)| kind)
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use super::{Malformed, ReportedError, classify, wait};
 use crate::address::shown;
 use crate::answer::Failure;
 
-/// Where an attempt is made, for what is said about it.
-pub(super) struct Place<'a> {
+/// Where an attempt is made, for the messages about it.
+pub(super) struct AttemptContext<'a> {
     pub(super) texts: &'a Texts,
     pub(super) url: &'a Url,
     pub(super) protocol: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Place<'a> {
     pub(super) provider: &'a str,
 }
 
-impl Place<'_> {
+impl AttemptContext<'_> {
     fn shown(&self) -> String {
         shown(self.url)
     }
@@ -141,11 +141,11 @@ fn hint(said: &ReportedError) -> Option<(&'static str, bool)> {
         "use `max_completion_tokens`",
         "'max_tokens' is not supported",
     ];
-    if said.says(&NEWER) {
+    if said.mentions(&NEWER) {
         return Some(("max_completion_tokens", true));
     }
-    if said.says(&["max_completion_tokens"]) {
+    if said.mentions(&["max_completion_tokens"]) {
         return Some(("max_completion_tokens", false));
     }
-    said.says(&["prompt_cache_key"]).then_some(("prompt_cache_key", false))
+    said.mentions(&["prompt_cache_key"]).then_some(("prompt_cache_key", false))
 }

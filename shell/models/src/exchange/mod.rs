@@ -148,21 +148,21 @@ async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
     P::sign(&mut headers, key);
     let ask = Ask { url: &url, headers, body: body.to_string(), options, timeout: request.timeout };
     let mut received = post(client, ask).await?;
-    let place = failure::Place { texts, url: &url, protocol: P::NAME, provider: &spec.id };
+    let context = failure::AttemptContext { texts, url: &url, protocol: P::NAME, provider: &spec.id };
     if !received.status.is_success() {
         let body = received.refusal().await;
-        return Err(place.of_status(&received, &body));
+        return Err(context.of_status(&received, &body));
     }
     let (form, head) = sniff::form(&mut received).await?;
     match form {
-        Form::Document => document::<P>(&place, received, head).await,
-        Form::Events => stream::read::<P>(&place, received, &head, show).await,
+        Form::Document => document::<P>(&context, received, head).await,
+        Form::Events => stream::read::<P>(&context, received, &head, show).await,
     }
 }
 
 /// A whole answer.
 async fn document<P: Protocol>(
-    place: &failure::Place<'_>,
+    context: &failure::AttemptContext<'_>,
     mut received: Received,
     mut body: Vec<u8>,
 ) -> Result<Reply, Failure> {
@@ -174,10 +174,10 @@ async fn document<P: Protocol>(
     let read = match serde_json::from_slice::<Value>(text) {
         Ok(root) => match ReportedError::reported(&root) {
             Some(said) => Err(Malformed::Reported(said)),
-            None => P::read(place.texts, &root),
+            None => P::read(context.texts, &root),
         },
         Err(_) if text.is_empty() => Err(Malformed::shape("it is empty")),
         Err(_) => Err(Malformed::shape("it is not JSON")),
     };
-    read.map_err(|problem| place.of_document(&problem, &received, &body))
+    read.map_err(|problem| context.of_document(&problem, &received, &body))
 }

@@ -60,7 +60,7 @@ impl ReportedError {
         let number = |key: &str| error.get(key).and_then(Value::as_u64);
         let words = words.to_lowercase();
         Self {
-            retry_in: delay(error).or_else(|| wait::told(&words)),
+            retry_in: delay(error).or_else(|| wait::stated(&words)),
             status: ["code", "status", "http_code"]
                 .into_iter()
                 .find_map(|key| number(key).or_else(|| text(key)?.parse().ok()))
@@ -82,13 +82,13 @@ impl ReportedError {
             Some(said) if said.message.is_some() || !said.words.is_empty() => said,
             Some(_) | None => {
                 let words = String::from_utf8_lossy(&body[..body.len().min(WORDS)]).to_lowercase();
-                Self { retry_in: wait::told(&words), words, ..Self::default() }
+                Self { retry_in: wait::stated(&words), words, ..Self::default() }
             }
         }
     }
 
     /// Whether it contains one of these, which are in lower case.
-    pub(super) fn says(&self, needles: &[&str]) -> bool {
+    pub(super) fn mentions(&self, needles: &[&str]) -> bool {
         needles.iter().any(|needle| self.words.contains(needle))
     }
 }
@@ -135,7 +135,7 @@ mod tests {
             let said = ReportedError::body(body.to_string().as_bytes());
             assert_eq!((said.message.as_deref(), said.status), (message, status), "{body}");
         }
-        assert!(ReportedError::body(b"Bad Gateway").says(&["bad gateway"]));
+        assert!(ReportedError::body(b"Bad Gateway").mentions(&["bad gateway"]));
         assert_eq!(ReportedError::reported(&json!({"error": null, "type": "response"})), None);
     }
 }

@@ -8,7 +8,7 @@ use sse_core::{SseDecoder, SseEvent};
 
 use super::super::http::{BODY_BYTES, Received};
 use super::super::provider::Show;
-use super::failure::Place;
+use super::failure::AttemptContext;
 use super::{Flow, Fold, Malformed, Protocol, ReportedError};
 use crate::answer::{Failure, Reply};
 
@@ -41,13 +41,13 @@ impl<'a> Shown<'a> {
 }
 
 pub(super) async fn read<P: Protocol>(
-    place: &Place<'_>,
+    context: &AttemptContext<'_>,
     mut received: Received,
     head: &[u8],
     show: Show<'_>,
 ) -> Result<Reply, Failure> {
-    let mut events = Events::<P::Fold>::new(Shown::new(place.texts, show));
-    let wrong = |problem: Malformed, received: &Received| place.of_event(&problem, received);
+    let mut events = Events::<P::Fold>::new(Shown::new(context.texts, show));
+    let wrong = |problem: Malformed, received: &Received| context.of_event(&problem, received);
     let mut flow = events.take(head).map_err(|problem| wrong(problem, &received))?;
     let mut broken = None;
     while flow == Flow::More {
@@ -73,9 +73,9 @@ pub(super) async fn read<P: Protocol>(
     let Events { fold, shown, .. } = events;
     // What broke after the answer was complete takes nothing from it.
     let Some(document) = fold.finish() else {
-        return Err(broken.unwrap_or_else(|| place.of_cut(&received)));
+        return Err(broken.unwrap_or_else(|| context.of_cut(&received)));
     };
-    let reply = P::read(place.texts, &document).map_err(|problem| wrong(problem, &received))?;
+    let reply = P::read(context.texts, &document).map_err(|problem| wrong(problem, &received))?;
     shown.finish();
     if flow == Flow::Last {
         received.end().await;

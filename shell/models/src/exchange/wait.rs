@@ -77,7 +77,7 @@ const AGAIN: [&str; 6] = [
 ];
 
 /// The time that words name, in lower case: "please try again in 1.2s", "retry after 26 seconds". In milliseconds.
-pub(super) fn told(words: &str) -> Option<u64> {
+pub(super) fn stated(words: &str) -> Option<u64> {
     AGAIN.iter().find_map(|begin| {
         let (_, rest) = words.split_once(begin)?;
         let (total, left) = leading(rest);
@@ -188,7 +188,7 @@ mod tests {
             ("retry in 99999999999999999999999 hours", Some(u64::MAX)),
             ("", None),
         ] {
-            assert_eq!(told(words), expected, "{words}");
+            assert_eq!(stated(words), expected, "{words}");
         }
         for (error, expected) in [
             (json!({"message": "Slow down", "retry_after": 1.5}), Some(1_500)),

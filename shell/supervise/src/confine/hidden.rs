@@ -24,14 +24,14 @@ impl Hidden {
     /// # Errors
     /// A folder above can't be listed, or there are too many names.
     pub(super) fn readable(&self) -> io::Result<Vec<PathBuf>> {
-        let mut readable = beside(&self.folder)?;
+        let mut readable = siblings(&self.folder)?;
         readable.extend(self.shown.iter().cloned());
         Ok(readable)
     }
 }
 
 /// What lies beside a folder, and beside each one above it.
-pub(super) fn beside(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn siblings(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for below in folder.ancestors() {
         let Some(above) = below.parent() else { break };

@@ -26,7 +26,7 @@ pub fn is_confined(pid: u32) -> bool {
 }
 
 /// Whether commands have both marks: without filters they look like whoever else may gain no rights.
-pub fn can_be_told() -> bool {
+pub fn can_be_identified() -> bool {
     calls_can_be_refused()
 }
 

@@ -75,7 +75,7 @@ impl Confinement {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let (home, hidden) = (real(home), real(hidden));
         let hides =
-            !everywhere.iter().any(|folder| hidden.starts_with(folder)) && hidden::beside(&hidden).is_ok();
+            !everywhere.iter().any(|folder| hidden.starts_with(folder)) && hidden::siblings(&hidden).is_ok();
         Ok(Self { everywhere, network, home, hidden, hides })
     }
 

@@ -63,8 +63,8 @@ impl Report {
         let token = format!(
             "this runtime's control token may be found in {places}, and passed to a process that is not confined"
         );
-        gap(open && peer::can_be_told(), &token);
-        gap(open && !peer::can_be_told(), "this runtime can be asked to do what a command can't");
+        gap(open && peer::can_be_identified(), &token);
+        gap(open && !peer::can_be_identified(), "this runtime can be asked to do what a command can't");
         gap(geteuid().is_root(), "root can do what needs no file, such as loading a part of the kernel");
         let scoped = self.landlock >= SCOPES && !limits;
         ExecutionPolicy {

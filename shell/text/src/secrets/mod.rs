@@ -39,7 +39,7 @@ struct Beginnings {
 }
 
 /// What stands at one place of a text.
-pub(super) enum Known<'a> {
+pub(super) enum ValueMatch<'a> {
     Nothing,
     /// That depends on what follows.
     Undecided,
@@ -102,7 +102,7 @@ impl Secrets {
 
     /// Without known values, whatever has the shape of a token: for what a model has written itself.
     pub fn redact_known(&self, text: &str) -> String {
-        self.redact_by(text, Look::Known)
+        self.redact_by(text, Look::ValueMatch)
     }
 
     fn redact_by(&self, whole: &str, look: Look) -> String {
@@ -172,7 +172,7 @@ impl Secrets {
         if !shapes::only_begins(held) {
             return held.len();
         }
-        let known = |at: &usize| matches!(self.known_at(&held[*at..], false), Known::Undecided);
+        let known = |at: &usize| matches!(self.known_at(&held[*at..], false), ValueMatch::Undecided);
         (0..held.len()).find(known).map_or(0, |at| held.len() - at)
     }
 
@@ -203,17 +203,17 @@ impl Secrets {
     }
 
     /// Which known value begins a text. Where a longer one may, that is waited for.
-    pub(super) fn known_at(&self, rest: &[u8], ended: bool) -> Known<'_> {
+    pub(super) fn known_at(&self, rest: &[u8], ended: bool) -> ValueMatch<'_> {
         let longer = |form: &[u8]| form.len() > rest.len() && form.starts_with(rest);
         let is_signature = rest.get(..signature::BYTES).is_some_and(signature::begins);
         let may_be_signature = rest.len() < signature::BYTES && signature::begins(rest);
         if !ended && (may_be_signature || self.values.iter().any(|value| longer(value.form.as_bytes()))) {
-            return Known::Undecided;
+            return ValueMatch::Undecided;
         }
         match self.values.iter().find(|value| rest.starts_with(value.form.as_bytes())) {
-            Some(Value { name, form }) => Known::Value { name, bytes: form.len() },
-            None if is_signature => Known::Value { name: signature::VARIABLE, bytes: signature::BYTES },
-            None => Known::Nothing,
+            Some(Value { name, form }) => ValueMatch::Value { name, bytes: form.len() },
+            None if is_signature => ValueMatch::Value { name: signature::VARIABLE, bytes: signature::BYTES },
+            None => ValueMatch::Nothing,
         }
     }
 }

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::shapes::{self, BEFORE, More, Rest, Seen};
-use super::{Known, Secrets};
+use super::shapes::{self, BEFORE, More, Rest, TokenMatch};
+use super::{Secrets, ValueMatch};
 
 /// Where in a text a scan is. Positions count from the beginning of the bytes that are scanned next.
 #[derive(Default)]
@@ -33,8 +33,8 @@ pub(super) enum Piece<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
     All,
-    /// Known values alone, no shapes.
-    Known,
+    /// ValueMatch values alone, no shapes.
+    ValueMatch,
 }
 
 impl State {
@@ -97,27 +97,27 @@ impl Secrets {
                 continue;
             }
             let known = self.known_at(&bytes[at..], ended);
-            if matches!(known, Known::Undecided) {
+            if matches!(known, ValueMatch::Undecided) {
                 break;
             }
             let seen = match look {
                 Look::All if !hidden && self.shapes() => {
                     shapes::at(&bytes[at..], &state.before(bytes, at), ended)
                 }
-                Look::All | Look::Known => Seen::Nothing,
+                Look::All | Look::ValueMatch => TokenMatch::Nothing,
             };
             let (name, ends) = match (known, seen) {
-                (_, Seen::Undecided) => break,
-                (Known::Value { name, bytes: value }, Seen::Token { bytes: token, rest, .. }) => {
+                (_, TokenMatch::Undecided) => break,
+                (ValueMatch::Value { name, bytes: value }, TokenMatch::Token { bytes: token, rest, .. }) => {
                     (state.rest, state.judged) = (Some(rest), at + token);
                     (Some(name), at + value.max(token))
                 }
-                (Known::Value { name, bytes: value }, Seen::Nothing) => (Some(name), at + value),
-                (_, Seen::Token { name, bytes: token, rest }) => {
+                (ValueMatch::Value { name, bytes: value }, TokenMatch::Nothing) => (Some(name), at + value),
+                (_, TokenMatch::Token { name, bytes: token, rest }) => {
                     (state.rest, state.judged) = (Some(rest), at + token);
                     (Some(name), at + token)
                 }
-                (Known::Nothing | Known::Undecided, Seen::Nothing) => (None, 0),
+                (ValueMatch::Nothing | ValueMatch::Undecided, TokenMatch::Nothing) => (None, 0),
             };
             if let Some(name) = name.filter(|_| !hidden) {
                 pass(Piece::Secret(name));

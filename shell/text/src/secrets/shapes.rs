@@ -21,8 +21,8 @@ pub(super) const BEFORE: usize = 12;
 struct Shape {
     name: &'static str,
     begins: &'static str,
-    letters: Letters,
-    /// Letters behind the beginning: at least so many.
+    letters: Alphabet,
+    /// Alphabet behind the beginning: at least so many.
     least: usize,
     /// No more than that many either.
     exactly: bool,
@@ -31,7 +31,7 @@ struct Shape {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Letters {
+enum Alphabet {
     /// `A-Z a-z 0-9`
     Plain,
     /// The same with `_` and `-`.
@@ -40,40 +40,40 @@ enum Letters {
     Upper,
 }
 
-const fn shape(name: &'static str, begins: &'static str, letters: Letters, least: usize) -> Shape {
+const fn shape(name: &'static str, begins: &'static str, letters: Alphabet, least: usize) -> Shape {
     Shape { name, begins, letters, least, exactly: false, random: false }
 }
 
-const fn exact(name: &'static str, begins: &'static str, letters: Letters, least: usize) -> Shape {
+const fn exact(name: &'static str, begins: &'static str, letters: Alphabet, least: usize) -> Shape {
     Shape { exactly: true, ..shape(name, begins, letters, least) }
 }
 
 const fn random(name: &'static str, begins: &'static str, least: usize) -> Shape {
-    Shape { random: true, ..shape(name, begins, Letters::Word, least) }
+    Shape { random: true, ..shape(name, begins, Alphabet::Word, least) }
 }
 
 /// The first one that begins a text is meant.
 const SHAPES: &[Shape] = &[
     random("anthropic-key", "sk-ant-", 20),
     random("api-key", "sk-", 20),
-    shape("github-token", "ghp_", Letters::Plain, 36),
-    shape("github-token", "gho_", Letters::Plain, 36),
-    shape("github-token", "ghs_", Letters::Plain, 36),
-    shape("github-token", "ghu_", Letters::Plain, 36),
-    shape("github-token", "ghr_", Letters::Plain, 36),
-    shape("github-token", "github_pat_", Letters::Word, 22),
-    shape("gitlab-token", "glpat-", Letters::Word, 20),
-    exact("aws-access-key", "AKIA", Letters::Upper, 16),
-    exact("aws-access-key", "ASIA", Letters::Upper, 16),
+    shape("github-token", "ghp_", Alphabet::Plain, 36),
+    shape("github-token", "gho_", Alphabet::Plain, 36),
+    shape("github-token", "ghs_", Alphabet::Plain, 36),
+    shape("github-token", "ghu_", Alphabet::Plain, 36),
+    shape("github-token", "ghr_", Alphabet::Plain, 36),
+    shape("github-token", "github_pat_", Alphabet::Word, 22),
+    shape("gitlab-token", "glpat-", Alphabet::Word, 20),
+    exact("aws-access-key", "AKIA", Alphabet::Upper, 16),
+    exact("aws-access-key", "ASIA", Alphabet::Upper, 16),
     random("slack-token", "xoxa-", 20),
     random("slack-token", "xoxb-", 20),
     random("slack-token", "xoxp-", 20),
     random("slack-token", "xoxr-", 20),
     random("slack-token", "xoxs-", 20),
-    exact("google-key", "AIza", Letters::Word, 35),
-    exact("npm-token", "npm_", Letters::Plain, 36),
-    shape("stripe-key", "sk_live_", Letters::Plain, 16),
-    shape("stripe-key", "rk_live_", Letters::Plain, 16),
+    exact("google-key", "AIza", Alphabet::Word, 35),
+    exact("npm-token", "npm_", Alphabet::Plain, 36),
+    shape("stripe-key", "sk_live_", Alphabet::Plain, 16),
+    shape("stripe-key", "rk_live_", Alphabet::Plain, 16),
 ];
 
 const JWT: &str = "eyJ";
@@ -84,7 +84,7 @@ const FENCE: &[u8] = b"-----";
 
 /// What stands at one place of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum TokenMatch {
     Nothing,
     /// That depends on what follows.
     Undecided,
@@ -99,14 +99,14 @@ pub(super) enum Seen {
 /// How a token goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
-    Letters(LettersOf),
+    Alphabet(AlphabetOf),
     Jwt,
     Pem(Pem),
 }
 
 /// Which bytes belong to a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LettersOf(Letters);
+pub(super) struct AlphabetOf(Alphabet);
 
 /// Where in a private key a text is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -142,12 +142,12 @@ pub(super) fn only_begins(text: &[u8]) -> bool {
 }
 
 /// What stands at the beginning of `rest`. `before` are the last bytes before it; `ended` says that nothing follows.
-pub(super) fn at(rest: &[u8], before: &[u8], ended: bool) -> Seen {
+pub(super) fn at(rest: &[u8], before: &[u8], ended: bool) -> TokenMatch {
     if rest.first() == Some(&b'-') {
         return private_key(rest, ended);
     }
     if !stands_alone(before) {
-        return Seen::Nothing;
+        return TokenMatch::Nothing;
     }
     if rest.first() == Some(&b'e') {
         return jwt(rest, ended);
@@ -155,11 +155,11 @@ pub(super) fn at(rest: &[u8], before: &[u8], ended: bool) -> Seen {
     for shape in SHAPES {
         match begins(rest, shape.begins.as_bytes()) {
             Begins::Yes => return shape.at(rest, ended),
-            Begins::Perhaps if !ended => return Seen::Undecided,
+            Begins::Perhaps if !ended => return TokenMatch::Undecided,
             Begins::Perhaps | Begins::No => {}
         }
     }
-    Seen::Nothing
+    TokenMatch::Nothing
 }
 
 enum Begins {
@@ -177,7 +177,7 @@ fn begins(text: &[u8], with: &[u8]) -> Begins {
 }
 
 impl Shape {
-    fn at(&self, rest: &[u8], ended: bool) -> Seen {
+    fn at(&self, rest: &[u8], ended: bool) -> TokenMatch {
         let letters = &rest[self.begins.len()..];
         let run = letters.iter().take(DECIDES).take_while(|byte| self.letters.has(**byte)).count();
         let run = &letters[..run];
@@ -188,14 +188,18 @@ impl Shape {
         let mixed = !self.random || is_random(run);
         if long_enough && mixed && !(self.exactly && open) {
             let bytes = self.begins.len() + run.len();
-            return Seen::Token { name: self.name, bytes, rest: Rest::Letters(LettersOf(self.letters)) };
+            return TokenMatch::Token {
+                name: self.name,
+                bytes,
+                rest: Rest::Alphabet(AlphabetOf(self.letters)),
+            };
         }
         let may_become = if self.exactly { run.len() <= self.least } else { run.len() < DECIDES };
-        if open && may_become { Seen::Undecided } else { Seen::Nothing }
+        if open && may_become { TokenMatch::Undecided } else { TokenMatch::Nothing }
     }
 }
 
-impl Letters {
+impl Alphabet {
     fn has(self, byte: u8) -> bool {
         match self {
             Self::Plain => byte.is_ascii_alphanumeric(),
@@ -237,34 +241,34 @@ fn stands_alone(before: &[u8]) -> bool {
 }
 
 /// A header and the beginning of what it is about, both JSON: the signature follows.
-fn jwt(rest: &[u8], ended: bool) -> Seen {
-    let undecided = if ended { Seen::Nothing } else { Seen::Undecided };
+fn jwt(rest: &[u8], ended: bool) -> TokenMatch {
+    let undecided = if ended { TokenMatch::Nothing } else { TokenMatch::Undecided };
     match begins(rest, JWT.as_bytes()) {
         Begins::Yes => {}
         Begins::Perhaps => return undecided,
-        Begins::No => return Seen::Nothing,
+        Begins::No => return TokenMatch::Nothing,
     }
     let header = rest.iter().take(JWT_HEADER).take_while(|byte| is_word(**byte)).count();
     if header == rest.len() {
         return undecided;
     }
     if header < 12 || rest[header] != b'.' {
-        return Seen::Nothing;
+        return TokenMatch::Nothing;
     }
     match begins(&rest[header + 1..], JWT.as_bytes()) {
-        Begins::Yes => Seen::Token { name: JWT_NAME, bytes: header + 1 + JWT.len(), rest: Rest::Jwt },
+        Begins::Yes => TokenMatch::Token { name: JWT_NAME, bytes: header + 1 + JWT.len(), rest: Rest::Jwt },
         Begins::Perhaps => undecided,
-        Begins::No => Seen::Nothing,
+        Begins::No => TokenMatch::Nothing,
     }
 }
 
 /// The first line of a private key, with the beginning of what follows: a line that only speaks of keys is none.
-fn private_key(rest: &[u8], ended: bool) -> Seen {
-    let undecided = if ended { Seen::Nothing } else { Seen::Undecided };
+fn private_key(rest: &[u8], ended: bool) -> TokenMatch {
+    let undecided = if ended { TokenMatch::Nothing } else { TokenMatch::Undecided };
     match begins(rest, PEM_BEGINS.as_bytes()) {
         Begins::Yes => {}
         Begins::Perhaps => return undecided,
-        Begins::No => return Seen::Nothing,
+        Begins::No => return TokenMatch::Nothing,
     }
     let label = &rest[PEM_BEGINS.len()..];
     let is_label = |byte: &&u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || **byte == b' ';
@@ -274,21 +278,21 @@ fn private_key(rest: &[u8], ended: bool) -> Seen {
     }
     let (label, behind) = label.split_at(length);
     if !(label.ends_with(b"PRIVATE KEY") || label.ends_with(b"PRIVATE KEY BLOCK")) {
-        return Seen::Nothing;
+        return TokenMatch::Nothing;
     }
     let behind = match begins(behind, FENCE) {
         Begins::Yes => &behind[FENCE.len()..],
         Begins::Perhaps => return undecided,
-        Begins::No => return Seen::Nothing,
+        Begins::No => return TokenMatch::Nothing,
     };
     let gap = behind.iter().take(PEM_GAP).take_while(|byte| is_gap(**byte)).count();
     // An escaped line feed is a gap and a letter.
     let run = behind[gap..].iter().take(16).take_while(|byte| is_key(**byte) || **byte == b'-').count();
     if run >= 12 || behind.get(gap + run) == Some(&b':') {
         let bytes = rest.len() - behind.len();
-        return Seen::Token { name: PEM_NAME, bytes, rest: Rest::Pem(Pem::default()) };
+        return TokenMatch::Token { name: PEM_NAME, bytes, rest: Rest::Pem(Pem::default()) };
     }
-    if gap + run == behind.len() && gap < PEM_GAP { undecided } else { Seen::Nothing }
+    if gap + run == behind.len() && gap < PEM_GAP { undecided } else { TokenMatch::Nothing }
 }
 
 fn is_key(byte: u8) -> bool {
@@ -304,7 +308,7 @@ impl Rest {
     /// How much of these bytes belongs to it.
     pub(super) fn more(&mut self, bytes: &[u8], ended: bool) -> More {
         match self {
-            Self::Letters(LettersOf(letters)) => {
+            Self::Alphabet(AlphabetOf(letters)) => {
                 bytes.iter().position(|byte| !letters.has(*byte)).map_or(More::All, More::Ends)
             }
             Self::Jwt => more_of_jwt(bytes, ended),

@@ -14,7 +14,7 @@ use holon_facts::outcome::SupervisorIdentity;
 use holon_facts::receipt::ToolErrorKind;
 use holon_platform::process::Identity;
 use holon_platform::socket::inside;
-use holon_supervise::protocol::{self, Hidden, Plan, Say, Tell};
+use holon_supervise::protocol::{self, Hidden, Plan, Reply, Request};
 use holon_supervise::{SOCKET, SUPERVISE};
 use holon_text::trigger_signature;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -25,7 +25,7 @@ use super::place::{self, Place};
 use super::{Refusal, Settings};
 
 /// A supervisor that says nothing for so long is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection over which messages come whole.
 pub(super) struct Connection {
@@ -36,7 +36,7 @@ pub(super) struct Connection {
 /// What a supervisor is started with, which its command will see.
 pub(super) type Variables = Vec<(OsString, OsString)>;
 
-/// A supervisor that is up and has been told nothing. Dropping it ends it, without a trace.
+/// A supervisor that is up and has no order yet. Dropping it ends it, without a trace.
 pub(super) struct Supervisor {
     identity: SupervisorIdentity,
     folder: PathBuf,
@@ -65,7 +65,7 @@ impl Supervisor {
         let (folder, name) = place::make(settings)?;
         let mut traces = Traces(Some(folder.clone()));
         let (process, mut connection) = spawned(settings, &folder, environment)?;
-        let Some(Tell::Ready { identity, .. }) = connection.hear_within(PATIENCE).await? else {
+        let Some(Reply::Ready { identity, .. }) = connection.receive_within(READY_TIMEOUT).await? else {
             return Err(io::Error::other("it ended before it was ready"));
         };
         let Identity { pid, started, boot_id } = identity;
@@ -110,7 +110,7 @@ impl Prepared {
 
     /// Gives the word. From then on the command needs nobody: dropping this leaves it alone.
     pub(super) async fn give_word(&mut self) {
-        let go = Say::Go { plan: self.plan.clone(), hidden: std::mem::take(&mut self.hidden) };
+        let go = Request::Go { plan: self.plan.clone(), hidden: std::mem::take(&mut self.hidden) };
         let Ok(word) = protocol::frame(&go) else { return };
         self.supervisor.waits = false;
         // One that does not hear it any more has ended, which is noticed next.
@@ -132,7 +132,7 @@ impl Drop for Supervisor {
         if !self.waits {
             return;
         }
-        let told = protocol::frame(&Say::Stop { force: true })
+        let told = protocol::frame(&Request::Stop { force: true })
             .and_then(|stop| self.connection.stream.try_write(&stop));
         if told.is_err() || !self.is_alive() {
             place::remove(&self.folder);
@@ -156,7 +156,7 @@ impl Connection {
         let stream = UnixStream::connect(inside(&folder, SOCKET)).await?;
         let mut connection = Self { stream, arrived: Vec::new() };
         if let Some(key) = key {
-            connection.say(&Say::Prove { key }).await?;
+            connection.send(&Request::Prove { key }).await?;
         }
         Ok(connection)
     }
@@ -166,12 +166,12 @@ impl Connection {
         u32::try_from(self.stream.peer_cred().ok()?.pid()?).ok()
     }
 
-    pub(super) async fn say(&mut self, say: &Say) -> io::Result<()> {
-        self.stream.write_all(&protocol::frame(say)?).await
+    pub(super) async fn send(&mut self, request: &Request) -> io::Result<()> {
+        self.stream.write_all(&protocol::frame(request)?).await
     }
 
     /// The next message; none when the connection has ended.
-    pub(super) async fn hear(&mut self) -> io::Result<Option<Tell>> {
+    pub(super) async fn receive(&mut self) -> io::Result<Option<Reply>> {
         loop {
             if let Some(told) = protocol::take(&mut self.arrived)? {
                 return Ok(Some(told));
@@ -182,15 +182,15 @@ impl Connection {
         }
     }
 
-    pub(super) async fn hear_within(&mut self, patience: Duration) -> io::Result<Option<Tell>> {
-        tokio::time::timeout(patience, self.hear())
+    pub(super) async fn receive_within(&mut self, timeout: Duration) -> io::Result<Option<Reply>> {
+        tokio::time::timeout(timeout, self.receive())
             .await
             .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
     /// Waits for the end of the supervisor, announced or not.
     pub(super) async fn until_ended(&mut self) {
-        while let Ok(Some(Tell::Ready { .. } | Tell::Input { .. })) = self.hear().await {}
+        while let Ok(Some(Reply::Ready { .. } | Reply::Input { .. })) = self.receive().await {}
     }
 }
 

@@ -10,7 +10,7 @@ use holon_core::recovery::Found;
 use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
 use holon_facts::{AgentId, OpId};
 use holon_platform::process;
-use holon_supervise::protocol::{Say, Tell};
+use holon_supervise::protocol::{Reply, Request};
 use holon_supervise::record::{self, ExitRecord};
 use holon_text::Texts;
 
@@ -68,7 +68,7 @@ impl Commands {
         let stray = entries.filter_map(|entry| Some(entry.ok()?.path()));
         for folder in stray.filter(|folder| !known.contains(folder)) {
             if let Ok(mut connection) = Connection::reach(&folder).await {
-                connection.say(&Say::Stop { force: true }).await.ok();
+                connection.send(&Request::Stop { force: true }).await.ok();
             }
             place::remove(&folder);
         }
@@ -93,12 +93,12 @@ async fn goes_on(place: &Place, supervisor: &SupervisorIdentity) -> bool {
 /// Whether it says that it is there.
 async fn is_present(place: &Place, supervisor: &SupervisorIdentity) -> bool {
     let Ok(mut connection) = reach(place, supervisor).await else { return false };
-    if connection.say(&Say::Hello).await.is_err() {
+    if connection.send(&Request::Hello).await.is_err() {
         return false;
     }
-    match connection.hear_within(ANSWER).await {
-        Ok(Some(Tell::Ready { identity: answered, .. })) => answered == identity(supervisor),
-        Ok(Some(Tell::Input { .. } | Tell::Ended) | None) | Err(_) => false,
+    match connection.receive_within(ANSWER).await {
+        Ok(Some(Reply::Ready { identity: answered, .. })) => answered == identity(supervisor),
+        Ok(Some(Reply::Input { .. } | Reply::Ended) | None) | Err(_) => false,
     }
 }
 

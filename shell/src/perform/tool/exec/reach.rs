@@ -10,7 +10,7 @@ use holon_facts::receipt::InputReceipt;
 use holon_facts::{AgentId, OpId};
 use holon_platform::process::{self, Identity};
 use holon_platform::spawn;
-use holon_supervise::protocol::{Say, Tell};
+use holon_supervise::protocol::{Reply, Request};
 use holon_supervise::record::ExitRecord;
 
 use super::connection::Connection;
@@ -32,7 +32,7 @@ impl Commands {
         let Some(Executing { supervisor, place, .. }) = self.executing_in(agent, op) else { return };
         drop(spawn::task(async move {
             // Who can't be reached has ended, or is ended when the time for its stop is over.
-            say(&place, &supervisor, &Say::Stop { force }).await.ok();
+            send(&place, &supervisor, &Request::Stop { force }).await.ok();
         }));
     }
 
@@ -49,7 +49,7 @@ impl Commands {
         let remaining = settings.remains.hold();
         drop(spawn::task(async move {
             if !ended {
-                say(&place, &supervisor, &Say::Stop { force: false }).await.ok();
+                send(&place, &supervisor, &Request::Stop { force: false }).await.ok();
                 tokio::time::timeout(patience, until_ended(&place, &supervisor)).await.ok();
                 if process::is_alive(&identity(&supervisor)) {
                     place.kill(&supervisor);
@@ -78,18 +78,18 @@ impl Commands {
             Err(problem) => return failed(format!("its supervisor can't be reached: {problem}")),
         };
         let written = async {
-            connection.say(&Say::Input { id: 0, text }).await?;
-            connection.hear_within(WRITTEN).await
+            connection.send(&Request::Input { id: 0, text }).await?;
+            connection.receive_within(WRITTEN).await
         };
         match written.await {
-            Ok(Some(Tell::Input { bytes_written, problem, .. })) => InputReceipt {
+            Ok(Some(Reply::Input { bytes_written, problem, .. })) => InputReceipt {
                 accepted_input: bytes_written > 0,
                 input_target: task.command().and_then(holon_facts::outcome::CommandSpec::input_target),
                 bytes_written,
                 problem,
             },
             // An older supervisor ends a connection on which it hears of input, and one at its end does, too.
-            Ok(Some(Tell::Ended | Tell::Ready { .. }) | None) => {
+            Ok(Some(Reply::Ended | Reply::Ready { .. }) | None) => {
                 failed("its supervisor did not take it: the command may have ended".into())
             }
             Err(problem) => {
@@ -132,8 +132,8 @@ pub(super) async fn reach(place: &Place, supervisor: &SupervisorIdentity) -> io:
     }
 }
 
-async fn say(place: &Place, supervisor: &SupervisorIdentity, say: &Say) -> io::Result<()> {
-    reach(place, supervisor).await?.say(say).await
+async fn send(place: &Place, supervisor: &SupervisorIdentity, request: &Request) -> io::Result<()> {
+    reach(place, supervisor).await?.send(request).await
 }
 
 pub(super) fn identity(supervisor: &SupervisorIdentity) -> Identity {

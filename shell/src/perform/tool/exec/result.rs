@@ -8,7 +8,7 @@ use holon_facts::content::clip;
 use holon_facts::receipt::{ToolErrorKind, ToolFacts};
 use holon_supervise::Kept;
 use holon_supervise::protocol::{Item, Plan};
-use holon_supervise::record::{End, ItemEnd, Remains};
+use holon_supervise::record::{End, ItemEnd, Leftovers};
 use holon_text::Texts;
 use serde::Serialize;
 
@@ -178,7 +178,7 @@ const BACKGROUND: &str = "processes that the command left in the background were
 
 /// What else is true of the end of a command.
 fn notes(end: &ItemEnd) -> Option<String> {
-    let Remains { processes, output, unkillable } = end.remains;
+    let Leftovers { processes, output, unkillable } = end.remains;
     let mut notes = Vec::new();
     if processes {
         notes.push(BACKGROUND.to_owned());

@@ -38,13 +38,13 @@ pub(super) type Ends = (SocketAddr, SocketAddr);
 
 /// The kernel does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Untold;
+pub(super) struct Unidentified;
 
 /// The sockets of whoever connected, in the order of the connections; none where no such socket is in this network
 /// namespace.
-pub(super) fn other_ends(all: &[Ends]) -> Vec<Result<Option<Socket>, Untold>> {
-    let mut found: Vec<_> = all.iter().map(|&(own, peer)| ask(own, peer).map_err(|_| Untold)).collect();
-    if found.contains(&Err(Untold)) {
+pub(super) fn other_ends(all: &[Ends]) -> Vec<Result<Option<Socket>, Unidentified>> {
+    let mut found: Vec<_> = all.iter().map(|&(own, peer)| ask(own, peer).map_err(|_| Unidentified)).collect();
+    if found.contains(&Err(Unidentified)) {
         let listed = list(all);
         for (ends, found) in all.iter().zip(&mut found).filter(|(_, found)| found.is_err()) {
             *found = listed.of(*ends);
@@ -131,9 +131,9 @@ struct Listed {
 }
 
 impl Listed {
-    fn of(&self, ends: Ends) -> Result<Option<Socket>, Untold> {
+    fn of(&self, ends: Ends) -> Result<Option<Socket>, Unidentified> {
         match self.found.get(&canonical(ends)).copied().flatten() {
-            None if !self.whole => Err(Untold),
+            None if !self.whole => Err(Unidentified),
             found => Ok(found),
         }
     }
@@ -252,7 +252,7 @@ mod tests {
         let nowhere = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap());
         let listed = Listed { whole: false, ..list(&[ends, nowhere]) };
         assert!(listed.of(ends).is_ok_and(|socket| socket.is_some()));
-        assert_eq!(listed.of(nowhere), Err(Untold));
+        assert_eq!(listed.of(nowhere), Err(Unidentified));
         drop((client, server));
     }
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 use rustix::process::geteuid;
 
 use super::is_confined;
-use super::socket::{Socket, Untold, other_ends};
+use super::socket::{Socket, Unidentified, other_ends};
 
 /// Who connected over TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub fn of_tcp(all: &[Asked]) -> Vec<Standing> {
             Ok(Some(_)) if asked.care == Care::Machine => Standing::Unasked,
             Ok(Some(socket)) => sought.add(standings.len(), socket, asked.care),
             Ok(None) if is_elsewhere(asked.peer.ip()) => Standing::Remote,
-            Ok(None) | Err(Untold) => Standing::Hidden,
+            Ok(None) | Err(Unidentified) => Standing::Hidden,
         });
     }
     sought.find(&mut standings);

@@ -19,14 +19,14 @@ use crate::store::AgentRow;
 const SNAPSHOTS: i64 = 2;
 
 /// One batch in the writing.
-pub(super) struct Pen<'a> {
+pub(super) struct BatchWriter<'a> {
     pub(super) transaction: &'a Transaction<'a>,
     pub(super) epoch: i64,
     pub(super) last: BatchRow,
 }
 
-impl Pen<'_> {
-    /// Another writer that opened the ledger since has the pen now.
+impl BatchWriter<'_> {
+    /// Refuses when another writer has opened the ledger since.
     pub(super) fn check_epoch(&self) -> Result<(), LedgerError> {
         let found = open::epoch(self.transaction)?;
         if found == self.epoch { Ok(()) } else { Err(LedgerError::Fenced { own: self.epoch, found }) }
