@@ -19,13 +19,13 @@ pub struct Answer {
     prompt: Option<MessageId>,
     /// The last messages since the prompt whose turns may add to the answer.
     going_on: BTreeMap<MessageId, GoesOn>,
-    delivered: Option<Told>,
-    told: Option<Told>,
+    delivered: Option<AnswerBrief>,
+    told: Option<AnswerBrief>,
 }
 
 /// A brief that is the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct AnswerBrief {
     pub id: BriefId,
     pub event_seq: EventSeq,
     pub text: Text,
@@ -67,7 +67,7 @@ impl Answer {
     }
 
     /// The newest delivery, or else what was said last; none while nothing was.
-    pub fn told(&self) -> Option<&Told> {
+    pub fn told(&self) -> Option<&AnswerBrief> {
         self.delivered.as_ref().or(self.told.as_ref())
     }
 
@@ -93,7 +93,7 @@ impl Answer {
         if brief.kind != BriefKind::Result || brief.text.is_empty() || !self.is_own(brief) {
             return;
         }
-        let told = Told { id: brief.id, event_seq, text: brief.text.clone() };
+        let told = AnswerBrief { id: brief.id, event_seq, text: brief.text.clone() };
         match brief.visibility {
             BriefVisibility::WorkDone => self.delivered = Some(told),
             BriefVisibility::ActionRequired | BriefVisibility::TurnResult => self.told = Some(told),

@@ -13,6 +13,7 @@ pub mod envelope;
 pub mod events;
 pub mod home;
 pub mod http;
+pub mod in_flight;
 pub mod live;
 #[cfg(test)]
 mod network;
@@ -20,7 +21,6 @@ pub mod perform;
 pub mod present;
 pub mod prompt_turn;
 pub mod prune;
-pub mod remains;
 pub mod report;
 pub mod runtime;
 pub mod screen;

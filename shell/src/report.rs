@@ -17,7 +17,7 @@ use holon_facts::{Record, Text};
 use holon_text::{TextError, Texts};
 use serde::Serialize;
 
-use crate::answer::{Answer, Told};
+use crate::answer::{Answer, AnswerBrief};
 use crate::changes::Changes;
 
 /// Attempts that the report shows; a run of hundreds of rounds has as many.
@@ -218,7 +218,7 @@ impl RunFold {
     }
 
     /// The brief that is the answer so far.
-    pub fn told(&self) -> Option<&Told> {
+    pub fn told(&self) -> Option<&AnswerBrief> {
         self.answer.told()
     }
 

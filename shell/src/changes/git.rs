@@ -12,8 +12,8 @@ use tokio::process::Command;
 
 use super::status::{self, Status};
 
-/// The longest time that one question may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest time that one call of git may take.
+const GIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Most files that differ from the last commit; beyond them a comparison says nothing.
 const FILES: usize = 20_000;
 /// What git sees of the environment: where it is, whose settings count, and nothing that could be a secret.
@@ -98,9 +98,9 @@ impl Git {
         let child = child.map_err(|error| format!("git can't be started: {error}"))?;
         let asked = arguments.first().copied().unwrap_or_default();
         let Output { status, stdout, stderr } =
-            match tokio::time::timeout(PATIENCE, child.wait_with_output()).await {
+            match tokio::time::timeout(GIT_TIMEOUT, child.wait_with_output()).await {
                 Ok(ended) => ended.map_err(|error| format!("git {asked}: {error}"))?,
-                Err(_) => return Err(format!("git {asked} took longer than {} s", PATIENCE.as_secs())),
+                Err(_) => return Err(format!("git {asked} took longer than {} s", GIT_TIMEOUT.as_secs())),
             };
         if status.success() {
             return Ok(stdout);

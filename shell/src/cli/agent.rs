@@ -8,11 +8,11 @@ use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, RunId};
 
+use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::explained::named;
 use super::output::{self, Failure};
 use super::status::{self, StatusArgs};
-use super::through::{Through, Whom};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AgentCommand {
@@ -91,28 +91,28 @@ pub(super) fn agent(home: Option<PathBuf>, command: AgentCommand) -> Result<Exit
     match command {
         AgentCommand::Status(args) => status::status(home, args),
         AgentCommand::List { json } => {
-            Through::work(home, |through, ending| async move { ending.or(list(&through, json)).await })
+            ClientContext::work(home, |cli, ending| async move { ending.or(list(&cli, json)).await })
         }
         AgentCommand::Create(args) => {
-            Through::work(home, |through, ending| async move { ending.or(create(&through, args)).await })
+            ClientContext::work(home, |cli, ending| async move { ending.or(create(&cli, args)).await })
         }
         AgentCommand::Start(args) => lifecycle(home, args, Action::Start),
         AgentCommand::Stop(args) => lifecycle(home, args, Action::Stop),
         AgentCommand::Pause(args) => old_name(home, args, ("pause", Action::Pause), "stop"),
         AgentCommand::Resume(args) => old_name(home, args, ("resume", Action::Resume), "start"),
         AgentCommand::Model(args) => {
-            Through::work(home, |through, ending| async move { ending.or(model(&through, args)).await })
+            ClientContext::work(home, |cli, ending| async move { ending.or(model(&cli, args)).await })
         }
         AgentCommand::Abort(args) => abort(home, args),
     }
 }
 
-async fn list(through: &Through, json: bool) -> Result<Exit, Failure> {
+async fn list(cli: &ClientContext, json: bool) -> Result<Exit, Failure> {
     const PAGE: u32 = 1_000;
     let mut agents: Vec<Document<Listed>> = Vec::new();
     loop {
         let after = agents.last().map(|last| last.agent_id().clone());
-        let page = through.client.agents(ListQuery { after, limit: Some(PAGE) }).await?.into_reply();
+        let page = cli.client.agents(ListQuery { after, limit: Some(PAGE) }).await?.into_reply();
         let whole = page.len() < PAGE as usize;
         agents.extend(page);
         if whole {
@@ -159,7 +159,7 @@ fn row(agent: &Listed) -> Vec<String> {
     cells.into()
 }
 
-async fn create(through: &Through, args: CreateArgs) -> Result<Exit, Failure> {
+async fn create(cli: &ClientContext, args: CreateArgs) -> Result<Exit, Failure> {
     let agent = AgentId::new(&args.id).map_err(Failure::usage)?;
     let named = |folder: PathBuf| -> Result<String, Failure> {
         let folder = std::path::absolute(folder).map_err(Failure::usage)?;
@@ -171,7 +171,7 @@ async fn create(through: &Through, args: CreateArgs) -> Result<Exit, Failure> {
         cwd: args.cwd.map(named).transpose()?,
         visibility: None,
     };
-    let created = through.client.create_agent(&agent, wanted).await?;
+    let created = cli.client.create_agent(&agent, wanted).await?;
     if args.json {
         output::document(&created)?;
     } else {
@@ -181,11 +181,11 @@ async fn create(through: &Through, args: CreateArgs) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-async fn model(through: &Through, args: ModelArgs) -> Result<Exit, Failure> {
+async fn model(cli: &ClientContext, args: ModelArgs) -> Result<Exit, Failure> {
     let wanted = args.set.as_deref().map(ModelRef::new).transpose();
     let wanted = wanted.map_err(|error| Failure::usage(error).hint("holon config providers list"))?;
-    let agent = through.agent(args.whom.name()).await?;
-    let client = &through.client;
+    let agent = cli.agent(args.whom.name()).await?;
+    let client = &cli.client;
     let state = match (wanted, args.clear) {
         (Some(model), _) => client.set_model(&agent, SetModel { model }).await?.into_reply().model,
         (None, true) => client.clear_model(&agent).await?.into_reply().model,
@@ -206,11 +206,11 @@ async fn model(through: &Through, args: ModelArgs) -> Result<Exit, Failure> {
 }
 
 fn lifecycle(home: Option<PathBuf>, args: StatusArgs, action: Action) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move {
+    ClientContext::work(home, |cli, ending| async move {
         ending
             .or(async {
-                let agent = through.agent(args.whom.name()).await?;
-                let reply = through.client.control(&agent, ControlAgent { action }).await?;
+                let agent = cli.agent(args.whom.name()).await?;
+                let reply = cli.client.control(&agent, ControlAgent { action }).await?;
                 output::shown(&reply, args.json, || output::line(&in_words(&agent, &reply.outcome)))
             })
             .await
@@ -218,12 +218,12 @@ fn lifecycle(home: Option<PathBuf>, args: StatusArgs, action: Action) -> Result<
 }
 
 fn abort(home: Option<PathBuf>, args: AbortArgs) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move {
+    ClientContext::work(home, |cli, ending| async move {
         ending
             .or(async {
-                let agent = through.agent(args.whom.name()).await?;
+                let agent = cli.agent(args.whom.name()).await?;
                 let wanted = Abort { run_id: args.run, stop_after_abort: args.stop };
-                let reply = through.client.abort(&agent, wanted).await?;
+                let reply = cli.client.abort(&agent, wanted).await?;
                 output::shown(&reply, args.json, || output::line(&in_words(&agent, &reply.outcome)))
             })
             .await

@@ -18,11 +18,11 @@ use holon_models::{Providers, Tools, built_in};
 use holon_platform::{Environment, build, entropy};
 use serde_json::json;
 
-use super::errand::{Errand, Target, execution};
 use super::exit::Exit;
 use super::interrupts;
 use super::ledger::{replayed, verified, verify};
 use super::output::{self, Failure};
+use super::run_request::{RunRequest, Target, execution};
 use super::session::{Means, Session};
 use crate::driver::Observer;
 use crate::home::Home;
@@ -60,7 +60,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         output::line(&format!("A small broken project: {}", project.display()))?;
         output::line(&format!("The prompt: {PROMPT}\n"))?;
     }
-    let errand = Errand {
+    let request = RunRequest {
         home,
         agent: AgentId::new("demo")?,
         target: Target::Temporary,
@@ -73,7 +73,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         observer: observer(args.quiet || args.json),
     };
     let session = Session {
-        errand,
+        request,
         means: Means {
             config: Config::new(vec![ModelRef::new("scripted/demo")?]),
             durability: Durability::Full,

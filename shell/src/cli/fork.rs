@@ -6,9 +6,9 @@ use clap::Args;
 use holon_api::{Control, ForkAgent};
 use holon_facts::{AgentId, EventSeq};
 
+use super::client_context::ClientContext;
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::Through;
 
 #[derive(Debug, Args)]
 pub(super) struct ForkArgs {
@@ -25,14 +25,14 @@ pub(super) struct ForkArgs {
 }
 
 pub(super) fn fork(home: Option<PathBuf>, args: ForkArgs) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move { ending.or(ask(&through, args)).await })
+    ClientContext::work(home, |cli, ending| async move { ending.or(ask(&cli, args)).await })
 }
 
-async fn ask(through: &Through, args: ForkArgs) -> Result<Exit, Failure> {
+async fn ask(cli: &ClientContext, args: ForkArgs) -> Result<Exit, Failure> {
     let from = AgentId::new(&args.from).map_err(Failure::usage)?;
     let to = AgentId::new(&args.to).map_err(Failure::usage)?;
     let body = ForkAgent { agent_id: to.clone(), event_seq: args.at.map(EventSeq) };
-    let forked = through.client.fork(&from, body).await?;
+    let forked = cli.client.fork(&from, body).await?;
     if args.json {
         output::document(&forked)?;
     } else {

@@ -1,24 +1,25 @@
 //! The command line: one file per group of commands (contract: surface.md, Command line).
 
 mod agent;
-mod beside;
+mod attached_run;
+mod client_context;
 mod config;
 mod daemon;
 mod demo;
-mod earlier;
-mod errand;
 mod exit;
 mod explained;
 mod fork;
 mod hints;
 mod interrupts;
 mod ledger;
+mod leftover_runs;
 mod outcome;
 mod output;
 mod pages;
 mod prompt;
 mod recover;
 mod run;
+mod run_request;
 mod serve;
 mod server;
 mod server_options;
@@ -29,7 +30,6 @@ mod status;
 mod tail;
 mod task;
 mod terminal;
-mod through;
 mod timer;
 mod trigger;
 mod wait;

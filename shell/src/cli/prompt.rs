@@ -10,14 +10,14 @@ use holon_facts::{AgentId, EventSeq, MessageId, Record, Text};
 use holon_platform::{entropy, spawn};
 use serde_json::json;
 
+use super::client_context::ClientContext;
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::run::prompt_text;
-use super::through::Through;
 use super::wait::{End, Until, Wait};
 use crate::activity::Activity;
-use crate::answer::Told;
+use crate::answer::AnswerBrief;
 use crate::present;
 use crate::report::RunFold;
 use crate::screen::Screen;
@@ -50,25 +50,25 @@ pub(super) struct PromptArgs {
 }
 
 pub(super) fn prompt(home: Option<PathBuf>, args: PromptArgs) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| whole(through, args, ending))
+    ClientContext::work(home, |cli, ending| whole(cli, args, ending))
 }
 
-async fn whole(through: Through, args: PromptArgs, ending: Ending) -> Result<Exit, Failure> {
+async fn whole(cli: ClientContext, args: PromptArgs, ending: Ending) -> Result<Exit, Failure> {
     let typed = args.text.clone();
     let prompt = ending.or(async { spawn::blocking(move || prompt_text(&typed)).await? }).await?;
     let (agent, before, admitted) = ending
         .or(async {
-            let agent = through.agent(args.agent.as_deref()).await?;
-            let before = through.client.status(&agent).await?.summary.event_seq;
+            let agent = cli.agent(args.agent.as_deref()).await?;
+            let before = cli.client.status(&agent).await?.summary.event_seq;
             let sent = Sent { prompt: &prompt, interject: args.interject, key: args.key.clone() };
-            let admitted = send(&through.client, &agent, sent).await?;
+            let admitted = send(&cli.client, &agent, sent).await?;
             Ok((agent, before, admitted))
         })
         .await?;
     let message = admitted.message_id;
     if let Some(until) = args.wait {
         let asked = Asked { agent, before, message, until };
-        return outcome(&through, &asked, &args, &ending).await;
+        return outcome(&cli, &asked, &args, &ending).await;
     }
     if args.json {
         output::document(&admitted)?;
@@ -129,21 +129,21 @@ struct Asked {
 }
 
 async fn outcome(
-    through: &Through,
+    cli: &ClientContext,
     asked: &Asked,
     args: &PromptArgs,
     ending: &Ending,
 ) -> Result<Exit, Failure> {
     let Asked { agent, before, message, until } = asked;
     let quiet = args.quiet || args.json;
-    let screen = if quiet { Screen::quiet() } else { Screen::stderr(&through.environment) };
+    let screen = if quiet { Screen::quiet() } else { Screen::stderr(&cli.environment) };
     let mut activity = Activity::new(screen.clone());
     let mut fold = RunFold::of(*message);
     let mut see = |record: &Record| {
         fold.record(record);
         activity.see(record);
     };
-    let wait = Wait::new(&through.client, agent, *before, through.idle_limit()).for_prompt(*message, *until);
+    let wait = Wait::new(&cli.client, agent, *before, cli.idle_limit()).for_prompt(*message, *until);
     let end = tokio::select! {
         biased;
         () = ending.wait() => {
@@ -157,7 +157,7 @@ async fn outcome(
     activity.finish();
     let exit = Exit::from(end.verdict);
     let told = match fold.told() {
-        Some(told) => Some(ending.or(whole_text(through, agent, told)).await?),
+        Some(told) => Some(ending.or(whole_text(cli, agent, told)).await?),
         None => None,
     };
     if args.json {
@@ -196,13 +196,13 @@ fn explain(agent: &AgentId, end: &End, fold: &RunFold) {
 }
 
 /// The text of a brief; the runtime has the longer ones.
-async fn whole_text(through: &Through, agent: &AgentId, told: &Told) -> Result<String, Failure> {
+async fn whole_text(cli: &ClientContext, agent: &AgentId, told: &AnswerBrief) -> Result<String, Failure> {
     if let Text::Inline(text) = &told.text {
         return Ok(text.clone());
     }
     let after = EventSeq(told.event_seq.0.saturating_sub(1));
     let query = PageQuery { before: None, after: Some(after), limit: Some(1) };
-    let page = through.client.briefs(agent, query).await?.into_reply();
+    let page = cli.client.briefs(agent, query).await?.into_reply();
     let brief = page.briefs.into_iter().find(|brief| brief.id == told.id);
     let missing = || ClientError::Odd { problem: "it has no brief".to_owned() };
     Ok(brief.ok_or_else(missing)?.text)

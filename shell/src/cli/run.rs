@@ -10,13 +10,13 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Millis, Record};
 use holon_platform::{Environment, entropy, spawn};
 
-use super::errand::{Errand, Target, execution};
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::output::{self, Failure, Lines};
+use super::run_request::{RunRequest, Target, execution};
 use super::session::{Means, Session};
 use super::setup::Setup;
-use super::{beside, outcome};
+use super::{attached_run, outcome};
 use crate::activity::Activity;
 use crate::daemon::Metadata;
 use crate::driver::Observer;
@@ -79,7 +79,7 @@ pub(super) enum Format {
 enum Runner {
     Here(Box<Session>),
     /// The runtime that has the home, by its own configuration.
-    Beside(Box<(Errand, Metadata)>),
+    Beside(Box<(RunRequest, Metadata)>),
 }
 
 /// Everything that a run needs, once its arguments turned out to be sensible.
@@ -105,9 +105,9 @@ async fn whole(home: Option<PathBuf>, args: RunArgs, ending: Ending) -> Result<E
         prepared = spawn::blocking(move || prepare(home, args)) => prepared??,
     };
     let Prepared { runner, prompt, activity, lines, format } = prepared;
-    let errand = runner.errand();
-    let screen = errand.screen.clone();
-    let named = (errand.target != Target::Temporary).then(|| errand.agent.clone());
+    let request = runner.request();
+    let screen = request.screen.clone();
+    let named = (request.target != Target::Temporary).then(|| request.agent.clone());
     let report = tokio::select! {
         report = Box::pin(runner.run(&prompt, ending.clone())) => report,
         never = screen.animate() => match never {},
@@ -125,9 +125,9 @@ async fn whole(home: Option<PathBuf>, args: RunArgs, ending: Ending) -> Result<E
 }
 
 impl Runner {
-    fn errand(&self) -> &Errand {
+    fn request(&self) -> &RunRequest {
         match self {
-            Self::Here(session) => &session.errand,
+            Self::Here(session) => &session.request,
             Self::Beside(beside) => &beside.0,
         }
     }
@@ -136,8 +136,8 @@ impl Runner {
         match self {
             Self::Here(session) => Box::pin(session.run(prompt, ending)).await,
             Self::Beside(beside) => {
-                let (errand, metadata) = *beside;
-                beside::run(errand, metadata, prompt, ending).await
+                let (request, metadata) = *beside;
+                attached_run::run(request, metadata, prompt, ending).await
             }
         }
     }
@@ -174,7 +174,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let home = Home::find(home, &environment)?;
     let format = if args.json { Format::Json } else { args.output_format };
     let (own_home, agent, target) = target(&args, &home)?;
-    let living = if target == Target::Temporary { None } else { beside::living(&own_home) };
+    let living = if target == Target::Temporary { None } else { attached_run::living(&own_home) };
     let terms = match living {
         Some(metadata) => {
             own_terms(&args, &metadata)?;
@@ -193,7 +193,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let live = activity.live();
     let activity = Arc::new(Mutex::new(activity));
     let lines = if format == Format::StreamJson { Some(Lines::start()?) } else { None };
-    let errand = Errand {
+    let request = RunRequest {
         home: own_home,
         agent,
         target,
@@ -206,8 +206,8 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         observer: observer(activity.clone(), lines.as_ref()),
     };
     let runner = match terms {
-        Terms::Own(setup) => Runner::Here(Box::new(session(*setup, errand, &prompt, live, args.max_turns)?)),
-        Terms::Runtime(metadata) => Runner::Beside(Box::new((errand, *metadata))),
+        Terms::Own(setup) => Runner::Here(Box::new(session(*setup, request, &prompt, live, args.max_turns)?)),
+        Terms::Runtime(metadata) => Runner::Beside(Box::new((request, *metadata))),
     };
     Ok(Prepared { runner, prompt, activity, lines, format })
 }
@@ -215,7 +215,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
 /// What this process needs to run a prompt itself.
 fn session(
     setup: Setup,
-    errand: Errand,
+    request: RunRequest,
     prompt: &str,
     live: LiveSink,
     rounds: Option<u32>,
@@ -230,7 +230,7 @@ fn session(
         return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
     }
     Ok(Session {
-        errand,
+        request,
         means: Means {
             config,
             durability: settings.durability,

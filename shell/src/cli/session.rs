@@ -18,12 +18,12 @@ use holon_platform::{Environment, clock};
 use holon_supervise::confine::Confinement;
 use holon_text::{Secrets, variables};
 
-use super::beside;
-use super::earlier::Earlier;
-use super::errand::{Errand, Target};
+use super::attached_run;
 use super::exit::Exit;
 use super::interrupts::Ending;
+use super::leftover_runs::LeftoverRuns;
 use super::output::Failure;
+use super::run_request::{RunRequest, Target};
 use super::setup::commands_see;
 use crate::changes::{Before, Changes};
 use crate::driver::{Driver, DriverError, Gate, Observer, Start};
@@ -36,7 +36,7 @@ use crate::settings::{CommandSettings, CommandVariables};
 
 /// What is to be done, and with what.
 pub(super) struct Session {
-    pub(super) errand: Errand,
+    pub(super) request: RunRequest,
     pub(super) means: Means,
     /// Homes of temporary runs that are kept; none keeps all.
     pub(super) keep_runs: Option<u64>,
@@ -65,34 +65,34 @@ struct Outcome {
     verdict: RunVerdict,
     due: Vec<ExplainedDeadline>,
     queued: u64,
-    earlier: Option<Earlier>,
+    earlier: Option<LeftoverRuns>,
 }
 
 impl Session {
     /// Runs the prompt to its end, or until the end is asked for.
     pub(super) async fn run(mut self, prompt: &str, ending: Ending) -> Result<RunReport, Failure> {
         let started = clock::now();
-        if self.errand.target != Target::Temporary
-            && let Some(metadata) = beside::living(&self.errand.home)
+        if self.request.target != Target::Temporary
+            && let Some(metadata) = attached_run::living(&self.request.home)
         {
-            return Box::pin(beside::run(self.errand, metadata, prompt, ending)).await;
+            return Box::pin(attached_run::run(self.request, metadata, prompt, ending)).await;
         }
-        self.errand.home.create()?;
-        let lock = HomeLock::acquire(self.errand.home.root()).map_err(not_reachable)?;
-        let workspace = PathBuf::from(&self.errand.execution.execution_root);
+        self.request.home.create()?;
+        let lock = HomeLock::acquire(self.request.home.root()).map_err(not_reachable)?;
+        let workspace = PathBuf::from(&self.request.execution.execution_root);
         let (before, gate) =
-            Before::look(&workspace, &self.errand.environment, Some(&holon_supervise::program()));
+            Before::look(&workspace, &self.request.environment, Some(&holon_supervise::program()));
         // The look gets going in another thread while the ledger is opened in this one.
         tokio::task::yield_now().await;
         let fold: Arc<Mutex<RunFold>> = Arc::default();
-        let observer = std::mem::replace(&mut self.errand.observer, Box::new(|_| {}));
-        let observer = observe(self.errand.agent.clone(), fold.clone(), observer);
+        let observer = std::mem::replace(&mut self.request.observer, Box::new(|_| {}));
+        let observer = observe(self.request.agent.clone(), fold.clone(), observer);
         let mut driver = Driver::start(self.start(observer, gate)).await?;
         let outcome = self.prompt(&mut driver, prompt, &ending).await;
         if outcome.is_ok() {
             self.leave_tasks(&mut driver).await?;
         }
-        tell(&mut driver, &self.errand.screen);
+        tell(&mut driver, &self.request.screen);
         let texts = driver.texts().clone();
         let tools_started = locked(&fold).tools_started();
         let closed = driver.shut_down().await;
@@ -104,18 +104,18 @@ impl Session {
         closed?;
         if let Some(earlier) = outcome.earlier.filter(|_| !ending.asked()) {
             for text in earlier.told().await {
-                self.errand.screen.line(Tone::Bad, &format!("holon: {text}"));
+                self.request.screen.line(Tone::Bad, &format!("holon: {text}"));
             }
         }
         let ended = Ended {
             verdict: outcome.verdict,
             exit_code: Exit::from(outcome.verdict).code(),
-            agent_id: self.errand.agent,
+            agent_id: self.request.agent,
             message_id: outcome.message_id,
             due: outcome.due,
             queued: outcome.queued,
             duration_ms: clock::since(started).0,
-            ledger: self.errand.home.ledger().display().to_string(),
+            ledger: self.request.home.ledger().display().to_string(),
             changes,
         };
         let fold = std::mem::take(&mut *locked(&fold));
@@ -123,8 +123,8 @@ impl Session {
     }
 
     fn start(&self, observer: Observer, tools_from: Gate) -> Start {
-        let temporary = self.errand.target == Target::Temporary;
-        let start = self.means.start(&self.errand.home, &self.errand.environment, temporary);
+        let temporary = self.request.target == Target::Temporary;
+        let start = self.means.start(&self.request.home, &self.request.environment, temporary);
         Start { live: self.live.clone(), tools_from, observer, ..start }
     }
 
@@ -135,7 +135,7 @@ impl Session {
         }
         let text = driver.texts().take(prompt);
         let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
-        let agent = self.errand.agent.clone();
+        let agent = self.request.agent.clone();
         let answer = driver.ask(|reply| Input::Ingress { agent, ingress, reply }).await?;
         if let Answer::Refused { reject } = answer {
             return Err(refused(reject));
@@ -147,7 +147,7 @@ impl Session {
         let interrupted = self.until_settled(driver, ending).await?;
         let view = driver.view();
         // What was aborted says so, although the next message is at work already.
-        let agent = &self.errand.agent;
+        let agent = &self.request.agent;
         let verdict = view.verdict(agent).or_else(|| view.last_verdict(agent));
         let mut verdict = verdict.unwrap_or(RunVerdict::Failed);
         let ended = matches!(verdict, RunVerdict::Aborted | RunVerdict::Stopped);
@@ -155,16 +155,16 @@ impl Session {
             // Nothing of this agent was running: the prompt still waits.
             verdict = RunVerdict::Interrupted;
         }
-        let queued = view.agent(&self.errand.agent).map_or(0, |agent| agent.inbox.queued_entries());
-        let due = view.due(&self.errand.agent).into_iter().collect();
+        let queued = view.agent(&self.request.agent).map_or(0, |agent| agent.inbox.queued_entries());
+        let due = view.due(&self.request.agent).into_iter().collect();
         Ok(Outcome { message_id, verdict, due, queued, earlier })
     }
 
     /// Nobody would ever hear of the tasks of a temporary agent again: they end with the run. Those of another agent
     /// go on, and the next start of a runtime hears of their ends.
     async fn leave_tasks(&self, driver: &mut Driver) -> Result<(), Failure> {
-        let agent = &self.errand.agent;
-        if self.errand.target == Target::Temporary && self.has_tasks(driver) {
+        let agent = &self.request.agent;
+        if self.request.target == Target::Temporary && self.has_tasks(driver) {
             let (agent, request) = (agent.clone(), ControlRequest::Stop);
             driver.ask(|reply| Input::Control { agent, request, reply }).await?;
             while self.has_tasks(driver) {
@@ -174,23 +174,23 @@ impl Session {
         let view = driver.view();
         for task in view.agent(agent).into_iter().flat_map(|agent| agent.tasks.active()) {
             let text = format!("holon: {} continues in the background: {}", task.id, task.summary);
-            self.errand.screen.line(Tone::Aside, &text);
+            self.request.screen.line(Tone::Aside, &text);
         }
         Ok(())
     }
 
     fn has_tasks(&self, driver: &Driver) -> bool {
-        driver.view().agent(&self.errand.agent).is_some_and(|agent| agent.tasks.active_count() > 0)
+        driver.view().agent(&self.request.agent).is_some_and(|agent| agent.tasks.active_count() > 0)
     }
 
     /// Whether nothing more happens by itself that is waited for.
     fn settled(&self, driver: &Driver) -> bool {
         let stopped = || {
-            let agent = driver.view().agent(&self.errand.agent);
+            let agent = driver.view().agent(&self.request.agent);
             agent.is_some_and(|agent| agent.status == Status::Stopped)
         };
-        let waits = self.errand.wait_for_tasks && self.has_tasks(driver) && !stopped();
-        driver.caught_up() && driver.view().settled(&self.errand.agent, self.errand.idle_limit) && !waits
+        let waits = self.request.wait_for_tasks && self.has_tasks(driver) && !stopped();
+        driver.caught_up() && driver.view().settled(&self.request.agent, self.request.idle_limit) && !waits
     }
 
     /// Drives until nothing more happens by itself; the first request to end aborts the run in progress. Says
@@ -201,51 +201,51 @@ impl Session {
                 biased;
                 () = ending.wait() => {
                     let text = "holon: interrupted, the run ends (once more: at once)";
-                    self.errand.screen.line(Tone::Aside, text);
-                    abort(driver, &self.errand.agent).await?;
+                    self.request.screen.line(Tone::Aside, text);
+                    abort(driver, &self.request.agent).await?;
                     return Ok(true);
                 }
                 pumped = driver.pump() => pumped?,
             }
             driver.load_wanted().await?;
-            tell(driver, &self.errand.screen);
+            tell(driver, &self.request.screen);
         }
         Ok(false)
     }
 
     /// Sees to what earlier runs have left while the model thinks.
-    fn earlier(&self) -> Option<Earlier> {
-        let runs = self.errand.home.root().parent().filter(|_| self.errand.target == Target::Temporary);
+    fn earlier(&self) -> Option<LeftoverRuns> {
+        let runs = self.request.home.root().parent().filter(|_| self.request.target == Target::Temporary);
         let (runs, keep) = (runs.map(Path::to_owned)?, self.keep_runs?);
-        let (means, environment) = (self.means.clone(), self.errand.environment.clone());
-        Some(Earlier::begin(runs, keep, Box::new(move |home| means.start(home, &environment, true))))
+        let (means, environment) = (self.means.clone(), self.request.environment.clone());
+        Some(LeftoverRuns::begin(runs, keep, Box::new(move |home| means.start(home, &environment, true))))
     }
 
     async fn ensure_agent(&self, driver: &mut Driver) -> Result<(), Failure> {
-        if driver.load(&self.errand.agent).await? {
-            let own = driver.view().agent(&self.errand.agent).map(|agent| agent.workspaces.active().clone());
-            return own.map_or(Ok(()), |own| self.errand.check_folder(&own));
+        if driver.load(&self.request.agent).await? {
+            let own = driver.view().agent(&self.request.agent).map(|agent| agent.workspaces.active().clone());
+            return own.map_or(Ok(()), |own| self.request.check_folder(&own));
         }
-        let spec = match self.errand.target {
+        let spec = match self.request.target {
             Target::Existing => {
-                let reject = Reject::UnknownAgent { agent: self.errand.agent.clone() };
-                let hint = format!("holon run --agent {} --create-agent …", self.errand.agent);
+                let reject = Reject::UnknownAgent { agent: self.request.agent.clone() };
+                let hint = format!("holon run --agent {} --create-agent …", self.request.agent);
                 return Err(Failure::new(Exit::NotFound, reject).hint(hint));
             }
             Target::Created => {
                 let kind =
-                    if self.errand.agent.as_str() == "main" { AgentKind::Default } else { AgentKind::Named };
-                AgentSpec::named(kind, self.errand.execution.clone())
+                    if self.request.agent.as_str() == "main" { AgentKind::Default } else { AgentKind::Named };
+                AgentSpec::named(kind, self.request.execution.clone())
             }
             Target::Temporary => AgentSpec {
                 visibility: Visibility::Private,
                 ownership: Ownership::SelfOwned,
                 profile_preset: ProfilePreset::PublicNamed,
-                ..AgentSpec::named(AgentKind::Named, self.errand.execution.clone())
+                ..AgentSpec::named(AgentKind::Named, self.request.execution.clone())
             },
         };
-        self.errand.home.create_agent(&self.errand.agent)?;
-        let agent = self.errand.agent.clone();
+        self.request.home.create_agent(&self.request.agent)?;
+        let agent = self.request.agent.clone();
         let answer = driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await?;
         if let Answer::Refused { reject } = answer { Err(refused(reject)) } else { Ok(()) }
     }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use holon_api::Control;
 
+use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::explained::{explanation, summary};
 use super::output::{self, Failure};
-use super::through::{Through, Whom};
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
@@ -20,11 +20,11 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn status(home: Option<PathBuf>, args: StatusArgs) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move {
+    ClientContext::work(home, |cli, ending| async move {
         ending
             .or(async {
-                let agent = through.agent(args.whom.name()).await?;
-                let answer = through.client.status(&agent).await?;
+                let agent = cli.agent(args.whom.name()).await?;
+                let answer = cli.client.status(&agent).await?;
                 output::shown(&answer, args.json, || output::table(&summary(&answer)))
             })
             .await
@@ -32,11 +32,11 @@ pub(super) fn status(home: Option<PathBuf>, args: StatusArgs) -> Result<Exit, Fa
 }
 
 pub(super) fn why(home: Option<PathBuf>, args: StatusArgs) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move {
+    ClientContext::work(home, |cli, ending| async move {
         ending
             .or(async {
-                let agent = through.agent(args.whom.name()).await?;
-                let answer = through.client.why(&agent).await?;
+                let agent = cli.agent(args.whom.name()).await?;
+                let answer = cli.client.why(&agent).await?;
                 output::shown(&answer, args.json, || output::table(&explanation(&answer)))
             })
             .await

@@ -11,10 +11,10 @@ use holon_facts::message::Origin;
 use holon_facts::{AgentId, EventSeq};
 use serde_json::json;
 
+use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::{self, Failure};
-use super::through::{Through, Whom};
 use crate::envelope;
 use crate::present::{Level, Presentation};
 
@@ -55,16 +55,16 @@ pub(super) struct TranscriptArgs {
 }
 
 pub(super) fn tail(home: Option<PathBuf>, args: TailArgs) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move { whole(through, args, ending).await })
+    ClientContext::work(home, |cli, ending| async move { whole(cli, args, ending).await })
 }
 
-async fn whole(through: Through, args: TailArgs, ending: Ending) -> Result<Exit, Failure> {
-    let agent = ending.or(through.agent(args.whom.name())).await?;
-    let cursor = ending.or(newest(&through, &agent, &args)).await?;
+async fn whole(cli: ClientContext, args: TailArgs, ending: Ending) -> Result<Exit, Failure> {
+    let agent = ending.or(cli.agent(args.whom.name())).await?;
+    let cursor = ending.or(newest(&cli, &agent, &args)).await?;
     if !args.follow {
         return Ok(Exit::Completed);
     }
-    let mut follow = through.client.follow(&agent, Some(cursor), false);
+    let mut follow = cli.client.follow(&agent, Some(cursor), false);
     loop {
         let next = tokio::select! {
             biased;
@@ -79,11 +79,11 @@ async fn whole(through: Through, args: TailArgs, ending: Ending) -> Result<Exit,
 }
 
 /// Prints the end of what is there, and says where it is.
-async fn newest(through: &Through, agent: &AgentId, args: &TailArgs) -> Result<EventSeq, Failure> {
+async fn newest(cli: &ClientContext, agent: &AgentId, args: &TailArgs) -> Result<EventSeq, Failure> {
     // Where no event is wanted, the last one says where to go on.
     let limit = Some(args.events.max(1));
     let query = EventsQuery { limit, order: Some(Order::Desc), ..EventsQuery::default() };
-    let events = through.client.events(agent, query).await?.into_reply().events;
+    let events = cli.client.events(agent, query).await?.into_reply().events;
     let cursor = events.first().map_or(EventSeq(0), |event| event.event_seq);
     for event in events.iter().take(args.events as usize).rev() {
         print(event, args)?;
@@ -110,12 +110,12 @@ fn print(event: &Document<Envelope>, args: &TailArgs) -> Result<(), Failure> {
 }
 
 pub(super) fn transcript(home: Option<PathBuf>, args: TranscriptArgs) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move {
+    ClientContext::work(home, |cli, ending| async move {
         ending
             .or(async {
-                let agent = through.agent(args.whom.name()).await?;
+                let agent = cli.agent(args.whom.name()).await?;
                 let query = PageQuery { limit: Some(args.entries.max(1)), ..PageQuery::default() };
-                let answer = through.client.transcript(&agent, query).await?;
+                let answer = cli.client.transcript(&agent, query).await?;
                 if args.entries == 0 {
                     return none_of(&answer, args.json);
                 }

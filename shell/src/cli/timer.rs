@@ -10,9 +10,9 @@ use holon_facts::timer::{Misfire, TimerStatus};
 use holon_text::time;
 use jiff::SignedDuration;
 
+use super::client_context::{ClientContext, one_of};
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::{Through, one_of};
 use crate::present;
 
 #[derive(Debug, Subcommand)]
@@ -72,18 +72,18 @@ pub(super) struct CancelArgs {
 }
 
 pub(super) fn timer(home: Option<PathBuf>, command: TimerCommand) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move {
+    ClientContext::work(home, |cli, ending| async move {
         match command {
-            TimerCommand::List(args) => ending.or(list(&through, args)).await,
-            TimerCommand::Add(args) => ending.or(add(&through, args)).await,
-            TimerCommand::Cancel(args) => ending.or(cancel(&through, args)).await,
+            TimerCommand::List(args) => ending.or(list(&cli, args)).await,
+            TimerCommand::Add(args) => ending.or(add(&cli, args)).await,
+            TimerCommand::Cancel(args) => ending.or(cancel(&cli, args)).await,
         }
     })
 }
 
-async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.agent.as_deref()).await?;
-    let answer = through.client.timers(&agent, TimersQuery { status: args.status }).await?;
+async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.agent.as_deref()).await?;
+    let answer = cli.client.timers(&agent, TimersQuery { status: args.status }).await?;
     if args.json {
         output::document(&answer)?;
         return Ok(Exit::Completed);
@@ -109,24 +109,24 @@ async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-async fn add(through: &Through, args: AddArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.agent.as_deref()).await?;
+async fn add(cli: &ClientContext, args: AddArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.agent.as_deref()).await?;
     let timer = CreateTimer {
         duration_ms: args.after.0,
         interval_ms: args.every.map(|every| every.0),
         misfire: Some(args.misfire),
         summary: args.summary,
     };
-    let answer = through.client.create_timer(&agent, timer).await?;
+    let answer = cli.client.create_timer(&agent, timer).await?;
     output::shown(&answer, args.json, || {
         let next = answer.timer.next_fire_at.map(|at| at.to_string()).unwrap_or_default();
         output::line(&format!("{} fires at {next}", answer.timer.timer_id))
     })
 }
 
-async fn cancel(through: &Through, args: CancelArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.agent.as_deref()).await?;
-    let answer = through.client.cancel_timer((&agent, args.timer)).await?;
+async fn cancel(cli: &ClientContext, args: CancelArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.agent.as_deref()).await?;
+    let answer = cli.client.cancel_timer((&agent, args.timer)).await?;
     output::shown(&answer, args.json, || {
         let already = if answer.changed { "" } else { " already" };
         output::line(&format!("{} is {}{already}", args.timer, answer.timer.status))

@@ -7,9 +7,9 @@ use clap::{Args, Subcommand};
 use holon_api::{Control, TriggerSnapshot};
 use holon_core::agent::external_trigger::ExternalTrigger;
 
+use super::client_context::ClientContext;
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::Through;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TriggerCommand {
@@ -32,18 +32,18 @@ pub(super) struct TriggerArgs {
 }
 
 pub(super) fn trigger(home: Option<PathBuf>, command: TriggerCommand) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move {
+    ClientContext::work(home, |cli, ending| async move {
         match command {
-            TriggerCommand::Show(args) => ending.or(show(&through, args)).await,
-            TriggerCommand::Rotate(args) => ending.or(rotate(&through, args)).await,
-            TriggerCommand::Revoke(args) => ending.or(revoke(&through, args)).await,
+            TriggerCommand::Show(args) => ending.or(show(&cli, args)).await,
+            TriggerCommand::Rotate(args) => ending.or(rotate(&cli, args)).await,
+            TriggerCommand::Revoke(args) => ending.or(revoke(&cli, args)).await,
         }
     })
 }
 
-async fn show(through: &Through, args: TriggerArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.agent.as_deref()).await?;
-    let answer = through.client.triggers(&agent).await?;
+async fn show(cli: &ClientContext, args: TriggerArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.agent.as_deref()).await?;
+    let answer = cli.client.triggers(&agent).await?;
     output::shown(&answer, args.json, || {
         if answer.triggers.is_empty() {
             output::line(&format!("{agent} has no trigger yet: holon trigger rotate --agent {agent}"))?;
@@ -52,15 +52,15 @@ async fn show(through: &Through, args: TriggerArgs) -> Result<Exit, Failure> {
     })
 }
 
-async fn rotate(through: &Through, args: TriggerArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.agent.as_deref()).await?;
-    let answer = through.client.rotate_trigger(&agent).await?;
+async fn rotate(cli: &ClientContext, args: TriggerArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.agent.as_deref()).await?;
+    let answer = cli.client.rotate_trigger(&agent).await?;
     output::shown(&answer, args.json, || print(&answer.trigger))
 }
 
-async fn revoke(through: &Through, args: TriggerArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.agent.as_deref()).await?;
-    let answer = through.client.revoke_trigger(&agent).await?;
+async fn revoke(cli: &ClientContext, args: TriggerArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.agent.as_deref()).await?;
+    let answer = cli.client.revoke_trigger(&agent).await?;
     output::shown(&answer, args.json, || print(&answer.trigger))
 }
 

@@ -6,9 +6,9 @@ use clap::Args;
 use holon_api::{Control, Wake};
 use holon_facts::ids::WaitId;
 
+use super::client_context::ClientContext;
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::Through;
 
 #[derive(Debug, Args)]
 pub(super) struct WakeArgs {
@@ -35,11 +35,11 @@ pub(super) struct WakeArgs {
 }
 
 pub(super) fn wake(home: Option<PathBuf>, args: WakeArgs) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move { ending.or(send(&through, args)).await })
+    ClientContext::work(home, |cli, ending| async move { ending.or(send(&cli, args)).await })
 }
 
-async fn send(through: &Through, args: WakeArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.agent.as_deref()).await?;
+async fn send(cli: &ClientContext, args: WakeArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.agent.as_deref()).await?;
     let hint = Wake {
         reason: args.reason,
         source: args.source,
@@ -51,7 +51,7 @@ async fn send(through: &Through, args: WakeArgs) -> Result<Exit, Failure> {
         correlation_id: None,
         causation_id: None,
     };
-    let answer = through.client.wake(&agent, hint).await?;
+    let answer = cli.client.wake(&agent, hint).await?;
     output::shown(&answer, args.json, || {
         output::line(&format!("the hint for {agent} is {}", answer.disposition))
     })

@@ -10,9 +10,9 @@ use holon_facts::call::WorkFilter;
 use holon_facts::ids::WorkItemId;
 use holon_facts::work::{PlanStatus, Todo, TodoState};
 
+use super::client_context::{ClientContext, one_of};
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::{Through, one_of};
 use crate::present;
 
 /// Which items a list may be asked for.
@@ -78,20 +78,20 @@ pub(super) struct ItemArgs {
 }
 
 pub(super) fn work(home: Option<PathBuf>, command: WorkCommand) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move {
+    ClientContext::work(home, |cli, ending| async move {
         match command {
-            WorkCommand::List(args) => ending.or(list(&through, args)).await,
-            WorkCommand::Add(args) => ending.or(add(&through, args)).await,
-            WorkCommand::Show(args) => ending.or(show(&through, args)).await,
-            WorkCommand::Complete(args) => ending.or(complete(&through, args)).await,
+            WorkCommand::List(args) => ending.or(list(&cli, args)).await,
+            WorkCommand::Add(args) => ending.or(add(&cli, args)).await,
+            WorkCommand::Show(args) => ending.or(show(&cli, args)).await,
+            WorkCommand::Complete(args) => ending.or(complete(&cli, args)).await,
         }
     })
 }
 
-async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.agent.as_deref()).await?;
+async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.agent.as_deref()).await?;
     let query = WorkItemsQuery { filter: args.filter, limit: Some(500) };
-    let answer = through.client.work_items(&agent, query).await?;
+    let answer = cli.client.work_items(&agent, query).await?;
     if args.json {
         output::document(&answer)?;
         return Ok(Exit::Completed);
@@ -126,8 +126,8 @@ fn steps(list: &[Todo]) -> String {
     if list.is_empty() { "-".to_owned() } else { format!("{done}/{}", list.len()) }
 }
 
-async fn add(through: &Through, args: AddArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.agent.as_deref()).await?;
+async fn add(cli: &ClientContext, args: AddArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.agent.as_deref()).await?;
     let steps = args.steps.into_iter().map(|text| Todo { text, state: TodoState::Pending });
     let item = CreateWork {
         objective: args.objective,
@@ -135,13 +135,13 @@ async fn add(through: &Through, args: AddArgs) -> Result<Exit, Failure> {
         todo_list: steps.collect(),
         plan: args.plan,
     };
-    let answer = through.client.create_work_item(&agent, item).await?;
+    let answer = cli.client.create_work_item(&agent, item).await?;
     output::shown(&answer, args.json, || output::line(&answer.work_item.work_item_id.to_string()))
 }
 
-async fn show(through: &Through, args: ItemArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.agent.as_deref()).await?;
-    let answer = through.client.work_item((&agent, args.item)).await?;
+async fn show(cli: &ClientContext, args: ItemArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.agent.as_deref()).await?;
+    let answer = cli.client.work_item((&agent, args.item)).await?;
     output::shown(&answer, args.json, || output::table(&rows(&answer.work_item)))
 }
 
@@ -175,9 +175,9 @@ fn rows(item: &WorkItemSnapshot) -> Vec<Vec<String>> {
     rows
 }
 
-async fn complete(through: &Through, args: ItemArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.agent.as_deref()).await?;
-    let answer = through.client.complete_work_item((&agent, args.item)).await?;
+async fn complete(cli: &ClientContext, args: ItemArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.agent.as_deref()).await?;
+    let answer = cli.client.complete_work_item((&agent, args.item)).await?;
     output::shown(&answer, args.json, || {
         let already = if answer.changed { "" } else { " already" };
         output::line(&format!("{} is completed{already}", args.item))

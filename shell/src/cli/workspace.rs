@@ -9,9 +9,9 @@ use holon_api::{AttachWorkspace, Boundaries, Control, DetachWorkspace, UseWorksp
 use holon_facts::execution::ExecutionPolicy;
 use holon_facts::workspace::{AGENT_HOME, WorkspaceId, Worktree, WorktreeState};
 
+use super::client_context::ClientContext;
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::Through;
 
 /// How often the end of a removal is looked for, and how long in between.
 const PRUNE_LOOKS: u32 = 600;
@@ -77,21 +77,21 @@ struct Whose {
 }
 
 pub(super) fn workspace(home: Option<PathBuf>, command: WorkspaceCommand) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move {
+    ClientContext::work(home, |cli, ending| async move {
         match command {
-            WorkspaceCommand::List(args) => ending.or(list(&through, args)).await,
-            WorkspaceCommand::Attach(args) => ending.or(attach(&through, args)).await,
-            WorkspaceCommand::Use(args) => ending.or(use_it(&through, args)).await,
-            WorkspaceCommand::Worktrees(args) => ending.or(worktrees(&through, args)).await,
-            WorkspaceCommand::Prune(args) => ending.or(prune(&through, args)).await,
-            WorkspaceCommand::Detach(args) => ending.or(detach(&through, args)).await,
+            WorkspaceCommand::List(args) => ending.or(list(&cli, args)).await,
+            WorkspaceCommand::Attach(args) => ending.or(attach(&cli, args)).await,
+            WorkspaceCommand::Use(args) => ending.or(use_it(&cli, args)).await,
+            WorkspaceCommand::Worktrees(args) => ending.or(worktrees(&cli, args)).await,
+            WorkspaceCommand::Prune(args) => ending.or(prune(&cli, args)).await,
+            WorkspaceCommand::Detach(args) => ending.or(detach(&cli, args)).await,
         }
     })
 }
 
-async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.whose.agent.as_deref()).await?;
-    let answer = through.client.workspaces(&agent).await?;
+async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.whose.agent.as_deref()).await?;
+    let answer = cli.client.workspaces(&agent).await?;
     if args.whose.json {
         output::document(&answer)?;
         return Ok(Exit::Completed);
@@ -117,10 +117,10 @@ fn boundaries(boundaries: &Boundaries) -> String {
     format!("{profile} (writes {writes}, network {network}, {processes}, paths {paths}, secrets {secrets})")
 }
 
-async fn attach(through: &Through, args: AttachArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.whose.agent.as_deref()).await?;
+async fn attach(cli: &ClientContext, args: AttachArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.whose.agent.as_deref()).await?;
     let body = AttachWorkspace { path: absolute(&args.folder)? };
-    let answer = through.client.attach_workspace(&agent, body).await?;
+    let answer = cli.client.attach_workspace(&agent, body).await?;
     if args.whose.json {
         output::document(&answer)?;
     } else {
@@ -131,9 +131,9 @@ async fn attach(through: &Through, args: AttachArgs) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-async fn use_it(through: &Through, args: UseArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.whose.agent.as_deref()).await?;
-    let known = through.client.workspaces(&agent).await?.into_reply().state.attached_workspaces;
+async fn use_it(cli: &ClientContext, args: UseArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.whose.agent.as_deref()).await?;
+    let known = cli.client.workspaces(&agent).await?.into_reply().state.attached_workspaces;
     let named = known.into_iter().map(|known| known.workspace_id).chain([WorkspaceId::agent_home()]);
     let workspace_id = named.into_iter().find(|id| id.as_str() == args.workspace);
     let path = match &workspace_id {
@@ -141,16 +141,16 @@ async fn use_it(through: &Through, args: UseArgs) -> Result<Exit, Failure> {
         None => Some(absolute(Path::new(&args.workspace))?),
     };
     let body = UseWorkspace { path, workspace_id, cwd: args.cwd };
-    let answer = through.client.use_workspace(&agent, body).await?;
+    let answer = cli.client.use_workspace(&agent, body).await?;
     output::shown(&answer, args.whose.json, || {
         let when = if answer.changed { "from its next turn on" } else { "already" };
         output::line(&format!("{agent} works in {} {when}", answer.state.execution.cwd))
     })
 }
 
-async fn worktrees(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.whose.agent.as_deref()).await?;
-    let answer = through.client.worktrees(&agent).await?;
+async fn worktrees(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.whose.agent.as_deref()).await?;
+    let answer = cli.client.worktrees(&agent).await?;
     if args.whose.json {
         output::document(&answer)?;
         return Ok(Exit::Completed);
@@ -166,15 +166,15 @@ async fn worktrees(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
 }
 
 /// Waits until it is known what stays.
-async fn prune(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.whose.agent.as_deref()).await?;
-    let before = through.client.worktrees(&agent).await?.worktrees.len();
-    through.client.prune_worktrees(&agent).await?;
-    let mut answer = through.client.worktrees(&agent).await?;
+async fn prune(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.whose.agent.as_deref()).await?;
+    let before = cli.client.worktrees(&agent).await?.worktrees.len();
+    cli.client.prune_worktrees(&agent).await?;
+    let mut answer = cli.client.worktrees(&agent).await?;
     let mut left = PRUNE_LOOKS;
     while answer.worktrees.iter().any(|one| one.state == WorktreeState::Leaving) && left > 0 {
         tokio::time::sleep(PRUNE_PAUSE).await;
-        answer = through.client.worktrees(&agent).await?;
+        answer = cli.client.worktrees(&agent).await?;
         left -= 1;
     }
     output::shown(&answer, args.whose.json, || {
@@ -197,10 +197,10 @@ fn listed(worktrees: &[Worktree]) -> io::Result<()> {
     output::table(&rows)
 }
 
-async fn detach(through: &Through, args: DetachArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.whose.agent.as_deref()).await?;
+async fn detach(cli: &ClientContext, args: DetachArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.whose.agent.as_deref()).await?;
     let workspace_id = WorkspaceId::named(&args.workspace);
-    let answer = through.client.detach_workspace(&agent, DetachWorkspace { workspace_id }).await?;
+    let answer = cli.client.detach_workspace(&agent, DetachWorkspace { workspace_id }).await?;
     output::shown(&answer, args.whose.json, || {
         output::line(&format!("{agent} knows {} no longer", args.workspace))
     })

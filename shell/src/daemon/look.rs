@@ -14,9 +14,9 @@ use holon_ledger::sqlite::{HomeLock, LockError};
 
 /// Who has a home.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum ProbeResult {
     Nobody,
-    /// A runtime that said that it is ready.
+    /// A runtime that has reported that it is ready.
     Ready(Box<Metadata>),
     /// A process that did not say so: a runtime that starts or ends, or a one-shot run.
     Busy {
@@ -24,7 +24,7 @@ pub enum Found {
     },
 }
 
-impl Found {
+impl ProbeResult {
     /// The process that has the home and did not say that it is ready.
     pub fn busy(&self) -> Option<u32> {
         match self {
@@ -38,9 +38,9 @@ impl Found {
 ///
 /// # Errors
 /// A home that can't be locked by anybody.
-pub fn look(home: &Home) -> Result<Found, LockError> {
+pub fn look(home: &Home) -> Result<ProbeResult, LockError> {
     let pid = match HomeLock::probe(home.root()) {
-        Ok(()) => return Ok(Found::Nobody),
+        Ok(()) => return Ok(ProbeResult::Nobody),
         Err(LockError::Held { pid, .. }) => pid,
         Err(error @ LockError::Unusable { .. }) => return Err(error),
     };
@@ -48,8 +48,8 @@ pub fn look(home: &Home) -> Result<Found, LockError> {
     let metadata = Metadata::read(home).ok().flatten();
     let metadata = metadata.filter(|metadata| Some(metadata.process.pid) == pid && metadata.is_alive());
     Ok(match metadata {
-        Some(metadata) => Found::Ready(Box::new(metadata)),
-        None => Found::Busy { pid },
+        Some(metadata) => ProbeResult::Ready(Box::new(metadata)),
+        None => ProbeResult::Busy { pid },
     })
 }
 
@@ -117,26 +117,26 @@ mod tests {
     fn the_lock_says_who_is_there_and_files_only_what_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
-        assert_eq!(look(&home).unwrap(), Found::Nobody);
+        assert_eq!(look(&home).unwrap(), ProbeResult::Nobody);
         let lock = HomeLock::acquire(home.root()).unwrap();
         let own = process::own_identity().unwrap();
-        assert_eq!(look(&home).unwrap(), Found::Busy { pid: Some(own.pid) });
+        assert_eq!(look(&home).unwrap(), ProbeResult::Busy { pid: Some(own.pid) });
         metadata(Identity { started: own.started + 1, ..own.clone() }).write(&home).unwrap();
         assert_eq!(
             look(&home).unwrap(),
-            Found::Busy { pid: Some(own.pid) },
+            ProbeResult::Busy { pid: Some(own.pid) },
             "an earlier process of that number"
         );
         metadata(own).write(&home).unwrap();
-        assert!(matches!(look(&home).unwrap(), Found::Ready(_)));
+        assert!(matches!(look(&home).unwrap(), ProbeResult::Ready(_)));
         clean(&home).unwrap().unwrap();
-        assert!(matches!(look(&home).unwrap(), Found::Ready(_)), "what is in use is not left behind");
+        assert!(matches!(look(&home).unwrap(), ProbeResult::Ready(_)), "what is in use is not left behind");
         drop(lock);
         std::fs::write(home.socket(), "somebody else's").unwrap();
         // A process that another test starts has a copy of the lock until it executes its program.
         let nobody = (0..200).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
-            look(&home).unwrap() == Found::Nobody
+            look(&home).unwrap() == ProbeResult::Nobody
         });
         assert!(nobody);
         assert_eq!(leftovers(&home), [Metadata::path(&home)]);

@@ -18,7 +18,7 @@ pub mod watch;
 pub use endpoint::{Endpoint, EndpointError};
 pub use fingerprint::Fingerprint;
 pub use last_failure::{LastFailure, Phase};
-pub use look::{Found, clean, leftovers, look, sockets};
+pub use look::{ProbeResult, clean, leftovers, look, sockets};
 pub use metadata::Metadata;
 pub use private::remove_drafts;
 pub use service::Unit;

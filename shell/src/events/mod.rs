@@ -20,7 +20,7 @@ use topic::Topic;
 use crate::live::{Live, LiveSink};
 
 pub use page::{Order, Page, Span, page};
-pub use subscription::{Seen, Subscription};
+pub use subscription::{Delivery, Subscription};
 
 /// One durable event, as it is sent.
 #[derive(Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use holon_platform::spawn;
 use tokio::sync::{broadcast, watch};
 
 use super::page::{Order, Span, page};
-use super::topic::{Found, Topic};
+use super::topic::{Available, Topic};
 use super::{Event, EventsError, Hub};
 use crate::live::Live;
 
@@ -30,9 +30,9 @@ struct Durable {
     changes: watch::Receiver<EventSeq>,
 }
 
-/// What a follower sees.
+/// What a follower gets.
 #[derive(Debug)]
-pub enum Seen {
+pub enum Delivery {
     Events(Vec<Arc<Event>>),
     Live(Live),
 }
@@ -64,13 +64,13 @@ impl Subscription {
     ///
     /// # Errors
     /// As [`Subscription::next`].
-    pub async fn next_or_live(&mut self) -> Result<Seen, EventsError> {
+    pub async fn next_or_live(&mut self) -> Result<Delivery, EventsError> {
         loop {
             tokio::select! {
                 biased;
-                events = self.durable.next() => return events.map(Seen::Events),
+                events = self.durable.next() => return events.map(Delivery::Events),
                 piece = self.live.recv() => match piece {
-                    Ok(piece) => return Ok(Seen::Live(piece)),
+                    Ok(piece) => return Ok(Delivery::Live(piece)),
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return Err(EventsError::Ended),
                 },
@@ -89,9 +89,9 @@ impl Durable {
     async fn next(&mut self) -> Result<Vec<Arc<Event>>, EventsError> {
         loop {
             let events = match self.topic.after(self.cursor, BATCH) {
-                Found::Events(events) => events,
-                Found::Earlier => self.read().await?,
-                Found::Nothing => Vec::new(),
+                Available::Events(events) => events,
+                Available::Earlier => self.read().await?,
+                Available::Nothing => Vec::new(),
             };
             if let Some(last) = events.last() {
                 self.cursor = last.seq;

@@ -36,7 +36,7 @@ struct Recent {
 }
 
 /// What a topic has for a follower.
-pub(super) enum Found {
+pub(super) enum Available {
     Events(Vec<Arc<Event>>),
     /// They are in the ledger only.
     Earlier,
@@ -82,18 +82,18 @@ impl Topic {
     }
 
     /// At most so many of the events after a cursor.
-    pub(super) fn after(&self, cursor: EventSeq, most: usize) -> Found {
+    pub(super) fn after(&self, cursor: EventSeq, most: usize) -> Available {
         if *self.last.borrow() <= cursor {
-            return Found::Nothing;
+            return Available::Nothing;
         }
         let recent = self.recent();
         let first = recent.events.front().map(|event| event.seq);
         let Some(skipped) = first.and_then(|first| cursor.next().0.checked_sub(first.0)) else {
-            return Found::Earlier;
+            return Available::Earlier;
         };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
         let events: Vec<Arc<Event>> = recent.events.iter().skip(skipped).take(most).cloned().collect();
-        if events.is_empty() { Found::Earlier } else { Found::Events(events) }
+        if events.is_empty() { Available::Earlier } else { Available::Events(events) }
     }
 
     /// An event that can't be kept is left to the ledger, with all that come after it.

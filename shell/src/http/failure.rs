@@ -16,10 +16,10 @@ use crate::runtime::{StoredError, Unavailable};
 const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
 const AGAIN: &str = "again when the runtime is up: holon daemon status";
-const MAKE_ROOM: &str =
+const FREE_SPACE: &str =
     "free space on that disk, then try again; holon daemon status shows whether it is enough";
 
-const LET_GO: &str = "end the process that holds the lock, or wait for it; then try again";
+const UNLOCK: &str = "end the process that holds the lock, or wait for it; then try again";
 const STORED_LATER: &str =
     "free space on that disk, and check the outcome before you try again: without a key it may be done twice";
 
@@ -173,8 +173,8 @@ impl From<Unavailable> for Box<Failure> {
     fn from(unavailable: Unavailable) -> Self {
         match &unavailable {
             Unavailable::Leaving => Failure::new(Code::Draining, &unavailable).hint(AGAIN),
-            Unavailable::DiskFull => Failure::new(Code::DiskFull, &unavailable).hint(MAKE_ROOM),
-            Unavailable::LedgerLocked { .. } => Failure::new(Code::LedgerLocked, &unavailable).hint(LET_GO),
+            Unavailable::DiskFull => Failure::new(Code::DiskFull, &unavailable).hint(FREE_SPACE),
+            Unavailable::LedgerLocked { .. } => Failure::new(Code::LedgerLocked, &unavailable).hint(UNLOCK),
             Unavailable::NotStoredYet => Failure::new(Code::NotStoredYet, &unavailable).hint(STORED_LATER),
             Unavailable::Damaged { agent, .. } => Failure::new(Code::AgentDamaged, &unavailable)
                 .hint("look at it with `holon ledger verify`")
@@ -193,8 +193,8 @@ impl From<LedgerError> for Box<Failure> {
             LedgerError::Damaged { .. } | LedgerError::Newer { .. } => {
                 Failure::new(Code::AgentDamaged, &error).hint("look at it with `holon ledger verify`")
             }
-            LedgerError::Locked { .. } => Failure::new(Code::LedgerLocked, &error).hint(LET_GO),
-            LedgerError::Full => Failure::new(Code::DiskFull, &error).hint(MAKE_ROOM),
+            LedgerError::Locked { .. } => Failure::new(Code::LedgerLocked, &error).hint(UNLOCK),
+            LedgerError::Full => Failure::new(Code::DiskFull, &error).hint(FREE_SPACE),
             LedgerError::Open { .. }
             | LedgerError::NotALedger { .. }
             | LedgerError::NewerSchema { .. }

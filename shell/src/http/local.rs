@@ -13,7 +13,7 @@ use super::App;
 use super::failure::Failure;
 use super::resource::stream::subscribe;
 use super::resource::tasks::stream::{Follower, Moment};
-use crate::events::{Event, Seen, Subscription};
+use crate::events::{Delivery, Event, Subscription};
 use crate::live::Live;
 use crate::runtime::Unavailable;
 
@@ -71,13 +71,13 @@ impl Events for LocalEvents {
             let seen = if self.live {
                 subscription.next_or_live().await
             } else {
-                subscription.next().await.map(Seen::Events)
+                subscription.next().await.map(Delivery::Events)
             };
             let seen = seen.map_err(|error| Box::<Failure>::from(error).refusal())?;
             self.subscription = Some(subscription);
             match seen {
-                Seen::Events(events) => self.ready.extend(events),
-                Seen::Live(live) => return shown(live),
+                Delivery::Events(events) => self.ready.extend(events),
+                Delivery::Live(live) => return shown(live),
             }
         }
     }

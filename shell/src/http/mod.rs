@@ -7,12 +7,12 @@
 mod app;
 pub mod auth;
 mod body;
-mod crowd;
+mod connection_peak;
+mod error_bodies;
 mod failure;
 mod field;
 mod guard;
 mod header;
-mod heads;
 mod local;
 mod metrics;
 mod openapi;

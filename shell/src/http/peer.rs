@@ -14,8 +14,8 @@ use tokio::sync::{OnceCell, oneshot};
 
 use super::server::CONNECTIONS;
 
-/// Whoever the kernel has not named by then is nobody.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A peer that the kernel has not named by then is unknown.
+const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is known of whoever connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ struct Unanswered;
 
 impl Default for Peers {
     fn default() -> Self {
-        Self::new(of_tcp, PATIENCE)
+        Self::new(of_tcp, PEER_TIMEOUT)
     }
 }
 

@@ -20,9 +20,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::crowd::Crowd;
+use super::connection_peak::ConnectionPeak;
+use super::error_bodies::{Answer, ErrorBodyWriter, Requests};
 use super::guard::{Guarded, TAKEN};
-use super::heads::{Answer, Requests, Worded};
 use super::peer::{OtherEnd, Peer};
 use super::rest::{Arriving, Unread};
 
@@ -82,7 +82,7 @@ pub async fn serve(mut listener: impl Listener, router: Router, leave: impl Futu
         .keep_alive_interval(ALIVE)
         .keep_alive_timeout(ALIVE);
     let room = Arc::new(Semaphore::new(CONNECTIONS));
-    let (graceful, crowd) = (GracefulShutdown::new(), Crowd::default());
+    let (graceful, peak) = (GracefulShutdown::new(), ConnectionPeak::default());
     let mut leave = std::pin::pin!(leave);
     loop {
         let accepted = tokio::select! {
@@ -95,7 +95,7 @@ pub async fn serve(mut listener: impl Listener, router: Router, leave: impl Futu
             continue;
         };
         let (requests, unread) = (Requests::default(), Unread::default());
-        let stream = Worded::new(Guarded::new(stream, unread.clone()), requests.clone());
+        let stream = ErrorBodyWriter::new(Guarded::new(stream, unread.clone()), requests.clone());
         let router = TowerToHyperService::new(router.clone().layer(Extension(end)));
         let service = service_fn(move |request: Request<Incoming>| {
             let request = request.map(|body| Arriving::new(body, unread.clone()));
@@ -104,13 +104,13 @@ pub async fn serve(mut listener: impl Listener, router: Router, leave: impl Futu
         });
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         let connection = graceful.watch(connection);
-        let (crowd, places) = (crowd.clone(), room.clone());
-        crowd.came(CONNECTIONS - places.available_permits());
+        let (peak, places) = (peak.clone(), room.clone());
+        peak.came(CONNECTIONS - places.available_permits());
         // How a connection ends is its client's business.
         spawn::task(async move {
             drop(connection.await);
             drop(place);
-            crowd.left(CONNECTIONS - places.available_permits());
+            peak.left(CONNECTIONS - places.available_permits());
         });
     }
     drop(listener);

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::client::{at_rest, client, create_main, main, prompt};
 use super::server::{NAME, Server};
-use super::{Story, each_seed};
+use super::{Timeline, each_seed};
 
 const PROMPTS: usize = 6;
 
@@ -32,7 +32,7 @@ async fn operate(last: &Last) {
     last.known.notify_one();
 }
 
-async fn follow(story: &Story, last: &Last) -> Vec<u64> {
+async fn follow(timeline: &Timeline, last: &Last) -> Vec<u64> {
     let mut follow = client().follow(&main(), Some(holon_facts::EventSeq(0)), false);
     let mut seen = Vec::new();
     while last.seq.get().is_none_or(|last| seen.last() != Some(&last)) {
@@ -43,7 +43,7 @@ async fn follow(story: &Story, last: &Last) -> Vec<u64> {
         };
         let Followed::Event(event) = next else { panic!("{next:?}") };
         let seq = event.event_seq.0;
-        story.tell(format!("{seq} {}", event.kind));
+        timeline.record(format!("{seq} {}", event.kind));
         seen.push(seq);
     }
     assert_eq!(follow.cursor().map(|cursor| cursor.0), last.seq.get());
@@ -54,16 +54,16 @@ async fn follow(story: &Story, last: &Last) -> Vec<u64> {
 fn every_event_comes_once_and_in_order_through_partitions() {
     each_seed(
         |_| {},
-        |sim, story, mut dice| {
-            let server = Server::start(sim, story, &json!([{ "text": "done", "delay_ms": 700 }]));
+        |sim, timeline, mut dice| {
+            let server = Server::start(sim, timeline, &json!([{ "text": "done", "delay_ms": 700 }]));
             let last = Rc::<Last>::default();
-            let (known, told) = (last.clone(), story.clone());
+            let (known, told) = (last.clone(), timeline.clone());
             sim.client("operator", async move {
                 operate(&known).await;
-                told.tell("the operator is done");
+                told.record("the operator is done");
                 Ok(())
             });
-            let told = story.clone();
+            let told = timeline.clone();
             sim.client("follower", async move {
                 sleep(Duration::from_secs(3)).await;
                 let seen = follow(&told, &last).await;
@@ -72,18 +72,18 @@ fn every_event_comes_once_and_in_order_through_partitions() {
                 while server.followed() > 0 {
                     sleep(Duration::from_secs(1)).await;
                 }
-                told.tell("nobody follows");
+                told.record("nobody follows");
                 Ok(())
             });
-            let told = story.clone();
+            let told = timeline.clone();
             sim.client("weather", async move {
                 for _ in 0..3 {
                     sleep(dice.time(3_000, 30_000)).await;
                     turmoil::partition("follower", NAME);
-                    told.tell("partition");
+                    told.record("partition");
                     sleep(dice.time(100, 20_000)).await;
                     turmoil::repair("follower", NAME);
-                    told.tell("repair");
+                    told.record("repair");
                 }
                 Ok(())
             });

@@ -16,7 +16,7 @@ use turmoil::net::TcpStream;
 
 use super::client::{at_rest, client, create_main, head, prompt, prompt_head, read_head, say, shut_down};
 use super::server::{NAME, PORT, Server, connections};
-use super::{Story, each_seed};
+use super::{Timeline, each_seed};
 use holon_api::Control;
 
 const VICTIM: &str = "victim";
@@ -72,7 +72,7 @@ impl Victim {
     }
 
     /// Connects, and goes down without that anybody is told.
-    async fn vanish(&self, story: &Story) {
+    async fn vanish(&self, timeline: &Timeline) {
         self.start.set(true);
         until(|| self.ready.get()).await;
         assert_eq!(connections(), CONNECTIONS);
@@ -80,7 +80,7 @@ impl Victim {
         self.crash.set(true);
         until(|| !self.crash.get()).await;
         turmoil::repair(VICTIM, NAME);
-        story.tell("the victim is gone");
+        timeline.record("the victim is gone");
     }
 
     /// Until everybody is done, or the server has left.
@@ -105,20 +105,20 @@ fn connections_of_a_client_that_is_gone_are_let_go_of() {
         |network| {
             network.tcp_capacity(CAPACITY);
         },
-        |sim, story, _| {
-            let server = Server::start(sim, story, &json!([{ "text": "done" }]));
+        |sim, timeline, _| {
+            let server = Server::start(sim, timeline, &json!([{ "text": "done" }]));
             let victim = Victim::default();
             victim.host(sim);
-            let (gone, story) = (victim.clone(), story.clone());
+            let (gone, timeline) = (victim.clone(), timeline.clone());
             sim.client("operator", async move {
                 create_main().await;
-                gone.vanish(&story).await;
+                gone.vanish(&timeline).await;
                 let (began, mut left) = (Instant::now(), CONNECTIONS);
                 while left > 0 || server.followed() > 0 {
                     assert!(began.elapsed() < GONE, "{left} connections are kept");
                     if connections() != left {
                         left = connections();
-                        story.tell(format!("{left} are left"));
+                        timeline.record(format!("{left} are left"));
                     }
                     sleep(Duration::from_millis(100)).await;
                 }
@@ -137,11 +137,11 @@ fn the_end_does_not_wait_for_who_is_gone() {
         |network| {
             network.tcp_capacity(CAPACITY);
         },
-        |sim, story, mut dice| {
-            let _server = Server::start(sim, story, &json!([{ "text": "done" }]));
+        |sim, timeline, mut dice| {
+            let _server = Server::start(sim, timeline, &json!([{ "text": "done" }]));
             let victim = Victim::default();
             victim.host(sim);
-            let (gone, told) = (victim.clone(), story.clone());
+            let (gone, told) = (victim.clone(), timeline.clone());
             let asked = Rc::<Cell<Option<Duration>>>::default();
             let asked_at = asked.clone();
             let moment = dice.time(0, 60_000);
@@ -156,7 +156,7 @@ fn the_end_does_not_wait_for_who_is_gone() {
                 sleep(moment).await;
                 shut_down().await;
                 asked_at.set(turmoil::sim_elapsed());
-                told.tell("asked to leave");
+                told.record("asked to leave");
                 let away = client().health().await.unwrap_err();
                 assert!(away.may_pass(), "{away}");
                 Ok(())

@@ -28,16 +28,16 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// What happened, and when: lines that two runs of one seed have in common.
 #[derive(Clone, Default)]
-pub(crate) struct Story(Rc<RefCell<Vec<String>>>);
+pub(crate) struct Timeline(Rc<RefCell<Vec<String>>>);
 
-impl Story {
-    pub(crate) fn tell(&self, what: impl Display) {
+impl Timeline {
+    pub(crate) fn record(&self, what: impl Display) {
         let at = turmoil::sim_elapsed().unwrap_or_default().as_millis();
         self.0.borrow_mut().push(format!("{at:>7} {what}"));
     }
 
     /// What may take more or less time in another run.
-    pub(crate) fn tell_untimed(&self, what: impl Display) {
+    pub(crate) fn record_untimed(&self, what: impl Display) {
         self.0.borrow_mut().push(what.to_string());
     }
 }
@@ -61,13 +61,13 @@ impl Dice {
 }
 
 /// Plays a scenario with several seeds, with each of them twice: it must happen the same way again.
-pub(crate) fn each_seed(shape: impl Fn(&mut Builder), scenario: impl Fn(&mut Sim<'_>, &Story, Dice)) {
+pub(crate) fn each_seed(shape: impl Fn(&mut Builder), scenario: impl Fn(&mut Sim<'_>, &Timeline, Dice)) {
     // The process's own clock begins here at the latest, outside of any simulation.
     clock::now();
     let wanted = Environment::of_process().get(VARIABLE).and_then(|number| number.parse().ok());
     for seed in 1..=wanted.unwrap_or(SEEDS) {
         let played = || {
-            let story = Story::default();
+            let timeline = Timeline::default();
             let mut builder = Builder::new();
             builder.rng_seed(seed).simulation_duration(Duration::from_hours(2));
             let mut dice = Dice::new(seed);
@@ -75,24 +75,24 @@ pub(crate) fn each_seed(shape: impl Fn(&mut Builder), scenario: impl Fn(&mut Sim
             let latency = dice.time(20, 120);
             builder.tick_duration(TICK).min_message_latency(latency).max_message_latency(latency);
             shape(&mut builder);
-            let telling = Telling(seed, story.clone());
-            scenario(&mut builder.build(), &story, dice);
+            let telling = PrintOnPanic(seed, timeline.clone());
+            scenario(&mut builder.build(), &timeline, dice);
             drop(telling);
-            story.0.take()
+            timeline.0.take()
         };
-        let (story, again) = (played(), played());
-        assert!(!story.is_empty());
-        for (number, line) in story.iter().enumerate() {
+        let (timeline, again) = (played(), played());
+        assert!(!timeline.is_empty());
+        for (number, line) in timeline.iter().enumerate() {
             assert_eq!(Some(line), again.get(number), "seed {seed} played twice, line {number}");
         }
-        assert_eq!(story.len(), again.len(), "seed {seed} played twice");
+        assert_eq!(timeline.len(), again.len(), "seed {seed} played twice");
     }
 }
 
-/// Says what had happened when a scenario fails.
-struct Telling(u64, Story);
+/// Prints what had happened when a scenario fails.
+struct PrintOnPanic(u64, Timeline);
 
-impl Drop for Telling {
+impl Drop for PrintOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
             println!("seed {}:\n{}", self.0, self.1.0.borrow().join("\n"));

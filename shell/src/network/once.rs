@@ -22,9 +22,9 @@ fn a_prompt_whose_answer_is_lost_is_taken_once() {
         |network| {
             network.min_message_latency(LATENCY).max_message_latency(LATENCY);
         },
-        |sim, story, mut dice| {
-            let _server = Server::start(sim, story, &json!([{ "text": "done" }]));
-            let story = story.clone();
+        |sim, timeline, mut dice| {
+            let _server = Server::start(sim, timeline, &json!([{ "text": "done" }]));
+            let timeline = timeline.clone();
             sim.client("operator", async move {
                 create_main().await;
                 let operator = client().within(Duration::from_secs(2));
@@ -45,7 +45,7 @@ fn a_prompt_whose_answer_is_lost_is_taken_once() {
                     };
                     let taken = ask().await.unwrap();
                     lost += u64::from(taken.duplicate);
-                    story.tell(format!("{number}: {} ms, {}", moment.as_millis(), taken.duplicate));
+                    timeline.record(format!("{number}: {} ms, {}", moment.as_millis(), taken.duplicate));
                     sleep(AWAY * 2).await;
                     let again = ask().await.unwrap();
                     assert_eq!((again.message_id, again.duplicate), (taken.message_id, true));

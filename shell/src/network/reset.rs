@@ -17,9 +17,9 @@ const ARRIVED: Duration = Duration::from_millis(250);
 fn half_a_prompt_is_none() {
     each_seed(
         |_| {},
-        |sim, story, _| {
-            let _server = Server::start(sim, story, &json!([{ "text": "done" }]));
-            let story = story.clone();
+        |sim, timeline, _| {
+            let _server = Server::start(sim, timeline, &json!([{ "text": "done" }]));
+            let timeline = timeline.clone();
             sim.client("operator", async move {
                 create_main().await;
                 let body = json!({ "text": "half a prompt" }).to_string();
@@ -41,7 +41,7 @@ fn half_a_prompt_is_none() {
                 prompt("a whole one", None).await;
                 at_rest().await;
                 assert_eq!(events("message_admitted").await.len(), 1);
-                story.tell("taken");
+                timeline.record("taken");
                 Ok(())
             });
             sim.run().unwrap();
@@ -53,9 +53,9 @@ fn half_a_prompt_is_none() {
 fn a_follower_that_resets_its_connection_is_forgotten_at_once() {
     each_seed(
         |_| {},
-        |sim, story, mut dice| {
-            let server = Server::start(sim, story, &json!([{ "text": "done" }]));
-            let story = story.clone();
+        |sim, timeline, mut dice| {
+            let server = Server::start(sim, timeline, &json!([{ "text": "done" }]));
+            let timeline = timeline.clone();
             sim.client("operator", async move {
                 create_main().await;
                 for number in 0..6 {
@@ -72,7 +72,7 @@ fn a_follower_that_resets_its_connection_is_forgotten_at_once() {
                     drop(stays);
                     sleep(ARRIVED).await;
                     assert_eq!((connections(), server.followed()), (0, 0));
-                    story.tell(number);
+                    timeline.record(number);
                 }
                 at_rest().await;
                 assert_eq!(events("turn_terminal").await.len(), 6);

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use turmoil::Sim;
 use turmoil::net::{TcpListener, TcpStream};
 
-use super::Story;
+use super::Timeline;
 use crate::events::Hub;
 use crate::home::Home;
 use crate::http::tests::{Setup, Started, start};
@@ -42,12 +42,12 @@ impl Listener for Port {
 
 impl Server {
     /// Serves on a host of its own, until it is asked to leave.
-    pub(super) fn start(sim: &mut Sim<'_>, story: &Story, rounds: &Value) -> Self {
+    pub(super) fn start(sim: &mut Sim<'_>, timeline: &Timeline, rounds: &Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path().join("home"));
         home.create().unwrap();
         let server = Self { hub: Arc::default(), _folder: Rc::new(folder) };
-        let (hub, story, rounds) = (server.hub.clone(), story.clone(), rounds.clone());
+        let (hub, timeline, rounds) = (server.hub.clone(), timeline.clone(), rounds.clone());
         sim.host(NAME, move || {
             let setup = Setup {
                 mode: AuthMode::Required,
@@ -55,7 +55,7 @@ impl Server {
                 rounds: rounds.clone(),
                 ..Setup::default()
             };
-            let (home, hub, story) = (home.clone(), hub.clone(), story.clone());
+            let (home, hub, timeline) = (home.clone(), hub.clone(), timeline.clone());
             async move {
                 let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;
                 let address = SocketAddr::new(turmoil::lookup(NAME), PORT);
@@ -63,7 +63,7 @@ impl Server {
                 *hub.lock().unwrap() = Some(app.hub.clone());
                 let (runtime, leave) = (app.runtime.clone(), app.shutdown.asked());
                 serve(Port(listener), router(app), leave).await;
-                story.tell("nobody is served any more");
+                timeline.record("nobody is served any more");
                 runtime.leave().await;
                 ended.await??;
                 Ok(())

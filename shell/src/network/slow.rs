@@ -23,15 +23,15 @@ fn a_network_with_much_delay_is_a_network() {
         |network| {
             network.min_message_latency(Duration::from_secs(1)).max_message_latency(Duration::from_secs(4));
         },
-        |sim, story, _| {
-            let _server = Server::start(sim, story, &json!([{ "text": "done" }]));
-            let story = story.clone();
+        |sim, timeline, _| {
+            let _server = Server::start(sim, timeline, &json!([{ "text": "done" }]));
+            let timeline = timeline.clone();
             sim.client("operator", async move {
                 create_main().await;
                 let mut follow = client().follow(&main(), Some(holon_facts::EventSeq(0)), false);
                 for number in 0..4 {
                     prompt(&format!("prompt {number}"), None).await;
-                    story.tell_untimed(number);
+                    timeline.record_untimed(number);
                 }
                 let last = at_rest().await;
                 for expected in 1..=last {
@@ -65,22 +65,22 @@ async fn dribble(mut stream: TcpStream, text: String, pause: Duration) -> (Strin
 fn whoever_dribbles_is_cut_and_whoever_is_only_slow_is_served() {
     each_seed(
         |_| {},
-        |sim, story, _| {
-            let _server = Server::start(sim, story, &json!([{ "text": "done" }]));
-            let story = story.clone();
+        |sim, timeline, _| {
+            let _server = Server::start(sim, timeline, &json!([{ "text": "done" }]));
+            let timeline = timeline.clone();
             sim.client("operator", async move {
                 create_main().await;
                 let second = Duration::from_secs(1);
                 let stream = TcpStream::connect((NAME, PORT)).await?;
                 let (answer, after) = dribble(stream, head("GET", "/status"), second).await;
-                story.tell(format!("a head: {} ms", after.as_millis()));
+                timeline.record(format!("a head: {} ms", after.as_millis()));
                 assert!(!answer.starts_with("HTTP/1.1 2"), "{answer}");
                 assert!(after >= HEAD && after < HEAD + second * 2, "{after:?}");
 
                 let body = json!({ "text": "x".repeat(20) }).to_string();
                 let long = format!("{}\r\n", prompt_head(100));
                 let (answer, after) = dribble(say(&long).await, format!("{body}{body}{body}"), second).await;
-                story.tell(format!("a body: {} ms", after.as_millis()));
+                timeline.record(format!("a body: {} ms", after.as_millis()));
                 assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
                 assert!(after >= BODY && after < BODY + HEAD + second * 2, "{after:?}");
                 assert_eq!(events("message_admitted").await.len(), 0);
@@ -88,7 +88,7 @@ fn whoever_dribbles_is_cut_and_whoever_is_only_slow_is_served() {
                 let fits = format!("{}connection: close\r\n\r\n", prompt_head(body.len()));
                 let pause = (BODY - second * 5) / u32::try_from(body.len())?;
                 let (answer, after) = dribble(say(&fits).await, body, pause).await;
-                story.tell(format!("within the time: {} ms", after.as_millis()));
+                timeline.record(format!("within the time: {} ms", after.as_millis()));
                 assert!(answer.starts_with("HTTP/1.1 200 ") && after > BODY / 2, "{after:?} {answer}");
                 assert_eq!(events("message_admitted").await.len(), 1);
                 Ok(())
@@ -102,9 +102,9 @@ fn whoever_dribbles_is_cut_and_whoever_is_only_slow_is_served() {
 fn what_was_held_up_on_its_way_arrives() {
     each_seed(
         |_| {},
-        |sim, story, mut dice| {
-            let _server = Server::start(sim, story, &json!([{ "text": "done" }]));
-            let story = story.clone();
+        |sim, timeline, mut dice| {
+            let _server = Server::start(sim, timeline, &json!([{ "text": "done" }]));
+            let timeline = timeline.clone();
             sim.client("operator", async move {
                 create_main().await;
                 for number in 0..5 {
@@ -117,7 +117,7 @@ fn what_was_held_up_on_its_way_arrives() {
                     });
                     let taken = prompt(&format!("prompt {number}"), None).await;
                     assert!(!taken.duplicate);
-                    story.tell(number);
+                    timeline.record(number);
                     sleep(Duration::from_secs(5)).await;
                 }
                 at_rest().await;

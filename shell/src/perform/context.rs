@@ -58,9 +58,9 @@ fn boundaries(execution: ExecutionSnapshot, policy: Option<ExecutionPolicy>) -> 
     ExecutionSnapshot { profile: ExecutionProfile::Confined, policy, ..execution }
 }
 
-type Found = (SourceScope, PathBuf, String);
+type Source = (SourceScope, PathBuf, String);
 
-fn read_sources(agent_home: &Path, anchor: &Path) -> Result<Vec<Found>, ContextError> {
+fn read_sources(agent_home: &Path, anchor: &Path) -> Result<Vec<Source>, ContextError> {
     let mut found = Vec::new();
     let own = agent_home.join("AGENTS.md");
     if let Some(text) = read(&own)? {

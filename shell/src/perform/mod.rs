@@ -31,8 +31,8 @@ use holon_text::Texts;
 use tool::{CommandEnvironment, Commands, Whose};
 
 use crate::home::Home;
+use crate::in_flight::InFlight;
 use crate::live::{LiveSink, LiveText};
-use crate::remains::Remains;
 use crate::settings::CommandSettings;
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
@@ -68,7 +68,7 @@ pub struct Settings {
     /// What commands are held back from; none under `host_local`.
     pub confinement: Option<Confinement>,
     /// What goes on although nobody waits for its outcome.
-    pub remains: Remains,
+    pub in_flight: InFlight,
 }
 
 impl Settings {
@@ -82,7 +82,7 @@ impl Settings {
             triggers: None,
             tied: false,
             confinement: None,
-            remains: Remains::default(),
+            in_flight: InFlight::default(),
         }
     }
 
@@ -148,7 +148,7 @@ impl Performers {
 
     /// Waits for what goes on although nobody waits for its outcome.
     pub async fn at_rest(&self) {
-        self.inner.settings.remains.over().await;
+        self.inner.settings.in_flight.over().await;
     }
 
     /// The registry, for checking a model before anything starts.

@@ -11,7 +11,7 @@ use holon_facts::workspace::{ExecutionBinding, ProjectionKind, RetainReason, Ret
 use holon_supervise::Helper;
 use holon_supervise::confine::Confinement;
 
-use super::tool::{FoundWorkspace, Refusal};
+use super::tool::{Refusal, ResolvedWorkspace};
 use super::{Performers, Settings};
 use crate::workplace::{self, KeptWhy, Removal as Removed, Worktree, WorktreeError};
 
@@ -19,11 +19,11 @@ use crate::workplace::{self, KeptWhy, Removal as Removed, Worktree, WorktreeErro
 /// with the commit that it begins at.
 pub(super) async fn isolate(
     settings: &Settings,
-    found: FoundWorkspace,
+    found: ResolvedWorkspace,
     isolated: Isolated,
 ) -> Result<(ExecutionBinding, Option<String>), Refusal> {
     let Isolated { plan, own } = isolated;
-    let FoundWorkspace { execution: found, project: anchor } = found;
+    let ResolvedWorkspace { execution: found, project: anchor } = found;
     let of_label = |own: &&WorktreePlan| Path::new(&own.anchor) == anchor && own.label == plan.label;
     if let Some(own) = own.iter().find(of_label).filter(|own| Path::new(&own.path).is_dir()) {
         return Ok((binding(&anchor, &own.path, &found), None));

@@ -3,14 +3,14 @@
 use holon_facts::event::BriefFact;
 use holon_facts::event::brief::BriefVisibility;
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &BriefFact) -> Told {
+pub(super) fn render(fact: &BriefFact) -> Rendered {
     match fact {
         // A turn without a word has an empty report.
         BriefFact::BriefCreated(fact) if fact.text.is_empty() => {
             let summary = format!("{}: no text", fact.kind);
-            Told::new(Visibility::Debug, Category::Brief, fact.kind.name(), &summary)
+            Rendered::new(Visibility::Debug, Category::Brief, fact.kind.name(), &summary)
         }
         BriefFact::BriefCreated(fact) => {
             let visibility = match fact.visibility {
@@ -18,7 +18,7 @@ pub(super) fn told(fact: &BriefFact) -> Told {
                 BriefVisibility::WorkDone => Visibility::WorkDone,
                 BriefVisibility::TurnResult => Visibility::Info,
             };
-            Told::said(visibility, Category::Brief, fact.kind.name(), fact.text.preview())
+            Rendered::said(visibility, Category::Brief, fact.kind.name(), fact.text.preview())
         }
     }
 }

@@ -3,15 +3,15 @@
 use holon_facts::event::InboxFact;
 use holon_facts::provenance::MessageKind;
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &InboxFact) -> Told {
-    let debug = |summary: &str| Told::new(Visibility::Debug, Category::Message, "message", summary);
+pub(super) fn render(fact: &InboxFact) -> Rendered {
+    let debug = |summary: &str| Rendered::new(Visibility::Debug, Category::Message, "message", summary);
     match fact {
         InboxFact::MessageAdmitted(fact) => {
             let message = &fact.message;
             let text = message.body.text.preview();
-            Told::said(visibility(message.kind), Category::Message, &message.id.to_string(), text)
+            Rendered::said(visibility(message.kind), Category::Message, &message.id.to_string(), text)
         }
         InboxFact::MessageDuplicate(fact) => debug(&format!("{} was sent again", fact.message_id)),
         InboxFact::MessageDequeued(fact) => debug(&match fact.run_id {
@@ -25,7 +25,7 @@ pub(super) fn told(fact: &InboxFact) -> Told {
         InboxFact::MessageDropped(fact) => {
             let summary =
                 format!("{} is given up: its runs crashed {} times in a row", fact.message_id, fact.crashes);
-            Told::new(Visibility::Info, Category::OperatorNotification, "message", &summary)
+            Rendered::new(Visibility::Info, Category::OperatorNotification, "message", &summary)
         }
         InboxFact::MessageRequeued(fact) => {
             let with = fact.interjected_into.map_or_else(String::new, |host| format!(" with {host}"));
@@ -36,7 +36,7 @@ pub(super) fn told(fact: &InboxFact) -> Told {
         }
         InboxFact::OperatorInterjectionAdmitted(fact) => {
             let summary = format!("{} joins the turn", fact.message_id);
-            Told::new(Visibility::Verbose, Category::Message, "interjection", &summary)
+            Rendered::new(Visibility::Verbose, Category::Message, "interjection", &summary)
         }
     }
 }

@@ -3,51 +3,51 @@
 use holon_facts::event::LifecycleFact;
 use holon_facts::event::lifecycle::ControlApplied;
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &LifecycleFact) -> Told {
+pub(super) fn render(fact: &LifecycleFact) -> Rendered {
     match fact {
         LifecycleFact::AgentCreated(fact) => {
             let summary = format!("agent created; it works in {}", fact.spec.execution.cwd);
-            Told::new(Visibility::Info, Category::Runtime, "agent", &summary)
+            Rendered::new(Visibility::Info, Category::Runtime, "agent", &summary)
         }
         LifecycleFact::ControlRequestAdmitted(fact) => {
             let summary = format!("{} requested, while {}", fact.action, fact.previous);
-            Told::new(Visibility::Debug, Category::StateSync, "control", &summary)
+            Rendered::new(Visibility::Debug, Category::StateSync, "control", &summary)
         }
         LifecycleFact::ControlApplied(fact) => {
-            Told::new(Visibility::Info, Category::Runtime, "control", &control(fact))
+            Rendered::new(Visibility::Info, Category::Runtime, "control", &control(fact))
         }
         LifecycleFact::SchedulerPostureDecision(fact) => {
             let wakes = fact.wakes_at.map(|at| format!(" until {at}")).unwrap_or_default();
             let summary = format!("{}{wakes}, was {}", fact.next, fact.previous);
-            Told::new(Visibility::Debug, Category::StateSync, "posture", &summary)
+            Rendered::new(Visibility::Debug, Category::StateSync, "posture", &summary)
         }
         LifecycleFact::CurrentRunAborted(fact) => {
             let summary = format!("{} for {} was aborted: {}", fact.run_id, fact.message_id, fact.reason);
-            Told::new(Visibility::Verbose, Category::Runtime, "run", &summary)
+            Rendered::new(Visibility::Verbose, Category::Runtime, "run", &summary)
         }
         LifecycleFact::RuntimeRecovered(_) => {
             let summary = "recovered after an interruption";
-            Told::new(Visibility::Verbose, Category::Runtime, "recovery", summary)
+            Rendered::new(Visibility::Verbose, Category::Runtime, "recovery", summary)
         }
         LifecycleFact::ClockStepped(fact) => {
             let summary = format!("the clock went back from {} to {}", fact.from, fact.to);
-            Told::new(Visibility::Verbose, Category::Runtime, "clock", &summary)
+            Rendered::new(Visibility::Verbose, Category::Runtime, "clock", &summary)
         }
         LifecycleFact::AgentRetired(fact) => {
             let summary = format!("ended: {}", fact.status);
-            Told::new(Visibility::Info, Category::Runtime, "agent", &summary)
+            Rendered::new(Visibility::Info, Category::Runtime, "agent", &summary)
         }
         LifecycleFact::AgentArchived(_) => {
-            Told::new(Visibility::Verbose, Category::Runtime, "agent", "archived: it never runs again")
+            Rendered::new(Visibility::Verbose, Category::Runtime, "agent", "archived: it never runs again")
         }
         LifecycleFact::ModelOverrideChanged(fact) => {
             let summary = match &fact.model {
                 Some(model) => format!("uses {model} from the next turn on"),
                 None => "uses the runtime's own models from the next turn on".to_owned(),
             };
-            Told::new(Visibility::Info, Category::Runtime, "model", &summary)
+            Rendered::new(Visibility::Info, Category::Runtime, "model", &summary)
         }
     }
 }

@@ -55,21 +55,21 @@ impl Presentation {
 
     fn of_event(event: &Event) -> Self {
         let told = match event {
-            Event::Lifecycle(fact) => lifecycle::told(fact),
-            Event::Inbox(fact) => inbox::told(fact),
-            Event::Scheduling(fact) => scheduling::told(fact),
-            Event::Turn(fact) => turn::told(fact),
-            Event::Operation(fact) => operation::told(fact),
-            Event::Task(fact) => task::told(fact),
-            Event::Timer(fact) => timer::told(fact),
-            Event::Work(fact) => work::told(fact),
-            Event::Wait(fact) => wait::told(fact),
-            Event::Wake(fact) => wake::told(fact),
-            Event::Outbox(fact) => outbox::told(fact),
-            Event::Workspace(fact) => workspace::told(fact),
-            Event::Brief(fact) => brief::told(fact),
+            Event::Lifecycle(fact) => lifecycle::render(fact),
+            Event::Inbox(fact) => inbox::render(fact),
+            Event::Scheduling(fact) => scheduling::render(fact),
+            Event::Turn(fact) => turn::render(fact),
+            Event::Operation(fact) => operation::render(fact),
+            Event::Task(fact) => task::render(fact),
+            Event::Timer(fact) => timer::render(fact),
+            Event::Work(fact) => work::render(fact),
+            Event::Wait(fact) => wait::render(fact),
+            Event::Wake(fact) => wake::render(fact),
+            Event::Outbox(fact) => outbox::render(fact),
+            Event::Workspace(fact) => workspace::render(fact),
+            Event::Brief(fact) => brief::render(fact),
         };
-        let Told { visibility, category, title, body, summary } = told;
+        let Rendered { visibility, category, title, body, summary } = told;
         Self { visibility, category, title, body, summary, source_event_kind: event.kind() }
     }
 
@@ -85,8 +85,8 @@ impl Presentation {
     }
 }
 
-/// What a family says of one of its facts.
-struct Told {
+/// One fact as its family renders it.
+struct Rendered {
     visibility: Visibility,
     category: Category,
     title: String,
@@ -94,7 +94,7 @@ struct Told {
     summary: String,
 }
 
-impl Told {
+impl Rendered {
     fn new(visibility: Visibility, category: Category, title: &str, summary: &str) -> Self {
         Self { visibility, category, title: one_line(title), body: None, summary: one_line(summary) }
     }

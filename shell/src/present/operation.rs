@@ -2,12 +2,12 @@
 
 use holon_facts::event::OperationFact;
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &OperationFact) -> Told {
+pub(super) fn render(fact: &OperationFact) -> Rendered {
     let summary = match fact {
         OperationFact::OperationOpened(fact) => format!("{} begins: {}", fact.op, fact.kind),
         OperationFact::OperationSettled(fact) => format!("{} has ended: {}", fact.op, fact.settlement),
     };
-    Told::new(Visibility::Trace, Category::Trace, "operation", &summary)
+    Rendered::new(Visibility::Trace, Category::Trace, "operation", &summary)
 }

@@ -3,9 +3,9 @@
 use holon_facts::event::OutboxFact;
 use holon_facts::outbox::Letter;
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &OutboxFact) -> Told {
+pub(super) fn render(fact: &OutboxFact) -> Rendered {
     let (visibility, summary) = match fact {
         OutboxFact::LetterPosted(fact) => {
             let what = match &fact.letter {
@@ -25,5 +25,5 @@ pub(super) fn told(fact: &OutboxFact) -> Told {
             (Visibility::Debug, format!("{} of {} was received", fact.letter_id, fact.from))
         }
     };
-    Told::new(visibility, Category::Task, "letter", &summary)
+    Rendered::new(visibility, Category::Task, "letter", &summary)
 }

@@ -3,25 +3,25 @@
 use holon_facts::event::SchedulingFact;
 use holon_facts::event::scheduling::{HoldCause, HoldEnd, SelfTurnCounted};
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &SchedulingFact) -> Told {
+pub(super) fn render(fact: &SchedulingFact) -> Rendered {
     match fact {
         SchedulingFact::SchedulerDecision(fact) => {
             let about = fact.message_id.map(|id| format!(" for {id}")).unwrap_or_default();
             let summary = format!("decided: {}{about}, {} (row {})", fact.kind, fact.reason, fact.row);
-            Told::new(Visibility::Debug, Category::StateSync, "decision", &summary)
+            Rendered::new(Visibility::Debug, Category::StateSync, "decision", &summary)
         }
         SchedulingFact::ContinuationResolved(fact) => {
             let summary = format!("{} continues: {}", fact.message_id, fact.resolution.class);
-            Told::new(Visibility::Trace, Category::StateSync, "continuation", &summary)
+            Rendered::new(Visibility::Trace, Category::StateSync, "continuation", &summary)
         }
         SchedulingFact::ClosureDecided(fact) => {
             let closure = fact.closure.clone().shown();
             let reason = closure.waiting_reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
             let turn = if closure.without_turn() { " with no turn" } else { "" };
             let summary = format!("closure: {}{turn}{reason}, row {}", closure.outcome, closure.row);
-            Told::new(Visibility::Debug, Category::StateSync, "closure", &summary)
+            Rendered::new(Visibility::Debug, Category::StateSync, "closure", &summary)
         }
         SchedulingFact::HoldSet(fact) => {
             let why = match fact.cause {
@@ -36,29 +36,29 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
                 (None, None) => "waits".to_owned(),
             };
             let summary = format!("{why}; {next}");
-            Told::new(Visibility::Info, Category::Waiting, "hold", &summary)
+            Rendered::new(Visibility::Info, Category::Waiting, "hold", &summary)
         }
         SchedulingFact::SelfTurnCounted(fact) => self_turn(fact),
         SchedulingFact::UnattendedTurnsExhausted(fact) => {
             let (turns, until) = (fact.turns, fact.until);
             let summary = format!("{turns} turns without an operator today: further ones wait until {until}");
-            Told::new(Visibility::Info, Category::Waiting, "unattended", &summary)
+            Rendered::new(Visibility::Info, Category::Waiting, "unattended", &summary)
         }
         SchedulingFact::UnattendedTurnsRaised(fact) => {
             let turns = fact.turns_per_day;
             let summary = format!("turns without an operator continue: a day may have {turns}");
-            Told::new(Visibility::Info, Category::Waiting, "unattended", &summary)
+            Rendered::new(Visibility::Info, Category::Waiting, "unattended", &summary)
         }
         SchedulingFact::SleepBegun(fact) => {
             let until = fact.until.map(|until| format!(" until {until}")).unwrap_or_default();
             let reason =
                 fact.reason.as_ref().map(|it| format!(": {}", super::one_line(it))).unwrap_or_default();
             let summary = format!("it sleeps{until}{reason}");
-            Told::new(Visibility::Info, Category::Waiting, "sleep", &summary)
+            Rendered::new(Visibility::Info, Category::Waiting, "sleep", &summary)
         }
         SchedulingFact::SleepElapsed(fact) => {
             let summary = format!("its sleep until {} is over: {}", fact.until, fact.message_id);
-            Told::new(Visibility::Verbose, Category::Waiting, "sleep", &summary)
+            Rendered::new(Visibility::Verbose, Category::Waiting, "sleep", &summary)
         }
         SchedulingFact::HoldEnded(fact) => {
             let summary = match fact.reason {
@@ -68,12 +68,12 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
                 HoldEnd::ModelChanged => "another model is used now",
                 HoldEnd::Stopped => "stopped: the hold ends",
             };
-            Told::new(Visibility::Verbose, Category::Waiting, "hold", summary)
+            Rendered::new(Visibility::Verbose, Category::Waiting, "hold", summary)
         }
     }
 }
 
-fn self_turn(fact: &SelfTurnCounted) -> Told {
+fn self_turn(fact: &SelfTurnCounted) -> Rendered {
     let turns = match fact.turns {
         1 => "a turn of its own".to_owned(),
         turns => format!("{turns} turns of its own in a row"),
@@ -84,5 +84,5 @@ fn self_turn(fact: &SelfTurnCounted) -> Told {
         None => String::new(),
     };
     let visibility = if fact.self_hold { Visibility::Info } else { Visibility::Verbose };
-    Told::new(visibility, Category::Waiting, "unattended", &format!("{turns} made no progress{next}"))
+    Rendered::new(visibility, Category::Waiting, "unattended", &format!("{turns} made no progress{next}"))
 }

@@ -7,9 +7,9 @@ use holon_facts::event::task::{
 use holon_facts::task::{Need, TaskStatus};
 use holon_text::time::duration;
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &TaskFact) -> Told {
+pub(super) fn render(fact: &TaskFact) -> Rendered {
     let (visibility, summary) = match fact {
         TaskFact::TaskCreated(fact) => (Visibility::Info, created(fact)),
         TaskFact::TaskStatusUpdated(fact) => (importance(fact.status), updated(fact)),
@@ -29,7 +29,7 @@ pub(super) fn told(fact: &TaskFact) -> Told {
             (Visibility::Verbose, summary)
         }
     };
-    Told::new(visibility, Category::Task, "task", &summary)
+    Rendered::new(visibility, Category::Task, "task", &summary)
 }
 
 fn created(fact: &TaskCreated) -> String {

@@ -4,9 +4,9 @@ use holon_facts::event::TimerFact;
 use holon_facts::event::timer::{TimerCreated, TimerFired, TimerSkipped};
 use holon_text::time::{duration, exactly};
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &TimerFact) -> Told {
+pub(super) fn render(fact: &TimerFact) -> Rendered {
     let (visibility, summary) = match fact {
         TimerFact::TimerCreated(fact) => (Visibility::Info, created(fact)),
         TimerFact::TimerFired(fact) => (Visibility::Info, fired(fact)),
@@ -16,7 +16,7 @@ pub(super) fn told(fact: &TimerFact) -> Told {
         }
         TimerFact::TimerCancelled(fact) => (Visibility::Info, format!("{} was cancelled", fact.timer_id)),
     };
-    Told::new(visibility, Category::Waiting, "timer", &summary)
+    Rendered::new(visibility, Category::Waiting, "timer", &summary)
 }
 
 fn created(fact: &TimerCreated) -> String {

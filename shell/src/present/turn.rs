@@ -11,15 +11,15 @@ use holon_facts::price::Amount;
 use holon_text::time::duration;
 
 use super::call::command;
-use super::{Category, Told, Visibility, files, one_line};
+use super::{Category, Rendered, Visibility, files, one_line};
 
-pub(super) fn told(fact: &TurnFact) -> Told {
+pub(super) fn render(fact: &TurnFact) -> Rendered {
     match fact {
         TurnFact::TurnStarted(fact) => started(fact),
         TurnFact::TurnContextBuilt(fact) => {
             let sources: Vec<&str> = fact.context.sources.iter().map(|source| source.path.as_str()).collect();
             let summary = format!("instructions: {}", listed(&sources));
-            Told::new(Visibility::Debug, Category::Trace, "context", &summary)
+            Rendered::new(Visibility::Debug, Category::Trace, "context", &summary)
         }
         TurnFact::ProviderAttemptRecorded(fact) => attempt(fact),
         TurnFact::ProviderRoundCompleted(fact) => answered(fact),
@@ -27,16 +27,16 @@ pub(super) fn told(fact: &TurnFact) -> Told {
         TurnFact::AssistantRoundRecorded(fact) => round(fact),
         TurnFact::ToolStarted(fact) => {
             let name = fact.tool.as_str();
-            Told::new(Visibility::Debug, Category::Tool, name, &format!("{name} begins"))
+            Rendered::new(Visibility::Debug, Category::Tool, name, &format!("{name} begins"))
         }
         TurnFact::ToolExecuted(fact) => executed(fact),
         TurnFact::ToolExecutionFailed(fact) => failed(fact),
         TurnFact::ReminderInjected(fact) => {
             let summary = format!("reminded: {}", fact.kind);
-            Told::new(Visibility::Verbose, Category::Runtime, "reminder", &summary)
+            Rendered::new(Visibility::Verbose, Category::Runtime, "reminder", &summary)
         }
         TurnFact::ContextCompacted(fact) => {
-            Told::new(Visibility::Verbose, Category::Runtime, "context", &compacted(fact))
+            Rendered::new(Visibility::Verbose, Category::Runtime, "context", &compacted(fact))
         }
         TurnFact::RuntimeError(fact) => runtime_error(fact),
         TurnFact::BudgetReserved(fact) => traced("reserved", fact.amount),
@@ -46,7 +46,7 @@ pub(super) fn told(fact: &TurnFact) -> Told {
     }
 }
 
-fn started(fact: &TurnStarted) -> Told {
+fn started(fact: &TurnStarted) -> Rendered {
     let models: Vec<String> = fact.models.iter().map(ToString::to_string).collect();
     let carried = match fact.carried_rounds {
         0 => String::new(),
@@ -54,15 +54,15 @@ fn started(fact: &TurnStarted) -> Told {
     };
     let summary =
         format!("turn {} begins for {}{carried}, with {}", fact.turn_index, fact.message_id, listed(&models));
-    Told::new(Visibility::Debug, Category::Runtime, "turn", &summary)
+    Rendered::new(Visibility::Debug, Category::Runtime, "turn", &summary)
 }
 
-fn attempt(fact: &ProviderAttemptRecorded) -> Told {
+fn attempt(fact: &ProviderAttemptRecorded) -> Rendered {
     let attempt = &fact.attempt;
     let Some(kind) = attempt.failure_kind else {
         let took = duration(attempt.duration_ms);
         let summary = format!("{} answered after {took}, attempt {}", attempt.model_ref, attempt.attempt);
-        return Told::new(Visibility::Trace, Category::Trace, "attempt", &summary);
+        return Rendered::new(Visibility::Trace, Category::Trace, "attempt", &summary);
     };
     let what = attempt.message.as_ref().map_or("", |message| message.preview());
     let then = match (attempt.backoff_ms, attempt.advanced_to_fallback) {
@@ -71,37 +71,37 @@ fn attempt(fact: &ProviderAttemptRecorded) -> Told {
         (None, false) => String::new(),
     };
     let summary = format!("{} {kind}{then}: {what}", attempt.model_ref);
-    Told::new(Visibility::Verbose, Category::OperatorNotification, "attempt", &summary)
+    Rendered::new(Visibility::Verbose, Category::OperatorNotification, "attempt", &summary)
 }
 
 /// Whoever waits in front of it may end it.
-fn awaited(fact: &ProvidersAwaited) -> Told {
+fn awaited(fact: &ProvidersAwaited) -> Rendered {
     let (pause, left) = (duration(fact.pause_ms), duration(fact.until.since(fact.since)));
     let models = listed(&fact.models.iter().map(ToString::to_string).collect::<Vec<_>>());
     let summary =
         format!("no model answers: waiting {pause}, of {left} at most, for {models}; Ctrl-C ends the run");
-    Told::new(Visibility::Verbose, Category::OperatorNotification, "attempt", &summary)
+    Rendered::new(Visibility::Verbose, Category::OperatorNotification, "attempt", &summary)
 }
 
-fn answered(fact: &ProviderRoundCompleted) -> Told {
+fn answered(fact: &ProviderRoundCompleted) -> Rendered {
     let (usage, took) = (&fact.token_usage, duration(fact.provider_round_ms));
     let summary = format!(
         "{} answered after {took}: {} tokens in, {} out, {}",
         fact.winning_model_ref, usage.input_tokens, usage.output_tokens, fact.stop_reason
     );
-    Told::new(Visibility::Debug, Category::Trace, "round", &summary)
+    Rendered::new(Visibility::Debug, Category::Trace, "round", &summary)
 }
 
 /// What the model says beside its calls. A round without one is the report, which comes as a brief.
-fn round(fact: &AssistantRoundRecorded) -> Told {
+fn round(fact: &AssistantRoundRecorded) -> Rendered {
     let lines: Vec<String> = fact.blocks.iter().filter_map(block).collect();
     let visibility = if fact.verdicts.is_empty() { Visibility::Debug } else { Visibility::Verbose };
     let summary = match lines.first() {
         Some(line) => line.as_str(),
         None => "the model returned no text",
     };
-    let told = Told::new(visibility, Category::AssistantProgress, "assistant", summary);
-    Told { body: (lines.len() > 1).then(|| lines.join("\n")), ..told }
+    let told = Rendered::new(visibility, Category::AssistantProgress, "assistant", summary);
+    Rendered { body: (lines.len() > 1).then(|| lines.join("\n")), ..told }
 }
 
 fn block(block: &Block) -> Option<String> {
@@ -113,7 +113,7 @@ fn block(block: &Block) -> Option<String> {
     }
 }
 
-fn executed(fact: &ToolExecuted) -> Told {
+fn executed(fact: &ToolExecuted) -> Rendered {
     let facts = &fact.receipt.facts;
     let outcome = match (facts.exit_status, facts.changed_files.as_slice()) {
         (Some(0), _) => "ok".to_owned(),
@@ -122,15 +122,15 @@ fn executed(fact: &ToolExecuted) -> Told {
         (None, changed) => format!("changed {}", files(changed)),
     };
     let summary = format!("{}: {outcome}", fact.tool_name);
-    Told::new(Visibility::Verbose, Category::Tool, &fact.tool_name, &summary)
+    Rendered::new(Visibility::Verbose, Category::Tool, &fact.tool_name, &summary)
 }
 
-fn failed(fact: &ToolExecutionFailed) -> Told {
+fn failed(fact: &ToolExecutionFailed) -> Rendered {
     let summary = match &fact.receipt.error {
         Some(error) => format!("{}: {}: {}", fact.tool_name, error.kind, error.message.preview()),
         None => format!("{}: failed", fact.tool_name),
     };
-    Told::new(Visibility::Verbose, Category::Tool, &fact.tool_name, &summary)
+    Rendered::new(Visibility::Verbose, Category::Tool, &fact.tool_name, &summary)
 }
 
 fn compacted(fact: &ContextCompacted) -> String {
@@ -142,34 +142,34 @@ fn compacted(fact: &ContextCompacted) -> String {
 }
 
 /// The brief tells it to the operator.
-fn runtime_error(fact: &RuntimeError) -> Told {
+fn runtime_error(fact: &RuntimeError) -> Rendered {
     let failure = &fact.failure;
     let summary = format!("{} {}: {}", failure.category, failure.kind, failure.summary.preview());
-    Told::new(Visibility::Debug, Category::OperatorNotification, "error", &summary)
+    Rendered::new(Visibility::Debug, Category::OperatorNotification, "error", &summary)
 }
 
-fn traced(what: &str, amount: Amount) -> Told {
+fn traced(what: &str, amount: Amount) -> Rendered {
     let cost = Some(amount.cost_micros).filter(|cost| cost.0 > 0);
     let cost = cost.map(|cost| format!(", {cost}")).unwrap_or_default();
     let summary = format!("{what}: {} tokens{cost}", amount.tokens);
-    Told::new(Visibility::Trace, Category::StateSync, "budget", &summary)
+    Rendered::new(Visibility::Trace, Category::StateSync, "budget", &summary)
 }
 
 /// The brief tells it to the operator.
-fn budget(fact: &BudgetExhausted) -> Told {
+fn budget(fact: &BudgetExhausted) -> Rendered {
     let BudgetExhausted { budget, .. } = fact;
     let [limit, used, wanted] = [fact.limit, fact.used, fact.wanted].map(|number| budget.told(number));
     let summary = format!("the budget {budget} is used up: {used} of {limit}, {wanted} more were wanted");
-    Told::new(Visibility::Debug, Category::OperatorNotification, "budget", &summary)
+    Rendered::new(Visibility::Debug, Category::OperatorNotification, "budget", &summary)
 }
 
-fn ended(fact: &TurnTerminal) -> Told {
+fn ended(fact: &TurnTerminal) -> Rendered {
     let reason = fact.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
     let took = duration(fact.duration_ms);
     let rounds = if fact.rounds == 1 { "round" } else { "rounds" };
     let summary =
         format!("turn {}: {}{reason} after {took}, {} {rounds}", fact.turn_index, fact.kind, fact.rounds);
-    Told::new(Visibility::Verbose, Category::Runtime, "turn", &summary)
+    Rendered::new(Visibility::Verbose, Category::Runtime, "turn", &summary)
 }
 
 fn listed(names: &[impl AsRef<str>]) -> String {

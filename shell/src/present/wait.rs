@@ -6,9 +6,9 @@ use holon_facts::event::wait::{
 };
 use holon_facts::ids::WorkItemId;
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &WaitFact) -> Told {
+pub(super) fn render(fact: &WaitFact) -> Rendered {
     let (visibility, summary) = match fact {
         WaitFact::WaitRegistered(fact) => (Visibility::Info, registered(fact)),
         WaitFact::WaitResolved(fact) => (Visibility::Verbose, resolved(fact)),
@@ -16,7 +16,7 @@ pub(super) fn told(fact: &WaitFact) -> Told {
         WaitFact::WorkItemRecheckDue(fact) => (Visibility::Verbose, due(fact)),
         WaitFact::RecheckGivenUp(fact) => (Visibility::ActionRequired, given_up(fact)),
     };
-    Told::new(visibility, Category::Waiting, "wait", &summary)
+    Rendered::new(visibility, Category::Waiting, "wait", &summary)
 }
 
 fn who(owner: Option<WorkItemId>) -> String {

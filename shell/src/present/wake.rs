@@ -4,9 +4,9 @@ use holon_facts::event::WakeFact;
 use holon_facts::event::wake::WakeHintRecorded;
 use holon_facts::hint::Hint;
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &WakeFact) -> Told {
+pub(super) fn render(fact: &WakeFact) -> Rendered {
     let (visibility, summary) = match fact {
         WakeFact::WakeHintRecorded(fact) => (Visibility::Info, said(&fact.hint) + &folded(fact)),
         WakeFact::WakeHintCoalesced(fact) => (Visibility::Verbose, format!("again: {}", said(&fact.hint))),
@@ -33,7 +33,7 @@ pub(super) fn told(fact: &WakeFact) -> Told {
             (Visibility::Info, format!("the address of generation {generation} of {trigger} is revoked"))
         }
     };
-    Told::new(visibility, Category::Message, "hint", &summary)
+    Rendered::new(visibility, Category::Message, "hint", &summary)
 }
 
 /// The source that was folded for it.

@@ -7,9 +7,9 @@ use holon_facts::event::work::{
 use holon_facts::work::PlanStatus;
 use holon_text::time::exactly;
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &WorkFact) -> Told {
+pub(super) fn render(fact: &WorkFact) -> Rendered {
     let (visibility, summary) = match fact {
         WorkFact::WorkItemWritten(fact) => (importance(&fact.change), written(fact)),
         WorkFact::WorkItemPicked(fact) => {
@@ -34,7 +34,7 @@ pub(super) fn told(fact: &WorkFact) -> Told {
             (Visibility::ActionRequired, format!("{} is stalled: {}", fact.work_item_id, why(fact.reason)))
         }
     };
-    Told::new(visibility, Category::Runtime, "work", &summary)
+    Rendered::new(visibility, Category::Runtime, "work", &summary)
 }
 
 fn queued(fact: &WorkTickQueued) -> String {

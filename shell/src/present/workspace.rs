@@ -2,9 +2,9 @@
 
 use holon_facts::event::WorkspaceFact;
 
-use super::{Category, Told, Visibility};
+use super::{Category, Rendered, Visibility};
 
-pub(super) fn told(fact: &WorkspaceFact) -> Told {
+pub(super) fn render(fact: &WorkspaceFact) -> Rendered {
     let (visibility, summary) = match fact {
         WorkspaceFact::WorkspaceAttached(fact) => {
             (Visibility::Verbose, format!("{} is attached: {}", fact.workspace_id, fact.workspace_anchor))
@@ -40,5 +40,5 @@ pub(super) fn told(fact: &WorkspaceFact) -> Told {
             )
         }
     };
-    Told::new(visibility, Category::Workspace, "workspace", &summary)
+    Rendered::new(visibility, Category::Workspace, "workspace", &summary)
 }

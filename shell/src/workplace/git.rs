@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 /// The longest time that one run may take: a checkout of a large repository with filters.
-const PATIENCE: Duration = Duration::from_mins(10);
+const GIT_TIMEOUT: Duration = Duration::from_mins(10);
 /// The longest wait for another process that works in the same repository.
 const QUEUE: Duration = Duration::from_mins(2);
 /// How often that one is looked for.
@@ -88,7 +88,7 @@ pub enum GitError {
     Start(io::Error),
     #[error("git {asked}: {problem}")]
     Lost { asked: String, problem: io::Error },
-    #[error("git {asked} took longer than {} s and was ended", PATIENCE.as_secs())]
+    #[error("git {asked} took longer than {} s and was ended", GIT_TIMEOUT.as_secs())]
     Slow { asked: String },
     #[error(
         "another process has been working in {} for {} s: try again when it is done",
@@ -336,7 +336,7 @@ impl Running {
         let end = tokio::select! {
             ended = &mut self.ended => ended.map(|()| End::Itself)?,
             () = gone(asker), if ending == Ending::Unwanted => End::Unwanted,
-            () = sleep(PATIENCE) => End::Slow,
+            () = sleep(GIT_TIMEOUT) => End::Slow,
         };
         match end {
             End::Itself => {}

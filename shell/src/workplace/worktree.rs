@@ -16,7 +16,7 @@ use holon_supervise::Helper;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use self::ground::{Found, Ground};
+use self::ground::{Ground, Probed};
 pub use self::removal::{KeptWhy, Removal};
 pub use super::git::GitError;
 use super::git::args;
@@ -168,14 +168,14 @@ impl Ground {
             return Err(self.site.occupied("is where the repository itself is"));
         }
         match self.found().await? {
-            Found::Nothing => {}
-            Found::HalfMade => self.discard().await?,
-            Found::Lost { on } if self.is_branch(on.as_deref()) => self.discard().await?,
-            Found::Whole { on } if self.is_branch(on.as_deref()) => return self.adopt(&head).await,
-            Found::Lost { .. } | Found::Whole { .. } => {
+            Probed::Nothing => {}
+            Probed::HalfMade => self.discard().await?,
+            Probed::Lost { on } if self.is_branch(on.as_deref()) => self.discard().await?,
+            Probed::Whole { on } if self.is_branch(on.as_deref()) => return self.adopt(&head).await,
+            Probed::Lost { .. } | Probed::Whole { .. } => {
                 return Err(self.site.occupied("is a worktree that something else is checked out in"));
             }
-            Found::Foreign => {
+            Probed::Foreign => {
                 return Err(self.site.occupied("exists, and is no worktree of this repository"));
             }
         }

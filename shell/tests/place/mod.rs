@@ -11,10 +11,10 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Millis, OpId, Outcome, RunId, Text};
 use holon_models::{Providers, Tools};
 use holon_platform::process;
+use holon_shell::in_flight::InFlight;
 use holon_shell::live::LiveSink;
 use holon_shell::perform::tool::CommandEnvironment;
 use holon_shell::perform::{Performers, Settings};
-use holon_shell::remains::Remains;
 use holon_shell::settings::CommandSettings;
 use holon_supervise::{RECORD, STARTED};
 use holon_text::{Secrets, Texts};
@@ -64,7 +64,7 @@ impl Place {
             triggers: None,
             tied: false,
             confinement: None,
-            remains: Remains::default(),
+            in_flight: InFlight::default(),
         };
         let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);
         let texts = Texts::new(secrets, Box::new(|_| Ok(None)));

@@ -8,7 +8,7 @@ use holon_models::Credential;
 use holon_text::nearest::did_you_mean;
 use serde_json::json;
 
-use super::{Place, told};
+use super::{ConfigHome, told};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::terminal;
@@ -35,20 +35,20 @@ pub(super) enum CredentialsCommand {
     Remove { name: String },
 }
 
-pub(super) fn credentials(place: &Place, command: CredentialsCommand) -> Result<Exit, Failure> {
+pub(super) fn credentials(cfg: &ConfigHome, command: CredentialsCommand) -> Result<Exit, Failure> {
     match command {
-        CredentialsCommand::List => list(place),
-        CredentialsCommand::Set { name, from } => set(place, &name, from.as_deref()),
-        CredentialsCommand::Remove { name } => remove(place, &name),
+        CredentialsCommand::List => list(cfg),
+        CredentialsCommand::Set { name, from } => set(cfg, &name, from.as_deref()),
+        CredentialsCommand::Remove { name } => remove(cfg, &name),
     }
 }
 
-fn list(place: &Place) -> Result<Exit, Failure> {
-    let (credentials, problems) = Credentials::survey(&place.home.credentials())?;
+fn list(cfg: &ConfigHome) -> Result<Exit, Failure> {
+    let (credentials, problems) = Credentials::survey(&cfg.home.credentials())?;
     told(&problems);
-    let (settings, problems) = place.survey()?;
+    let (settings, problems) = cfg.survey()?;
     told(&problems);
-    let configured = Configured::new(&settings, &place.environment, &credentials);
+    let configured = Configured::new(&settings, &cfg.environment, &credentials);
     let users = |name: &str| -> Vec<String> {
         let uses = |credential: &Credential| match credential {
             Credential::Key { origin, .. } => origin == name,
@@ -58,10 +58,10 @@ fn list(place: &Place) -> Result<Exit, Failure> {
         specs.map(|spec| spec.id.clone()).collect()
     };
     let all: Vec<(&str, Vec<String>)> = credentials.names().map(|name| (name, users(name))).collect();
-    let file = place.home.credentials().display().to_string();
+    let file = cfg.home.credentials().display().to_string();
     let documents: Vec<_> =
         all.iter().map(|(name, users)| json!({ "name": name, "set": true, "used_by": users })).collect();
-    place.print(&json!({ "credentials": documents, "file": file }), || {
+    cfg.print(&json!({ "credentials": documents, "file": file }), || {
         if all.is_empty() {
             output::note(&format!("holon: no credentials in {file}"));
         }
@@ -74,7 +74,7 @@ fn list(place: &Place) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-fn set(place: &Place, name: &str, from: Option<&str>) -> Result<Exit, Failure> {
+fn set(cfg: &ConfigHome, name: &str, from: Option<&str>) -> Result<Exit, Failure> {
     named(name)?;
     let again = format!("holon config credentials set {name} - < FILE");
     let typed = match from {
@@ -90,22 +90,22 @@ fn set(place: &Place, name: &str, from: Option<&str>) -> Result<Exit, Failure> {
         }
     };
     let key = check(&typed).map_err(|what| Failure::usage(anyhow!("{what}")).hint(again))?;
-    let mut editor = Editor::credentials(&place.home)?;
+    let mut editor = Editor::credentials(&cfg.home)?;
     editor.set(&format!("credentials.{name}.key"), key.into())?;
     editor.save()?;
-    done(place, name, "set")
+    done(cfg, name, "set")
 }
 
-fn remove(place: &Place, name: &str) -> Result<Exit, Failure> {
+fn remove(cfg: &ConfigHome, name: &str) -> Result<Exit, Failure> {
     named(name)?;
-    let mut editor = Editor::credentials(&place.home)?;
+    let mut editor = Editor::credentials(&cfg.home)?;
     if !editor.unset(&format!("credentials.{name}"))? {
-        let known = Credentials::survey(&place.home.credentials())?.0;
+        let known = Credentials::survey(&cfg.home.credentials())?.0;
         let error = anyhow!("there is no credential {name}{}", did_you_mean(name, known.names()));
         return Err(Failure::new(Exit::NotFound, error).hint("holon config credentials list"));
     }
     editor.save()?;
-    done(place, name, "removed")
+    done(cfg, name, "removed")
 }
 
 fn named(name: &str) -> Result<(), Failure> {
@@ -126,9 +126,9 @@ fn read() -> Result<String, Failure> {
     Ok(text)
 }
 
-fn done(place: &Place, name: &str, done: &str) -> Result<Exit, Failure> {
-    let file = place.home.credentials().display().to_string();
-    place.print(&json!({ "name": name, "done": done, "file": file }), || {
+fn done(cfg: &ConfigHome, name: &str, done: &str) -> Result<Exit, Failure> {
+    let file = cfg.home.credentials().display().to_string();
+    cfg.print(&json!({ "name": name, "done": done, "file": file }), || {
         Ok(output::line(&format!("credential {name}: {done} ({file})"))?)
     })?;
     Ok(Exit::Completed)

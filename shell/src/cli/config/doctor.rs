@@ -2,18 +2,18 @@
 
 use serde_json::json;
 
-use super::Place;
+use super::ConfigHome;
 use crate::cli::exit::Exit;
 use crate::cli::hints;
 use crate::cli::output::{self, Failure};
 use crate::doctor::{Level, examine};
 
-pub(super) fn doctor(place: &Place) -> Result<Exit, Failure> {
-    let findings = examine(&place.home, &place.home_origin, &place.environment);
+pub(super) fn doctor(cfg: &ConfigHome) -> Result<Exit, Failure> {
+    let findings = examine(&cfg.home, &cfg.home_origin, &cfg.environment);
     let count = |level: Level| findings.iter().filter(|finding| finding.level == level).count();
     let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
     let document = json!({ "findings": findings, "problems": problems, "warnings": warnings });
-    place.print(&document, || {
+    cfg.print(&document, || {
         for finding in &findings {
             output::line(&format!("{:8} {}: {}", finding.level.to_string(), finding.check, finding.what))?;
             if let Some(remedy) = &finding.remedy {

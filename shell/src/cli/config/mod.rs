@@ -67,8 +67,8 @@ enum ConfigCommand {
     Credentials(credentials::CredentialsCommand),
 }
 
-/// Where a command looks, and how it answers.
-struct Place {
+/// The home that a command reads, and how it prints.
+struct ConfigHome {
     home: Home,
     home_origin: Origin,
     environment: Environment,
@@ -78,21 +78,21 @@ struct Place {
 pub(super) fn config(home: Option<PathBuf>, args: ConfigArgs) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
     let home_origin = Origin::of_home(home.as_deref(), &environment);
-    let place = Place { home: Home::find(home, &environment)?, home_origin, environment, json: args.json };
+    let cfg = ConfigHome { home: Home::find(home, &environment)?, home_origin, environment, json: args.json };
     match args.command {
-        ConfigCommand::Get { key } => values::get(&place, &key),
-        ConfigCommand::Set { key, value } => values::set(&place, &key, &value),
-        ConfigCommand::Unset { key } => values::unset(&place, &key),
-        ConfigCommand::List => values::list(&place),
-        ConfigCommand::Prices => prices::prices(&place),
+        ConfigCommand::Get { key } => values::get(&cfg, &key),
+        ConfigCommand::Set { key, value } => values::set(&cfg, &key, &value),
+        ConfigCommand::Unset { key } => values::unset(&cfg, &key),
+        ConfigCommand::List => values::list(&cfg),
+        ConfigCommand::Prices => prices::prices(&cfg),
         ConfigCommand::Schema => values::schema(),
-        ConfigCommand::Doctor => doctor::doctor(&place),
-        ConfigCommand::Providers(command) => providers::providers(&place, command),
-        ConfigCommand::Credentials(command) => credentials::credentials(&place, command),
+        ConfigCommand::Doctor => doctor::doctor(&cfg),
+        ConfigCommand::Providers(command) => providers::providers(&cfg, command),
+        ConfigCommand::Credentials(command) => credentials::credentials(&cfg, command),
     }
 }
 
-impl Place {
+impl ConfigHome {
     /// The settings as far as they are usable, and what is wrong with the rest.
     fn survey(&self) -> Result<(Settings, Vec<Problem>), Failure> {
         Ok(Settings::survey(&self.home.config(), &self.environment)?)

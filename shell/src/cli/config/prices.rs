@@ -3,13 +3,13 @@
 use holon_facts::price::ModelPrice;
 use serde_json::json;
 
-use super::{Place, told};
+use super::{ConfigHome, told};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::settings::prices::{AS_OF, built_in, shown};
 
-pub(super) fn prices(place: &Place) -> Result<Exit, Failure> {
-    let (settings, problems) = place.survey()?;
+pub(super) fn prices(cfg: &ConfigHome) -> Result<Exit, Failure> {
+    let (settings, problems) = cfg.survey()?;
     let configured = &settings.core.prices.0;
     let known = built_in().filter(|known| configured.iter().all(|own| own.model != known.model));
     let origin = settings.origin("model.prices").to_string();
@@ -28,7 +28,7 @@ pub(super) fn prices(place: &Place) -> Result<Exit, Failure> {
             })
         })
         .collect();
-    place.print(&json!({ "listed": AS_OF, "prices": document }), || {
+    cfg.print(&json!({ "listed": AS_OF, "prices": document }), || {
         let names = ["model", "input", "cached", "output", "from"].map(str::to_owned).to_vec();
         let row = |(ModelPrice { model, price }, origin): &(ModelPrice, &str)| {
             let [input, cached, output] =

@@ -7,7 +7,7 @@ use holon_text::nearest::did_you_mean;
 use serde_json::{Value as Json, json};
 
 use super::flags::OptionFlags;
-use super::{Place, save, told};
+use super::{ConfigHome, save, told};
 use crate::cli::exit::Exit;
 use crate::cli::hints;
 use crate::cli::output::{self, Failure};
@@ -30,19 +30,19 @@ pub(super) enum ProvidersCommand {
     Remove { id: String },
 }
 
-pub(super) fn providers(place: &Place, command: ProvidersCommand) -> Result<Exit, Failure> {
+pub(super) fn providers(cfg: &ConfigHome, command: ProvidersCommand) -> Result<Exit, Failure> {
     match command {
-        ProvidersCommand::List => list(place),
-        ProvidersCommand::Show { id } => show(place, &id),
-        ProvidersCommand::Set { id, options } => set(place, &id, &options),
-        ProvidersCommand::Remove { id } => remove(place, &id),
+        ProvidersCommand::List => list(cfg),
+        ProvidersCommand::Show { id } => show(cfg, &id),
+        ProvidersCommand::Set { id, options } => set(cfg, &id, &options),
+        ProvidersCommand::Remove { id } => remove(cfg, &id),
     }
 }
 
-fn list(place: &Place) -> Result<Exit, Failure> {
-    let (settings, problems) = place.survey()?;
+fn list(cfg: &ConfigHome) -> Result<Exit, Failure> {
+    let (settings, problems) = cfg.survey()?;
     told(&problems);
-    let configured = Configured::new(&settings, &place.environment, &place.credentials());
+    let configured = Configured::new(&settings, &cfg.environment, &cfg.credentials());
     let usable = configured.specs.iter().map(|spec| {
         let about = shown(spec, None);
         let entry = |name: &str| {
@@ -64,7 +64,7 @@ fn list(place: &Place) -> Result<Exit, Failure> {
         .map(|(id, reason)| json!({ "id": id, "problem": reason, "configured": true }));
     let mut all: Vec<Json> = usable.chain(unusable).collect();
     all.sort_by_key(|provider| provider["id"].to_string());
-    place.print(&json!({ "providers": all }), || {
+    cfg.print(&json!({ "providers": all }), || {
         let cell = |provider: &Json, name: &str| provider[name].as_str().unwrap_or_default().to_owned();
         let rows = all.iter().map(|provider| match provider["problem"].as_str() {
             Some(problem) => vec![cell(provider, "id"), format!("can't be used: {problem}")],
@@ -76,10 +76,10 @@ fn list(place: &Place) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-fn show(place: &Place, id: &str) -> Result<Exit, Failure> {
-    let (settings, problems) = place.survey()?;
+fn show(cfg: &ConfigHome, id: &str) -> Result<Exit, Failure> {
+    let (settings, problems) = cfg.survey()?;
     told(&problems);
-    let configured = Configured::new(&settings, &place.environment, &place.credentials());
+    let configured = Configured::new(&settings, &cfg.environment, &cfg.credentials());
     let own = settings.providers.get(id);
     let spec = configured.specs.iter().find(|spec| spec.id == id);
     let problem = configured.unusable.get(id);
@@ -90,11 +90,11 @@ fn show(place: &Place, id: &str) -> Result<Exit, Failure> {
     };
     let mut entries = settings.options(id, &values);
     for entry in &mut entries {
-        name_variable(place, spec, entry);
+        name_variable(cfg, spec, entry);
     }
     let remedy = spec.and_then(|spec| remedy(&spec.credential));
     let key = spec.map(|spec| key(&spec.credential));
-    place.print(
+    cfg.print(
         &json!({ "id": id, "options": entries, "key": key, "remedy": remedy, "problem": problem }),
         || {
             let mut rows: Vec<Vec<String>> = entries
@@ -111,14 +111,14 @@ fn show(place: &Place, id: &str) -> Result<Exit, Failure> {
 }
 
 /// A variable of a built-in provider wins over the file.
-fn name_variable(place: &Place, spec: Option<&ProviderSpec>, entry: &mut Entry) {
+fn name_variable(cfg: &ConfigHome, spec: Option<&ProviderSpec>, entry: &mut Entry) {
     let Some(spec) = spec.filter(|_| entry.key.ends_with(".base_url")) else { return };
-    if place.environment.get(&spec.base_url_origin).is_some() {
+    if cfg.environment.get(&spec.base_url_origin).is_some() {
         entry.origin = Origin::Environment { variable: spec.base_url_origin.clone() };
     }
 }
 
-fn set(place: &Place, id: &str, flags: &OptionFlags) -> Result<Exit, Failure> {
+fn set(cfg: &ConfigHome, id: &str, flags: &OptionFlags) -> Result<Exit, Failure> {
     if !is_name(id) {
         return Err(Failure::usage(anyhow!("the id of a provider is {}", Kind::Name.expected())));
     }
@@ -126,7 +126,7 @@ fn set(place: &Place, id: &str, flags: &OptionFlags) -> Result<Exit, Failure> {
         let error = anyhow!("nothing to set: give at least one option, such as --base-url");
         return Err(Failure::usage(error).hint("holon config providers set --help"));
     }
-    let mut editor = Editor::config(&place.home)?;
+    let mut editor = Editor::config(&cfg.home)?;
     for (option, text) in &flags.0 {
         let name = format!("providers.{id}.{option}");
         let Some(kind) = kind_of(&name) else { continue };
@@ -135,27 +135,27 @@ fn set(place: &Place, id: &str, flags: &OptionFlags) -> Result<Exit, Failure> {
         kind.check(&value).map_err(|what| Failure::usage(anyhow!("--{flag}: {what}")))?;
         editor.set(&name, value)?;
     }
-    let settings: Settings = editor.settings(&place.environment)?;
-    let configured = Configured::new(&settings, &place.environment, &place.credentials());
+    let settings: Settings = editor.settings(&cfg.environment)?;
+    let configured = Configured::new(&settings, &cfg.environment, &cfg.credentials());
     if let Some(problem) = configured.unusable.get(id) {
         let error = anyhow!("the provider {id} could not be used like that: {problem}");
         return Err(Failure::usage(error).hint("holon config providers set --help"));
     }
     save(editor)?;
-    let file = place.home.config().display().to_string();
+    let file = cfg.home.config().display().to_string();
     let names: Vec<&str> = flags.0.iter().map(|(name, _)| *name).collect();
-    place.print(&json!({ "id": id, "done": "set", "options": names, "file": file }), || {
+    cfg.print(&json!({ "id": id, "done": "set", "options": names, "file": file }), || {
         Ok(output::line(&format!("provider {id}: set {} ({file})", names.join(", ")))?)
     })?;
     Ok(Exit::Completed)
 }
 
-fn remove(place: &Place, id: &str) -> Result<Exit, Failure> {
-    let mut editor = Editor::config(&place.home)?;
+fn remove(cfg: &ConfigHome, id: &str) -> Result<Exit, Failure> {
+    let mut editor = Editor::config(&cfg.home)?;
     let name = format!("providers.{id}");
     if !is_name(id) || !editor.unset(&name)? {
-        let (settings, _) = place.survey()?;
-        let configured = Configured::new(&settings, &place.environment, &place.credentials());
+        let (settings, _) = cfg.survey()?;
+        let configured = Configured::new(&settings, &cfg.environment, &cfg.credentials());
         if configured.specs.iter().any(|spec| spec.id == id) {
             let error = anyhow!("the provider {id} is built in, and config.toml changes nothing of it");
             return Err(Failure::new(Exit::NotFound, error).hint(format!("holon config providers show {id}")));
@@ -163,8 +163,8 @@ fn remove(place: &Place, id: &str) -> Result<Exit, Failure> {
         return Err(no_provider(&configured, id));
     }
     save(editor)?;
-    let file = place.home.config().display().to_string();
-    place.print(&json!({ "id": id, "done": "removed", "file": file }), || {
+    let file = cfg.home.config().display().to_string();
+    cfg.print(&json!({ "id": id, "done": "removed", "file": file }), || {
         Ok(output::line(&format!("provider {id}: removed ({file})"))?)
     })?;
     Ok(Exit::Completed)

@@ -4,13 +4,13 @@ use anyhow::anyhow;
 use holon_platform::Environment;
 use serde_json::json;
 
-use super::{Place, save, told};
+use super::{ConfigHome, save, told};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::settings::{self, Editor, Entry, Origin, kind_of, nearest_key};
 
-pub(super) fn get(place: &Place, name: &str) -> Result<Exit, Failure> {
-    let (settings, problems) = place.survey()?;
+pub(super) fn get(cfg: &ConfigHome, name: &str) -> Result<Exit, Failure> {
+    let (settings, problems) = cfg.survey()?;
     let Some(entry) = settings.entry(name) else { return Err(no_key(name)) };
     let (own, others): (Vec<_>, Vec<_>) = problems.into_iter().partition(|problem| problem.key == name);
     told(&others);
@@ -18,26 +18,26 @@ pub(super) fn get(place: &Place, name: &str) -> Result<Exit, Failure> {
         let hint = problem.remedy.clone();
         return Err(Failure::usage(problem).hint(hint));
     }
-    place.print(&entry, || Ok(output::line(&entry.text())?))?;
+    cfg.print(&entry, || Ok(output::line(&entry.text())?))?;
     Ok(Exit::Completed)
 }
 
-pub(super) fn set(place: &Place, name: &str, text: &str) -> Result<Exit, Failure> {
+pub(super) fn set(cfg: &ConfigHome, name: &str, text: &str) -> Result<Exit, Failure> {
     let kind = kind_of(name).ok_or_else(|| no_key(name))?;
     let value = kind.parse(text);
     kind.check(&value).map_err(|what| {
         let hint = format!("holon config get {name}, to see what it is now");
         Failure::usage(anyhow!("{name}: {what}")).hint(hint)
     })?;
-    let mut editor = Editor::config(&place.home)?;
+    let mut editor = Editor::config(&cfg.home)?;
     editor.set(name, value)?;
     let written = editor.settings(&Environment::default())?.entry(name);
     save(editor)?;
-    changed(place, written.ok_or_else(|| no_key(name))?, "set")
+    changed(cfg, written.ok_or_else(|| no_key(name))?, "set")
 }
 
-pub(super) fn unset(place: &Place, name: &str) -> Result<Exit, Failure> {
-    let mut editor = Editor::config(&place.home)?;
+pub(super) fn unset(cfg: &ConfigHome, name: &str) -> Result<Exit, Failure> {
+    let mut editor = Editor::config(&cfg.home)?;
     let known = kind_of(name).is_some();
     if settings::is_group(name) && !name.starts_with("providers.") {
         let error = anyhow!("{name} is a group of keys; name one of them");
@@ -47,25 +47,25 @@ pub(super) fn unset(place: &Place, name: &str) -> Result<Exit, Failure> {
         if !known {
             return Err(no_key(name));
         }
-        let error = anyhow!("{name} is not set in {}", place.home.config().display());
+        let error = anyhow!("{name} is not set in {}", cfg.home.config().display());
         return Err(Failure::new(Exit::NotFound, error).hint("holon config list"));
     }
     save(editor)?;
     let unset = Entry { key: name.to_owned(), value: json!(null), origin: Origin::Default };
-    changed(place, place.survey()?.0.entry(name).unwrap_or(unset), "unset")
+    changed(cfg, cfg.survey()?.0.entry(name).unwrap_or(unset), "unset")
 }
 
-pub(super) fn list(place: &Place) -> Result<Exit, Failure> {
-    let (settings, problems) = place.survey()?;
+pub(super) fn list(cfg: &ConfigHome) -> Result<Exit, Failure> {
+    let (settings, problems) = cfg.survey()?;
     let entries = settings.entries();
     let document = json!({
-        "home": { "path": place.home.root(), "origin": place.home_origin },
+        "home": { "path": cfg.home.root(), "origin": cfg.home_origin },
         "values": entries,
         "problems": problems,
     });
-    place.print(&document, || {
-        let home = place.home.root().display().to_string();
-        let mut rows = vec![vec!["home".to_owned(), home, place.home_origin.to_string()]];
+    cfg.print(&document, || {
+        let home = cfg.home.root().display().to_string();
+        let mut rows = vec![vec!["home".to_owned(), home, cfg.home_origin.to_string()]];
         rows.extend(
             entries.iter().map(|entry| vec![entry.key.clone(), entry.text(), entry.origin.to_string()]),
         );
@@ -82,14 +82,14 @@ pub(super) fn schema() -> Result<Exit, Failure> {
 }
 
 /// Says what a key is now, and when something stronger than the file hides it.
-fn changed(place: &Place, entry: Entry, done: &str) -> Result<Exit, Failure> {
-    let variable = settings::variable_of(&entry.key).filter(|name| place.environment.get(name).is_some());
+fn changed(cfg: &ConfigHome, entry: Entry, done: &str) -> Result<Exit, Failure> {
+    let variable = settings::variable_of(&entry.key).filter(|name| cfg.environment.get(name).is_some());
     if let Some(variable) = variable {
         output::note(&format!("holon: {variable} is set and wins over the file"));
     }
-    let file = place.home.config().display().to_string();
+    let file = cfg.home.config().display().to_string();
     let document = json!({ "key": entry.key, "value": entry.value, "done": done, "file": file });
-    place.print(&document, || {
+    cfg.print(&document, || {
         let now = match done {
             "set" => format!("{} = {}", entry.key, entry.text()),
             _ => format!("{} is not set any more", entry.key),

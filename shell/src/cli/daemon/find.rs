@@ -8,26 +8,26 @@ use holon_platform::process::Identity;
 use holon_platform::{process, spawn};
 use tokio::time::timeout;
 
-use super::{PATIENCE, Place, unusable};
+use super::{ANSWER_TIMEOUT, DaemonHome, unusable};
 use crate::cli::output::Failure;
-use crate::daemon::{Found, Metadata, look, socket};
+use crate::daemon::{Metadata, ProbeResult, look, socket};
 
 /// Who has the home, as files and the lock tell; a runtime that they don't show is looked for at its socket.
-pub(super) async fn find(place: &Place) -> Result<Found, Failure> {
-    let found = look(&place.home).map_err(unusable)?;
-    let Found::Busy { pid: Some(pid) } = found else { return Ok(found) };
-    let metadata = at_socket(place, pid, |socket| place.client(socket)).await;
-    Ok(metadata.map_or(found, |metadata| Found::Ready(Box::new(metadata))))
+pub(super) async fn find(daemon: &DaemonHome) -> Result<ProbeResult, Failure> {
+    let found = look(&daemon.home).map_err(unusable)?;
+    let ProbeResult::Busy { pid: Some(pid) } = found else { return Ok(found) };
+    let metadata = at_socket(daemon, pid, |socket| daemon.client(socket)).await;
+    Ok(metadata.map_or(found, |metadata| ProbeResult::Ready(Box::new(metadata))))
 }
 
 /// The runtime that has the home, if it listens and answers. Another process at the socket is not believed.
 pub(super) async fn at_socket(
-    place: &Place,
+    daemon: &DaemonHome,
     pid: u32,
     client: impl Fn(PathBuf) -> Client,
 ) -> Option<Metadata> {
     let process = Identity { pid, started: process::stat(pid)?.started, boot_id: process::boot_id().ok()? };
-    for socket in place.sockets() {
+    for socket in daemon.sockets() {
         if listener(socket.clone()).await != Some(pid) {
             continue;
         }
@@ -64,6 +64,6 @@ pub(super) async fn filled(metadata: Metadata, client: &Client) -> Result<Metada
 
 async fn listener(path: PathBuf) -> Option<u32> {
     // One that accepts nobody holds up whoever connects.
-    let asked = timeout(PATIENCE, spawn::blocking(move || socket::listener(&path))).await;
+    let asked = timeout(ANSWER_TIMEOUT, spawn::blocking(move || socket::listener(&path))).await;
     asked.ok()?.ok()?.ok()
 }

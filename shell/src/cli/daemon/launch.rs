@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use anyhow::{Context, anyhow};
 use holon_supervise::program;
 
-use super::{Place, ledger};
+use super::{DaemonHome, ledger};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::ServerOptions;
@@ -20,10 +20,10 @@ use holon_ledger::sqlite::HomeLock;
 const SCRAP: u64 = 64 << 10;
 
 /// Starts it, away from this terminal. It keeps no folder busy but its home's.
-pub(super) fn launch(place: &Place, options: &ServerOptions) -> Result<Child, Failure> {
-    place.home.create()?;
-    let home = place.home.root();
-    let path = log::path(&place.home);
+pub(super) fn launch(daemon: &DaemonHome, options: &ServerOptions) -> Result<Child, Failure> {
+    daemon.home.create()?;
+    let home = daemon.home.root();
+    let path = log::path(&daemon.home);
     let stream = || -> io::Result<Stdio> { Ok(log::open(&path)?.into()) };
     let out = stream().with_context(|| path.display().to_string())?;
     let mut command = Command::new(program());
@@ -47,23 +47,23 @@ pub(super) fn launch(place: &Place, options: &ServerOptions) -> Result<Child, Fa
 
 /// A start that failed before the runtime had the home is remembered like one that failed after it. Where somebody
 /// has the home, the failure of somebody else is not for its files.
-pub(super) fn kept(place: &Place, failure: Failure) -> Failure {
-    let Ok(lock) = HomeLock::acquire(place.home.root()) else { return failure };
+pub(super) fn kept(daemon: &DaemonHome, failure: Failure) -> Failure {
+    let Ok(lock) = HomeLock::acquire(daemon.home.root()) else { return failure };
     let summary = output::said_once(&failure.error);
     let written = LastFailure {
         exit_code: Some(failure.exit.code()),
         ..LastFailure::now(Phase::Startup, summary, failure.hint.clone())
     };
-    if let Err(error) = written.write(&place.home) {
-        output::note(&format!("holon: {}: {error}", LastFailure::path(&place.home).display()));
+    if let Err(error) = written.write(&daemon.home) {
+        output::note(&format!("holon: {}: {error}", LastFailure::path(&daemon.home).display()));
     }
     drop(lock);
     failure
 }
 
 /// Why a runtime ended at once, as it wrote it down itself.
-pub(super) fn ended(place: &Place, pid: u32, status: ExitStatus) -> Failure {
-    let written = LastFailure::read(&place.home).filter(|failure| failure.pid == Some(pid));
+pub(super) fn ended(daemon: &DaemonHome, pid: u32, status: ExitStatus) -> Failure {
+    let written = LastFailure::read(&daemon.home).filter(|failure| failure.pid == Some(pid));
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     let exit = code.and_then(Exit::of).filter(|exit| *exit != Exit::Completed).unwrap_or(Exit::Failed);
     match written {
@@ -72,15 +72,15 @@ pub(super) fn ended(place: &Place, pid: u32, status: ExitStatus) -> Failure {
             let hint = failure.detail_hint.unwrap_or_else(|| "holon daemon logs".to_owned());
             Failure::new(exit, error).hint(hint)
         }
-        None => kept(place, silent(place, exit, status)),
+        None => kept(daemon, silent(daemon, exit, status)),
     }
 }
 
 /// It could not even write down why.
-fn silent(place: &Place, exit: Exit, status: ExitStatus) -> Failure {
-    let home = place.home.root();
+fn silent(daemon: &DaemonHome, exit: Exit, status: ExitStatus) -> Failure {
+    let home = daemon.home.root();
     let full = is_full(home).then(|| format!("the disk under {} is full", home.display()));
-    let problems: Vec<String> = ledger::look(&place.home.ledger()).into_iter().chain(full.clone()).collect();
+    let problems: Vec<String> = ledger::look(&daemon.home.ledger()).into_iter().chain(full.clone()).collect();
     if !problems.is_empty() {
         let error = anyhow!("the runtime could not start ({status}): {}", problems.join("; "));
         let hint =
@@ -91,6 +91,6 @@ fn silent(place: &Place, exit: Exit, status: ExitStatus) -> Failure {
 }
 
 /// Whether a file system has no room for anything.
-fn is_full(place: &Path) -> bool {
-    rustix::fs::statvfs(place).is_ok_and(|about| about.f_bavail.saturating_mul(about.f_frsize) < SCRAP)
+fn is_full(daemon: &Path) -> bool {
+    rustix::fs::statvfs(daemon).is_ok_and(|about| about.f_bavail.saturating_mul(about.f_frsize) < SCRAP)
 }

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use super::Place;
+use super::DaemonHome;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::daemon::log::{self, TAIL_LINES, Tail};
@@ -30,15 +30,15 @@ pub(in crate::cli) struct LogsArgs {
     json: bool,
 }
 
-pub(super) async fn logs(place: &Place, args: LogsArgs) -> Result<Exit, Failure> {
-    let path = log::path(&place.home);
+pub(super) async fn logs(daemon: &DaemonHome, args: LogsArgs) -> Result<Exit, Failure> {
+    let path = log::path(&daemon.home);
     let (lines, tail) = Tail::read(&path, args.lines).with_context(|| path.display().to_string())?;
-    let failure = LastFailure::read(&place.home);
+    let failure = LastFailure::read(&daemon.home);
     let of = |phase: Phase| failure.as_ref().filter(|failure| failure.phase == phase);
     if args.json {
         let document = json!({
-            "log_path": path, "metadata_path": Metadata::path(&place.home),
-            "last_failure_path": LastFailure::path(&place.home),
+            "log_path": path, "metadata_path": Metadata::path(&daemon.home),
+            "last_failure_path": LastFailure::path(&daemon.home),
             "startup_failure": of(Phase::Startup), "shutdown_failure": of(Phase::Shutdown), "tail": lines,
         });
         // A stream has a line for each document.
@@ -50,8 +50,8 @@ pub(super) async fn logs(place: &Place, args: LogsArgs) -> Result<Exit, Failure>
     } else {
         output::table(&[
             vec!["log".to_owned(), path.display().to_string()],
-            vec!["metadata".to_owned(), Metadata::path(&place.home).display().to_string()],
-            vec!["last failure".to_owned(), LastFailure::path(&place.home).display().to_string()],
+            vec!["metadata".to_owned(), Metadata::path(&daemon.home).display().to_string()],
+            vec!["last failure".to_owned(), LastFailure::path(&daemon.home).display().to_string()],
         ])?;
         for failure in failure.iter() {
             let phase = failure.phase.name();

@@ -78,16 +78,16 @@ const LOOK: Duration = Duration::from_millis(50);
 /// one that lets nobody in, or of which nothing can be seen, is told of.
 const MOMENT: Duration = Duration::from_secs(5);
 
-/// A runtime that does not answer within so long is not well.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A runtime that does not answer within this time is unhealthy.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whose daemon it is.
-pub(super) struct Place {
+/// The home whose daemon a command is about.
+pub(super) struct DaemonHome {
     home: Home,
     environment: Environment,
 }
 
-impl Place {
+impl DaemonHome {
     /// Where a runtime of this home would listen, with the configuration as it is, and without one.
     fn sockets(&self) -> Vec<PathBuf> {
         daemon::sockets(&self.home, &self.environment)
@@ -110,21 +110,21 @@ impl Place {
         let settings = Settings::load(&self.home.config(), &self.environment).ok();
         let file = settings.and_then(|settings| settings.server.token_file);
         let token = Token::find(None, &self.environment, file.as_deref()).ok().flatten();
-        client::at(socket, token.as_ref()).within(PATIENCE)
+        client::at(socket, token.as_ref()).within(ANSWER_TIMEOUT)
     }
 }
 
 pub(super) fn daemon(home: Option<PathBuf>, command: DaemonCommand) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
-    let place = Place { home: Home::find(home, &environment)?, environment };
+    let daemon = DaemonHome { home: Home::find(home, &environment)?, environment };
     interrupts::block_on(|ending| async move {
         let work = async {
             match command {
-                DaemonCommand::Start(args) => Box::pin(start::start(&place, args)).await,
-                DaemonCommand::Stop(args) => Box::pin(stop::stop(&place, args)).await,
-                DaemonCommand::Status { json } => Box::pin(status::status(&place, json)).await,
-                DaemonCommand::Restart(args) => Box::pin(start::restart(&place, args)).await,
-                DaemonCommand::Logs(args) => logs::logs(&place, args).await,
+                DaemonCommand::Start(args) => Box::pin(start::start(&daemon, args)).await,
+                DaemonCommand::Stop(args) => Box::pin(stop::stop(&daemon, args)).await,
+                DaemonCommand::Status { json } => Box::pin(status::status(&daemon, json)).await,
+                DaemonCommand::Restart(args) => Box::pin(start::restart(&daemon, args)).await,
+                DaemonCommand::Logs(args) => logs::logs(&daemon, args).await,
             }
         };
         ending.or(work).await

@@ -12,12 +12,12 @@ use tokio::time::Instant;
 
 use super::find::{at_socket, filled};
 use super::launch::{ended, kept, launch};
-use super::{LOOK, MOMENT, PATIENCE, Place, StartArgs, StopArgs, stop, unusable};
+use super::{ANSWER_TIMEOUT, DaemonHome, LOOK, MOMENT, StartArgs, StopArgs, stop, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::Effective;
 use crate::client;
-use crate::daemon::{Found, Metadata, look};
+use crate::daemon::{Metadata, ProbeResult, look};
 use holon_ledger::sqlite::reserve_problem;
 
 /// How a start ended well.
@@ -28,28 +28,28 @@ enum Started {
     Before,
 }
 
-pub(super) async fn start(place: &Place, args: StartArgs) -> Result<Exit, Failure> {
+pub(super) async fn start(daemon: &DaemonHome, args: StartArgs) -> Result<Exit, Failure> {
     // What is wrong with the options is told here, not in a log.
-    let effective = load(place, &args)?;
-    let (started, metadata) = Box::pin(begin(place, &args, &effective)).await?;
+    let effective = load(daemon, &args)?;
+    let (started, metadata) = Box::pin(begin(daemon, &args, &effective)).await?;
     tell(started, &metadata, args.json)
 }
 
-fn load(place: &Place, args: &StartArgs) -> Result<Effective, Failure> {
-    Effective::load(&place.home, &place.environment, &args.options).map_err(|failure| kept(place, failure))
+fn load(daemon: &DaemonHome, args: &StartArgs) -> Result<Effective, Failure> {
+    Effective::load(&daemon.home, &daemon.environment, &args.options).map_err(|failure| kept(daemon, failure))
 }
 
 /// Nothing is stopped that could not be started again.
-pub(super) async fn restart(place: &Place, args: StartArgs) -> Result<Exit, Failure> {
-    let effective = load(place, &args)?;
-    stop::end(place, &StopArgs { wait: args.wait, json: args.json }).await?;
-    let (started, metadata) = Box::pin(begin(place, &args, &effective)).await?;
+pub(super) async fn restart(daemon: &DaemonHome, args: StartArgs) -> Result<Exit, Failure> {
+    let effective = load(daemon, &args)?;
+    stop::end(daemon, &StopArgs { wait: args.wait, json: args.json }).await?;
+    let (started, metadata) = Box::pin(begin(daemon, &args, &effective)).await?;
     tell(started, &metadata, args.json)
 }
 
 /// Starts the runtime if nobody has the home, and waits until it is ready.
 async fn begin(
-    place: &Place,
+    daemon: &DaemonHome,
     args: &StartArgs,
     effective: &Effective,
 ) -> Result<(Started, Metadata), Failure> {
@@ -57,21 +57,21 @@ async fn begin(
     let mut child: Option<Child> = None;
     let (mut busy, mut silent) = (Lasting::default(), Lasting::default());
     loop {
-        let found = look(&place.home).map_err(unusable)?;
+        let found = look(&daemon.home).map_err(unusable)?;
         let ours = |pid: u32| child.as_ref().is_some_and(|child| child.id() == pid);
         let stays_busy = busy.is_more_than_a_moment(found.busy());
         let found = match found {
-            Found::Busy { pid: Some(pid) } if !ours(pid) && stays_busy => {
-                let metadata = at_socket(place, pid, |socket| client(socket, effective)).await;
-                metadata.map_or(found, |metadata| Found::Ready(Box::new(metadata)))
+            ProbeResult::Busy { pid: Some(pid) } if !ours(pid) && stays_busy => {
+                let metadata = at_socket(daemon, pid, |socket| client(socket, effective)).await;
+                metadata.map_or(found, |metadata| ProbeResult::Ready(Box::new(metadata)))
             }
-            Found::Busy { .. } | Found::Nobody | Found::Ready(_) => found,
+            ProbeResult::Busy { .. } | ProbeResult::Nobody | ProbeResult::Ready(_) => found,
         };
         match found {
-            Found::Ready(metadata) => {
+            ProbeResult::Ready(metadata) => {
                 let pid = metadata.process.pid;
                 let ours = ours(pid);
-                match checked(place, *metadata, effective, ours).await {
+                match checked(daemon, *metadata, effective, ours).await {
                     Ok(metadata) => return Ok((if ours { Started::Now } else { Started::Before }, metadata)),
                     Err(Unfit::Leaves(failure)) if silent.is_more_than_a_moment(Some(pid)) => {
                         return Err(failure);
@@ -81,22 +81,22 @@ async fn begin(
                 }
             }
             // It starts or ends: which of the two shows soon.
-            Found::Busy { pid } if Instant::now() >= deadline => {
+            ProbeResult::Busy { pid } if Instant::now() >= deadline => {
                 let starting = pid.is_some_and(ours);
-                return Err(not_ready(place, pid, starting, args.wait));
+                return Err(not_ready(daemon, pid, starting, args.wait));
             }
-            Found::Busy { .. } => {}
-            Found::Nobody => match &mut child {
+            ProbeResult::Busy { .. } => {}
+            ProbeResult::Nobody => match &mut child {
                 None => {
-                    place.clean()?;
-                    child = Some(launch(place, &args.options).map_err(|failure| kept(place, failure))?);
+                    daemon.clean()?;
+                    child = Some(launch(daemon, &args.options).map_err(|failure| kept(daemon, failure))?);
                 }
                 Some(child) => {
                     if let Some(status) = child.try_wait()? {
-                        return Err(ended(place, child.id(), status));
+                        return Err(ended(daemon, child.id(), status));
                     }
                     if Instant::now() >= deadline {
-                        return Err(not_ready(place, Some(child.id()), true, args.wait));
+                        return Err(not_ready(daemon, Some(child.id()), true, args.wait));
                     }
                 }
             },
@@ -161,12 +161,12 @@ enum Unfit {
 
 /// Whether it answers, and is what would be started. One that dies is no longer asked what it was started with.
 async fn checked(
-    place: &Place,
+    daemon: &DaemonHome,
     metadata: Metadata,
     effective: &Effective,
     ours: bool,
 ) -> Result<Metadata, Unfit> {
-    let client = client(metadata.socket_path.clone().unwrap_or_else(|| place.socket()), effective);
+    let client = client(metadata.socket_path.clone().unwrap_or_else(|| daemon.socket()), effective);
     let pid = metadata.process.pid;
     let silent = |error: ClientError| {
         let failure =
@@ -196,12 +196,12 @@ async fn checked(
 }
 
 fn client(socket: PathBuf, effective: &Effective) -> Client {
-    client::at(socket, effective.endpoint.token.as_ref()).within(PATIENCE)
+    client::at(socket, effective.endpoint.token.as_ref()).within(ANSWER_TIMEOUT)
 }
 
-fn not_ready(place: &Place, pid: Option<u32>, starting: bool, seconds: u32) -> Failure {
+fn not_ready(daemon: &DaemonHome, pid: Option<u32>, starting: bool, seconds: u32) -> Failure {
     let pid = pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
-    let reserve = reserve_problem(place.home.root()).filter(|_| starting);
+    let reserve = reserve_problem(daemon.home.root()).filter(|_| starting);
     if let Some(problem) = reserve {
         let error = anyhow!("the runtime ({pid}) is not ready after {seconds} s: {problem}");
         return Failure::new(Exit::NotReachable, error)

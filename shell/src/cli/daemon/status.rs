@@ -9,13 +9,13 @@ use holon_facts::Wall;
 use serde::Serialize;
 
 use super::find::find;
-use super::{Place, ledger};
+use super::{DaemonHome, ledger};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::{Effective, ServerOptions};
 use crate::cli::spending;
 use crate::daemon::{
-    Fingerprint, Found, LastFailure, Metadata, TOKEN_VARIABLE, Unit, leftovers, log, socket,
+    Fingerprint, LastFailure, Metadata, ProbeResult, TOKEN_VARIABLE, Unit, leftovers, log, socket,
 };
 
 #[derive(Debug, Serialize)]
@@ -97,8 +97,8 @@ struct Difference {
     configured: String,
 }
 
-pub(super) async fn status(place: &Place, json: bool) -> Result<Exit, Failure> {
-    let status = Box::pin(gather(place)).await?;
+pub(super) async fn status(daemon: &DaemonHome, json: bool) -> Result<Exit, Failure> {
+    let status = Box::pin(gather(daemon)).await?;
     if json {
         output::document(&status)?;
     } else {
@@ -107,18 +107,18 @@ pub(super) async fn status(place: &Place, json: bool) -> Result<Exit, Failure> {
     Ok(if status.ok { Exit::Completed } else { Exit::NotReachable })
 }
 
-async fn gather(place: &Place) -> Result<Status, Failure> {
-    let found = find(place).await?;
+async fn gather(daemon: &DaemonHome) -> Result<Status, Failure> {
+    let found = find(daemon).await?;
     let (pid, stale_files, metadata) = match found {
-        Found::Nobody => (None, leftovers(&place.home), None),
-        Found::Busy { pid } => (pid, Vec::new(), None),
-        Found::Ready(metadata) => (Some(metadata.process.pid), Vec::new(), Some(*metadata)),
+        ProbeResult::Nobody => (None, leftovers(&daemon.home), None),
+        ProbeResult::Busy { pid } => (pid, Vec::new(), None),
+        ProbeResult::Ready(metadata) => (Some(metadata.process.pid), Vec::new(), Some(*metadata)),
     };
-    let effective = Effective::load(&place.home, &place.environment, &ServerOptions::default());
+    let effective = Effective::load(&daemon.home, &daemon.environment, &ServerOptions::default());
     let said_socket = metadata.as_ref().and_then(|metadata| metadata.socket_path.clone());
-    let socket = said_socket.unwrap_or_else(|| place.socket());
+    let socket = said_socket.unwrap_or_else(|| daemon.socket());
     let asked = match &metadata {
-        Some(_) => place.client(socket.clone()).runtime_status().await.map_err(Some),
+        Some(_) => daemon.client(socket.clone()).runtime_status().await.map_err(Some),
         None => Err(None),
     };
     let state = match (&metadata, &asked, pid) {
@@ -136,10 +136,10 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
     };
     let ledger_problem = match state {
         State::Running => None,
-        State::NotAnswering | State::Busy | State::NotRunning => ledger::problem(&place.home).await?,
+        State::NotAnswering | State::Busy | State::NotRunning => ledger::problem(&daemon.home).await?,
     };
-    let control_token = effective.as_ref().ok().and_then(|effective| token(place, effective));
-    let own = LastFailure::read(&place.home).and_then(|failure| serde_json::to_value(failure).ok());
+    let control_token = effective.as_ref().ok().and_then(|effective| token(daemon, effective));
+    let own = LastFailure::read(&daemon.home).and_then(|failure| serde_json::to_value(failure).ok());
     let own = own.and_then(|failure| serde_json::from_value(failure).ok());
     let (problem, runtime) = match asked {
         Ok(runtime) => (None, Some(runtime.into_reply())),
@@ -154,7 +154,7 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         service_problem: unit.as_ref().map(Unit::warning),
         service_remedy: unit.as_ref().map(Unit::remedy),
         stale_files,
-        home_dir: place.home.root().to_owned(),
+        home_dir: daemon.home.root().to_owned(),
         socket_path: socket,
         socket_problem: in_the_way.as_ref().map(ToString::to_string),
         next: in_the_way.and_then(|error| error.hint()),
@@ -165,8 +165,8 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         activity: runtime.as_ref().map(|runtime| runtime.activity.clone()),
         spending: runtime.as_ref().and_then(|runtime| runtime.spending.clone()),
         last_failure: own.or_else(|| runtime?.last_failure),
-        log_path: log::path(&place.home),
-        metadata_path: Metadata::path(&place.home),
+        log_path: log::path(&daemon.home),
+        metadata_path: Metadata::path(&daemon.home),
         version: metadata.as_ref().and_then(|metadata| metadata.version.clone()),
         started_at: metadata.as_ref().and_then(|metadata| metadata.started_at),
         http_addr: metadata.as_ref().and_then(|metadata| metadata.http_addr.clone()),
@@ -178,14 +178,14 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
 }
 
 /// Where the token is, never what it is.
-fn token(place: &Place, effective: &Effective) -> Option<String> {
-    let own = place.home.control_token();
+fn token(daemon: &DaemonHome, effective: &Effective) -> Option<String> {
+    let own = daemon.home.control_token();
     if effective.endpoint.has_own_token() {
         return own.exists().then(|| own.display().to_string());
     }
     effective.endpoint.token.as_ref()?;
     let file = effective.setup.settings.server.token_file.as_ref();
-    let named = file.filter(|_| place.environment.get(TOKEN_VARIABLE).is_none());
+    let named = file.filter(|_| daemon.environment.get(TOKEN_VARIABLE).is_none());
     Some(named.map_or_else(|| TOKEN_VARIABLE.to_owned(), |file| file.display().to_string()))
 }
 

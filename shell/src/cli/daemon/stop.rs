@@ -11,17 +11,17 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::find::find;
-use super::{LOOK, MOMENT, Place, StopArgs, unusable};
+use super::{DaemonHome, LOOK, MOMENT, StopArgs, unusable};
 use crate::cli::Cli;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
-use crate::daemon::{Found, LastFailure, Metadata, Phase, look};
+use crate::daemon::{LastFailure, Metadata, Phase, ProbeResult, look};
 
 /// A command that starts or stops a runtime has the home for less than this.
-const ERRAND: Duration = Duration::from_millis(500);
+const COMMAND_LOCK_TIME: Duration = Duration::from_millis(500);
 
-pub(super) async fn stop(place: &Place, args: StopArgs) -> Result<Exit, Failure> {
-    let ended = end(place, &args).await?;
+pub(super) async fn stop(daemon: &DaemonHome, args: StopArgs) -> Result<Exit, Failure> {
+    let ended = end(daemon, &args).await?;
     if args.json {
         output::document(&json!({ "ok": true, "stopped_pid": ended }))?;
     } else {
@@ -34,21 +34,21 @@ pub(super) async fn stop(place: &Place, args: StopArgs) -> Result<Exit, Failure>
 }
 
 /// Ends the runtime of the home, if there is one; says which process it was.
-pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, Failure> {
-    let (process, socket) = match holder(place).await? {
+pub(super) async fn end(daemon: &DaemonHome, args: &StopArgs) -> Result<Option<u32>, Failure> {
+    let (process, socket) = match holder(daemon).await? {
         Holder::Nobody => {
-            settled(place)?;
+            settled(daemon)?;
             return Ok(None);
         }
         Holder::Ready(metadata) => {
-            (metadata.process, Some(metadata.socket_path.unwrap_or_else(|| place.socket())))
+            (metadata.process, Some(metadata.socket_path.unwrap_or_else(|| daemon.socket())))
         }
         Holder::Starting(process) => (process, None),
     };
     let begun = Instant::now();
     let wait = Duration::from_secs(args.wait.into());
     let mut asked_politely = match socket {
-        Some(socket) => ask(place, &process, socket).await,
+        Some(socket) => ask(daemon, &process, socket).await,
         None => false,
     };
     if !asked_politely {
@@ -57,7 +57,7 @@ pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, F
     while process::is_alive(&process) {
         let waited = begun.elapsed();
         if waited >= wait {
-            return Err(stays(place, &process, args.wait));
+            return Err(stays(daemon, &process, args.wait));
         }
         if asked_politely && waited >= wait / 2 {
             process::terminate(&process);
@@ -65,7 +65,7 @@ pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, F
         }
         tokio::time::sleep(LOOK).await;
     }
-    settled(place)?;
+    settled(daemon)?;
     Ok(Some(process.pid))
 }
 
@@ -79,13 +79,13 @@ enum Holder {
 
 /// Who has the home. A process that has lost its arguments is on its way out, and waited for; other commands have a
 /// home while they look after it.
-async fn holder(place: &Place) -> Result<Holder, Failure> {
+async fn holder(daemon: &DaemonHome) -> Result<Holder, Failure> {
     let (mut begun, mut last) = (Instant::now(), None);
     loop {
-        let pid = match find(place).await? {
-            Found::Nobody => return Ok(Holder::Nobody),
-            Found::Ready(metadata) => return Ok(Holder::Ready(metadata)),
-            Found::Busy { pid } => pid,
+        let pid = match find(daemon).await? {
+            ProbeResult::Nobody => return Ok(Holder::Nobody),
+            ProbeResult::Ready(metadata) => return Ok(Holder::Ready(metadata)),
+            ProbeResult::Busy { pid } => pid,
         };
         if last != Some(pid) {
             (begun, last) = (Instant::now(), Some(pid));
@@ -94,11 +94,11 @@ async fn holder(place: &Place) -> Result<Holder, Failure> {
         let serves = words.as_ref().is_some_and(|words| Cli::serves(words));
         let identity = pid.filter(|_| serves).and_then(|pid| process::identity(pid).ok());
         // Its number may have become a stranger's since the lock was looked at: then somebody else has that now.
-        let still = || matches!(look(&place.home), Ok(Found::Busy { pid: now }) if now == pid);
+        let still = || matches!(look(&daemon.home), Ok(ProbeResult::Busy { pid: now }) if now == pid);
         if let Some(process) = identity.filter(|_| still()) {
             return Ok(Holder::Starting(process));
         }
-        let patience = if words.is_none() || serves { MOMENT } else { ERRAND };
+        let patience = if words.is_none() || serves { MOMENT } else { COMMAND_LOCK_TIME };
         if begun.elapsed() >= patience {
             let who = pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
             let error = anyhow!("{who} has the home and is no runtime: it was left alone");
@@ -112,29 +112,29 @@ async fn holder(place: &Place) -> Result<Holder, Failure> {
 
 /// Asks for a drain over the control surface, if it is that process that answers there. A runtime that can't be
 /// asked is ended by its process.
-async fn ask(place: &Place, process: &Identity, socket: PathBuf) -> bool {
-    let client = place.client(socket);
+async fn ask(daemon: &DaemonHome, process: &Identity, socket: PathBuf) -> bool {
+    let client = daemon.client(socket);
     let readiness = client.readiness().await;
     readiness.is_ok_and(|runtime| runtime.pid == process.pid) && client.shut_down(Nothing {}).await.is_ok()
 }
 
 /// Nobody has the home: what was left behind goes, and so does the memory of failures.
-fn settled(place: &Place) -> Result<(), Failure> {
+fn settled(daemon: &DaemonHome) -> Result<(), Failure> {
     // Somebody else may have started it again at once.
-    if matches!(look(&place.home).map_err(unusable)?, Found::Nobody) {
-        place.clean()?;
-        LastFailure::clear(&place.home)?;
+    if matches!(look(&daemon.home).map_err(unusable)?, ProbeResult::Nobody) {
+        daemon.clean()?;
+        LastFailure::clear(&daemon.home)?;
     }
     Ok(())
 }
 
-fn stays(place: &Place, process: &Identity, seconds: u32) -> Failure {
+fn stays(daemon: &DaemonHome, process: &Identity, seconds: u32) -> Failure {
     let pid = process.pid;
     let summary = format!("the runtime (process {pid}) did not end within {seconds} s");
     let hint = format!("holon daemon logs; kill -9 {pid} ends it at once, and the ledger stays whole");
     let failure = LastFailure::now(Phase::Shutdown, summary.clone(), Some(hint.clone()));
-    if let Err(error) = failure.write(&place.home) {
-        output::note(&format!("holon: {}: {error}", LastFailure::path(&place.home).display()));
+    if let Err(error) = failure.write(&daemon.home) {
+        output::note(&format!("holon: {}: {error}", LastFailure::path(&daemon.home).display()));
     }
     Failure::new(Exit::Failed, anyhow!(summary)).hint(hint)
 }

@@ -7,10 +7,10 @@ use holon_core::effect::Retrieval;
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::super::client_context::ClientContext;
 use super::super::exit::Exit;
 use super::super::interrupts::Ending;
 use super::super::output::{self, Failure};
-use super::super::through::Through;
 use super::output::{exit, follow, told};
 use super::{One, RunArgs};
 use crate::settings::quoted;
@@ -21,15 +21,15 @@ const LOOK: u32 = 30_000;
 const AWAY: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(200);
 
-pub(super) async fn run(through: &Through, args: RunArgs, ending: &Ending) -> Result<Exit, Failure> {
+pub(super) async fn run(cli: &ClientContext, args: RunArgs, ending: &Ending) -> Result<Exit, Failure> {
     let (begun, agent) = ending
         .or(async {
-            let agent = through.agent(args.whose.agent.as_deref()).await?;
-            Ok((through.client.run_task(&agent, body(&args)).await?, agent))
+            let agent = cli.agent(args.whose.agent.as_deref()).await?;
+            Ok((cli.client.run_task(&agent, body(&args)).await?, agent))
         })
         .await?;
     let task = begun.task.task_id;
-    let one = One { through, agent, task, named: args.whose.agent.is_some() };
+    let one = One { cli, agent, task, named: args.whose.agent.is_some() };
     if args.follow {
         if args.json {
             let line = json!({ "type": "task", "task": begun.task });
@@ -88,7 +88,7 @@ fn command(words: &[String]) -> String {
 
 /// Waits for the end of the task, also while its runtime is restarted; gives the task as it stands then.
 async fn ended(one: &One<'_>) -> Result<Document<TaskSnapshot>, Failure> {
-    let client = &one.through.client;
+    let client = &one.cli.client;
     let mut away: Option<Instant> = None;
     loop {
         let query = OutputQuery { block: None, timeout_ms: Some(LOOK), characters: Some(0) };

@@ -2,14 +2,14 @@
 
 use holon_api::{Control, StopTask};
 
+use super::super::client_context::ClientContext;
 use super::super::exit::Exit;
 use super::super::output::{self, Failure};
-use super::super::through::Through;
 use super::StopArgs;
 
-pub(super) async fn stop(through: &Through, args: StopArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.whose.agent.as_deref()).await?;
-    let answer = through.client.stop_task((&agent, args.task), StopTask { force: args.force }).await?;
+pub(super) async fn stop(cli: &ClientContext, args: StopArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.whose.agent.as_deref()).await?;
+    let answer = cli.client.stop_task((&agent, args.task), StopTask { force: args.force }).await?;
     let status = answer.task.status;
     if args.json {
         output::document(&answer)?;

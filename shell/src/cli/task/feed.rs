@@ -8,18 +8,18 @@ use holon_facts::call::INPUT_BYTES;
 use holon_platform::spawn;
 use serde_json::json;
 
+use super::super::client_context::ClientContext;
 use super::super::exit::Exit;
 use super::super::interrupts::Ending;
 use super::super::output::{self, Failure};
-use super::super::through::Through;
 use super::{InputArgs, One};
 use crate::present;
 
 /// Most that is read from standard input.
 const STDIN_BYTES: u64 = 1 << 20;
 
-pub(super) async fn input(through: &Through, args: InputArgs, ending: &Ending) -> Result<Exit, Failure> {
-    let one = One::of(through, &args.whose, args.task, ending).await?;
+pub(super) async fn input(cli: &ClientContext, args: InputArgs, ending: &Ending) -> Result<Exit, Failure> {
+    let one = One::of(cli, &args.whose, args.task, ending).await?;
     let typed = args.text.clone();
     let mut whole = ending.or(async { spawn::blocking(move || given(typed)).await? }).await?;
     if args.line {
@@ -31,7 +31,7 @@ pub(super) async fn input(through: &Through, args: InputArgs, ending: &Ending) -
     let mut written = 0;
     for piece in pieces(&whole) {
         let body = WriteTask { input: piece.to_owned() };
-        let asked = async { Ok(through.client.write_task((&one.agent, one.task), body).await?) };
+        let asked = async { Ok(cli.client.write_task((&one.agent, one.task), body).await?) };
         let receipt = ending.or(asked).await?;
         let taken = receipt.result.input.bytes_written;
         written += taken;

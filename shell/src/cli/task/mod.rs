@@ -14,10 +14,10 @@ use holon_facts::AgentId;
 use holon_facts::ids::TaskId;
 use holon_facts::task::TaskStatus;
 
+use super::client_context::{ClientContext, one_of};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
-use super::through::{Through, one_of};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TaskCommand {
@@ -155,21 +155,21 @@ pub(super) struct StopArgs {
 }
 
 pub(super) fn task(home: Option<PathBuf>, command: TaskCommand) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move {
+    ClientContext::work(home, |cli, ending| async move {
         match command {
-            TaskCommand::List(args) => ending.or(show::list(&through, args)).await,
-            TaskCommand::Status(args) => ending.or(show::status(&through, args)).await,
-            TaskCommand::Run(args) => begin::run(&through, args, &ending).await,
-            TaskCommand::Output(args) => output::output(&through, args, &ending).await,
-            TaskCommand::Input(args) => feed::input(&through, args, &ending).await,
-            TaskCommand::Stop(args) => ending.or(end::stop(&through, args)).await,
+            TaskCommand::List(args) => ending.or(show::list(&cli, args)).await,
+            TaskCommand::Status(args) => ending.or(show::status(&cli, args)).await,
+            TaskCommand::Run(args) => begin::run(&cli, args, &ending).await,
+            TaskCommand::Output(args) => output::output(&cli, args, &ending).await,
+            TaskCommand::Input(args) => feed::input(&cli, args, &ending).await,
+            TaskCommand::Stop(args) => ending.or(end::stop(&cli, args)).await,
         }
     })
 }
 
 /// One task of an agent.
 struct One<'a> {
-    through: &'a Through,
+    cli: &'a ClientContext,
     agent: AgentId,
     task: TaskId,
     /// Whether the agent was named: then it is named in what is suggested, too.
@@ -177,9 +177,9 @@ struct One<'a> {
 }
 
 impl<'a> One<'a> {
-    async fn of(through: &'a Through, whose: &Whose, task: TaskId, ending: &Ending) -> Result<Self, Failure> {
-        let agent = ending.or(through.agent(whose.agent.as_deref())).await?;
-        Ok(Self { through, agent, task, named: whose.agent.is_some() })
+    async fn of(cli: &'a ClientContext, of: &Whose, task: TaskId, ending: &Ending) -> Result<Self, Failure> {
+        let agent = ending.or(cli.agent(of.agent.as_deref())).await?;
+        Ok(Self { cli, agent, task, named: of.agent.is_some() })
     }
 
     /// Where it stands.

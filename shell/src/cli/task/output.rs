@@ -8,10 +8,10 @@ use holon_facts::task::TaskStatus;
 use holon_text::time;
 use serde_json::json;
 
+use super::super::client_context::ClientContext;
 use super::super::exit::Exit;
 use super::super::interrupts::Ending;
 use super::super::output::{self, Failure};
-use super::super::through::Through;
 use super::{One, OutputArgs};
 
 /// Seconds; more characters, and a longer wait, the runtime refuses.
@@ -20,8 +20,8 @@ pub(super) const MOST_CHARACTERS: u32 = 1_000_000;
 /// An answer may take so much longer than its wait.
 const BEYOND: Duration = Duration::from_secs(60);
 
-pub(super) async fn output(through: &Through, args: OutputArgs, ending: &Ending) -> Result<Exit, Failure> {
-    let one = One::of(through, &args.whose, args.task, ending).await?;
+pub(super) async fn output(cli: &ClientContext, args: OutputArgs, ending: &Ending) -> Result<Exit, Failure> {
+    let one = One::of(cli, &args.whose, args.task, ending).await?;
     if args.follow {
         return follow(&one, args.offset.unwrap_or_default(), args.json, ending).await;
     }
@@ -31,7 +31,7 @@ pub(super) async fn output(through: &Through, args: OutputArgs, ending: &Ending)
         timeout_ms: Some(wait.saturating_mul(1_000)),
         characters: Some(args.characters),
     };
-    let client = through.client.clone().within(Duration::from_secs(wait.into()) + BEYOND);
+    let client = cli.client.clone().within(Duration::from_secs(wait.into()) + BEYOND);
     let asked = async { client.task_output(one.path(), query).await.map_err(Failure::from) };
     let answer = tokio::select! {
         biased;
@@ -65,7 +65,7 @@ fn preview(one: &One<'_>, task: &TaskResult) -> Result<(), Failure> {
 
 /// Prints what the task writes until it ends; ends like the task.
 pub(super) async fn follow(one: &One<'_>, offset: u64, json: bool, ending: &Ending) -> Result<Exit, Failure> {
-    let mut follow = one.through.client.follow_output(one.path(), offset);
+    let mut follow = one.cli.client.follow_output(one.path(), offset);
     loop {
         let next = tokio::select! {
             biased;

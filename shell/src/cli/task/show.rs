@@ -6,16 +6,16 @@ use holon_api::{CommandSnapshot, Control, TaskLine, TaskSnapshot, TasksQuery};
 use holon_facts::receipt::InputTarget;
 use holon_text::time;
 
+use super::super::client_context::ClientContext;
 use super::super::exit::Exit;
 use super::super::output::{self, Failure};
-use super::super::through::Through;
 use super::{ListArgs, StatusArgs};
 use crate::present;
 
-pub(super) async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.whose.agent.as_deref()).await?;
+pub(super) async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.whose.agent.as_deref()).await?;
     let query = TasksQuery { status: args.status, limit: Some(500) };
-    let answer = through.client.tasks(&agent, query).await?;
+    let answer = cli.client.tasks(&agent, query).await?;
     if args.json {
         output::document(&answer)?;
         return Ok(Exit::Completed);
@@ -43,9 +43,9 @@ fn line(task: &TaskLine) -> Vec<String> {
     ]
 }
 
-pub(super) async fn status(through: &Through, args: StatusArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.whose.agent.as_deref()).await?;
-    let answer = through.client.task((&agent, args.task)).await?;
+pub(super) async fn status(cli: &ClientContext, args: StatusArgs) -> Result<Exit, Failure> {
+    let agent = cli.agent(args.whose.agent.as_deref()).await?;
+    let answer = cli.client.task((&agent, args.task)).await?;
     output::shown(&answer, args.json, || output::table(&rows(&answer.task)))
 }
 

@@ -51,18 +51,18 @@ pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<
 }
 
 pub(in super::super) async fn status(app: App, call: Call<ShowAgent>) -> Handled<AgentStatus> {
-    Ok(Seen::of(&app, &call.path.agent_id).await?.status(&app))
+    Ok(Moment::of(&app, &call.path.agent_id).await?.status(&app))
 }
 
 pub(in super::super) async fn why(app: App, call: Call<ExplainAgent>) -> Handled<AgentWhy> {
-    let seen = Seen::of(&app, &call.path.agent_id).await?;
+    let seen = Moment::of(&app, &call.path.agent_id).await?;
     app.blocking(move |app| seen.why(app)).await
 }
 
 pub(in super::super) async fn state(app: App, call: Call<ShowState>) -> Handled<AgentState> {
     let recent = bounded("recent", call.query.recent, RECENT, 0)?;
     let agent = call.path.agent_id;
-    let seen = Seen::of(&app, &agent).await?;
+    let seen = Moment::of(&app, &agent).await?;
     app.blocking(move |app| {
         let why = seen.why(app)?;
         // What is read here is at least as new as the summary, so whoever follows it misses nothing.
@@ -82,7 +82,7 @@ pub(in super::super) async fn state(app: App, call: Call<ShowState>) -> Handled<
 }
 
 /// The summary and the explanation of one moment; everything in them is durable.
-struct Seen {
+struct Moment {
     summary: AgentSummary,
     why: Explanation,
     children: Vec<ActiveChild>,
@@ -91,7 +91,7 @@ struct Seen {
     waits: Option<String>,
 }
 
-impl Seen {
+impl Moment {
     async fn of(app: &App, agent: &AgentId) -> Handled<Self> {
         let read = |view: View<'_>, agent: &AgentId| {
             let known = view.agent(agent)?;

@@ -14,7 +14,7 @@ use super::super::reply::Stream;
 use super::super::route::{Call, Handled};
 use super::agents::check_cursor;
 use super::sse::{self, HEARTBEAT, LAST_EVENT_ID, Steps};
-use crate::events::{Event, EventsError, Seen, Subscription};
+use crate::events::{Delivery, Event, EventsError, Subscription};
 use crate::live::Live;
 
 /// What the client is told to wait before it connects again.
@@ -67,15 +67,15 @@ impl Steps for Follower {
         };
         // A stream that can't go on ends; the client resumes after its last event and is told why.
         let text = match seen.ok()? {
-            Seen::Events(events) => durable(&events),
-            Seen::Live(live) => shown(live)?,
+            Delivery::Events(events) => durable(&events),
+            Delivery::Live(live) => shown(live)?,
         };
         Some((self, Bytes::from(text)))
     }
 }
 
-async fn seen(subscription: &mut Subscription, live: bool) -> Result<Seen, EventsError> {
-    if live { subscription.next_or_live().await } else { subscription.next().await.map(Seen::Events) }
+async fn seen(subscription: &mut Subscription, live: bool) -> Result<Delivery, EventsError> {
+    if live { subscription.next_or_live().await } else { subscription.next().await.map(Delivery::Events) }
 }
 
 fn durable(events: &[std::sync::Arc<Event>]) -> String {

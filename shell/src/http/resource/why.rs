@@ -26,7 +26,7 @@ const AROUND: u64 = 128;
 
 /// The explanation of a moment whose events are durable.
 pub(super) fn with_events(app: &App, explanation: Explanation) -> Handled<AgentWhy> {
-    let Seen { records, damaged } = Seen::look(&app.reader, &explanation)?;
+    let History { records, damaged } = History::look(&app.reader, &explanation)?;
     let failed = explanation.closure.outcome == ClosureOutcome::Failed;
     Ok(AgentWhy {
         last_decision_event: explanation.last_decision.as_ref().and_then(|last| decided(&records, last)),
@@ -40,12 +40,12 @@ pub(super) fn with_events(app: &App, explanation: Explanation) -> Handled<AgentW
 }
 
 /// Records of the kinds that matter, in order.
-struct Seen {
+struct History {
     records: Vec<Record>,
     damaged: Option<String>,
 }
 
-impl Seen {
+impl History {
     fn look(reader: &Reader, explanation: &Explanation) -> Handled<Self> {
         let (agent, end) = (&explanation.agent_id, explanation.event_seq.next());
         let mut seen = Self { records: Vec::new(), damaged: None };

@@ -21,7 +21,7 @@ use crate::work_items::{self, Shown};
 const LISTED: (u32, u32) = (100, 500);
 
 /// An item, and whether it is in focus.
-type Seen = (WorkItem, bool);
+type Focused = (WorkItem, bool);
 
 pub(in super::super) async fn list(app: App, call: Call<ShowWorkItems>) -> Handled<WorkItems> {
     let limit = bounded("limit", call.query.limit, LISTED, 1)?;
@@ -117,16 +117,16 @@ fn unknown(agent: &AgentId, work_item: WorkItemId) -> Box<Failure> {
     failure.hint(format!("holon work list --agent {agent}")).detail("agent_id", agent.as_str())
 }
 
-async fn one(app: &App, agent: AgentId, seen: Seen) -> Handled<WorkItemSnapshot> {
+async fn one(app: &App, agent: AgentId, seen: Focused) -> Handled<WorkItemSnapshot> {
     let shown = shown(app, agent, vec![seen]).await?.pop();
     shown.ok_or_else(|| Failure::internal("an item is not shown"))
 }
 
 /// With their plans, which are files.
-async fn shown(app: &App, agent: AgentId, seen: Vec<Seen>) -> Handled<Vec<WorkItemSnapshot>> {
+async fn shown(app: &App, agent: AgentId, seen: Vec<Focused>) -> Handled<Vec<WorkItemSnapshot>> {
     app.blocking(move |app| {
         let home = app.home.agent(&agent);
-        let show = |(item, in_focus): &Seen| {
+        let show = |(item, in_focus): &Focused| {
             let shown = Shown { in_focus: *in_focus, todo_list: true };
             work_items::snapshot(app.runtime.texts(), &agent, &home, item, shown)
         };

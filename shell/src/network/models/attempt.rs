@@ -9,7 +9,7 @@ use holon_models::testing::Asking;
 use tokio::time::Instant;
 
 use super::{PROVIDER, Server, host, providers};
-use crate::network::{Story, each_seed};
+use crate::network::{Timeline, each_seed};
 
 /// Far less than any time-out.
 const SOON: Duration = Duration::from_secs(5);
@@ -45,11 +45,11 @@ fn asking() -> Asking {
 }
 
 /// One attempt that fails as it should.
-async fn fails(story: &Story, kind: FailureKind, stage: &str, after: Millis) {
+async fn fails(timeline: &Timeline, kind: FailureKind, stage: &str, after: Millis) {
     let (asking, began) = (asking(), Instant::now());
     let failure = asking.failure().await;
     let (took, after) = (began.elapsed(), Duration::from_millis(after.0));
-    story.tell(format!("{kind:?} {stage} after {} ms", took.as_millis()));
+    timeline.record(format!("{kind:?} {stage} after {} ms", took.as_millis()));
     assert_eq!((failure.kind, failure.diagnostics.as_ref().unwrap().stage.as_str()), (kind, stage));
     assert!(took >= after && took < after + SOON, "{took:?}: {}", asking.message(&failure));
     assert!(failure.timing.duration_ms.0.abs_diff(u64::try_from(took.as_millis()).unwrap()) <= 5);
@@ -68,13 +68,13 @@ fn each_way_to_break_has_its_kind_and_its_time() {
     };
     each_seed(
         |_| {},
-        |sim, story, _| {
+        |sim, timeline, _| {
             host(sim, &SERVERS);
-            let story = story.clone();
+            let timeline = timeline.clone();
             sim.client("runtime", async move {
                 for (server, kind, stage, after) in FAILURES {
-                    story.tell(format!("{server:?}"));
-                    fails(&story, kind, stage, after).await;
+                    timeline.record(format!("{server:?}"));
+                    fails(&timeline, kind, stage, after).await;
                 }
                 assert_eq!(asking().answer().await.blocks.len(), 1, "later connections are answered");
                 Ok(())
@@ -89,20 +89,20 @@ fn a_network_that_is_away_is_told_from_one_that_is_slow() {
     const SLOW: Server = Server::Streams { pause: Duration::from_secs(15) };
     each_seed(
         |_| {},
-        |sim, story, mut dice| {
+        |sim, timeline, mut dice| {
             host(sim, &[SLOW, SLOW, SLOW]);
-            let story = story.clone();
+            let timeline = timeline.clone();
             sim.client("runtime", async move {
                 turmoil::partition("runtime", PROVIDER);
-                fails(&story, FailureKind::Connect, "connect", Millis(0)).await;
+                fails(&timeline, FailureKind::Connect, "connect", Millis(0)).await;
                 turmoil::repair("runtime", PROVIDER);
                 turmoil::hold("runtime", PROVIDER);
-                fails(&story, FailureKind::Timeout, "connect", CONNECT).await;
+                fails(&timeline, FailureKind::Timeout, "connect", CONNECT).await;
                 // The connection that nobody waits for any more reaches the server, which finds it closed.
                 turmoil::release("runtime", PROVIDER);
 
                 let answer = asking().answer().await;
-                story.tell("slow");
+                timeline.record("slow");
                 let AnswerBlock::Text { text } = &answer.blocks[0] else { panic!("{answer:?}") };
                 assert_eq!(text.preview(), "word word word ");
 
@@ -112,7 +112,7 @@ fn a_network_that_is_away_is_told_from_one_that_is_slow() {
                     tokio::time::sleep(moment).await;
                     turmoil::partition("runtime", PROVIDER);
                 });
-                fails(&story, FailureKind::Timeout, "idle", Millis(15_000 + IDLE.0)).await;
+                fails(&timeline, FailureKind::Timeout, "idle", Millis(15_000 + IDLE.0)).await;
                 Ok(())
             });
             sim.run().unwrap();

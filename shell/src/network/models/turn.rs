@@ -97,15 +97,15 @@ fn turn(servers: &'static [Server], expected: &[Option<FailureKind>], ends: &'st
     let expected = expected.to_vec();
     each_seed(
         |_| {},
-        |sim, story, _| {
+        |sim, timeline, _| {
             let home: TempDir = tempfile::tempdir().unwrap();
             host(sim, servers);
-            let (story, expected) = (story.clone(), expected.clone());
+            let (timeline, expected) = (timeline.clone(), expected.clone());
             sim.client("runtime", async move {
                 let runtime = begin(home.path()).await;
                 play(&runtime, home.path()).await;
                 let told = told(&runtime);
-                story.tell_untimed(format!("{told:?}"));
+                timeline.record_untimed(format!("{told:?}"));
                 assert_eq!(told, (expected, ends.to_owned()));
                 Ok(())
             });
@@ -136,10 +136,10 @@ fn a_provider_that_keeps_breaking_is_waited_for_with_the_turn_given_up() {
 fn a_partition_that_ends_in_time_costs_an_attempt() {
     each_seed(
         |_| {},
-        |sim, story, mut dice| {
+        |sim, timeline, mut dice| {
             let home: TempDir = tempfile::tempdir().unwrap();
             host(sim, &[]);
-            let (story, away) = (story.clone(), dice.time(100, 4_900));
+            let (timeline, away) = (timeline.clone(), dice.time(100, 4_900));
             sim.client("runtime", async move {
                 let runtime = begin(home.path()).await;
                 turmoil::hold("runtime", PROVIDER);
@@ -150,7 +150,7 @@ fn a_partition_that_ends_in_time_costs_an_attempt() {
                 });
                 play(&runtime, home.path()).await;
                 let told = told(&runtime);
-                story.tell_untimed(format!("{told:?}"));
+                timeline.record_untimed(format!("{told:?}"));
                 assert_eq!(told, (vec![Some(FailureKind::Timeout), None], "completed".to_owned()));
                 Ok(())
             });

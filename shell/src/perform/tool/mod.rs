@@ -16,7 +16,7 @@ use super::Settings;
 
 pub use exec::CommandEnvironment;
 pub(super) use exec::{Commands, Whose};
-pub(super) use workspace::{FoundWorkspace, find as find_workspace};
+pub(super) use workspace::{ResolvedWorkspace, find as find_workspace};
 
 /// What a tool brought: text for the model, and facts for the runtime.
 struct Success {
@@ -98,7 +98,7 @@ pub(super) async fn run(texts: &Texts, settings: &Settings, call: &ToolCall, arg
     let result = if call.tool == Tool::ApplyPatch {
         let confined = settings.confinement.is_some();
         let root = &call.execution.execution_root;
-        patch::run(settings.journals(), &settings.remains, root, confined, arguments).await
+        patch::run(settings.journals(), &settings.in_flight, root, confined, arguments).await
     } else {
         let message = "it is performed in another way: for commands a supervisor is prepared";
         Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))

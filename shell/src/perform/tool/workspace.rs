@@ -12,7 +12,7 @@ use crate::workplace::{self, Folder, Search, WorkplaceError};
 
 /// Where an agent is to work, and the repository that it is part of.
 #[derive(Debug)]
-pub(in crate::perform) struct FoundWorkspace {
+pub(in crate::perform) struct ResolvedWorkspace {
     pub(in crate::perform) execution: ExecutionBinding,
     /// What stands for the project. It is looked for once: a command could change what leads there.
     pub(in crate::perform) project: PathBuf,
@@ -23,7 +23,7 @@ pub(in crate::perform) fn find(
     target: &WorkspaceTarget,
     cwd: Option<&str>,
     confinement: Option<&Confinement>,
-) -> Result<FoundWorkspace, Refusal> {
+) -> Result<ResolvedWorkspace, Refusal> {
     let (found, field) = match target {
         WorkspaceTarget::Path { path } => (search.path(path, cwd), "path"),
         WorkspaceTarget::Attached { anchor } => (search.attached(anchor, cwd), "workspace_id"),
@@ -40,7 +40,7 @@ pub(in crate::perform) fn find(
             return Err(out_of_bounds(strange).field(field));
         }
     }
-    Ok(FoundWorkspace { execution, project })
+    Ok(ResolvedWorkspace { execution, project })
 }
 
 fn out_of_bounds(folder: &Path) -> Refusal {

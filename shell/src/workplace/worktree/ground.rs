@@ -31,7 +31,7 @@ pub(super) struct Ground {
 
 /// What is at the path.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Probed {
     /// No worktree, and no folder or an empty one.
     Nothing,
     /// A worktree whose folder is gone or empty; the branch that it was on.
@@ -115,21 +115,21 @@ impl Ground {
         }
     }
 
-    pub(super) async fn found(&self) -> Result<Found, GitError> {
+    pub(super) async fn found(&self) -> Result<Probed, GitError> {
         let listed = self.listed().await?.into_iter().find(|listed| listed.path == self.site.path);
         let bare = is_absent(&self.site.path);
-        let Some(listed) = listed else { return Ok(if bare { Found::Nothing } else { Found::Foreign }) };
+        let Some(listed) = listed else { return Ok(if bare { Probed::Nothing } else { Probed::Foreign }) };
         let own = self.registration();
         if !bare && own.is_none() {
-            return Ok(Found::Foreign);
+            return Ok(Probed::Foreign);
         }
         let without_index = own.is_some_and(|own| !own.join("index").exists());
         let without_head = listed.branch.is_none() && !listed.at_commit;
         let on = listed.branch;
         Ok(match (bare, listed.initializing || without_index || without_head) {
-            (_, true) => Found::HalfMade,
-            (true, false) => Found::Lost { on },
-            (false, false) => Found::Whole { on },
+            (_, true) => Probed::HalfMade,
+            (true, false) => Probed::Lost { on },
+            (false, false) => Probed::Whole { on },
         })
     }
 

@@ -1,6 +1,6 @@
 //! Takes a worktree away, or says why it stays.
 
-use super::ground::{Files, Found, Ground};
+use super::ground::{Files, Ground, Probed};
 use super::{Site, WorktreeError};
 use crate::workplace::git::{GitError, args};
 
@@ -67,16 +67,16 @@ impl Ground {
             return Ok(kept(KeptWhy::Mismatched));
         }
         let stays = match (self.found().await?, base) {
-            (Found::Nothing, _) => None,
-            (Found::Foreign, _) => Some(kept(KeptWhy::Mismatched)),
-            (Found::Lost { on } | Found::Whole { on }, _) if !self.is_branch(on.as_deref()) => {
+            (Probed::Nothing, _) => None,
+            (Probed::Foreign, _) => Some(kept(KeptWhy::Mismatched)),
+            (Probed::Lost { on } | Probed::Whole { on }, _) if !self.is_branch(on.as_deref()) => {
                 Some(kept(KeptWhy::Mismatched))
             }
-            (Found::HalfMade | Found::Lost { .. } | Found::Whole { .. }, None) => {
+            (Probed::HalfMade | Probed::Lost { .. } | Probed::Whole { .. }, None) => {
                 stuck(self.discard().await)?
             }
-            (Found::HalfMade | Found::Whole { .. }, Some(base)) => self.remove_unchanged(base).await?,
-            (Found::Lost { .. }, Some(base)) => self.remove_uncommitted(base).await?,
+            (Probed::HalfMade | Probed::Whole { .. }, Some(base)) => self.remove_unchanged(base).await?,
+            (Probed::Lost { .. }, Some(base)) => self.remove_uncommitted(base).await?,
         };
         if let Some(stays) = stays {
             return Ok(stays);

@@ -21,7 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
-use super::place::{self, Place};
+use super::run_directory::{self, RunDirectory};
 use super::{Refusal, Settings};
 
 /// A supervisor that says nothing for so long is given up.
@@ -48,7 +48,7 @@ pub(super) struct Supervisor {
 
 /// A supervisor that waits for the word with its plan. Dropping it ends it: nothing is executed.
 pub(super) struct Prepared {
-    pub(super) place: Place,
+    pub(super) place: RunDirectory,
     /// What its supervisor was started with.
     pub(super) environment: Variables,
     supervisor: Supervisor,
@@ -62,7 +62,7 @@ struct Traces(Option<PathBuf>);
 impl Supervisor {
     /// Starts one and waits until it says who it is.
     pub(super) async fn start(settings: &Settings, environment: &Variables) -> io::Result<Self> {
-        let (folder, name) = place::make(settings)?;
+        let (folder, name) = run_directory::make(settings)?;
         let mut traces = Traces(Some(folder.clone()));
         let (process, mut connection) = spawned(settings, &folder, environment)?;
         let Some(Reply::Ready { identity, .. }) = connection.receive_within(READY_TIMEOUT).await? else {
@@ -100,7 +100,7 @@ impl Prepared {
             })?,
         };
         let logs = plan.items.iter().map(|item| item.log.clone()).collect();
-        let place = Place::new(settings, agent, supervisor.folder.clone(), logs);
+        let place = RunDirectory::new(settings, agent, supervisor.folder.clone(), logs);
         Ok(Self { place, environment, supervisor, plan, hidden })
     }
 
@@ -135,7 +135,7 @@ impl Drop for Supervisor {
         let told = protocol::frame(&Request::Stop { force: true })
             .and_then(|stop| self.connection.stream.try_write(&stop));
         if told.is_err() || !self.is_alive() {
-            place::remove(&self.folder);
+            run_directory::remove(&self.folder);
         }
     }
 }
@@ -143,7 +143,7 @@ impl Drop for Supervisor {
 impl Drop for Traces {
     fn drop(&mut self) {
         if let Some(folder) = &self.0 {
-            place::remove(folder);
+            run_directory::remove(folder);
         }
     }
 }
@@ -151,7 +151,7 @@ impl Drop for Traces {
 impl Connection {
     /// Reaches a supervisor through its named socket, and proves to it that this is a runtime of its home.
     pub(super) async fn reach(folder: &Path) -> io::Result<Self> {
-        let key = place::key(folder)?;
+        let key = run_directory::key(folder)?;
         let folder = File::open(folder)?;
         let stream = UnixStream::connect(inside(&folder, SOCKET)).await?;
         let mut connection = Self { stream, arrived: Vec::new() };

@@ -9,12 +9,12 @@ mod artifact;
 mod connection;
 mod environment;
 mod output;
-mod place;
 mod plan;
 mod probe;
 mod reach;
 mod result;
 mod retention;
+mod run_directory;
 mod spare;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ use holon_platform::spawn;
 use holon_supervise::protocol::Hidden;
 use holon_supervise::record::{self, End, ExitRecord};
 use holon_text::Texts;
-use place::Place;
+use run_directory::RunDirectory;
 use spare::Spare;
 use tokio::task::JoinHandle;
 
@@ -73,7 +73,7 @@ pub(in crate::perform) struct Word(JoinHandle<Prepared>);
 #[derive(Debug, Clone)]
 struct Executing {
     supervisor: SupervisorIdentity,
-    place: Place,
+    place: RunDirectory,
     /// Its end was read, or it is known to be gone.
     ended: bool,
 }
@@ -127,7 +127,7 @@ impl Commands {
     ) -> Option<Word> {
         let mut prepared = self.waiting(supervisor)?;
         self.executes(agent, op, supervisor, prepared.place.clone());
-        let remaining = settings.remains.hold();
+        let remaining = settings.in_flight.hold();
         Some(Word(spawn::task(async move {
             prepared.give_word().await;
             drop(remaining);
@@ -170,7 +170,7 @@ impl Commands {
         op: OpId,
         supervisor: &SupervisorIdentity,
     ) -> ToolOutcome {
-        let place = Place::of(settings, agent, supervisor, None, true);
+        let place = RunDirectory::of(settings, agent, supervisor, None, true);
         self.executes(agent, op, supervisor, place.clone());
         reach::until_ended(&place, supervisor).await;
         self.told(texts, agent, op)
@@ -210,7 +210,7 @@ impl Commands {
     }
 
     /// What was known of the command before stays: whether it is a task.
-    fn executes(&self, agent: &AgentId, op: OpId, supervisor: &SupervisorIdentity, place: Place) {
+    fn executes(&self, agent: &AgentId, op: OpId, supervisor: &SupervisorIdentity, place: RunDirectory) {
         let executing = Executing { supervisor: supervisor.clone(), place, ended: false };
         lock(&self.executing).entry((agent.clone(), op)).or_insert(executing);
     }
@@ -235,7 +235,7 @@ impl Commands {
 }
 
 /// What a record says, as the one result of a call or a task. No plan: the word was never given.
-fn told(texts: &Texts, place: &Place, record: &ExitRecord) -> ToolOutcome {
+fn told(texts: &Texts, place: &RunDirectory, record: &ExitRecord) -> ToolOutcome {
     let duration_ms = Millis(record.items.iter().map(|item| item.duration_ms).sum());
     let receipt = match &record.plan {
         Some(plan) => receipt(texts, result::result(texts, place, plan, &record.items)),
@@ -271,7 +271,7 @@ fn gone(why: &str) -> ToolOutcome {
     ToolOutcome { receipt: Receipt::failure(error), duration_ms: Millis(0), end: Some(CommandEnd::Unproven) }
 }
 
-impl Place {
+impl RunDirectory {
     /// Ends what a dead supervisor left, as far as it can be told from the rest of the machine.
     fn kill(&self, supervisor: &SupervisorIdentity) {
         // Numbers of another start of the kernel are others' now.

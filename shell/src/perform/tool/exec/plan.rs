@@ -14,7 +14,7 @@ use holon_supervise::protocol::{Input, Item, LOG_BYTES, Plan, Refused};
 use holon_text::{Texts, hash};
 
 use super::super::root::Root;
-use super::place::outputs;
+use super::run_directory::outputs;
 use super::{Refusal, Settings};
 
 const MIN_TOKENS: u64 = 64;

@@ -15,8 +15,8 @@ use holon_supervise::record::{self, ExitRecord};
 use holon_text::Texts;
 
 use super::connection::Connection;
-use super::place::{self, FOLDERS, Place};
 use super::reach::{ANSWER, identity, reach};
+use super::run_directory::{self, FOLDERS, RunDirectory};
 use super::{Commands, Executing, Settings, lock, told};
 
 /// Between two looks at whether a supervisor has left.
@@ -35,7 +35,7 @@ impl Commands {
         kept: bool,
     ) -> Found {
         let log = command.map(|command| Path::new(&command.output_path));
-        let mut place = Place::of(settings, agent, supervisor, log, kept);
+        let mut place = RunDirectory::of(settings, agent, supervisor, log, kept);
         let found = if goes_on(&place, supervisor).await {
             Found::Running
         } else {
@@ -70,14 +70,14 @@ impl Commands {
             if let Ok(mut connection) = Connection::reach(&folder).await {
                 connection.send(&Request::Stop { force: true }).await.ok();
             }
-            place::remove(&folder);
+            run_directory::remove(&folder);
         }
     }
 }
 
 /// Whether that supervisor is alive, and its command not at its end. One that does not answer in time may be at its
 /// end, which is waited for a little; beyond that it is busy, or stopped, and its command goes on.
-async fn goes_on(place: &Place, supervisor: &SupervisorIdentity) -> bool {
+async fn goes_on(place: &RunDirectory, supervisor: &SupervisorIdentity) -> bool {
     if !is_present(place, supervisor).await {
         let waiting = async {
             while is_unfinished(place, supervisor) {
@@ -91,7 +91,7 @@ async fn goes_on(place: &Place, supervisor: &SupervisorIdentity) -> bool {
 }
 
 /// Whether it says that it is there.
-async fn is_present(place: &Place, supervisor: &SupervisorIdentity) -> bool {
+async fn is_present(place: &RunDirectory, supervisor: &SupervisorIdentity) -> bool {
     let Ok(mut connection) = reach(place, supervisor).await else { return false };
     if connection.send(&Request::Hello).await.is_err() {
         return false;
@@ -103,6 +103,6 @@ async fn is_present(place: &Place, supervisor: &SupervisorIdentity) -> bool {
 }
 
 /// Whether that very process is alive, and has left no record.
-fn is_unfinished(place: &Place, supervisor: &SupervisorIdentity) -> bool {
+fn is_unfinished(place: &RunDirectory, supervisor: &SupervisorIdentity) -> bool {
     process::is_alive(&identity(supervisor)) && matches!(ExitRecord::read(&place.folder), Ok(None))
 }

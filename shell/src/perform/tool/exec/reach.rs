@@ -14,7 +14,7 @@ use holon_supervise::protocol::{Reply, Request};
 use holon_supervise::record::ExitRecord;
 
 use super::connection::Connection;
-use super::place::Place;
+use super::run_directory::RunDirectory;
 use super::{Commands, Executing, Settings, lock};
 
 /// A supervisor that is alive answers at once.
@@ -46,7 +46,7 @@ impl Commands {
         let given_up = lock(&self.executing).remove(&key);
         let Some(Executing { supervisor, place, ended }) = given_up else { return };
         let patience = Duration::from_millis(settings.commands.grace.0) + OVERTIME;
-        let remaining = settings.remains.hold();
+        let remaining = settings.in_flight.hold();
         drop(spawn::task(async move {
             if !ended {
                 send(&place, &supervisor, &Request::Stop { force: false }).await.ok();
@@ -105,7 +105,7 @@ impl Commands {
 
 /// Waits until a supervisor has left, and with it its record. A connection may break, or none may be had, although it
 /// lives.
-pub(super) async fn until_ended(place: &Place, supervisor: &SupervisorIdentity) {
+pub(super) async fn until_ended(place: &RunDirectory, supervisor: &SupervisorIdentity) {
     let left = || {
         matches!(ExitRecord::read(&place.folder), Ok(Some(_)) | Err(_))
             || !process::is_alive(&identity(supervisor))
@@ -121,7 +121,7 @@ pub(super) async fn until_ended(place: &Place, supervisor: &SupervisorIdentity) 
 }
 
 /// A connection to that very supervisor.
-pub(super) async fn reach(place: &Place, supervisor: &SupervisorIdentity) -> io::Result<Connection> {
+pub(super) async fn reach(place: &RunDirectory, supervisor: &SupervisorIdentity) -> io::Result<Connection> {
     let connection = tokio::time::timeout(ANSWER, Connection::reach(&place.folder))
         .await
         .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
@@ -132,7 +132,7 @@ pub(super) async fn reach(place: &Place, supervisor: &SupervisorIdentity) -> io:
     }
 }
 
-async fn send(place: &Place, supervisor: &SupervisorIdentity, request: &Request) -> io::Result<()> {
+async fn send(place: &RunDirectory, supervisor: &SupervisorIdentity, request: &Request) -> io::Result<()> {
     reach(place, supervisor).await?.send(request).await
 }
 

@@ -13,7 +13,7 @@ use holon_text::Texts;
 use serde::Serialize;
 
 use super::super::{Refusal, Success};
-use super::place::Place;
+use super::run_directory::RunDirectory;
 use super::{INTERRUPTED, artifact, output};
 use crate::tasks::PartialOutput;
 
@@ -76,7 +76,7 @@ struct BatchError {
 /// The one result of the call.
 pub(super) fn result(
     texts: &Texts,
-    place: &Place,
+    place: &RunDirectory,
     plan: &Plan,
     ends: &[ItemEnd],
 ) -> Result<Success, Refusal> {
@@ -93,7 +93,7 @@ pub(super) fn result(
     Ok(Success { content: serde_json::to_string(&completed).unwrap_or_default(), facts })
 }
 
-fn single(texts: &Texts, place: &Place, item: &Item, end: &ItemEnd) -> Result<Completed, Refusal> {
+fn single(texts: &Texts, place: &RunDirectory, item: &Item, end: &ItemEnd) -> Result<Completed, Refusal> {
     let streams = || streams(texts, place, item, end);
     match &end.end {
         End::Exited { status } => Ok(completed(*status, streams())),
@@ -133,7 +133,7 @@ fn completed(exit_status: i32, streams: Streams) -> Completed {
     }
 }
 
-fn streams(texts: &Texts, place: &Place, item: &Item, end: &ItemEnd) -> Streams {
+fn streams(texts: &Texts, place: &RunDirectory, item: &Item, end: &ItemEnd) -> Streams {
     // Before anything more is cut: half a secret would pass.
     let redacted = |kept: &Kept| redacted(texts, kept);
     let (stdout, stderr) = output::share(&redacted(&end.stdout), &redacted(&end.stderr), item.budget);
@@ -214,7 +214,7 @@ fn so_far(what: &str, streams: &Streams) -> String {
     PartialOutput { stdout, stderr, artifacts, note: notes.as_deref() }.after(what)
 }
 
-fn batch(texts: &Texts, place: &Place, plan: &Plan, ends: &[ItemEnd]) -> Success {
+fn batch(texts: &Texts, place: &RunDirectory, plan: &Plan, ends: &[ItemEnd]) -> Success {
     let mut facts = ToolFacts { exit_status: Some(0), ..ToolFacts::default() };
     let mut batch = Batch { items: Vec::new(), completed: 0, failed: 0, not_run: 0 };
     for (item, end) in plan.items.iter().zip(ends) {

@@ -28,7 +28,7 @@ use serde::Serialize;
 
 use super::root::Root;
 use super::{Refusal, Success};
-use crate::remains::Remains;
+use crate::in_flight::InFlight;
 
 /// What the model reads.
 #[derive(Serialize)]
@@ -54,7 +54,7 @@ struct Changed {
 /// Applies the patch of one call; journals are kept in `journals`.
 pub(super) async fn run(
     journals: PathBuf,
-    remains: &Remains,
+    in_flight: &InFlight,
     execution_root: &str,
     confined: bool,
     arguments: &str,
@@ -63,7 +63,7 @@ pub(super) async fn run(
     let root = Root::open(execution_root, confined)?;
     let given_up = GivenUp::default();
     let seen = given_up.0.clone();
-    let remaining = remains.hold();
+    let remaining = in_flight.hold();
     let work = spawn::blocking(move || {
         let _remaining = remaining;
         // What an earlier one could not undo stands in the way at most of the files that it names.

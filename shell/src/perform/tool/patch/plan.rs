@@ -50,7 +50,7 @@ pub(super) struct Plan {
 }
 
 /// A path that the patch names, and what is there now.
-struct Found {
+struct Current {
     path: String,
     target: PathBuf,
     file: Option<File>,
@@ -59,8 +59,8 @@ struct Found {
 /// One file of the patch with both of its sides looked up.
 struct Draft<'p> {
     patch: &'p FilePatch<'p>,
-    old: Option<Found>,
-    new: Option<Found>,
+    old: Option<Current>,
+    new: Option<Current>,
     what: &'static str,
 }
 
@@ -98,8 +98,8 @@ pub(super) fn plan(root: &Root, files: &[FilePatch<'_>]) -> Result<Plan, Refusal
 
 impl Plan {
     /// Notes what becomes of a path. One that a file leaves and another takes is one change.
-    fn put(&mut self, at: &mut BTreeMap<PathBuf, usize>, found: Found, after: Option<File>) {
-        let Found { path, target, file: before } = found;
+    fn put(&mut self, at: &mut BTreeMap<PathBuf, usize>, found: Current, after: Option<File>) {
+        let Current { path, target, file: before } = found;
         let index = *at.entry(target.clone()).or_insert(self.changes.len());
         match self.changes.get_mut(index) {
             Some(change) => change.after = after.or(change.after.take()),
@@ -150,7 +150,7 @@ impl<'p> Draft<'p> {
                 } else {
                     let found = there(found)?;
                     let (path, target) = (found.path.clone(), found.target.clone());
-                    (Some(found), Some(Found { path, target, file: None }), "modified")
+                    (Some(found), Some(Current { path, target, file: None }), "modified")
                 }
             }
             Action::Rename { from, to } => {
@@ -256,11 +256,11 @@ enum Link {
     Refused,
 }
 
-fn existing(root: &Root, path: &str, link: Link) -> Result<Found, Refusal> {
+fn existing(root: &Root, path: &str, link: Link) -> Result<Current, Refusal> {
     there(look(root, path, link)?)
 }
 
-fn there(found: Found) -> Result<Found, Refusal> {
+fn there(found: Current) -> Result<Current, Refusal> {
     if found.file.is_some() {
         return Ok(found);
     }
@@ -269,12 +269,12 @@ fn there(found: Found) -> Result<Found, Refusal> {
 }
 
 /// What is at a path.
-fn look(root: &Root, path: &str, link: Link) -> Result<Found, Refusal> {
+fn look(root: &Root, path: &str, link: Link) -> Result<Current, Refusal> {
     let mut target = root.file(path)?;
     let mut about = match target.symlink_metadata() {
         Ok(about) => about,
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => {
-            return Ok(Found { path: path.to_owned(), target, file: None });
+            return Ok(Current { path: path.to_owned(), target, file: None });
         }
         Err(problem) => return Err(failed(path, "can't be looked at", &problem)),
     };
@@ -301,5 +301,5 @@ fn look(root: &Root, path: &str, link: Link) -> Result<Found, Refusal> {
         return Err(rejected(message).hint("change it by a command, such as sed -i"));
     }
     let mode = Mode::Bits(about.permissions().mode() & MODE);
-    Ok(Found { path: path.to_owned(), target, file: Some(File { bytes, mode }) })
+    Ok(Current { path: path.to_owned(), target, file: Some(File { bytes, mode }) })
 }

@@ -14,7 +14,7 @@ const CANDIDATES: usize = 5;
 
 /// Index of the row that a hunk begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     pub(super) at: usize,
     pub(super) how: How,
     /// Its lines stand elsewhere, too: this place was the nearest, or the first that could be meant.
@@ -47,23 +47,23 @@ impl<'r, 'a> Search<'r, 'a> {
     }
 
     /// The place of a hunk, at or after row `from`.
-    pub(super) fn place(&mut self, hunk: &Hunk<'_>, from: usize) -> Result<Place, Mismatch> {
+    pub(super) fn position(&mut self, hunk: &Hunk<'_>, from: usize) -> Result<Position, Mismatch> {
         let said = hunk.range.map(|range| index(range.start, range.old));
         let wanted = said.map(|said| said.saturating_add_signed(self.shift).max(from));
         let named = self.named_before(hunk, from);
         let expected = Expected { hunk, lines: old(hunk).collect(), found_after: named.is_some() };
-        let place = match expected.lines[..] {
+        let position = match expected.lines[..] {
             [_, ..] => self.among_lines(&expected, named.unwrap_or(from), wanted)?,
             [] => {
                 let end = hunk.at_end.then_some(self.rows.rows.len());
                 let at = self.insertion(end.or(wanted).or(named.map(|named| named + 1)))?;
-                Place { at, how: How::Exact, chosen: false }
+                Position { at, how: How::Exact, chosen: false }
             }
         };
         if let Some(said) = said {
-            self.shift = place.at.cast_signed() - said.cast_signed();
+            self.shift = position.at.cast_signed() - said.cast_signed();
         }
-        Ok(place)
+        Ok(position)
     }
 
     /// The row of the last line that `@@` names, after those before it; none where they are not all there.
@@ -95,31 +95,31 @@ impl<'r, 'a> Search<'r, 'a> {
         hunk: &Expected<'_>,
         from: usize,
         wanted: Option<usize>,
-    ) -> Result<Place, Mismatch> {
+    ) -> Result<Position, Mismatch> {
         for how in [How::Exact, How::Unspaced, How::Loose] {
-            let place = |at| Place { at, how, chosen: false };
+            let row = |at| Position { at, how, chosen: false };
             if let Some(at) = wanted.filter(|&at| self.stands(hunk, at, how)) {
-                return Ok(place(at));
+                return Ok(row(at));
             }
-            let places = self.places(hunk, from, how)?;
-            let several = match places[..] {
+            let starts = self.starts(hunk, from, how)?;
+            let several = match starts[..] {
                 [] => continue,
-                [at] => return Ok(place(at)),
+                [at] => return Ok(row(at)),
                 [first, ..] if hunk.found_after && how == How::Exact => Some(first),
-                [..] => wanted.filter(|_| how == How::Exact).and_then(|wanted| nearest(&places, wanted)),
+                [..] => wanted.filter(|_| how == How::Exact).and_then(|wanted| nearest(&starts, wanted)),
             };
-            return several.map(|at| Place { chosen: true, ..place(at) }).ok_or_else(|| ambiguous(&places));
+            return several.map(|at| Position { chosen: true, ..row(at) }).ok_or_else(|| ambiguous(&starts));
         }
         Err(self.explain(hunk, from, wanted.unwrap_or(from)))
     }
 
     /// Every place at or after `from`.
-    fn places(&mut self, hunk: &Expected<'_>, from: usize, how: How) -> Result<Vec<usize>, Mismatch> {
+    fn starts(&mut self, hunk: &Expected<'_>, from: usize, how: How) -> Result<Vec<usize>, Mismatch> {
         let Some(last) = self.rows.rows.len().checked_sub(hunk.lines.len()).filter(|&last| last >= from)
         else {
             return Ok(Vec::new());
         };
-        let mut places = Vec::new();
+        let mut starts = Vec::new();
         for at in from..=last {
             let agreeing = self.agreeing(hunk, at, how);
             let Some(left) = self.tries.checked_sub(1 + agreeing) else {
@@ -130,10 +130,10 @@ impl<'r, 'a> Search<'r, 'a> {
             };
             self.tries = left;
             if agreeing == hunk.lines.len() && self.ends(hunk, at) {
-                places.push(at);
+                starts.push(at);
             }
         }
-        Ok(places)
+        Ok(starts)
     }
 
     fn stands(&self, hunk: &Expected<'_>, at: usize, how: How) -> bool {
@@ -213,8 +213,8 @@ fn old<'h>(hunk: &'h Hunk<'h>) -> impl Iterator<Item = Old<'h>> {
 }
 
 /// The nearest of several places, when every other one is at least twice as far away.
-fn nearest(places: &[usize], wanted: usize) -> Option<usize> {
-    let mut near: Vec<_> = places.iter().map(|&at| (at.abs_diff(wanted), at)).collect();
+fn nearest(starts: &[usize], wanted: usize) -> Option<usize> {
+    let mut near: Vec<_> = starts.iter().map(|&at| (at.abs_diff(wanted), at)).collect();
     near.sort_unstable();
     match near[..] {
         [(first, at), (second, _), ..] if first * 2 <= second => Some(at),
@@ -222,11 +222,11 @@ fn nearest(places: &[usize], wanted: usize) -> Option<usize> {
     }
 }
 
-fn ambiguous(places: &[usize]) -> Mismatch {
-    let candidates: Vec<usize> = places.iter().take(CANDIDATES).map(|at| at + 1).collect();
+fn ambiguous(starts: &[usize]) -> Mismatch {
+    let candidates: Vec<usize> = starts.iter().take(CANDIDATES).map(|at| at + 1).collect();
     let shown: Vec<_> = candidates.iter().map(ToString::to_string).collect();
-    let more = if places.len() > CANDIDATES {
-        format!(" and {} more", places.len() - CANDIDATES)
+    let more = if starts.len() > CANDIDATES {
+        format!(" and {} more", starts.len() - CANDIDATES)
     } else {
         String::new()
     };

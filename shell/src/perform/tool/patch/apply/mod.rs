@@ -48,9 +48,9 @@ pub(super) fn apply(old: &[u8], hunks: &[Hunk<'_>]) -> Result<Applied, Mismatch>
     for (index, hunk) in hunks.iter().enumerate() {
         let number = index + 1;
         let named = |mismatch| Mismatch { hunk: number, header: hunk.header, ..mismatch };
-        let place = search.place(hunk, new.copied).map_err(named)?;
-        notes.take(number, hunk, &place);
-        let end = new.take(&rows, hunk, place.at);
+        let position = search.position(hunk, new.copied).map_err(named)?;
+        notes.take(number, hunk, &position);
+        let end = new.take(&rows, hunk, position.at);
         new.ended = rows.ending(hunk, end, new.ended).map_err(named)?;
     }
     new.rows.extend(&rows.rows[new.copied..]);
@@ -76,18 +76,18 @@ struct Notes {
 }
 
 impl Notes {
-    fn take(&mut self, number: usize, hunk: &Hunk<'_>, place: &find::Place) {
-        match place.how {
+    fn take(&mut self, number: usize, hunk: &Hunk<'_>, position: &find::Position) {
+        match position.how {
             How::Exact => {}
             How::Unspaced => self.unspaced.push(number.to_string()),
             How::Loose => self.loose.push(number.to_string()),
         }
-        if place.chosen {
+        if position.chosen {
             let why = match hunk.range {
                 Some(range) => format!("not at line {}: the nearest of several places", range.start),
                 None => "the first of several places after what its @@ names".to_owned(),
             };
-            self.moved.push(format!("hunk {number} was applied at line {}, {why}", place.at + 1));
+            self.moved.push(format!("hunk {number} was applied at line {}, {why}", position.at + 1));
         }
     }
 

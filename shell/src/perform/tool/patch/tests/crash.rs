@@ -120,7 +120,7 @@ fn the_next_patch_undoes_the_one_that_died() {
     let root = place.root.path().display().to_string();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let done = runtime
-        .block_on(run(place.journals.path().to_owned(), &Remains::default(), &root, false, &arguments))
+        .block_on(run(place.journals.path().to_owned(), &InFlight::default(), &root, false, &arguments))
         .unwrap();
     assert_eq!(done.facts.changed_files, ["changed", "new/deep/file", "gone", "left", "right", "program"]);
     assert_eq!(place.listing(), after());
@@ -225,11 +225,11 @@ fn what_nobody_waits_for_is_whole_before_the_end() {
         let before = place.listing();
         let arguments = serde_json::json!({ "patch": patch }).to_string();
         let root = place.root.path().display().to_string();
-        let remains = Remains::default();
+        let in_flight = InFlight::default();
         runtime.block_on(async {
-            let work = run(place.journals.path().to_owned(), &remains, &root, false, &arguments);
+            let work = run(place.journals.path().to_owned(), &in_flight, &root, false, &arguments);
             drop(tokio::time::timeout(std::time::Duration::from_millis(wait), work).await);
-            remains.over().await;
+            in_flight.over().await;
         });
         let changed = (0..200).filter(|at| place.read(&format!("f{at}")).starts_with('1')).count();
         assert!(changed == 0 || changed == 200, "{changed} of 200");

@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
-/// What is still going on. Cheap to clone.
+/// Work in flight. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Remains(Arc<RwLock<()>>);
+pub struct InFlight(Arc<RwLock<()>>);
 
 /// Stands for one piece of work until it is dropped.
 #[derive(Debug)]
-pub struct Remaining {
+pub struct InFlightWork {
     _guard: OwnedRwLockReadGuard<()>,
 }
 
-impl Remains {
+impl InFlight {
     /// Announces work; none when the end is waiting already.
-    pub fn hold(&self) -> Option<Remaining> {
+    pub fn hold(&self) -> Option<InFlightWork> {
         let guard = self.0.clone().try_read_owned().ok()?;
-        Some(Remaining { _guard: guard })
+        Some(InFlightWork { _guard: guard })
     }
 
     /// Waits until nothing goes on any more.

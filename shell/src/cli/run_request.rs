@@ -13,8 +13,8 @@ use crate::home::Home;
 use crate::screen::{Screen, Tone};
 use crate::workplace::{self, WorkplaceError};
 
-/// The agent, where it works, and who watches.
-pub(super) struct Errand {
+/// A one-shot run: the agent, where it works, and who watches.
+pub(super) struct RunRequest {
     pub(super) home: Home,
     pub(super) agent: AgentId,
     pub(super) target: Target,
@@ -42,7 +42,7 @@ pub(super) enum Target {
     Created,
 }
 
-impl Errand {
+impl RunRequest {
     /// An agent works where it was told to: asking for another one is refused, being elsewhere told.
     pub(super) fn check_folder(&self, own: &ExecutionBinding) -> Result<(), Failure> {
         let asked = &self.execution;

@@ -27,13 +27,13 @@ pub(super) struct Whom {
 }
 
 /// A runtime, and the home that it has.
-pub(super) struct Through {
+pub(super) struct ClientContext {
     pub(super) client: Client,
     pub(super) environment: Environment,
     home: Home,
 }
 
-impl Through {
+impl ClientContext {
     /// Works through the runtime of a home; an interrupt gives the work up.
     pub(super) fn work<F>(
         home: Option<PathBuf>,

@@ -17,7 +17,7 @@ use crate::tasks;
 pub(super) const FOLDERS: &str = "run/commands";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct RunDirectory {
     pub(super) folder: PathBuf,
     /// The folder of the agent's logs.
     pub(super) outputs: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Place {
     pub(super) kept: bool,
 }
 
-impl Place {
+impl RunDirectory {
     /// In the folder of a supervisor that is up.
     pub(super) fn new(settings: &Settings, agent: &AgentId, folder: PathBuf, logs: Vec<PathBuf>) -> Self {
         let (outputs, home) = (outputs(settings, agent), settings.bound(agent));

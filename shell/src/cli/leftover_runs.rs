@@ -18,16 +18,16 @@ use crate::home::Home;
 use crate::prune;
 use crate::settings::quoted;
 
-/// A run that has ended waits so long for what it recovers. Whatever is cut short, the next one takes up.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a run that has ended waits for what it recovers. The next run takes up what is cut short.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a runtime in the home of an earlier run is started with.
 pub(super) type Begin = Box<dyn Fn(&Home) -> Start + Send + Sync>;
 
-/// Goes on beside a run.
-pub(super) struct Earlier(JoinHandle<Vec<String>>);
+/// Recovers the homes of earlier runs while a run is in progress.
+pub(super) struct LeftoverRuns(JoinHandle<Vec<String>>);
 
-impl Earlier {
+impl LeftoverRuns {
     /// `runs` is where the homes of temporary runs are, of which the newest `keep` stay in any case.
     pub(super) fn begin(runs: PathBuf, keep: u64, begin: Begin) -> Self {
         Self(spawn::task(async move {
@@ -49,7 +49,7 @@ impl Earlier {
 
     /// What somebody has to look at.
     pub(super) async fn told(self) -> Vec<String> {
-        let told = tokio::time::timeout(PATIENCE, self.0).await;
+        let told = tokio::time::timeout(RECOVERY_TIMEOUT, self.0).await;
         told.map_or_else(|_| Vec::new(), Result::unwrap_or_default)
     }
 }

@@ -12,15 +12,15 @@ use holon_ledger::sqlite::{Reader, text_reader};
 use holon_platform::clock;
 use holon_text::{Secrets, Texts, variables};
 
-use super::errand::{Errand, Target};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
 use super::prompt::{Sent, send};
+use super::run_request::{RunRequest, Target};
 use super::wait::{End, Wait};
 use crate::changes::Before;
 use crate::client;
-use crate::daemon::{Found, Metadata, Token, look};
+use crate::daemon::{Metadata, ProbeResult, Token, look};
 use crate::home::Home;
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::Tone;
@@ -29,45 +29,45 @@ use crate::settings::Settings;
 /// The runtime that has the home, if one is ready.
 pub(super) fn living(home: &Home) -> Option<Metadata> {
     match look(home) {
-        Ok(Found::Ready(metadata)) => Some(*metadata),
+        Ok(ProbeResult::Ready(metadata)) => Some(*metadata),
         // Whoever wants the home is told by its lock.
-        Ok(Found::Nobody | Found::Busy { .. }) | Err(_) => None,
+        Ok(ProbeResult::Nobody | ProbeResult::Busy { .. }) | Err(_) => None,
     }
 }
 
 /// Gives the prompt to the runtime, and waits for the end of what comes of it.
 pub(super) async fn run(
-    mut errand: Errand,
+    mut request: RunRequest,
     metadata: Metadata,
     prompt: &str,
     ending: Ending,
 ) -> Result<RunReport, Failure> {
     let started = clock::now();
-    let configured = || Settings::socket(&errand.home.config(), &errand.environment);
-    let socket = metadata.socket_path.or_else(configured).unwrap_or_else(|| errand.home.socket());
-    let token = Token::find(None, &errand.environment, None).map_err(Failure::usage)?;
+    let configured = || Settings::socket(&request.home.config(), &request.environment);
+    let socket = metadata.socket_path.or_else(configured).unwrap_or_else(|| request.home.socket());
+    let token = Token::find(None, &request.environment, None).map_err(Failure::usage)?;
     let client = client::at(socket, token.as_ref());
-    let workspace = PathBuf::from(&errand.execution.execution_root);
+    let workspace = PathBuf::from(&request.execution.execution_root);
     // Tools of another process can't be made to wait for the look, which takes less than a model's answer.
     let (before_files, gate) =
-        Before::look(&workspace, &errand.environment, Some(&holon_supervise::program()));
+        Before::look(&workspace, &request.environment, Some(&holon_supervise::program()));
     drop(gate);
-    let before = Box::pin(ending.or(ensure_agent(&errand, &client))).await?;
+    let before = Box::pin(ending.or(ensure_agent(&request, &client))).await?;
     let admitted =
-        ending.or(send(&client, &errand.agent, Sent { prompt, interject: false, key: None })).await?;
+        ending.or(send(&client, &request.agent, Sent { prompt, interject: false, key: None })).await?;
     let message_id = admitted.message_id;
     let mut fold = RunFold::of(message_id);
-    let mut observer = std::mem::replace(&mut errand.observer, Box::new(|_| {}));
+    let mut observer = std::mem::replace(&mut request.observer, Box::new(|_| {}));
     let end = {
         let mut see = |record: &Record| {
             fold.record(record);
             observer(record);
         };
         let wait =
-            Wait::new(&client, &errand.agent, before, errand.idle_limit).for_tasks(errand.wait_for_tasks);
+            Wait::new(&client, &request.agent, before, request.idle_limit).for_tasks(request.wait_for_tasks);
         tokio::select! {
             biased;
-            () = ending.wait() => interrupted(abort(&errand, &client).await?)?,
+            () = ending.wait() => interrupted(abort(&request, &client).await?)?,
             end = wait.until_end(&mut see) => end?,
         }
     };
@@ -79,32 +79,32 @@ pub(super) async fn run(
     let ended = Ended {
         verdict,
         exit_code: Exit::from(verdict).code(),
-        agent_id: errand.agent.clone(),
+        agent_id: request.agent.clone(),
         message_id,
         due,
         queued: why.explanation.queue.queued.iter().map(|(_, count)| count).sum(),
         duration_ms: clock::since(started).0,
-        ledger: errand.home.ledger().display().to_string(),
+        ledger: request.home.ledger().display().to_string(),
         changes,
     };
-    let reader = Arc::new(Reader::open(&errand.home.ledger())?);
+    let reader = Arc::new(Reader::open(&request.home.ledger())?);
     // What the runtime knows as secrets was replaced before it was stored.
-    let secrets = Secrets::new(variables::secrets(&errand.environment));
+    let secrets = Secrets::new(variables::secrets(&request.environment));
     Ok(fold.report(ended, &Texts::new(secrets, text_reader(reader)))?)
 }
 
 /// Makes the agent if that was asked for; gives its last event.
-async fn ensure_agent(errand: &Errand, client: &Client) -> Result<EventSeq, Failure> {
-    let agent = &errand.agent;
+async fn ensure_agent(request: &RunRequest, client: &Client) -> Result<EventSeq, Failure> {
+    let agent = &request.agent;
     match client.status(agent).await {
         Ok(status) => {
-            errand.check_folder(&status.summary.workspace.execution)?;
+            request.check_folder(&status.summary.workspace.execution)?;
             Ok(status.summary.event_seq)
         }
-        Err(error) if error.code() == Some("unknown_agent") && errand.target == Target::Created => {
+        Err(error) if error.code() == Some("unknown_agent") && request.target == Target::Created => {
             let wanted = CreateAgent {
-                workspace_root: Some(errand.execution.workspace_anchor.clone()),
-                cwd: Some(errand.execution.cwd.clone()),
+                workspace_root: Some(request.execution.workspace_anchor.clone()),
+                cwd: Some(request.execution.cwd.clone()),
                 visibility: None,
             };
             client.create_agent(agent, wanted).await?;
@@ -119,9 +119,9 @@ async fn ensure_agent(errand: &Errand, client: &Client) -> Result<EventSeq, Fail
 }
 
 /// Ends the run in progress; what else is queued stays the runtime's business.
-async fn abort(errand: &Errand, client: &Client) -> Result<AgentWhy, Failure> {
-    errand.screen.line(Tone::Aside, "holon: interrupted, the run ends (once more: at once)");
-    let agent = &errand.agent;
+async fn abort(request: &RunRequest, client: &Client) -> Result<AgentWhy, Failure> {
+    request.screen.line(Tone::Aside, "holon: interrupted, the run ends (once more: at once)");
+    let agent = &request.agent;
     match client.abort(agent, Abort::default()).await {
         Ok(_) => {}
         Err(error) if error.code() == Some("no_current_run") => {}

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use holon_platform::spawn;
 
-/// Fewer than this were no crowd.
-const CROWD: usize = 256;
-/// A crowd has gone when one of so many is left.
+/// Fewer connections than this are no peak.
+const MIN_PEAK: usize = 256;
+/// A peak is over when one of this many is left.
 const LEFT: usize = 4;
 
 /// Most connections that were open at once since memory was given back the last time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Crowd(Arc<AtomicUsize>);
+pub(super) struct ConnectionPeak(Arc<AtomicUsize>);
 
-impl Crowd {
+impl ConnectionPeak {
     /// So many are open now, one more than before.
     pub(super) fn came(&self, open: usize) {
         self.0.fetch_max(open, Ordering::Relaxed);
@@ -30,7 +30,7 @@ impl Crowd {
     /// Whether this is the moment; it is one once for each crowd.
     fn has_gone(&self, open: usize) -> bool {
         let most = self.0.load(Ordering::Relaxed);
-        let gone = most >= CROWD && open <= most / LEFT;
+        let gone = most >= MIN_PEAK && open <= most / LEFT;
         gone && self.0.compare_exchange(most, open, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
@@ -41,14 +41,14 @@ mod tests {
 
     #[test]
     fn memory_is_given_back_once_when_most_have_gone() {
-        let crowd = Crowd::default();
-        crowd.came(CROWD - 1);
-        assert!(!crowd.has_gone(0), "those were few");
-        crowd.came(1_000);
-        assert!(!crowd.has_gone(251));
-        assert!(crowd.has_gone(250));
-        assert!(!crowd.has_gone(249) && !crowd.has_gone(0));
-        crowd.came(CROWD);
-        assert!(crowd.has_gone(10));
+        let peak = ConnectionPeak::default();
+        peak.came(MIN_PEAK - 1);
+        assert!(!peak.has_gone(0), "those were few");
+        peak.came(1_000);
+        assert!(!peak.has_gone(251));
+        assert!(peak.has_gone(250));
+        assert!(!peak.has_gone(249) && !peak.has_gone(0));
+        peak.came(MIN_PEAK);
+        assert!(peak.has_gone(10));
     }
 }

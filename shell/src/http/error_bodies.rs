@@ -79,8 +79,8 @@ impl<B: Body + Unpin> Body for Answer<B> {
     }
 }
 
-/// A connection on which refused heads get their words.
-pub(super) struct Worded<T> {
+/// A connection on which refused heads get an error body.
+pub(super) struct ErrorBodyWriter<T> {
     io: T,
     requests: Requests,
     /// After how many requests everything that was written has been sent; none while something is on its way.
@@ -89,7 +89,7 @@ pub(super) struct Worded<T> {
     refusal: Bytes,
 }
 
-impl<T> Worded<T> {
+impl<T> ErrorBodyWriter<T> {
     pub(super) fn new(io: T, requests: Requests) -> Self {
         Self { io, requests, sent: Some(0), refusal: Bytes::new() }
     }
@@ -97,11 +97,11 @@ impl<T> Worded<T> {
     /// What stands for these bytes, if they are the library's own answer.
     fn refusal_for(&self, written: &[u8]) -> Option<Bytes> {
         let quiet = self.sent.is_some() && self.sent == self.requests.all_through();
-        if quiet { worded(written) } else { None }
+        if quiet { error_body(written) } else { None }
     }
 }
 
-impl<T: AsyncWrite + Unpin> Worded<T> {
+impl<T: AsyncWrite + Unpin> ErrorBodyWriter<T> {
     /// Writes what is left of a refusal.
     fn poll_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.refusal.is_empty() {
@@ -116,7 +116,7 @@ impl<T: AsyncWrite + Unpin> Worded<T> {
 }
 
 /// The library's own answer to a head with the body of every other error; none if it is something else.
-fn worded(written: &[u8]) -> Option<Bytes> {
+fn error_body(written: &[u8]) -> Option<Bytes> {
     let head = std::str::from_utf8(written).ok().filter(|head| head.ends_with("\r\n\r\n"))?;
     let failure = match head.strip_prefix("HTTP/1.1 ")?.split(' ').next()? {
         "400" => Failure::new(Code::InvalidHead, "the head of the request is no HTTP")
@@ -135,7 +135,7 @@ fn worded(written: &[u8]) -> Option<Bytes> {
     Some(format!("{before}{filled}{after}{body}").into())
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Worded<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for ErrorBodyWriter<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -145,7 +145,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Worded<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Worded<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for ErrorBodyWriter<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -207,7 +207,7 @@ mod tests {
     /// What comes out at the other end of these writes; each is followed by a flush where that is said.
     async fn sent(requests: &Requests, writes: &[(&str, bool)], room: usize) -> String {
         let (server, mut client) = duplex(room);
-        let mut worded = Worded::new(server, requests.clone());
+        let mut worded = ErrorBodyWriter::new(server, requests.clone());
         let writes: Vec<(String, bool)> =
             writes.iter().map(|(text, flushed)| ((*text).to_owned(), *flushed)).collect();
         let writing = holon_platform::spawn::task(async move {
