@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 55] = [
+pub const WORLD: [WorldLaw; 56] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law(
         "B3",
@@ -92,8 +92,19 @@ pub const WORLD: [WorldLaw; 55] = [
     ),
     law("D8", P, Sabotage::StaleRecovery, "Recovering what is at rest records nothing, however often."),
     law("D9", S, Sabotage::IgnoreFailure, "After a failed sync nothing leaves the process."),
-    law("D10", S, Sabotage::LateStop, "A full disk refuses input, and takes a stop and a shutdown at once."),
+    law(
+        "D10",
+        S,
+        Sabotage::LateStop,
+        "A full disk refuses input, and takes a stop and a shutdown at once; free space is noticed within seconds.",
+    ),
     law("D11", P, Sabotage::TrustingReader, "A step is read back wholly or not at all."),
+    law(
+        "D13",
+        S,
+        Sabotage::NewestFirst,
+        "What is handed over becomes durable in its order, each batch once, and none is left behind.",
+    ),
     law(
         "D12",
         P,

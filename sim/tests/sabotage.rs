@@ -1,6 +1,7 @@
 //! Worlds that are broken on purpose: each law of the world can fail.
 
 use sim::failure::Kind;
+use sim::fault::{Ill, Spell};
 use sim::isolation;
 use sim::laws::{Broken, WORLD};
 use sim::scenario::Scenario;
@@ -13,9 +14,13 @@ const SEEDS: u64 = 600;
 
 /// The first seed whose broken world breaks the law, and the laws that broke before.
 fn caught(sabotage: Sabotage, law: &str) -> Result<u64, Vec<String>> {
+    caught_among(1..SEEDS, sabotage, law)
+}
+
+fn caught_among(seeds: impl Iterator<Item = u64>, sabotage: Sabotage, law: &str) -> Result<u64, Vec<String>> {
     let options = Options { sabotage: Some(sabotage), no_replay: law != "D6", ..Options::default() };
     let mut others = Vec::new();
-    for seed in 1..SEEDS {
+    for seed in seeds {
         let failure = match law {
             "D12" => isolation::check(&scenario(seed), Some(sabotage)).and_then(Result::err),
             _ => guarded(&scenario(seed), options).failure,
@@ -57,6 +62,8 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::DuplicateRecord, "Q2"),
         (Sabotage::ForgetParked, "G5"),
         (Sabotage::ForgetDeadline, "W5"),
+        (Sabotage::ForgetAbsent, "V1"),
+        (Sabotage::ForgetRows, "W5"),
         (Sabotage::SwallowReply, "V6"),
         (Sabotage::SmallBounds, "T6"),
         (Sabotage::BelieveLies, "D2"),
@@ -79,6 +86,24 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::SwapEarlier, "M4"),
     ] {
         let found = caught(sabotage, law);
+        assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");
+    }
+}
+
+/// The queue of the writer and the engine of the driver, where what they do is done otherwise.
+#[test]
+fn a_writer_that_meets_a_full_disk_can_fail() {
+    let fills_up = |spell: &Spell| spell.what == Ill::DiskFull;
+    for (sabotage, law) in [
+        (Sabotage::NeverWake, "D10"),
+        (Sabotage::OpenReserve, "D10"),
+        (Sabotage::ClosedReserve, "D10"),
+        (Sabotage::DeafWriter, "D10"),
+        (Sabotage::LoseGroup, "D13"),
+        (Sabotage::LoseReport, "D13"),
+    ] {
+        let seeds = (1..SEEDS).filter(|seed| scenario(*seed).faults.spells.iter().any(fills_up));
+        let found = caught_among(seeds, sabotage, law);
         assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");
     }
 }

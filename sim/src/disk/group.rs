@@ -17,7 +17,7 @@ pub struct Group {
     /// Those that the disk has not accepted yet, and the texts that they name.
     pub fresh: Vec<Row>,
     pub texts: Vec<ContentId>,
-    /// When each of its batches was handed over.
+    /// The numbers of its batches, in the order in which they are written.
     pub handed: Vec<u64>,
     pub through: Option<StepSeq>,
     pub urgent: bool,

@@ -121,8 +121,7 @@ impl World<'_> {
         match admits {
             Admits::Now => {}
             Admits::Later => {
-                self.injector.saw("the driver waits for the disk");
-                let later = self.when_there_is_room();
+                let later = self.when_there_is_room()?;
                 self.life.at_the_door = input.agent().cloned();
                 self.agenda.plan(later, 0, Happening::Request(request));
                 return Ok(());

@@ -283,7 +283,8 @@ impl World<'_> {
             Some(_) | None => Glance::Careful,
         };
         let store_after = 1 + self.choices.below(site.about("states"), STORE_AFTER) as usize;
-        let (writer, reader, invariants) = (Pen::default(), self.disk.clone(), InvariantCheck::disabled());
+        let writer = Pen { forgetful: self.options.sabotage == Some(Sabotage::ForgetRows), ..Pen::default() };
+        let (reader, invariants) = (self.disk.clone(), InvariantCheck::disabled());
         let parts = Parts { host, writer, reader, group: self.group(), store_after, invariants };
         let after = self.disk.get().last_step();
         let started = Call::RuntimeStarted { build: "sim".into(), config, seed, after };

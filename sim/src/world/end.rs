@@ -18,6 +18,10 @@ impl World<'_> {
     pub(super) fn at_the_end(&mut self) -> Result<(), Failure> {
         ensure!(self.life.engine.is_some(), "V7", "the process is down at the end");
         self.saw_late_outcomes();
+        let waits = self.disk.get().unsynced();
+        ensure!(waits == 0, "D13", "{waits} rows were handed over and never became durable");
+        let now = self.now().mono;
+        let due = self.life.engine.as_ref().and_then(|engine| engine.deadline(now));
         self.bring_everybody_in()?;
         let waiting = self.outside.clients.waiting.iter().next();
         ensure!(waiting.is_none(), "V6", "nobody answered {waiting:?}");
@@ -25,6 +29,9 @@ impl World<'_> {
             return Ok(());
         }
         self.all_is_done()?;
+        if due.is_some() {
+            return Err(liveness("V1", format!("the world stands still, and something is due: {due:?}")));
+        }
         let open = self.outside.inflight.iter().next();
         ensure!(open.is_none(), "P6", "{open:?} is neither finished nor cancelled");
         self.nobody_is_orphaned(true)?;

@@ -249,7 +249,7 @@ impl<'a> World<'a> {
         if self.scenario.began.is_some() {
             self.injector.saw("the clock is at an end");
         }
-        let quiet = self.scenario.end() + GRACE;
+        let quiet = self.when_quiet();
         self.agenda.plan(quiet, 0, Happening::Quiet);
         self.boot()?;
         let patience = quiet.saturating_add(self.patience());
@@ -268,8 +268,7 @@ impl<'a> World<'a> {
                 ));
             }
             if happening.needs_room() && self.waits_for_the_disk() {
-                self.injector.saw("the driver waits for the disk");
-                let later = self.when_there_is_room();
+                let later = self.when_there_is_room()?;
                 self.agenda.plan(later, 0, happening);
                 continue;
             }
@@ -277,6 +276,11 @@ impl<'a> World<'a> {
             self.settle()?;
         }
         self.at_the_end()
+    }
+
+    /// From when on nothing disturbs.
+    fn when_quiet(&self) -> u64 {
+        self.scenario.end() + GRACE
     }
 
     /// How long the quiet phase may take: a few times the longest wait that the configuration allows.

@@ -87,6 +87,24 @@ pub enum Sabotage {
     ForgetParked,
     /// Nobody comes back into memory for what is due.
     ForgetDeadline,
+    /// The driver's timer never rings for those who have left memory.
+    ForgetAbsent,
+    /// What a start reads of those who are not in memory says of nobody that something will be due.
+    ForgetRows,
+    /// A writer that has met a full disk never tries again.
+    NeverWake,
+    /// What piles up is written in the other order.
+    NewestFirst,
+    /// Whatever is handed over may use the room that is held back.
+    OpenReserve,
+    /// Nobody may use the room that is held back.
+    ClosedReserve,
+    /// A writer that waits for room does not notice what is handed over.
+    DeafWriter,
+    /// What a full disk refuses is thrown away.
+    LoseGroup,
+    /// Nobody hears what became durable once there was room.
+    LoseReport,
     /// The ledger is read without looking at its links.
     TrustingReader,
     /// A reader gives up more than was damaged.

@@ -75,11 +75,14 @@ impl World<'_> {
                     return Ok(());
                 }
             }
-            self.life.writer.push(group, self.at);
+            let sabotage = self.options.sabotage;
+            self.life.writer.push(group, self.at, sabotage);
             if self.options.sabotage == Some(Sabotage::ReleaseEarly) {
                 self.release_early()?;
             }
-            self.go_on_writing()?;
+            if !self.life.writer.stalls_and(sabotage, Sabotage::DeafWriter) {
+                self.go_on_writing()?;
+            }
         }
         Ok(())
     }
@@ -213,8 +216,12 @@ impl World<'_> {
     fn arm(&mut self) {
         let clock = self.now().mono;
         let deadline = self.life.engine.as_ref().and_then(|engine| engine.deadline(clock));
-        let Some((wait, whose)) = deadline.filter(|_| self.options.sabotage != Some(Sabotage::LoseWake))
-        else {
+        let lost = |whose| match self.options.sabotage {
+            Some(Sabotage::LoseWake) => true,
+            Some(Sabotage::ForgetAbsent) => whose == Whose::Absent,
+            Some(_) | None => false,
+        };
+        let Some((wait, whose)) = deadline.filter(|(_, whose)| !lost(*whose)) else {
             self.life.alarm = None;
             self.life.wake += 1;
             return;

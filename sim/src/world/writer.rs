@@ -19,6 +19,8 @@ use crate::fault::Ill;
 const TIDY_AFTER: Duration = Duration::from_secs(5);
 /// Who waits for a stuck disk looks again after so long.
 const LOOK: u64 = 1_000_000;
+/// A disk that has room again is tried after so long, at most.
+const NOTICED: u64 = 5_000_000;
 /// A broken disk stays broken for so long, when it does.
 const BROKEN: u64 = 4_000_000;
 
@@ -30,8 +32,12 @@ pub(super) struct Writer {
     under_way: Option<Group>,
     /// When the disk is done with it, or when the writer goes on by itself.
     pub(super) due: Option<u64>,
-    /// When each batch was handed over that is not durable, and whether a full disk must not keep it out.
-    handed: VecDeque<(u64, bool)>,
+    /// Batches that are not durable, in the order in which they were handed over.
+    handed: VecDeque<Handed>,
+    /// Batches that were ever handed over.
+    batches: u64,
+    /// What a writer that is broken on purpose has not told its queue yet.
+    kept_back: Vec<Group>,
     /// Nothing more is written, or acknowledged.
     failed: bool,
     /// Nobody hands anything over any more.
@@ -40,6 +46,15 @@ pub(super) struct Writer {
     free: bool,
     /// What is released now owes it to the room held back.
     pub(super) by_reserve: bool,
+}
+
+/// A batch that is not durable.
+#[derive(Debug)]
+struct Handed {
+    number: u64,
+    at: u64,
+    /// A full disk must not keep it out.
+    urgent: bool,
 }
 
 /// Waits for the disk that are over: when each ended, and how long it took.
@@ -59,6 +74,8 @@ impl Writer {
             under_way: None,
             due: None,
             handed: VecDeque::new(),
+            batches: 0,
+            kept_back: Vec::new(),
             failed: false,
             closed: false,
             free: false,
@@ -68,7 +85,7 @@ impl Writer {
 
     /// How long the oldest row that waits has done so.
     pub(super) fn waits(&self, at: u64) -> u64 {
-        self.handed.front().map_or(0, |(since, _)| at.saturating_sub(*since))
+        self.handed.front().map_or(0, |oldest| at.saturating_sub(oldest.at))
     }
 
     /// Whether nothing new is taken in.
@@ -77,10 +94,22 @@ impl Writer {
     }
 
     /// Rows were handed over.
-    pub(super) fn push(&mut self, mut group: Group, at: u64) {
-        self.handed.push_back((at, group.urgent));
-        group.handed.push(at);
-        self.queue.push(group);
+    pub(super) fn push(&mut self, mut group: Group, at: u64, sabotage: Option<Sabotage>) {
+        let number = self.batches;
+        self.batches += 1;
+        self.handed.push_back(Handed { number, at, urgent: group.urgent });
+        group.handed.push(number);
+        group.urgent |= sabotage == Some(Sabotage::OpenReserve);
+        if sabotage == Some(Sabotage::NewestFirst) {
+            self.kept_back.push(group);
+        } else {
+            self.queue.push(group);
+        }
+    }
+
+    /// Whether it waits for room on the disk and is broken on purpose in that way.
+    pub(super) fn stalls_and(&self, sabotage: Option<Sabotage>, what: Sabotage) -> bool {
+        self.is_stalled() && sabotage == Some(what)
     }
 }
 
@@ -117,9 +146,11 @@ impl World<'_> {
     }
 
     /// When it looks again whether there is room: the end of the faults may bring it before the disk is done.
-    pub(super) fn when_there_is_room(&self) -> u64 {
-        let look = self.at + LOOK;
-        self.life.writer.due.map_or(look, |due| due.min(look).max(self.at)) + 1
+    pub(super) fn when_there_is_room(&mut self) -> Result<u64, Failure> {
+        self.injector.saw("the driver waits for the disk");
+        let due = self.life.writer.due;
+        ensure!(due.is_some(), "D13", "the driver waits for the disk, and the disk for nothing");
+        Ok(due.unwrap_or_default().clamp(self.at, self.at + LOOK) + 1)
     }
 
     /// The writer of a new life begins.
@@ -131,9 +162,10 @@ impl World<'_> {
     }
 
     fn with_reserve<T>(&mut self, with: impl FnOnce(&mut Queue<Group, DiskError>, &mut Held<'_>) -> T) -> T {
-        let full = self.is_full();
+        let (full, mut gone) = (self.is_full(), true);
         let writer = &mut self.life.writer;
-        let used = &mut self.disk.get_mut().reserve_used;
+        let none = self.options.sabotage == Some(Sabotage::ClosedReserve);
+        let used = if none { &mut gone } else { &mut self.disk.get_mut().reserve_used };
         let mut reserve = Held { full, used, free: &mut writer.free };
         with(&mut writer.queue, &mut reserve)
     }
@@ -143,6 +175,9 @@ impl World<'_> {
         let life = self.life.number;
         while self.life.number == life && self.life.writer.under_way.is_none() {
             self.hear()?;
+            while let Some(newest) = self.life.writer.kept_back.pop() {
+                self.life.writer.queue.push(newest);
+            }
             match self.life.writer.queue.turn() {
                 Turn::Append(group) => {
                     self.life.writer.under_way = Some(group);
@@ -164,7 +199,8 @@ impl World<'_> {
                 Turn::Wait(Some(pause)) if pause.is_zero() => self.life.writer.queue.waited(),
                 Turn::Wait(pause) => {
                     self.life.writer.due = None;
-                    if let Some(pause) = pause {
+                    let sleeps = self.life.writer.stalls_and(self.options.sabotage, Sabotage::NeverWake);
+                    if let Some(pause) = pause.filter(|_| !sleeps) {
                         self.sync_at(self.at + u64::try_from(pause.as_micros()).unwrap_or(u64::MAX));
                     }
                     return Ok(());
@@ -247,15 +283,19 @@ impl World<'_> {
 
     /// What it was given is down; a disk that lies only says so.
     fn written(&mut self, mut group: Group, lies: bool) -> Result<(), Failure> {
+        self.room_is_noticed()?;
         let writer = &mut self.life.writer;
         let by_reserve = std::mem::take(&mut writer.free);
         if by_reserve {
             self.injector.saw("a full disk takes a stop");
             self.injector.saw("disk full, then stop");
-        } else if let Some(since) = group.handed.first() {
-            self.waits.took(self.at, self.at - since);
+        } else if let Some(oldest) = writer.handed.front() {
+            self.waits.took(self.at, self.at - oldest.at);
         }
-        writer.handed.drain(..group.handed.len().min(writer.handed.len()));
+        let next = writer.handed.drain(..group.handed.len().min(writer.handed.len()));
+        let in_order = next.map(|batch| batch.number).eq(group.handed.iter().copied());
+        ensure!(in_order, "D13", "batches {:?} become durable before others", group.handed);
+        self.checks.say("D13");
         let durable = self.disk.get_mut().write(&mut group, lies);
         if self.boundary()? {
             return Ok(());
@@ -266,11 +306,29 @@ impl World<'_> {
         heard
     }
 
+    /// D10: once a full disk has room, what waits for it does not wait for long.
+    fn room_is_noticed(&self) -> Result<(), Failure> {
+        let writer = &self.life.writer;
+        let (true, Some(oldest)) = (writer.is_stalled() && !writer.free, writer.handed.front()) else {
+            return Ok(());
+        };
+        let spells = self.scenario.faults.spells.iter().filter(|spell| spell.what == Ill::DiskFull);
+        let room =
+            spells.map(|spell| spell.until.min(self.when_quiet())).filter(|until| *until <= self.at).max();
+        let since = room.unwrap_or_default().max(oldest.at);
+        let took = (self.at - since).saturating_sub(self.life.slept);
+        ensure!(took <= NOTICED, "D10", "the disk has room, and is tried after {took} µs");
+        Ok(())
+    }
+
     /// D10: with a full disk, what is urgent finds the room that was held back; the rest waits.
-    fn full(&mut self, group: Group) -> Result<(), Failure> {
+    fn full(&mut self, mut group: Group) -> Result<(), Failure> {
         self.injector.saw("disk full");
-        let since = group.handed.first().filter(|_| !self.life.writer.is_stalled());
-        self.waits.took(self.at, self.at - since.unwrap_or(&self.at));
+        let since = self.life.writer.handed.front().filter(|_| !self.life.writer.is_stalled());
+        self.waits.took(self.at, self.at - since.map_or(self.at, |oldest| oldest.at));
+        if self.options.sabotage == Some(Sabotage::LoseGroup) {
+            group = Group::default();
+        }
         self.appended(group, Err(AppendError::Full))
     }
 
@@ -284,7 +342,7 @@ impl World<'_> {
         let goes_on = self.with_reserve(|queue, reserve| queue.appended(group, result, reserve));
         if held && self.disk.get().reserve_used {
             let writer = &self.life.writer;
-            let urgent = writer.closed || writer.handed.iter().any(|(_, urgent)| *urgent);
+            let urgent = writer.closed || writer.handed.iter().any(|batch| batch.urgent);
             ensure!(urgent, "D10", "the room held back is used, and nothing urgent waits");
         }
         let life = self.life.number;
@@ -297,6 +355,10 @@ impl World<'_> {
     fn hear(&mut self) -> Result<(), Failure> {
         let life = self.life.number;
         for message in self.life.writer.queue.take_messages() {
+            let unheard = self.options.sabotage == Some(Sabotage::LoseReport);
+            if unheard && matches!(message.report, Report::Durable(_)) && self.life.writer.is_stalled() {
+                continue;
+            }
             let Some(engine) = self.life.engine.as_mut().filter(|_| self.life.number == life) else {
                 return Ok(());
             };
