@@ -9,11 +9,11 @@ use holon_facts::model::{Block, RoundEnd, StopReason};
 use holon_facts::record::Record;
 use holon_facts::terminal::{TurnKind, TurnReason};
 
-use super::seen::{Run, Seen};
-use super::{Ruling, rule};
+use super::past::{Past, Run};
+use super::{Checked, rule};
 
-pub(super) fn t12(seen: &Seen, record: &Record) -> Ruling {
-    let Some(run) = &seen.run else { return Ok(false) };
+pub(super) fn t12(past: &Past, record: &Record) -> Checked {
+    let Some(run) = &past.run else { return Ok(false) };
     match &record.event {
         Event::Turn(TurnFact::AssistantRoundRecorded(fact)) => recorded(run, fact),
         Event::Turn(TurnFact::ReminderInjected(fact)) if fact.kind == ReminderKind::Continuation => {
@@ -27,7 +27,7 @@ pub(super) fn t12(seen: &Seen, record: &Record) -> Ruling {
     }
 }
 
-fn recorded(run: &Run, fact: &AssistantRoundRecorded) -> Ruling {
+fn recorded(run: &Run, fact: &AssistantRoundRecorded) -> Checked {
     // Earlier builds recorded no end.
     let Some(end) = fact.end else { return Ok(false) };
     let words = fact.blocks.iter().any(|block| match block {
@@ -59,7 +59,7 @@ fn recorded(run: &Run, fact: &AssistantRoundRecorded) -> Ruling {
     })
 }
 
-fn ended(run: &Run, fact: &TurnTerminal) -> Ruling {
+fn ended(run: &Run, fact: &TurnTerminal) -> Checked {
     let Some(end) = run.end else { return Ok(false) };
     let reason = match end {
         RoundEnd::Finished => None,

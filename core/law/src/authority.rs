@@ -6,18 +6,18 @@ use holon_facts::event::{Event, InboxFact, LifecycleFact, OutboxFact};
 use holon_facts::message::{AuthorityClass, MessageKind, Origin, Priority, Trust};
 use holon_facts::record::Record;
 
-use super::seen::Seen;
-use super::{Ruling, rule};
+use super::past::Past;
+use super::{Checked, rule};
 
 /// Speaks of steps in which a model or a tool has said something.
-pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
-    if seen.owed.letter {
+pub(super) fn t11(past: &Past, record: &Record) -> Checked {
+    if past.promised.letter {
         let brought = matches!(&record.event, Event::Outbox(OutboxFact::LetterReceived(_)));
-        return rule(brought && !seen.begins_step(record), || {
-            "a follow-up that no letter has brought, in the step in which something was said".into()
+        return rule(brought && !past.begins_step(record), || {
+            "a follow-up that no outbox message delivers, in a step with output of a model or a tool".into()
         });
     }
-    if !seen.owed.said || seen.begins_step(record) {
+    if !past.promised.said || past.begins_step(record) {
         return Ok(false);
     }
     let acts = match &record.event {
@@ -32,7 +32,7 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         Event::Inbox(InboxFact::MessageAdmitted(fact)) => match fact.message.kind {
             MessageKind::TaskResult | MessageKind::SystemTick | MessageKind::TimerTick => false,
             // What its supervisor says may have waited for the room that an answer makes; its letter comes along.
-            MessageKind::InternalFollowup => !seen.enqueues() && !seen.is_of_supervisor(&fact.message),
+            MessageKind::InternalFollowup => !past.enqueues() && !past.is_of_supervisor(&fact.message),
             MessageKind::OperatorPrompt
             | MessageKind::Control
             | MessageKind::ChannelEvent
@@ -45,10 +45,10 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         Event::Inbox(InboxFact::MessageDuplicate(_)) => true,
         _ => false,
     };
-    rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
+    rule(!acts, || format!("{} in a step with output of a model or a tool", record.event.kind()))
 }
 
-pub(super) fn a1(_: &Seen, record: &Record) -> Ruling {
+pub(super) fn a1(_: &Past, record: &Record) -> Checked {
     let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return Ok(false) };
     let message = &fact.message;
     let got = (message.trust, message.authority_class);
@@ -104,7 +104,7 @@ fn standing(kind: MessageKind, origin: &Origin) -> Option<(Trust, AuthorityClass
     }
 }
 
-pub(super) fn a4(_: &Seen, record: &Record) -> Ruling {
+pub(super) fn a4(_: &Past, record: &Record) -> Checked {
     let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return Ok(false) };
     let message = &fact.message;
     if message.priority != Priority::Interject {

@@ -9,19 +9,19 @@ use holon_facts::event::{Event, OperationFact, SchedulingFact, TurnFact};
 use holon_facts::record::Record;
 use holon_facts::time::Wall;
 
-use super::seen::Seen;
-use super::{Ruling, rule};
+use super::past::Past;
+use super::{Checked, rule};
 
-pub(super) fn b1(seen: &Seen, record: &Record) -> Ruling {
-    if let Some(owed) = seen.spending.owed {
+pub(super) fn b1(past: &Past, record: &Record) -> Checked {
+    if let Some(owed) = past.spending.promised {
         let reserves =
             matches!(&record.event, Event::Turn(TurnFact::BudgetReserved(fact)) if fact.op == owed);
         rule(reserves, || format!("nothing is reserved for {owed}"))?;
     }
-    let reserved = seen.spending.reserved.as_ref();
+    let reserved = past.spending.reserved.as_ref();
     match &record.event {
         Event::Turn(TurnFact::BudgetReserved(fact)) => {
-            let requests = seen.ops.get(&fact.op).is_some_and(|op| op.kind == OpKind::CallModel);
+            let requests = past.ops.get(&fact.op).is_some_and(|op| op.kind == OpKind::CallModel);
             rule(requests && reserved.is_none(), || {
                 format!("is reserved for {}, a request: {requests}; before it: {reserved:?}", fact.op)
             })?;
@@ -34,7 +34,7 @@ pub(super) fn b1(seen: &Seen, record: &Record) -> Ruling {
             rule(fits, || format!("{} of day {} is settled, reserved is {reserved:?}", fact.op, fact.day))
         }
         Event::Operation(OperationFact::OperationSettled(fact)) => {
-            let requests = seen.ops.get(&fact.op).is_some_and(|op| op.kind == OpKind::CallModel);
+            let requests = past.ops.get(&fact.op).is_some_and(|op| op.kind == OpKind::CallModel);
             rule(!requests || reserved.is_none(), || format!("{} is over and not settled", fact.op))?;
             Ok(requests)
         }
@@ -42,17 +42,17 @@ pub(super) fn b1(seen: &Seen, record: &Record) -> Ruling {
     }
 }
 
-pub(super) fn b2(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn b2(past: &Past, record: &Record) -> Checked {
     match &record.event {
-        Event::Scheduling(SchedulingFact::HoldSet(fact)) => held(seen, fact, record.at),
+        Event::Scheduling(SchedulingFact::HoldSet(fact)) => held(past, fact, record.at),
         Event::Scheduling(SchedulingFact::HoldEnded(fact)) if fact.reason == HoldEnd::BudgetRaised => {
-            let of_budget = seen.hold.as_ref().is_some_and(|hold| hold.of_budget);
-            rule(of_budget && seen.run.is_none(), || "no budget is what the agent waits for".into())
+            let of_budget = past.hold.as_ref().is_some_and(|hold| hold.of_budget);
+            rule(of_budget && past.run.is_none(), || "no budget is what the agent waits for".into())
         }
         Event::Turn(TurnFact::TurnTerminal(fact)) if fact.held => {
-            let waits = seen.queue.live.get(&fact.message_id).is_some_and(|entry| entry.claim.is_none());
+            let waits = past.queue.live.get(&fact.message_id).is_some_and(|entry| entry.claim.is_none());
             rule(
-                seen.lacks().is_some() && seen.hold.as_ref().is_some_and(|hold| hold.of_budget) && waits,
+                past.lacks().is_some() && past.hold.as_ref().is_some_and(|hold| hold.of_budget) && waits,
                 || format!("{} is held and {} does not wait for a budget", fact.run_id, fact.message_id),
             )
         }
@@ -61,10 +61,10 @@ pub(super) fn b2(seen: &Seen, record: &Record) -> Ruling {
 }
 
 /// A hold is for what the run has met, and ends by itself unless it takes somebody to end it.
-fn held(seen: &Seen, fact: &HoldSet, at: Wall) -> Ruling {
+fn held(past: &Past, fact: &HoldSet, at: Wall) -> Checked {
     let of_budget = fact.cause == HoldCause::Budget;
-    rule(fact.budget == seen.lacks() && of_budget == fact.budget.is_some(), || {
-        format!("a hold for {}, {:?}; exhausted is {:?}", fact.cause, fact.budget, seen.lacks())
+    rule(fact.budget == past.lacks() && of_budget == fact.budget.is_some(), || {
+        format!("a hold for {}, {:?}; exhausted is {:?}", fact.cause, fact.budget, past.lacks())
     })?;
     // At the last moment that a clock can say there is no other day.
     let last = fact.budget.is_some() && at == Wall(i64::MAX);

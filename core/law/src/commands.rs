@@ -6,16 +6,16 @@ use holon_facts::event::operation::{OpKind, OperationOpened};
 use holon_facts::event::{Event, OperationFact};
 use holon_facts::record::Record;
 
-use super::seen::{Call, Seen};
-use super::{Ruling, rule};
+use super::past::{Call, Past};
+use super::{Checked, rule};
 
-pub(super) fn p4(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn p4(past: &Past, record: &Record) -> Checked {
     let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event else { return Ok(false) };
-    let call = seen.run.as_ref().and_then(|run| run.open_call());
+    let call = past.run.as_ref().and_then(|run| run.open_call());
     match fact.kind {
         OpKind::PrepareCommand if fact.run_id.is_none() => unnamed(fact),
         OpKind::RunCommand if fact.run_id.is_none() => {
-            let waits = fact.task_id.is_some_and(|task| seen.tasks.prepared.contains(&task));
+            let waits = fact.task_id.is_some_and(|task| past.tasks.prepared.contains(&task));
             rule(waits && fact.supervisor.is_some(), || {
                 format!("{} executes an operator's command that no supervisor waits with", fact.op)
             })
@@ -33,7 +33,7 @@ pub(super) fn p4(seen: &Seen, record: &Record) -> Ruling {
                     fact.op
                 )
             })?;
-            rule(fact.supervisor.is_some(), || format!("{} does not say who executes", fact.op))
+            rule(fact.supervisor.is_some(), || format!("{} does not name its supervisor", fact.op))
         }
         OpKind::LoadContext
         | OpKind::CallModel
@@ -47,6 +47,6 @@ pub(super) fn p4(seen: &Seen, record: &Record) -> Ruling {
     }
 }
 
-fn unnamed(fact: &OperationOpened) -> Ruling {
+fn unnamed(fact: &OperationOpened) -> Checked {
     rule(fact.supervisor.is_none(), || format!("{} ({}) names a supervisor", fact.op, fact.kind))
 }

@@ -8,59 +8,59 @@ use holon_facts::event::{Event, SchedulingFact, WakeFact};
 use holon_facts::message::MessageKind;
 use holon_facts::record::Record;
 
-use super::seen::Seen;
+use super::past::Past;
 use super::waits::rests;
-use super::{Ruling, rule};
+use super::{Checked, rule};
 
 /// A message tells of all that waits; of bare hints not at a stop, which keeps what matters.
-fn told(seen: &Seen, fact: &WakeTickQueued) -> Ruling {
-    let matters = fact.left.iter().find(|source| !seen.is_bare(source));
+fn told(past: &Past, fact: &WakeTickQueued) -> Checked {
+    let matters = fact.left.iter().find(|source| !past.is_bare(source));
     rule(matters.is_none(), || format!("{} leaves {matters:?}, which matters", fact.message_id))?;
-    let of = |source: &String| seen.hints.pending.get(source).map_or(0, |pending| pending.count);
+    let of = |source: &String| past.hints.pending.get(source).map_or(0, |pending| pending.count);
     let left: u64 = fact.left.iter().map(of).sum();
-    let (count, last) = (seen.hints.count() - left, seen.hints.next() - 1);
+    let (count, last) = (past.hints.count() - left, past.hints.next() - 1);
     let all = (fact.hints, fact.sequence) == (count, last) && count > 0;
-    rule(all, || format!("{} tells of {} hints, {count} wait", fact.message_id, fact.hints))?;
-    let mut pending = seen.hints.pending.values();
-    let matters = pending.any(|hints| hints.hint.body.is_some() || seen.is_awaited(hints));
-    let matters = matters || seen.folded_matters();
-    rule(fact.contentful == matters, || format!("{} says something: {matters}", fact.message_id))
+    rule(all, || format!("{} delivers {} hints, {count} are pending", fact.message_id, fact.hints))?;
+    let mut pending = past.hints.pending.values();
+    let matters = pending.any(|hints| hints.hint.body.is_some() || past.is_awaited(hints));
+    let matters = matters || past.folded_matters();
+    rule(fact.contentful == matters, || format!("{} has content: {matters}", fact.message_id))
 }
 
-pub(super) fn w3(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn w3(past: &Past, record: &Record) -> Checked {
     match &record.event {
         Event::Wake(WakeFact::WakeHintRecorded(fact)) => {
             let source = &fact.hint.source;
-            rule(!seen.hints.pending.contains_key(source), || format!("{source} waits already"))?;
+            rule(!past.hints.pending.contains_key(source), || format!("{source} waits already"))?;
             // An earlier build did not ask what the oldest meant.
             let plain = fact.folded.is_some() && fact.folded_as.is_none();
-            if plain && seen.hints.is_full() {
-                let right = seen.hints.oldest();
+            if plain && past.hints.is_full() {
+                let right = past.hints.oldest();
                 return rule(fact.folded.as_ref() == right, || {
                     format!("{:?} is folded, right is {right:?}", fact.folded)
                 });
             }
-            let (right, told) = (seen.folds(&fact.hint), fact.folded.clone().zip(fact.folded_as));
+            let (right, told) = (past.folds(&fact.hint), fact.folded.clone().zip(fact.folded_as));
             rule(!plain && told == right, || format!("{told:?} is folded, right is {right:?}"))
         }
         Event::Wake(WakeFact::WakeHintCoalesced(fact)) => {
             let source = &fact.hint.source;
-            rule(seen.hints.pending.contains_key(source), || format!("{source} does not wait"))
+            rule(past.hints.pending.contains_key(source), || format!("{source} does not wait"))
         }
         Event::Wake(WakeFact::WakeTickQueued(fact)) => {
-            let admitted = !seen.begins_step(record) && seen.owed.admitted.contains(&fact.message_id);
-            let kind = seen.queue.live.get(&fact.message_id).map(|entry| entry.kind);
+            let admitted = !past.begins_step(record) && past.promised.admitted.contains(&fact.message_id);
+            let kind = past.queue.live.get(&fact.message_id).map(|entry| entry.kind);
             rule(admitted && kind == Some(MessageKind::SystemTick), || {
                 format!("{} was not made for this", fact.message_id)
             })?;
-            told(seen, fact)
+            told(past, fact)
         }
         Event::Wake(WakeFact::WakeHintsShown(fact)) => {
-            let lost = fact.sources.iter().find(|source| !seen.hints.pending.contains_key(*source));
-            let runs = seen.running(fact.run_id).is_some();
+            let lost = fact.sources.iter().find(|source| !past.hints.pending.contains_key(*source));
+            let runs = past.running(fact.run_id).is_some();
             rule(runs && lost.is_none(), || format!("{lost:?} is shown, and does not wait"))?;
             let awaited = |source: &&String| {
-                seen.hints.pending.get(*source).is_some_and(|hints| seen.is_awaited(hints))
+                past.hints.pending.get(*source).is_some_and(|hints| past.is_awaited(hints))
             };
             let taken = fact.sources.iter().find(awaited);
             rule(taken.is_none(), || format!("{taken:?} is shown, and taken from who waits for it"))
@@ -68,11 +68,11 @@ pub(super) fn w3(seen: &Seen, record: &Record) -> Ruling {
         // A queue that is full may keep even this waiting; one that is empty has room.
         Event::Scheduling(SchedulingFact::SchedulerDecision(decision))
             if rests(decision.kind)
-                && seen.queue.live.is_empty()
-                && seen.held(record.at).is_none()
-                && !seen.is_restrained(record.at) =>
+                && past.queue.live.is_empty()
+                && past.held(record.at).is_none()
+                && !past.is_restrained(record.at) =>
         {
-            let count = seen.hints.count();
+            let count = past.hints.count();
             rule(count == 0, || format!("the agent rests, and {count} hints wait"))?;
             Ok(false)
         }

@@ -1,7 +1,7 @@
-//! What must always hold, as folds over records: the same functions judge simulated runs, fuzzed runs and the
-//! ledger of a real daemon. A law reads what the agent's log has said so far ([`seen::Seen`], a fold of its
+//! What must always hold, as folds over records: the same functions check simulated runs, fuzzed runs and the
+//! ledger of a real daemon. A law reads the agent's log so far ([`past::Past`], a fold of its
 //! own that knows nothing of the core's) and the next record; it decides nothing and repairs
-//! nothing. What clients were told and what a disk holds is judged elsewhere.
+//! nothing. Replies to clients and the content of a disk are checked elsewhere.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -17,10 +17,10 @@ mod commands;
 mod hints;
 mod lifecycle;
 mod log;
+mod past;
 mod queue;
 mod references;
 pub mod replay;
-mod seen;
 mod shown;
 mod sleep;
 mod stops;
@@ -39,26 +39,26 @@ use alloc::vec::Vec;
 
 use holon_facts::ids::{AgentId, EventSeq};
 use holon_facts::record::Record;
-use seen::Seen;
+use past::Past;
 
-/// What a law says of a record: false when the record is none of its business.
-type Ruling = Result<bool, String>;
+/// The verdict of a law on a record: false when the law does not apply to it.
+type Checked = Result<bool, String>;
 
-/// The law has something to say, and it holds exactly if `holds`.
-fn rule(holds: bool, problem: impl FnOnce() -> String) -> Ruling {
+/// The law applies, and it holds exactly if `holds`.
+fn rule(holds: bool, problem: impl FnOnce() -> String) -> Checked {
     if holds { Ok(true) } else { Err(problem()) }
 }
 
-/// One law. `judge` sees everything before the record, and the record.
+/// One law. `check` gets everything before the record, and the record.
 #[derive(Debug)]
 struct Law {
     id: &'static str,
     sentence: &'static str,
-    judge: fn(&Seen, &Record) -> Ruling,
+    check: fn(&Past, &Record) -> Checked,
 }
 
-const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record) -> Ruling) -> Law {
-    Law { id, sentence, judge }
+const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record) -> Checked) -> Law {
+    Law { id, sentence, check }
 }
 
 /// Every law whose subject exists, by family.
@@ -294,10 +294,10 @@ const TABLE: [(&str, &str); LAWS.len()] = {
     table
 };
 
-/// Judges records in the order of each agent's log; the logs of several agents may be interleaved.
+/// Checks records in the order of each agent's log; the logs of several agents may be interleaved.
 #[derive(Debug, Clone)]
 pub struct Laws {
-    agents: BTreeMap<AgentId, Seen>,
+    agents: BTreeMap<AgentId, Past>,
     antecedents: [u64; LAWS.len()],
 }
 
@@ -321,21 +321,21 @@ impl Laws {
         &TABLE
     }
 
-    /// Judges the next record.
+    /// Checks the next record.
     ///
     /// # Errors
-    /// The first law of the table that it breaks. Judging may go on: the record counts as seen.
+    /// The first law of the table that it breaks. Checking may continue: the record counts as past.
     pub fn step(&mut self, record: &Record) -> Result<(), Violation> {
-        self.judge(record).into_iter().next().map_or(Ok(()), Err)
+        self.check(record).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Judges the next record by every law.
-    pub fn judge(&mut self, record: &Record) -> Vec<Violation> {
+    /// Checks the next record against every law.
+    pub fn check(&mut self, record: &Record) -> Vec<Violation> {
         let mut violations = Vec::new();
-        let seen = self.agents.entry(record.agent.clone()).or_default();
+        let past = self.agents.entry(record.agent.clone()).or_default();
         for (law, antecedents) in LAWS.iter().zip(&mut self.antecedents) {
-            match (law.judge)(seen, record) {
-                Ok(said) => *antecedents += u64::from(said),
+            match (law.check)(past, record) {
+                Ok(applies) => *antecedents += u64::from(applies),
                 Err(problem) => {
                     *antecedents += 1;
                     let (agent, event_seq) = (record.agent.clone(), record.event_seq);
@@ -343,16 +343,16 @@ impl Laws {
                 }
             }
         }
-        seen.follow(record);
+        past.follow(record);
         violations
     }
 
-    /// Takes a record in without judging it: what came before the records that are to be judged.
+    /// Takes a record in without checking it: what came before the records that are checked.
     pub fn follow(&mut self, record: &Record) {
         self.agents.entry(record.agent.clone()).or_default().follow(record);
     }
 
-    /// Forgets the agents of which `stays` is false; their logs have to be followed again before they are judged.
+    /// Forgets the agents of which `stays` is false; their logs have to be followed again before they are checked.
     pub fn keep(&mut self, mut stays: impl FnMut(&AgentId) -> bool) {
         self.agents.retain(|agent, _| stays(agent));
     }

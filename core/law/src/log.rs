@@ -6,12 +6,12 @@ use holon_facts::closure::ClosureOutcome;
 use holon_facts::event::{Event, LifecycleFact, SchedulingFact, TurnFact};
 use holon_facts::record::Record;
 
-use super::seen::Seen;
-use super::{Ruling, rule};
+use super::past::Past;
+use super::{Checked, rule};
 
-pub(super) fn d3(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn d3(past: &Past, record: &Record) -> Checked {
     let created = matches!(&record.event, Event::Lifecycle(LifecycleFact::AgentCreated(_)));
-    let Some(last) = seen.last else {
+    let Some(last) = past.last else {
         return rule(created && record.event_seq.0 == 1, || {
             format!("the log starts with {} at {}", record.event.kind(), record.event_seq)
         });
@@ -23,8 +23,8 @@ pub(super) fn d3(seen: &Seen, record: &Record) -> Ruling {
     rule(record.step >= last.step, || format!("step {} follows {}", record.step, last.step))
 }
 
-pub(super) fn w7(seen: &Seen, record: &Record) -> Ruling {
-    let Some(last) = seen.last else { return Ok(false) };
+pub(super) fn w7(past: &Past, record: &Record) -> Checked {
+    let Some(last) = past.last else { return Ok(false) };
     if let Event::Lifecycle(LifecycleFact::ClockStepped(fact)) = &record.event {
         let recorded = (fact.from, fact.to) == (last.at, record.at) && fact.to < fact.from;
         return rule(recorded, || {
@@ -38,16 +38,16 @@ pub(super) fn w7(seen: &Seen, record: &Record) -> Ruling {
 }
 
 /// A run that ended owes its closure within the step, and nothing else closes.
-pub(super) fn w10(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn w10(past: &Past, record: &Record) -> Checked {
     if let Event::Scheduling(SchedulingFact::ClosureDecided(fact)) = &record.event {
-        rule(seen.owed.closure.is_some() && !seen.begins_step(record), || "nothing ended".into())?;
+        rule(past.promised.closure.is_some() && !past.begins_step(record), || "nothing ended".into())?;
         let waits = fact.closure.outcome == ClosureOutcome::Waiting;
         return rule(waits == fact.closure.waiting_reason.is_some(), || {
             format!("{} with reason {:?}", fact.closure.outcome, fact.closure.waiting_reason)
         });
     }
-    let Some(run) = seen.owed.closure else { return Ok(false) };
+    let Some(run) = past.promised.closure else { return Ok(false) };
     let next = matches!(&record.event, Event::Turn(TurnFact::TurnStarted(_) | TurnFact::TurnTerminal(_)));
-    rule(!next && !seen.begins_step(record), || format!("{run} has ended without a closure"))?;
+    rule(!next && !past.begins_step(record), || format!("{run} has ended without a closure"))?;
     Ok(false)
 }

@@ -13,8 +13,8 @@ use holon_facts::event::{
 use holon_facts::ids::{LetterId, MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId, WorktreeId};
 use holon_facts::record::Record;
 
-use super::seen::Seen;
-use super::{Ruling, rule};
+use super::past::Past;
+use super::{Checked, rule};
 
 /// An id that a fact names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,8 @@ enum Name {
     Worktree(WorktreeId),
 }
 
-pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
-    if let Some((given, expected)) = given(seen, &record.event) {
+pub(super) fn q9(past: &Past, record: &Record) -> Checked {
+    if let Some((given, expected)) = given(past, &record.event) {
         rule(given == expected, || format!("number {given} is given, the next is {expected}"))?;
     }
     let mut named = false;
@@ -39,15 +39,15 @@ pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
     names(&record.event, &mut |name| {
         named = true;
         let known = match name {
-            Name::Message(id) => id < seen.next.message && id.0 > 0,
-            Name::Run(id) => id < seen.next.run && id.0 > 0,
-            Name::Op(id) => id < seen.next.op && id.0 > 0,
-            Name::Task(id) => id < seen.next.task && id.0 > 0,
-            Name::Timer(id) => id < seen.next.timer && id.0 > 0,
-            Name::Wait(id) => id < seen.next.wait && id.0 > 0,
-            Name::Letter(id) => id < seen.next.letter && id.0 > 0,
-            Name::Worktree(id) => id < seen.next.worktree && id.0 > 0,
-            Name::WorkItem(id) => id < seen.next.work_item && id.0 > 0,
+            Name::Message(id) => id < past.next.message && id.0 > 0,
+            Name::Run(id) => id < past.next.run && id.0 > 0,
+            Name::Op(id) => id < past.next.op && id.0 > 0,
+            Name::Task(id) => id < past.next.task && id.0 > 0,
+            Name::Timer(id) => id < past.next.timer && id.0 > 0,
+            Name::Wait(id) => id < past.next.wait && id.0 > 0,
+            Name::Letter(id) => id < past.next.letter && id.0 > 0,
+            Name::Worktree(id) => id < past.next.worktree && id.0 > 0,
+            Name::WorkItem(id) => id < past.next.work_item && id.0 > 0,
         };
         if !known {
             unknown = unknown.or(Some(name));
@@ -60,28 +60,28 @@ pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
 }
 
 /// The number that the fact gives, and the one that is next.
-fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
+fn given(past: &Past, event: &Event) -> Option<(u64, u64)> {
     match event {
-        Event::Inbox(InboxFact::MessageAdmitted(fact)) => Some((fact.message.id.0, seen.next.message.0)),
-        Event::Inbox(InboxFact::MessageDequeued(fact)) => fact.run_id.map(|run| (run.0, seen.next.run.0)),
-        Event::Turn(TurnFact::TurnStarted(fact)) if fact.run_id == seen.next.run => {
-            Some((fact.turn_index.0, seen.next.turn.0))
+        Event::Inbox(InboxFact::MessageAdmitted(fact)) => Some((fact.message.id.0, past.next.message.0)),
+        Event::Inbox(InboxFact::MessageDequeued(fact)) => fact.run_id.map(|run| (run.0, past.next.run.0)),
+        Event::Turn(TurnFact::TurnStarted(fact)) if fact.run_id == past.next.run => {
+            Some((fact.turn_index.0, past.next.turn.0))
         }
-        Event::Turn(TurnFact::TurnStarted(fact)) => Some((fact.run_id.0, seen.next.run.0)),
-        Event::Operation(OperationFact::OperationOpened(fact)) if fact.op == seen.next.op => {
+        Event::Turn(TurnFact::TurnStarted(fact)) => Some((fact.run_id.0, past.next.run.0)),
+        Event::Operation(OperationFact::OperationOpened(fact)) if fact.op == past.next.op => {
             let task = fact.task_id.filter(|_| gives_task(fact.kind))?;
-            Some((task.0, seen.next.task.0))
+            Some((task.0, past.next.task.0))
         }
-        Event::Operation(OperationFact::OperationOpened(fact)) => Some((fact.op.0, seen.next.op.0)),
-        Event::Timer(TimerFact::TimerCreated(fact)) => Some((fact.timer_id.0, seen.next.timer.0)),
+        Event::Operation(OperationFact::OperationOpened(fact)) => Some((fact.op.0, past.next.op.0)),
+        Event::Timer(TimerFact::TimerCreated(fact)) => Some((fact.timer_id.0, past.next.timer.0)),
         Event::Work(WorkFact::WorkItemWritten(fact)) if matches!(fact.change, WorkChange::Created { .. }) => {
-            Some((fact.work_item_id.0, seen.next.work_item.0))
+            Some((fact.work_item_id.0, past.next.work_item.0))
         }
-        Event::Wait(WaitFact::WaitRegistered(fact)) => Some((fact.wait_id.0, seen.next.wait.0)),
-        Event::Wake(WakeFact::WakeHintRecorded(fact)) => Some((fact.sequence, seen.hints.next())),
-        Event::Wake(WakeFact::WakeHintCoalesced(fact)) => Some((fact.sequence, seen.hints.next())),
-        Event::Brief(BriefFact::BriefCreated(fact)) => Some((fact.id.0, seen.next.brief.0)),
-        Event::Outbox(OutboxFact::LetterPosted(fact)) => Some((fact.letter_id.0, seen.next.letter.0)),
+        Event::Wait(WaitFact::WaitRegistered(fact)) => Some((fact.wait_id.0, past.next.wait.0)),
+        Event::Wake(WakeFact::WakeHintRecorded(fact)) => Some((fact.sequence, past.hints.next())),
+        Event::Wake(WakeFact::WakeHintCoalesced(fact)) => Some((fact.sequence, past.hints.next())),
+        Event::Brief(BriefFact::BriefCreated(fact)) => Some((fact.id.0, past.next.brief.0)),
+        Event::Outbox(OutboxFact::LetterPosted(fact)) => Some((fact.letter_id.0, past.next.letter.0)),
         _ => None,
     }
 }

@@ -8,15 +8,15 @@ use holon_facts::event::turn::TurnTerminal;
 use holon_facts::event::{Event, InboxFact, TurnFact};
 use holon_facts::record::Record;
 
-use super::seen::{Run, Seen};
-use super::{Ruling, rule};
+use super::past::{Past, Run};
+use super::{Checked, rule};
 
 /// What was interjected into a turn goes on with it: with the message, in the same order, and after the last round where
 /// no other one followed. Runs of builds that carried nothing have no fence either.
-pub(super) fn m2(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn m2(past: &Past, record: &Record) -> Checked {
     match &record.event {
         Event::Turn(TurnFact::TurnStarted(fact)) => {
-            let Some(entry) = seen.queue.live.get(&fact.message_id) else { return Ok(false) };
+            let Some(entry) = past.queue.live.get(&fact.message_id) else { return Ok(false) };
             rule(fact.interjected == entry.interjected, || {
                 format!(
                     "{} takes {:?} along, with {} wait {:?}",
@@ -26,22 +26,22 @@ pub(super) fn m2(seen: &Seen, record: &Record) -> Ruling {
             Ok(!fact.interjected.is_empty())
         }
         Event::Inbox(InboxFact::MessageRequeued(fact)) => {
-            let Some(run) = carrying(seen).filter(|run| run.id == fact.run_id) else { return Ok(false) };
+            let Some(run) = carrying(past).filter(|run| run.id == fact.run_id) else { return Ok(false) };
             notes(run, fact)
         }
         Event::Turn(TurnFact::TurnTerminal(fact)) => {
-            carrying(seen).map_or(Ok(false), |run| left(seen, run, fact))
+            carrying(past).map_or(Ok(false), |run| left(past, run, fact))
         }
         _ => Ok(false),
     }
 }
 
 /// The run in progress, where something was interjected into it.
-fn carrying(seen: &Seen) -> Option<&Run> {
-    seen.run.as_ref().filter(|run| run.fence.is_some() && !run.interjected.is_empty())
+fn carrying(past: &Past) -> Option<&Run> {
+    past.run.as_ref().filter(|run| run.fence.is_some() && !run.interjected.is_empty())
 }
 
-fn notes(run: &Run, fact: &MessageRequeued) -> Ruling {
+fn notes(run: &Run, fact: &MessageRequeued) -> Checked {
     if fact.message_id != run.message {
         return Ok(false);
     }
@@ -54,8 +54,8 @@ fn notes(run: &Run, fact: &MessageRequeued) -> Ruling {
 }
 
 /// Whatever was interjected waits with the message, if that waits.
-fn left(seen: &Seen, run: &Run, fact: &TurnTerminal) -> Ruling {
-    let live = &seen.queue.live;
+fn left(past: &Past, run: &Run, fact: &TurnTerminal) -> Checked {
+    let live = &past.queue.live;
     if live.get(&fact.message_id).is_none_or(|entry| entry.claim.is_some()) {
         return Ok(false);
     }
@@ -67,14 +67,14 @@ fn left(seen: &Seen, run: &Run, fact: &TurnTerminal) -> Ruling {
 }
 
 /// The tags of one message's runs are derived from one secret, those of another from another.
-pub(super) fn m10(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn m10(past: &Past, record: &Record) -> Checked {
     let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event else { return Ok(false) };
-    let Some(entry) = seen.queue.live.get(&fact.message_id) else { return Ok(false) };
+    let Some(entry) = past.queue.live.get(&fact.message_id) else { return Ok(false) };
     match (entry.fence, fact.fence) {
         (Some(before), now) => rule(now == Some(before), || {
             format!("{} has another fence than the run of {} before it", fact.run_id, fact.message_id)
         }),
-        (None, Some(now)) => rule(seen.fences.0 != Some(now), || {
+        (None, Some(now)) => rule(past.fences.0 != Some(now), || {
             format!("{} has the fence of another message's run", fact.run_id)
         }),
         (None, None) => Ok(false),

@@ -8,41 +8,41 @@ use holon_facts::event::{Event, LifecycleFact, OperationFact, TurnFact};
 use holon_facts::lifecycle::ControlAction;
 use holon_facts::record::Record;
 
-use super::seen::Seen;
-use super::{Ruling, rule};
+use super::past::Past;
+use super::{Checked, rule};
 
 /// What a command says that it ended, cancelled and left untold is what its step has recorded.
-pub(super) fn e3(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn e3(past: &Past, record: &Record) -> Checked {
     let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = &record.event else { return Ok(false) };
-    let done = &seen.doing;
+    let done = &past.doing;
     let said = (fact.aborted_run_id, &fact.aborted_messages, &fact.cancelled_ops);
     let right = (done.run, &done.messages, &done.ops);
-    rule(said == right, || format!("it says that it ended {said:?}, in truth {right:?}"))?;
+    rule(said == right, || format!("it reports that it ended {said:?}, in truth {right:?}"))?;
     let stops = fact.action == ControlAction::Stop;
-    let tasks = seen.tasks.live.keys().filter(|_| stops);
+    let tasks = past.tasks.live.keys().filter(|_| stops);
     rule(fact.cancelling_tasks.iter().eq(tasks), || {
-        format!("it says that {:?} are to end, of {:?}", fact.cancelling_tasks, seen.tasks.live)
+        format!("it reports that {:?} are to end, of {:?}", fact.cancelling_tasks, past.tasks.live)
     })?;
     let untold: BTreeSet<_> = fact.untold_tasks.iter().copied().collect();
     let said = (&fact.lost_hints, &untold);
     let right = (&done.hints, &done.untold);
-    rule(!stops || said == right, || format!("it says that it lost {said:?}, in truth {right:?}"))
+    rule(!stops || said == right, || format!("it reports that it lost {said:?}, in truth {right:?}"))
 }
 
 /// Speaks of turns that begin with the end of a task, and of requests after a call that rests.
-pub(super) fn m11(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn m11(past: &Past, record: &Record) -> Checked {
     match &record.event {
         Event::Turn(TurnFact::TurnStarted(fact)) => {
             let mut all = core::iter::once(&fact.message_id).chain(&fact.also);
-            let known = all.find(|id| seen.queue.live.get(*id).is_some_and(|entry| entry.known));
+            let known = all.find(|id| past.queue.live.get(*id).is_some_and(|entry| entry.known));
             // A turn that was interrupted goes on with what it was for.
             rule(known.is_none() || fact.carried_rounds > 0, || {
-                format!("{} is for {known:?}, whose agent knows what it says", fact.run_id)
+                format!("{} is for {known:?}, whose content its agent knows", fact.run_id)
             })
         }
         Event::Operation(OperationFact::OperationOpened(fact)) if fact.kind == OpKind::CallModel => {
-            let Some(run) = seen.run.as_ref() else { return Ok(false) };
-            rule(!run.rests, || format!("{} has said that it rests, and asks a model", run.id))
+            let Some(run) = past.run.as_ref() else { return Ok(false) };
+            rule(!run.rests, || format!("{} has chosen to rest, and asks a model", run.id))
         }
         _ => Ok(false),
     }

@@ -9,8 +9,8 @@ use holon_facts::record::Record;
 use holon_facts::time::Wall;
 use holon_facts::timer::{CAUGHT_UP, Misfire};
 
-use super::seen::{Seen, Timer, come};
-use super::{Ruling, rule};
+use super::past::{Past, Timer, come};
+use super::{Checked, rule};
 
 /// What a record says of occurrences that have come.
 struct Passing {
@@ -41,7 +41,7 @@ fn passing(fact: &TimerFact) -> Option<Passing> {
     }
 }
 
-pub(super) fn w5(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn w5(past: &Past, record: &Record) -> Checked {
     let Event::Timer(fact) = &record.event else { return Ok(false) };
     if let TimerFact::TimerCreated(fact) = fact {
         return rule(fact.next_fire_at == record.at.after(fact.duration_ms), || {
@@ -49,26 +49,28 @@ pub(super) fn w5(seen: &Seen, record: &Record) -> Ruling {
         });
     }
     if let TimerFact::TimerCancelled(fact) = fact {
-        let armed = seen.timers.get(&fact.timer_id).is_some_and(|timer| timer.next.is_some());
+        let armed = past.timers.get(&fact.timer_id).is_some_and(|timer| timer.next.is_some());
         return rule(armed, || format!("{} is cancelled, and had ended", fact.timer_id));
     }
     if let TimerFact::TimerTickQueued(fact) = fact {
-        let timer = seen.timers.get(&fact.timer_id);
+        let timer = past.timers.get(&fact.timer_id);
         let untold = timer.map_or(0, |timer| timer.untold);
         rule(untold > 0 && untold == fact.occurrences, || {
-            format!("{} tells of {} occurrences, of {untold}", fact.timer_id, fact.occurrences)
+            format!("{} reports {} occurrences, of {untold}", fact.timer_id, fact.occurrences)
         })?;
-        let told = seen.queue.live.get(&fact.message_id).map(|entry| entry.kind);
-        let admitted = !seen.begins_step(record) && seen.owed.admitted.contains(&fact.message_id);
+        let told = past.queue.live.get(&fact.message_id).map(|entry| entry.kind);
+        let admitted = !past.begins_step(record) && past.promised.admitted.contains(&fact.message_id);
         rule(told == Some(MessageKind::TimerTick) && admitted, || {
-            format!("{} is told by a {told:?} that was there before", fact.timer_id)
+            format!("{} is reported by an earlier {told:?}", fact.timer_id)
         })?;
-        let before = timer.and_then(|timer| timer.tick).filter(|tick| seen.queue.live.contains_key(tick));
-        return rule(before.is_none(), || format!("{} is told, and so it is by {before:?}", fact.timer_id));
+        let before = timer.and_then(|timer| timer.tick).filter(|tick| past.queue.live.contains_key(tick));
+        return rule(before.is_none(), || {
+            format!("{} is reported, and {before:?} reports it", fact.timer_id)
+        });
     }
     let Some(passing) = passing(fact) else { return Ok(false) };
     let id = passing.timer;
-    let Some(Timer { next: Some(next), interval, occurrence, .. }) = seen.timers.get(&id) else {
+    let Some(Timer { next: Some(next), interval, occurrence, .. }) = past.timers.get(&id) else {
         return Err(format!("{id} comes, and had ended"));
     };
     let follows = passing.occurrence == occurrence + 1 && passing.occurrences > 0;
@@ -76,8 +78,8 @@ pub(super) fn w5(seen: &Seen, record: &Record) -> Ruling {
     rule(passing.due_at == *next && *next <= record.at, || {
         format!("{id} is due at {next}, and comes for {} at {}", passing.due_at, record.at)
     })?;
-    let first = seen.next_timer() == Some((*next, id)) || seen.owed.skipped == Some(id);
-    rule(first, || format!("{id} comes before {:?}", seen.next_timer()))?;
+    let first = past.next_timer() == Some((*next, id)) || past.promised.skipped == Some(id);
+    rule(first, || format!("{id} comes before {:?}", past.next_timer()))?;
     let later = interval.and_then(|interval| {
         let micros = interval.0.checked_mul(1_000)?.checked_mul(passing.occurrences)?;
         next.0.checked_add_unsigned(micros).map(Wall)
@@ -85,10 +87,10 @@ pub(super) fn w5(seen: &Seen, record: &Record) -> Ruling {
     rule(passing.next == later, || format!("after {next}, {id} comes at {:?}", passing.next))
 }
 
-pub(super) fn w6(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn w6(past: &Past, record: &Record) -> Checked {
     let Event::Timer(fact) = &record.event else { return Ok(false) };
     let Some(passing) = passing(fact) else { return Ok(false) };
-    let Some(Timer { next: Some(next), interval, misfire, .. }) = seen.timers.get(&passing.timer) else {
+    let Some(Timer { next: Some(next), interval, misfire, .. }) = past.timers.get(&passing.timer) else {
         return Ok(false);
     };
     let come = come(*next, *interval, record.at);

@@ -6,17 +6,17 @@ use holon_facts::event::{Event, WakeFact};
 use holon_facts::hint::Hint;
 use holon_facts::record::Record;
 
-use super::seen::Seen;
-use super::{Ruling, rule};
+use super::past::Past;
+use super::{Checked, rule};
 
-pub(super) fn a5(seen: &Seen, record: &Record) -> Ruling {
-    let trigger = &seen.trigger;
+pub(super) fn a5(past: &Past, record: &Record) -> Checked {
+    let trigger = &past.trigger;
     let hint = hint(&record.event);
     if let Some((source, repeats)) = &trigger.delivered {
         let told = hint.is_some_and(|hint| {
             hint.external_trigger_id.is_some() && hint.source == *source && hint.repeats == *repeats
         });
-        return rule(told && !seen.begins_step(record), || {
+        return rule(told && !past.begins_step(record), || {
             format!("the delivery of {source} is no such hint")
         });
     }
@@ -32,17 +32,17 @@ pub(super) fn a5(seen: &Seen, record: &Record) -> Ruling {
                 format!("generation {} comes, {next} is next", fact.generation)
             })
         }
-        WakeFact::ExternalTriggerRevoked(fact) => in_force(seen, fact.generation),
+        WakeFact::ExternalTriggerRevoked(fact) => in_force(past, fact.generation),
         WakeFact::ExternalTriggerDelivered(fact) => {
-            rule(!seen.posture.stopped, || "a stopped agent is woken".into())?;
-            in_force(seen, fact.generation)
+            rule(!past.posture.stopped, || "a stopped agent is woken".into())?;
+            in_force(past, fact.generation)
         }
         _ => Ok(false),
     }
 }
 
-fn in_force(seen: &Seen, generation: u64) -> Ruling {
-    let right = seen.trigger.active && seen.trigger.generation == generation;
+fn in_force(past: &Past, generation: u64) -> Checked {
+    let right = past.trigger.active && past.trigger.generation == generation;
     rule(right, || format!("generation {generation} is not in force"))
 }
 

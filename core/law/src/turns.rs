@@ -14,26 +14,26 @@ use holon_facts::record::Record;
 use holon_facts::terminal::{TurnKind, TurnReason};
 use holon_facts::time::Wall;
 
-use super::seen::{Attempt, Claim, Run, Seen};
-use super::{Ruling, rule};
+use super::past::{Attempt, Claim, Past, Run};
+use super::{Checked, rule};
 
-pub(super) fn t1(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn t1(past: &Past, record: &Record) -> Checked {
     let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event else { return Ok(false) };
-    rule(seen.run.is_none(), || format!("{} starts while a run is in progress", fact.run_id))
+    rule(past.run.is_none(), || format!("{} starts while a run is in progress", fact.run_id))
 }
 
-pub(super) fn t2(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn t2(past: &Past, record: &Record) -> Checked {
     let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event else { return Ok(false) };
-    let claim = seen.queue.live.get(&fact.message_id).map(|entry| entry.claim);
+    let claim = past.queue.live.get(&fact.message_id).map(|entry| entry.claim);
     rule(claim == Some(Some(Claim::ByRun(fact.run_id))), || {
         format!("{} starts for {}, whose claim is {claim:?}", fact.run_id, fact.message_id)
     })
 }
 
-pub(super) fn t3(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn t3(past: &Past, record: &Record) -> Checked {
     if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event {
         // What there is of the output of a command is read while it goes on.
-        let beside = seen
+        let beside = past
             .run_ops()
             .find(|(_, op)| !(fact.kind == OpKind::PromoteCommand && op.kind == OpKind::RunCommand));
         return rule(fact.run_id.is_none() || beside.is_none(), || {
@@ -41,7 +41,7 @@ pub(super) fn t3(seen: &Seen, record: &Record) -> Ruling {
         });
     }
     let Some(round) = next_round(&record.event) else { return Ok(false) };
-    let Some(run) = &seen.run else { return Ok(false) };
+    let Some(run) = &past.run else { return Ok(false) };
     rule(round.0 == run.rounds, || {
         format!("{} is of round {round}, the next is {}", record.event.kind(), run.rounds)
     })
@@ -59,31 +59,31 @@ fn next_round(event: &Event) -> Option<RoundIndex> {
     }
 }
 
-pub(super) fn t4(seen: &Seen, record: &Record) -> Ruling {
-    if let Some(run) = seen.owed.end_of
-        && seen.begins_step(record)
+pub(super) fn t4(past: &Past, record: &Record) -> Checked {
+    if let Some(run) = past.promised.end_of
+        && past.begins_step(record)
     {
         return Err(format!("{run} was found interrupted and did not end"));
     }
     match &record.event {
         Event::Turn(TurnFact::TurnStarted(_)) => Ok(true),
         Event::Turn(TurnFact::TurnTerminal(fact)) => {
-            let Some(run) = seen.running(fact.run_id) else {
+            let Some(run) = past.running(fact.run_id) else {
                 return Err(format!("{} ends and is not in progress", fact.run_id));
             };
             let name = (run.turn_index, run.message);
             rule(name == (fact.turn_index, fact.message_id), || {
-                format!("{} is {name:?}, its end says {:?}", run.id, (fact.turn_index, fact.message_id))
+                format!("{} is {name:?}, its end has {:?}", run.id, (fact.turn_index, fact.message_id))
             })?;
-            let left = seen.run_ops().next();
+            let left = past.run_ops().next();
             rule(left.is_none(), || format!("{} ends before {left:?}", run.id))
         }
         _ => Ok(false),
     }
 }
 
-pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
-    let Some(run) = &seen.run else { return Ok(false) };
+pub(super) fn t5(past: &Past, record: &Record) -> Checked {
+    let Some(run) = &past.run else { return Ok(false) };
     match &record.event {
         Event::Turn(TurnFact::AssistantRoundRecorded(fact)) => paired(run, fact),
         Event::Turn(TurnFact::ToolStarted(fact)) => {
@@ -119,7 +119,7 @@ pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
     }
 }
 
-fn paired(run: &Run, fact: &AssistantRoundRecorded) -> Ruling {
+fn paired(run: &Run, fact: &AssistantRoundRecorded) -> Checked {
     complete(run)?;
     let mut calls = alloc::collections::BTreeSet::new();
     for block in fact.blocks.iter() {
@@ -136,14 +136,14 @@ fn paired(run: &Run, fact: &AssistantRoundRecorded) -> Ruling {
     Ok(!calls.is_empty())
 }
 
-fn complete(run: &Run) -> Ruling {
+fn complete(run: &Run) -> Checked {
     rule(run.open_call().is_none(), || {
         format!("{} of {} calls have a result", run.results, run.calls.len())
     })?;
     Ok(!run.calls.is_empty())
 }
 
-fn open<'a>(run: &'a Run, index: u32, call_id: &str) -> Option<&'a super::seen::Call> {
+fn open<'a>(run: &'a Run, index: u32, call_id: &str) -> Option<&'a super::past::Call> {
     run.open_call().filter(|call| run.results == index as usize && call.id == call_id)
 }
 
@@ -152,8 +152,8 @@ fn in_round(run: &Run, round: RoundIndex) -> bool {
     round.0.checked_add(1) == Some(run.rounds)
 }
 
-pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
-    let Some(run) = &seen.run else { return Ok(false) };
+pub(super) fn t6(past: &Past, record: &Record) -> Checked {
+    let Some(run) = &past.run else { return Ok(false) };
     match &record.event {
         Event::Turn(TurnFact::BudgetExhausted(fact)) => {
             rule(fact.used.saturating_add(fact.wanted) > fact.limit, || {
@@ -165,9 +165,9 @@ pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
             Ok(run.exhausted)
         }
         Event::Turn(TurnFact::TurnTerminal(fact)) => {
-            let named = seen.spending.exhausted.map(|exhausted| exhausted.budget.reason());
+            let named = past.spending.exhausted.map(|exhausted| exhausted.budget.reason());
             rule(fact.kind != TurnKind::BudgetExhausted || fact.reason == named, || {
-                format!("the budget {named:?} is exhausted, the end says {:?}", fact.reason)
+                format!("the budget {named:?} is exhausted, the end has {:?}", fact.reason)
             })?;
             typed(run, fact)
         }
@@ -175,9 +175,9 @@ pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
     }
 }
 
-fn typed(run: &Run, fact: &TurnTerminal) -> Ruling {
+fn typed(run: &Run, fact: &TurnTerminal) -> Checked {
     rule(fact.rounds == run.rounds, || {
-        format!("{} rounds were recorded, told are {}", run.rounds, fact.rounds)
+        format!("{} rounds were recorded, reported are {}", run.rounds, fact.rounds)
     })?;
     rule((fact.kind == TurnKind::BudgetExhausted) == run.exhausted, || {
         format!("the budget is exhausted: {}, the end is {}", run.exhausted, fact.kind)
@@ -187,14 +187,14 @@ fn typed(run: &Run, fact: &TurnTerminal) -> Ruling {
     rule(bound == (fact.kind == TurnKind::LimitReached), || format!("{} with {:?}", fact.kind, fact.reason))
 }
 
-pub(super) fn t9(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn t9(past: &Past, record: &Record) -> Checked {
     let Event::Inbox(InboxFact::OperatorInterjectionAdmitted(fact)) = &record.event else { return Ok(false) };
-    let Some(run) = seen.running(fact.run_id) else {
+    let Some(run) = past.running(fact.run_id) else {
         return Err(format!("{} is not in progress", fact.run_id));
     };
-    let entry = seen.queue.live.get(&fact.message_id);
+    let entry = past.queue.live.get(&fact.message_id);
     rule(entry.is_some_and(|entry| entry.interjects), || format!("{} does not interject", fact.message_id))?;
-    let waits = seen.run_ops().next();
+    let waits = past.run_ops().next();
     rule(waits.is_none() && run.open_call().is_none(), || "the point is not safe".into())?;
     rule(fact.round.0 == run.rounds, || {
         format!("is shown in round {}, the next is {}", fact.round, run.rounds)
@@ -203,13 +203,13 @@ pub(super) fn t9(seen: &Seen, record: &Record) -> Ruling {
 
 /// No hot loop: what a hold has put back is not taken again in the same step, and a hold lasts. At the last
 /// moment that a clock can say, no hold can end later.
-pub(super) fn t7(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn t7(past: &Past, record: &Record) -> Checked {
     if record.at == Wall(i64::MAX) {
         return Ok(false);
     }
     match &record.event {
         Event::Turn(TurnFact::TurnStarted(fact)) => {
-            let again = !seen.begins_step(record) && seen.owed.held_back.contains(&fact.message_id);
+            let again = !past.begins_step(record) && past.promised.held_back.contains(&fact.message_id);
             rule(!again, || format!("{} is tried again at once", fact.message_id))
         }
         Event::Scheduling(SchedulingFact::HoldSet(fact)) => {
@@ -221,15 +221,13 @@ pub(super) fn t7(seen: &Seen, record: &Record) -> Ruling {
     }
 }
 
-pub(super) fn t8(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn t8(past: &Past, record: &Record) -> Checked {
     let Event::Turn(TurnFact::ContextCompacted(fact)) = &record.event else { return Ok(false) };
-    let Some(run) = &seen.run else { return Ok(false) };
+    let Some(run) = &past.run else { return Ok(false) };
     complete(run)?;
     let all = run.carried.saturating_add(run.rounds);
     let (before, after) = (run.recapped, fact.recapped_rounds);
-    rule(after == 0 || after.saturating_add(2) <= all, || {
-        format!("{after} of {all} rounds are told in short")
-    })?;
+    rule(after == 0 || after.saturating_add(2) <= all, || format!("{after} of {all} rounds are summarized"))?;
     match fact.cause {
         CompactionCause::OverBudget => rule(after > before, || format!("{before} rounds become {after}")),
         CompactionCause::Refused => {
@@ -238,8 +236,8 @@ pub(super) fn t8(seen: &Seen, record: &Record) -> Ruling {
     }
 }
 
-pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
-    let Some(run) = &seen.run else { return Ok(false) };
+pub(super) fn t10(past: &Past, record: &Record) -> Checked {
+    let Some(run) = &past.run else { return Ok(false) };
     match &record.event {
         Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => {
             asks_in_order(run, fact)?;
@@ -261,7 +259,7 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
 }
 
 /// A round begins with whoever answered last, or looks once whether the first of the chain is back.
-fn asks_in_order(run: &Run, fact: &ProviderAttemptRecorded) -> Ruling {
+fn asks_in_order(run: &Run, fact: &ProviderAttemptRecorded) -> Checked {
     let model = &fact.attempt.model_ref;
     let first = run.attempt.is_some() || run.models.get(run.next) == Some(model);
     rule(first, || format!("a round begins with {model}, not with number {} of {:?}", run.next, run.models))?;
@@ -269,7 +267,7 @@ fn asks_in_order(run: &Run, fact: &ProviderAttemptRecorded) -> Ruling {
     rule(!probe || fact.attempt.max_attempts == 1, || "a look at the first model is repeated".into())
 }
 
-fn attempted(before: Option<&Attempt>, fact: &ProviderAttemptRecorded) -> Ruling {
+fn attempted(before: Option<&Attempt>, fact: &ProviderAttemptRecorded) -> Checked {
     let attempt = &fact.attempt;
     let number = match before {
         Some(before) if before.outcome == AttemptOutcome::Retrying => {
@@ -296,7 +294,7 @@ fn attempted(before: Option<&Attempt>, fact: &ProviderAttemptRecorded) -> Ruling
 
 /// The chain is gone through again after a wait, until one moment for the whole round, and for nobody whom waiting
 /// can't help.
-fn awaited(run: &Run, fact: &ProvidersAwaited, at: Wall) -> Ruling {
+fn awaited(run: &Run, fact: &ProvidersAwaited, at: Wall) -> Checked {
     let given_up = run.attempt.as_ref().is_some_and(|attempt| attempt.outcome != AttemptOutcome::Retrying);
     rule(given_up, || "a chain is gone through again that has not failed".into())?;
     rule(fact.pause_ms.0 > 0 && !fact.models.is_empty(), || {

@@ -10,34 +10,34 @@ use holon_facts::record::Record;
 use holon_facts::time::Wall;
 use holon_facts::work::PlanSeen;
 
-use super::seen::Seen;
+use super::past::Past;
 use super::waits::rests;
-use super::{Ruling, rule};
+use super::{Checked, rule};
 
-pub(super) fn w11(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn w11(past: &Past, record: &Record) -> Checked {
     match &record.event {
         Event::Work(WorkFact::WorkItemWritten(fact)) => {
             let id = fact.work_item_id;
-            let revision = seen.work.open.get(&id).map(|item| item.revision);
+            let revision = past.work.open.get(&id).map(|item| item.revision);
             let created = matches!(fact.change, WorkChange::Created { .. });
             rule(created != revision.is_some(), || format!("{id} is written, and had ended or never begun"))?;
             let next = revision.map_or(1, |revision| revision + 1);
             rule(fact.revision == next, || format!("{id} has revision {} after {revision:?}", fact.revision))
         }
         Event::Work(WorkFact::WorkItemPicked(fact)) => {
-            let open = seen.work.open.contains_key(&fact.work_item_id);
+            let open = past.work.open.contains_key(&fact.work_item_id);
             rule(open, || format!("{} is picked, and is not open", fact.work_item_id))?;
-            let before = seen.work.current;
+            let before = past.work.current;
             rule(fact.previous == before, || format!("the focus was on {before:?}, not {:?}", fact.previous))
         }
         Event::Work(WorkFact::DeliverySummaryRecorded(fact)) => {
-            let done = !seen.work.open.contains_key(&fact.work_item_id);
+            let done = !past.work.open.contains_key(&fact.work_item_id);
             rule(done, || format!("{} is delivered before it is completed", fact.work_item_id))
         }
         Event::Turn(TurnFact::TurnStarted(fact))
-            if fact.work_item_id.is_some() || seen.work.current.is_some() =>
+            if fact.work_item_id.is_some() || past.work.current.is_some() =>
         {
-            let current = seen.work.current;
+            let current = past.work.current;
             rule(fact.work_item_id == current, || {
                 format!("{} is bound to {:?}, the focus is on {current:?}", fact.run_id, fact.work_item_id)
             })
@@ -46,76 +46,76 @@ pub(super) fn w11(seen: &Seen, record: &Record) -> Ruling {
     }
 }
 
-pub(super) fn s1(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn s1(past: &Past, record: &Record) -> Checked {
     match &record.event {
         Event::Work(WorkFact::WorkTickQueued(fact)) => {
-            let admitted = !seen.begins_step(record) && seen.owed.admitted.contains(&fact.message_id);
+            let admitted = !past.begins_step(record) && past.promised.admitted.contains(&fact.message_id);
             rule(admitted, || format!("{} was not made for this", fact.message_id))?;
-            let owed = seen.owed_work(fact.tick, record.at);
+            let owed = past.owed_work(fact.tick, record.at);
             rule(!owed.is_empty() && owed == fact.work_item_ids, || {
-                format!("{} tells of {:?}, owed are {owed:?}", fact.message_id, fact.work_item_ids)
+                format!("{} delivers {:?}, due are {owed:?}", fact.message_id, fact.work_item_ids)
             })
         }
         // A queue that is full may keep even this waiting; one that is empty has room.
         Event::Scheduling(SchedulingFact::SchedulerDecision(decision))
             if rests(decision.kind)
-                && seen.queue.live.is_empty()
-                && seen.held(record.at).is_none()
-                && !seen.may_tell_nothing(record.at) =>
+                && past.queue.live.is_empty()
+                && past.held(record.at).is_none()
+                && !past.may_tell_nothing(record.at) =>
         {
-            let owed = WorkTick::ALL.iter().flat_map(|tick| seen.owed_work(*tick, record.at)).next();
-            rule(owed.is_none(), || format!("the agent rests, and {owed:?} is owed something"))?;
-            Ok(!seen.work.open.is_empty())
+            let owed = WorkTick::ALL.iter().flat_map(|tick| past.owed_work(*tick, record.at)).next();
+            rule(owed.is_none(), || format!("the agent rests, and {owed:?} has a due obligation"))?;
+            Ok(!past.work.open.is_empty())
         }
         _ => Ok(false),
     }
 }
 
-pub(super) fn s2(seen: &Seen, record: &Record) -> Ruling {
-    if seen.begins_step(record)
-        && let Some(item) = seen.owed.deferrals.first()
+pub(super) fn s2(past: &Past, record: &Record) -> Checked {
+    if past.begins_step(record)
+        && let Some(item) = past.promised.deferrals.first()
     {
         return Err(format!("a turn for {item} brought nothing, and the next one does not wait"));
     }
     match &record.event {
         Event::Turn(TurnFact::TurnTerminal(fact)) => {
-            let may = seen.running(fact.run_id).is_some_and(|run| run.progress);
+            let may = past.running(fact.run_id).is_some_and(|run| run.progress);
             rule(may || !fact.progress, || format!("{} brought nothing on", fact.run_id))?;
             Ok(may)
         }
         Event::Work(WorkFact::WorkDeferred(fact)) => {
             let id = fact.work_item_id;
-            let turns = seen.work.open.get(&id).map_or(0, |item| item.turns);
-            let due = ended(seen, record, fact.run_id) && seen.owed.deferrals.contains(&id);
+            let turns = past.work.open.get(&id).map_or(0, |item| item.turns);
+            let due = ended(past, record, fact.run_id) && past.promised.deferrals.contains(&id);
             // At the end of its range the clock has nothing later.
             let later = fact.until > record.at || fact.until == Wall(i64::MAX);
             rule(due && fact.turns == turns + 1 && later, || {
                 format!(
-                    "{id} waits until {} after {turns} turns, and is said to after {}",
+                    "{id} waits until {} after {turns} turns, and by its record after {}",
                     fact.until, fact.turns
                 )
             })
         }
         Event::Work(WorkFact::WorkPlanSeen(fact)) => {
-            let before = seen.work.open.get(&fact.work_item_id).map(|item| item.plan);
+            let before = past.work.open.get(&fact.work_item_id).map(|item| item.plan);
             let another = before.is_some_and(|before| before != PlanSeen::of(fact.hash));
             let right = another && fact.edited == (before != Some(PlanSeen::Unseen));
             rule(right, || format!("the plan of {} was {before:?}: {fact:?}", fact.work_item_id))
         }
         Event::Work(WorkFact::WorkOwed(fact)) => {
-            let current = seen.work.open.contains_key(&fact.work_item_id);
-            let ended = ended(seen, record, fact.run_id);
-            rule(current && ended, || format!("{} is owed a turn for nothing", fact.work_item_id))
+            let current = past.work.open.contains_key(&fact.work_item_id);
+            let ended = ended(past, record, fact.run_id);
+            rule(current && ended, || format!("{} gets an obligation for nothing", fact.work_item_id))
         }
         Event::Work(WorkFact::WorkItemStalled(fact)) => {
             let id = fact.work_item_id;
             let due = match fact.reason {
-                StallReason::NoProgress => seen.owed.deferrals.contains(&id),
-                StallReason::ContextLength => seen.owed.too_long == Some(fact.run_id),
+                StallReason::NoProgress => past.promised.deferrals.contains(&id),
+                StallReason::ContextLength => past.promised.too_long == Some(fact.run_id),
                 StallReason::Aborted | StallReason::Dropped => true,
             };
-            let runs = seen.work.open.get(&id).is_some_and(super::seen::Item::runnable);
-            rule(due && runs && ended(seen, record, fact.run_id), || {
+            let runs = past.work.open.get(&id).is_some_and(super::past::Item::runnable);
+            rule(due && runs && ended(past, record, fact.run_id), || {
                 format!("{id} stalls ({}) for no turn", fact.reason)
             })
         }
@@ -124,6 +124,6 @@ pub(super) fn s2(seen: &Seen, record: &Record) -> Ruling {
 }
 
 /// Whether the run has ended in the step of the record.
-fn ended(seen: &Seen, record: &Record, run: RunId) -> bool {
-    !seen.begins_step(record) && seen.owed.ended == Some(run)
+fn ended(past: &Past, record: &Record, run: RunId) -> bool {
+    !past.begins_step(record) && past.promised.ended == Some(run)
 }

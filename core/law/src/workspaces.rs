@@ -9,33 +9,33 @@ use holon_facts::lifecycle::ControlAction;
 use holon_facts::record::Record;
 use holon_facts::workspace::{ExecutionBinding, WorkspaceKind, WorktreeState};
 
-use super::seen::Seen;
-use super::{Ruling, rule};
+use super::past::Past;
+use super::{Checked, rule};
 
 /// Speaks of each step after one in which something was occupied, and of each release.
-pub(super) fn o2(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn o2(past: &Past, record: &Record) -> Checked {
     let mut said = false;
-    if seen.begins_step(record) {
-        for (root, run) in &seen.places.occupied {
-            said = rule(seen.needs_root(root, *run), || format!("{root} is occupied, and nothing needs it"))?;
+    if past.begins_step(record) {
+        for (root, run) in &past.workspaces.occupied {
+            said = rule(past.needs_root(root, *run), || format!("{root} is occupied, and nothing needs it"))?;
         }
     }
     let Event::Workspace(fact) = &record.event else { return Ok(said) };
     match fact {
         WorkspaceFact::OccupancyAcquired(fact) => {
-            let mine = fact.run_id.is_none_or(|run| seen.running(run).is_some());
-            let before = seen.places.occupied.get(&fact.execution_root);
+            let mine = fact.run_id.is_none_or(|run| past.running(run).is_some());
+            let before = past.workspaces.occupied.get(&fact.execution_root);
             rule(mine && before.is_none_or(|run| *run != fact.run_id), || {
                 format!("{} is taken for {:?}, and was for {before:?}", fact.execution_root, fact.run_id)
             })
         }
         WorkspaceFact::OccupancyReleased(fact) => {
-            let Some(run) = seen.places.occupied.get(&fact.execution_root) else {
+            let Some(run) = past.workspaces.occupied.get(&fact.execution_root) else {
                 return Err(format!("{} is released, and was not occupied", fact.execution_root));
             };
-            let stops = seen.posture.control.is_some_and(|control| control.action == ControlAction::Stop);
+            let stops = past.posture.control.is_some_and(|control| control.action == ControlAction::Stop);
             let fits = match fact.cause {
-                ReleaseCause::Unused => !seen.needs_root(&fact.execution_root, *run),
+                ReleaseCause::Unused => !past.needs_root(&fact.execution_root, *run),
                 ReleaseCause::Stopped => stops,
             };
             rule(fits, || format!("{} is released as {}", fact.execution_root, fact.cause))
@@ -44,44 +44,43 @@ pub(super) fn o2(seen: &Seen, record: &Record) -> Ruling {
     }
 }
 
-pub(super) fn o3(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn o3(past: &Past, record: &Record) -> Checked {
     let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event else { return Ok(false) };
-    let places = &seen.places;
+    let workspaces = &past.workspaces;
     match (fact.kind, &fact.execution_root) {
         (OpKind::PrepareCommand | OpKind::RunCommand, Some(root)) => {
-            rule(places.occupied.contains_key(root), || {
+            rule(workspaces.occupied.contains_key(root), || {
                 format!("a command is executed in {root}, which it does not occupy")
             })
         }
         (OpKind::CallTool, _)
-            if places.told && places.tool.as_ref().is_some_and(|tool| *tool == *"ApplyPatch") =>
+            if workspaces.told && workspaces.tool.as_ref().is_some_and(|tool| *tool == *"ApplyPatch") =>
         {
-            rule(!places.occupied.is_empty(), || "a patch changes what it does not occupy".into())
+            rule(!workspaces.occupied.is_empty(), || "a patch changes what it does not occupy".into())
         }
         _ => Ok(false),
     }
 }
 
-pub(super) fn o4(seen: &Seen, record: &Record) -> Ruling {
+pub(super) fn o4(past: &Past, record: &Record) -> Checked {
     let Event::Workspace(fact) = &record.event else { return Ok(false) };
-    let places = &seen.places;
+    let workspaces = &past.workspaces;
     match fact {
-        WorkspaceFact::WorkspaceAttached(fact) => {
-            rule(!fact.workspace_id.is_agent_home() && !places.attached.contains(&fact.workspace_id), || {
-                format!("{} is attached, and was known", fact.workspace_id)
-            })
-        }
+        WorkspaceFact::WorkspaceAttached(fact) => rule(
+            !fact.workspace_id.is_agent_home() && !workspaces.attached.contains(&fact.workspace_id),
+            || format!("{} is attached, and was known", fact.workspace_id),
+        ),
         WorkspaceFact::WorkspaceUsed(fact) => {
             let known = fact.execution.kind == WorkspaceKind::AgentHome
-                || places.attached.contains(&fact.workspace_id);
+                || workspaces.attached.contains(&fact.workspace_id);
             let inside = lies_in(&fact.execution.cwd, &fact.execution.execution_root);
             rule(known && inside && fact.workspace_id == fact.execution.workspace_id(), || {
                 format!("{} is used, known: {known}, at {}", fact.workspace_id, fact.execution.cwd)
             })
         }
         WorkspaceFact::WorkspaceDetached(fact) => {
-            let known = places.attached.contains(&fact.workspace_id);
-            let active = places.active.as_ref().map(ExecutionBinding::workspace_id);
+            let known = workspaces.attached.contains(&fact.workspace_id);
+            let active = workspaces.active.as_ref().map(ExecutionBinding::workspace_id);
             rule(known && active.as_ref() != Some(&fact.workspace_id), || {
                 format!("{} is detached, known: {known}, active: {active:?}", fact.workspace_id)
             })
@@ -91,13 +90,13 @@ pub(super) fn o4(seen: &Seen, record: &Record) -> Ruling {
 }
 
 /// Speaks of what becomes of each worktree, and of the end of a task whose child had one.
-pub(super) fn o5(seen: &Seen, record: &Record) -> Ruling {
-    let places = &seen.places;
-    let state = |id| places.worktrees.get(&id).copied();
+pub(super) fn o5(past: &Past, record: &Record) -> Checked {
+    let workspaces = &past.workspaces;
+    let state = |id| workspaces.worktrees.get(&id).copied();
     match &record.event {
         Event::Workspace(WorkspaceFact::WorktreeCreated(fact)) => {
-            let made =
-                state(fact.worktree_id) == Some(WorktreeState::Making) && places.is_awaited(fact.worktree_id);
+            let made = state(fact.worktree_id) == Some(WorktreeState::Making)
+                && workspaces.is_awaited(fact.worktree_id);
             rule(made, || format!("{} is there, and nobody was to make it", fact.worktree_id))
         }
         Event::Workspace(WorkspaceFact::WorktreeLeft(fact)) => {
@@ -109,8 +108,8 @@ pub(super) fn o5(seen: &Seen, record: &Record) -> Ruling {
         Event::Workspace(WorkspaceFact::WorktreeRemoved(fact)) => {
             let was = state(fact.worktree_id);
             // One that was not needed after all was never made.
-            let unmade = was == Some(WorktreeState::Making) && places.is_awaited(fact.worktree_id);
-            let gone = places.looked_at == Some(fact.worktree_id)
+            let unmade = was == Some(WorktreeState::Making) && workspaces.is_awaited(fact.worktree_id);
+            let gone = workspaces.looked_at == Some(fact.worktree_id)
                 && matches!(was, Some(WorktreeState::Making | WorktreeState::Leaving));
             rule(unmade || gone, || format!("{} is gone, and nobody has removed it", fact.worktree_id))
         }
@@ -124,7 +123,7 @@ pub(super) fn o5(seen: &Seen, record: &Record) -> Ruling {
             let id = fact.worktree.as_ref().map(|plan| plan.worktree_id);
             let was = id.and_then(state);
             let unneeded = match was {
-                Some(WorktreeState::Making) => id.is_some_and(|id| !places.is_awaited(id)),
+                Some(WorktreeState::Making) => id.is_some_and(|id| !workspaces.is_awaited(id)),
                 Some(WorktreeState::Leaving) => true,
                 Some(WorktreeState::InUse | WorktreeState::Retained) | None => false,
             };

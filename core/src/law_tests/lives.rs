@@ -306,7 +306,7 @@ fn turns_of_earlier_builds_change_the_posture_without_a_fact_of_its_own() {
         !matches!(&record.event, Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) if of_turn(fact))
     });
     let mut laws = Laws::new();
-    let broken = older.flat_map(|record| laws.judge(record));
+    let broken = older.flat_map(|record| laws.check(record));
     // The log has gaps here.
     let broken: Vec<_> = broken.filter(|found| found.law != "D3").collect();
     assert!(broken.is_empty(), "{broken:?}");
@@ -321,12 +321,12 @@ fn each_law_accepts_what_keeps_it_and_catches_what_breaks_it() {
     for case in &cases {
         let said = |laws: &Laws| laws.antecedents().iter().find(|(id, _)| *id == case.law).map(|(_, n)| *n);
         let mut laws = Laws::new();
-        let broken: Vec<_> = case.kept.iter().flat_map(|record| laws.judge(record)).collect();
+        let broken: Vec<_> = case.kept.iter().flat_map(|record| laws.check(record)).collect();
         assert!(broken.is_empty(), "{} ({}): {broken:?}", case.law, case.what);
         assert!(said(&laws) > Some(0), "{} ({}) has nothing to say", case.law, case.what);
 
         let mut laws = Laws::new();
-        let broken: Vec<_> = case.broken.iter().flat_map(|record| laws.judge(record)).collect();
+        let broken: Vec<_> = case.broken.iter().flat_map(|record| laws.check(record)).collect();
         assert!(broken.iter().any(|found| found.law == case.law), "{} ({}): {broken:?}", case.law, case.what);
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{ReplayError, again};
 use crate::{Laws, Violation};
 
-/// Whose decisions are taken again. What is not is folded and judged by the laws all the same.
+/// Whose decisions are taken again. The others are folded and checked by the laws all the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Again {
     /// Everybody's: another build shows where it would have decided otherwise.
@@ -94,7 +94,7 @@ impl<M: Machine> Audit<M> {
         again(&mut self.machine, &call, recorded)?;
         self.report.calls += 1;
         self.report.records += recorded.len() as u64;
-        self.judge(recorded)
+        self.check(recorded)
     }
 
     /// Records that nobody decides again.
@@ -102,7 +102,7 @@ impl<M: Machine> Audit<M> {
     /// # Errors
     /// At the first that does not fold, or breaks a law.
     pub fn records(&mut self, recorded: &[Record]) -> Result<(), AuditError<M::Error>> {
-        self.judge(recorded)?;
+        self.check(recorded)?;
         self.machine.fold(recorded).map_err(|error| ReplayError::Machine(error).into())
     }
 
@@ -122,7 +122,7 @@ impl<M: Machine> Audit<M> {
         self.report.skipped_segments += u64::from(self.skipping);
     }
 
-    fn judge(&mut self, recorded: &[Record]) -> Result<(), AuditError<M::Error>> {
+    fn check(&mut self, recorded: &[Record]) -> Result<(), AuditError<M::Error>> {
         for record in recorded {
             self.laws.step(record)?;
             self.report.judged += 1;

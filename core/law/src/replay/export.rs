@@ -44,7 +44,7 @@ pub enum ExportProblem<E: Error> {
     #[error(transparent)]
     Line(Box<LineError>),
     #[error(
-        "a record without the call that brought it: export with --recorder, or judge folds and laws alone"
+        "a record without the call that brought it: export with --recorder, or check folds and laws alone"
     )]
     NoCall,
     #[error("{0}")]

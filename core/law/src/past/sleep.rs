@@ -4,7 +4,7 @@ use holon_facts::event::scheduling::{SleepBegun, SleepElapsed};
 use holon_facts::ids::MessageId;
 use holon_facts::time::{Millis, Wall};
 
-use super::Seen;
+use super::Past;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sleep {
@@ -28,7 +28,7 @@ impl Sleep {
     }
 }
 
-impl Seen {
+impl Past {
     pub(super) fn slept(&mut self, fact: &SleepElapsed) {
         self.queue.slept.insert(fact.message_id);
         let Some(sleep) = &mut self.sleep else { return };

@@ -7,10 +7,10 @@ use holon_facts::ids::{AgentId, LetterId, MessageId, TaskId};
 use holon_facts::outbox::Letter;
 use holon_facts::task::TaskStatus;
 
-use super::Seen;
+use super::Past;
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Kin {
+pub(crate) struct Supervision {
     pub(crate) depth: u32,
     /// Letters on their way.
     pub(crate) letters: BTreeSet<LetterId>,
@@ -28,42 +28,43 @@ pub(crate) struct Kin {
     pub(crate) reported: bool,
 }
 
-impl Seen {
+impl Past {
     /// Whether a message tells of a need that nobody has any more.
     pub(crate) fn need_is_gone(&self, message: MessageId) -> bool {
-        self.kin.ticks.contains(&message) && !self.kin.needs.values().any(|tick| *tick == message)
+        self.supervision.ticks.contains(&message)
+            && !self.supervision.needs.values().any(|tick| *tick == message)
     }
 
     pub(super) fn need(&mut self, fact: &TaskFact) {
         match fact {
             TaskFact::ChildNeedNoted(fact) => {
-                self.kin.needs.remove(&fact.task_id);
+                self.supervision.needs.remove(&fact.task_id);
             }
             TaskFact::ChildNeedTold(fact) => {
-                self.kin.needs.insert(fact.task_id, fact.message_id);
-                self.kin.ticks.insert(fact.message_id);
+                self.supervision.needs.insert(fact.task_id, fact.message_id);
+                self.supervision.ticks.insert(fact.message_id);
             }
             TaskFact::TaskCreated(_)
             | TaskFact::TaskStatusUpdated(_)
             | TaskFact::TaskResultQueued(_)
             | TaskFact::TaskInputDelivered(_) => {}
-            TaskFact::ChildEnded(fact) => drop(self.kin.ended.insert(fact.task_id)),
+            TaskFact::ChildEnded(fact) => drop(self.supervision.ended.insert(fact.task_id)),
         }
     }
 
     pub(super) fn outbox(&mut self, fact: &OutboxFact) {
-        let kin = &mut self.kin;
+        let supervision = &mut self.supervision;
         match fact {
             OutboxFact::LetterPosted(fact) => {
                 self.next.letter = fact.letter_id.next();
-                kin.letters.insert(fact.letter_id);
-                kin.reported |= matches!(fact.letter, Letter::Result { .. });
+                supervision.letters.insert(fact.letter_id);
+                supervision.reported |= matches!(fact.letter, Letter::Result { .. });
             }
-            OutboxFact::LetterDelivered(fact) => drop(kin.letters.remove(&fact.letter_id)),
-            OutboxFact::LetterReturned(fact) => drop(kin.letters.remove(&fact.letter_id)),
+            OutboxFact::LetterDelivered(fact) => drop(supervision.letters.remove(&fact.letter_id)),
+            OutboxFact::LetterReturned(fact) => drop(supervision.letters.remove(&fact.letter_id)),
             OutboxFact::LetterReceived(fact) => {
-                kin.heard = Some(fact.from.clone());
-                kin.received.insert(fact.from.clone(), fact.letter_id);
+                supervision.heard = Some(fact.from.clone());
+                supervision.received.insert(fact.from.clone(), fact.letter_id);
             }
         }
     }

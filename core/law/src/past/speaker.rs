@@ -6,7 +6,7 @@ use holon_facts::event::turn::TurnFact;
 use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::MessageKind;
 
-use super::Seen;
+use super::Past;
 
 /// Whether an operation brings what a model or a tool said.
 fn answers(kind: OpKind) -> bool {
@@ -16,11 +16,11 @@ fn answers(kind: OpKind) -> bool {
 /// Whose word a message of a supervisor is.
 const SUPERVISOR: &str = "supervisor";
 
-impl Seen {
+impl Past {
     /// Whether a message is what the supervisor of a child has to say.
     pub(crate) fn is_of_supervisor(&self, message: &Message) -> bool {
         let named = matches!(&message.origin, Origin::System { subsystem } if subsystem == SUPERVISOR);
-        self.kin.depth > 0 && named && message.kind == MessageKind::InternalFollowup
+        self.supervision.depth > 0 && named && message.kind == MessageKind::InternalFollowup
     }
 
     /// Whether the record is what a model or a tool said. What the runtime itself tells a call is neither.

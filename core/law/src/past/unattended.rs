@@ -7,7 +7,7 @@ use holon_facts::message::MessageKind;
 use holon_facts::terminal::{TurnKind, TurnReason};
 use holon_facts::time::Wall;
 
-use super::Seen;
+use super::Past;
 
 /// What has been counted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,7 +62,7 @@ fn is_event(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent)
 }
 
-impl Seen {
+impl Past {
     /// Whether the call in progress leaves its agent a message.
     pub(crate) fn enqueues(&self) -> bool {
         self.run.as_ref().and_then(super::Run::open_call).is_some_and(|call| call.enqueues && call.started)
@@ -142,7 +142,7 @@ impl Seen {
         if fact.progress {
             self.unattended.clear();
         } else if own && counts {
-            self.owed.uncounted = Some(fact.run_id);
+            self.promised.uncounted = Some(fact.run_id);
         }
     }
 }

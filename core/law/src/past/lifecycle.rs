@@ -4,15 +4,15 @@ use holon_facts::event::LifecycleFact;
 use holon_facts::ids::StepSeq;
 use holon_facts::lifecycle::{ControlAction, Status};
 
-use super::{Control, Ended, Seen, Told};
+use super::{Control, Ended, Past, Told};
 
-impl Seen {
+impl Past {
     pub(super) fn lifecycle(&mut self, fact: &LifecycleFact) {
         match fact {
-            LifecycleFact::AgentCreated(fact) => self.kin.depth = fact.spec.depth,
+            LifecycleFact::AgentCreated(fact) => self.supervision.depth = fact.spec.depth,
             LifecycleFact::AgentRetired(fact) => {
-                self.kin.retired = Some(fact.status);
-                (self.posture.stopped, self.owed.moved, self.sleep) = (true, true, None);
+                self.supervision.retired = Some(fact.status);
+                (self.posture.stopped, self.promised.moved, self.sleep) = (true, true, None);
             }
             LifecycleFact::CurrentRunAborted(_)
             | LifecycleFact::AgentArchived(_)
@@ -20,11 +20,11 @@ impl Seen {
             LifecycleFact::ControlRequestAdmitted(fact) => {
                 let (waiting, status) = (self.queue.waiting.len(), self.posture.status);
                 self.posture.control = Some(Control { action: fact.action, waiting, status });
-                self.places.freed.clear();
+                self.workspaces.freed.clear();
             }
             LifecycleFact::ControlApplied(fact) => {
                 self.posture.control = None;
-                self.owed.moved = true;
+                self.promised.moved = true;
                 match fact.action {
                     ControlAction::Stop => {
                         self.posture.stopped = true;
@@ -35,7 +35,7 @@ impl Seen {
                         let ended = |(task, Told { repeated, .. })| {
                             (task, Ended { by_agent: false, repeated, shown: false, step: StepSeq(0) })
                         };
-                        let withdrawn = core::mem::take(&mut self.owed.withdrawn).into_iter();
+                        let withdrawn = core::mem::take(&mut self.promised.withdrawn).into_iter();
                         self.tasks.untold.extend(withdrawn.map(ended));
                     }
                     ControlAction::Start => {
@@ -53,7 +53,7 @@ impl Seen {
                 self.posture.names_turns |= fact.next == Status::AwakeRunning;
             }
             LifecycleFact::RuntimeRecovered(fact) => {
-                self.owed.end_of = fact.interrupted_run_id;
+                self.promised.end_of = fact.interrupted_run_id;
             }
             LifecycleFact::ClockStepped(fact) => {
                 if let Some(hold) = &mut self.hold {

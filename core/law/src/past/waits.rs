@@ -13,7 +13,7 @@ use holon_facts::time::{Millis, Wall};
 use holon_facts::wait::WaitKind;
 
 use super::hints::Pending;
-use super::{Entry, Seen};
+use super::{Entry, Past};
 
 /// A work item, or the agent itself.
 pub(crate) type Owner = Option<WorkItemId>;
@@ -81,7 +81,7 @@ impl Recheck {
     }
 }
 
-impl Seen {
+impl Past {
     fn now(&self) -> Wall {
         self.last.map_or_else(Wall::default, |last| last.at)
     }

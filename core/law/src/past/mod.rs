@@ -1,23 +1,23 @@
-//! What the log of one agent has said so far, as far as a law looks back. Bounded by what is live: ids are
+//! The log of one agent so far, as far as a law looks back. Bounded by what is live: ids are
 //! handed out in order, so a message that was admitted and is neither queued nor claimed is terminal.
 
 mod budget;
 mod hints;
 mod keys;
-mod kin;
 mod lifecycle;
-mod places;
 mod queue;
 mod run;
 mod sleep;
 mod speaker;
 mod stops;
+mod supervision;
 mod tasks;
 mod timers;
 mod triggers;
 mod unattended;
 mod waits;
 mod work;
+mod workspaces;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -44,14 +44,14 @@ use holon_facts::receipt::{TaskCall, Verdict};
 use holon_facts::record::Record;
 use holon_facts::terminal::TurnKind;
 use holon_facts::time::Wall;
-use kin::Kin;
-use places::Places;
 use sleep::Sleep;
 use stops::Doing;
+use supervision::Supervision;
 use triggers::Trigger;
 use unattended::Unattended;
 use waits::Waits;
 use work::Work;
+use workspaces::Workspaces;
 
 pub(crate) use keys::{Keys, Ticks};
 pub(crate) use queue::{Claim, Entry, Queue};
@@ -61,9 +61,9 @@ pub(crate) use timers::{Timer, come};
 pub(crate) use waits::{Owner, Recheck};
 pub(crate) use work::Item;
 
-/// The agent before the record that is judged.
+/// The agent before the record that is checked.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Past {
     pub(crate) last: Option<Position>,
     pub(crate) next: Next,
     pub(crate) posture: Posture,
@@ -81,12 +81,12 @@ pub(crate) struct Seen {
     pub(crate) trigger: Trigger,
     pub(crate) unattended: Unattended,
     pub(crate) spending: Spending,
-    pub(crate) kin: Kin,
-    pub(crate) places: Places,
+    pub(crate) supervision: Supervision,
+    pub(crate) workspaces: Workspaces,
     pub(crate) sleep: Option<Sleep>,
     pub(crate) hold: Option<Hold>,
     pub(crate) decided: Option<(DecisionKind, Option<MessageId>)>,
-    pub(crate) owed: Owed,
+    pub(crate) promised: Promised,
     pub(crate) fences: Fences,
 }
 
@@ -156,7 +156,7 @@ pub(crate) struct Hold {
 
 /// What records of this step have promised for the same step.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Owed {
+pub(crate) struct Promised {
     pub(crate) closure: Option<RunId>,
     /// A model or a tool has said something in this step.
     pub(crate) said: bool,
@@ -215,7 +215,7 @@ impl Default for Posture {
     }
 }
 
-impl Seen {
+impl Past {
     /// Whether a hold keeps the queue waiting at that moment.
     pub(crate) fn held(&self, at: Wall) -> Option<&Hold> {
         self.hold.as_ref().filter(|hold| hold.until.is_none_or(|until| at < until))
@@ -234,13 +234,13 @@ impl Seen {
     /// Takes a record in, whatever the laws said of it.
     pub(crate) fn follow(&mut self, record: &Record) {
         if self.begins_step(record) {
-            self.owed = Owed::default();
+            self.promised = Promised::default();
         }
-        self.owed.said |= self.says(&record.event);
-        self.owed.letter = false;
+        self.promised.said |= self.says(&record.event);
+        self.promised.letter = false;
         self.done(&record.event);
-        self.places.follow(record);
-        let numbered = places::numbered(&record.event).map(WorktreeId::next);
+        self.workspaces.follow(record);
+        let numbered = workspaces::numbered(&record.event).map(WorktreeId::next);
         self.next.worktree = self.next.worktree.max(numbered.unwrap_or(self.next.worktree));
         self.last = Some(Position { event_seq: record.event_seq, step: record.step, at: record.at });
         match &record.event {
@@ -258,8 +258,8 @@ impl Seen {
             Event::Workspace(_) => {}
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
-                if fact.kind == BriefKind::Failure && fact.related_message_id == self.owed.failure_brief {
-                    self.owed.failure_brief = None;
+                if fact.kind == BriefKind::Failure && fact.related_message_id == self.promised.failure_brief {
+                    self.promised.failure_brief = None;
                 }
             }
         }
@@ -293,20 +293,20 @@ impl Seen {
                     }
                 }
                 if fact.cause == RequeueCause::Hold {
-                    self.owed.held_back.push(fact.message_id);
+                    self.promised.held_back.push(fact.message_id);
                 }
             }
             InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
             InboxFact::MessageAborted(fact) => {
                 let told = self.tasks.told.iter();
                 let told = told.filter(|(_, told)| told.by == fact.message_id && !told.shown);
-                self.owed.withdrawn.extend(told.map(|(task, told)| (*task, *told)));
+                self.promised.withdrawn.extend(told.map(|(task, told)| (*task, *told)));
                 self.settled(fact.message_id);
                 self.queue.aborted = Some(fact.message_id);
             }
             InboxFact::MessageDropped(fact) => {
                 self.settled(fact.message_id);
-                self.owed.failure_brief = Some(fact.message_id);
+                self.promised.failure_brief = Some(fact.message_id);
             }
         }
     }
@@ -328,7 +328,7 @@ impl Seen {
     fn settled(&mut self, message: MessageId) {
         self.queue.settle(message);
         self.tasks.told.retain(|_, told| told.by != message);
-        self.kin.ticks.remove(&message);
+        self.supervision.ticks.remove(&message);
         self.ticks.settled(message);
         self.settled_about(message);
     }
@@ -338,8 +338,8 @@ impl Seen {
         self.next.message = message.id.next();
         self.posture.admitted_while_stopped |= self.posture.stopped;
         self.queue.admit(fact);
-        self.owed.admitted.push(message.id);
-        self.owed.letter = self.owed.said && self.is_of_supervisor(message);
+        self.promised.admitted.push(message.id);
+        self.promised.letter = self.promised.said && self.is_of_supervisor(message);
         self.keys.admit(fact);
         self.ticks.admitted(message.id);
         self.admitted_about(fact);
@@ -368,11 +368,11 @@ impl Seen {
             SchedulingFact::SchedulerDecision(fact) => {
                 let SchedulerDecision { kind, message_id, .. } = &**fact;
                 self.decided = Some((*kind, *message_id));
-                self.owed.moved |= fact.rests();
+                self.promised.moved |= fact.rests();
                 self.ticks.decided(fact.idempotency_key.as_deref());
             }
             SchedulingFact::ContinuationResolved(_) => {}
-            SchedulingFact::ClosureDecided(_) => self.owed.closure = None,
+            SchedulingFact::ClosureDecided(_) => self.promised.closure = None,
             SchedulingFact::HoldSet(fact) => {
                 let of_budget = fact.budget.is_some();
                 self.hold = Some(Hold { until: fact.until, of_budget, trial: None });
@@ -384,7 +384,7 @@ impl Seen {
                 }
             }
             SchedulingFact::SelfTurnCounted(fact) => {
-                self.owed.uncounted = None;
+                self.promised.uncounted = None;
                 self.unattended.counted(fact);
             }
             SchedulingFact::UnattendedTurnsExhausted(fact) => self.unattended.exhausted(fact),
@@ -475,12 +475,12 @@ impl Seen {
             self.renew_recheck(None);
             bound.into_iter().for_each(|item| self.renew_recheck(Some(item)));
         }
-        self.owed.deferrals = self.unproductive(fact, bound);
-        self.owed.ended = Some(fact.run_id);
-        self.owed.too_long = Some(fact.run_id).filter(|_| fact.kind == TurnKind::ContextLengthExceeded);
+        self.promised.deferrals = self.unproductive(fact, bound);
+        self.promised.ended = Some(fact.run_id);
+        self.promised.too_long = Some(fact.run_id).filter(|_| fact.kind == TurnKind::ContextLengthExceeded);
         self.posture.status = Status::AwakeIdle;
-        self.owed.closure = Some(fact.run_id);
-        self.owed.end_of = None;
+        self.promised.closure = Some(fact.run_id);
+        self.promised.end_of = None;
     }
 }
 

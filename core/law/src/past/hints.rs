@@ -9,7 +9,7 @@ use holon_facts::hint::{Hint, HintWeight, SOURCES, SUBJECTS};
 use holon_facts::ids::WaitId;
 use holon_facts::wait::WaitKind;
 
-use super::Seen;
+use super::Past;
 use super::waits::Wait;
 
 /// The hints of one source.
@@ -134,7 +134,7 @@ impl Hints {
     }
 }
 
-impl Seen {
+impl Past {
     pub(super) fn wake(&mut self, fact: &WakeFact) {
         match fact {
             WakeFact::WakeHintRecorded(fact) => {

@@ -7,7 +7,7 @@ use holon_facts::event::turn::BudgetReserved;
 use holon_facts::ids::OpId;
 use holon_facts::time::Wall;
 
-use super::Seen;
+use super::Past;
 
 /// Of the request in flight.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Spending {
     /// Earlier builds reserved nothing.
     counts: bool,
     /// It was opened, and nothing is reserved for it yet.
-    pub(crate) owed: Option<OpId>,
+    pub(crate) promised: Option<OpId>,
     pub(crate) reserved: Option<BudgetReserved>,
     /// What the run in progress exhausted.
     pub(crate) exhausted: Option<Budget>,
@@ -24,7 +24,7 @@ pub(crate) struct Spending {
 impl Spending {
     pub(super) fn opened(&mut self, op: OpId, kind: OpKind) {
         if kind == OpKind::CallModel && self.counts {
-            self.owed = Some(op);
+            self.promised = Some(op);
         }
     }
 
@@ -39,7 +39,7 @@ impl Spending {
         match fact {
             TurnFact::BudgetReserved(fact) => {
                 self.counts = true;
-                (self.owed, self.reserved) = (None, Some((**fact).clone()));
+                (self.promised, self.reserved) = (None, Some((**fact).clone()));
             }
             TurnFact::BudgetSettled(_) => self.reserved = None,
             TurnFact::BudgetExhausted(fact) => {
@@ -51,7 +51,7 @@ impl Spending {
     }
 }
 
-impl Seen {
+impl Past {
     /// The budget that outlasts the run in progress and does not cover its next request.
     pub(crate) fn lacks(&self) -> Option<Budget> {
         self.spending.exhausted.filter(|budget| budget.budget.period() != Period::Turn)

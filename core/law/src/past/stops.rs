@@ -8,7 +8,7 @@ use holon_facts::event::operation::Settlement;
 use holon_facts::event::{Event, InboxFact, LifecycleFact, OperationFact, TurnFact, WakeFact};
 use holon_facts::ids::{MessageId, OpId, RunId, TaskId};
 
-use super::Seen;
+use super::Past;
 
 /// Since it was admitted.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +28,7 @@ pub(crate) struct Doing {
     admitted: bool,
 }
 
-impl Seen {
+impl Past {
     /// Before the record is taken in by anything else.
     pub(super) fn done(&mut self, event: &Event) {
         match event {

@@ -13,7 +13,7 @@ use holon_facts::terminal::{TurnKind, TurnReason};
 use holon_facts::time::Wall;
 use holon_facts::work::{PlanSeen, PlanStatus};
 
-use super::Seen;
+use super::Past;
 
 /// Items that are open, and the one in focus.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,7 @@ impl Item {
     }
 }
 
-impl Seen {
+impl Past {
     /// What is owed at that moment and not told by any message: a turn, or mentions.
     pub(crate) fn owed_work(&self, tick: WorkTick, at: Wall) -> Vec<WorkItemId> {
         let told = |item: &Item| item.tick.is_some_and(|(_, message)| self.queue.live.contains_key(&message));
@@ -137,7 +137,7 @@ impl Seen {
                 }
             }
             WorkFact::WorkDeferred(fact) => {
-                self.owed.deferrals.remove(&fact.work_item_id);
+                self.promised.deferrals.remove(&fact.work_item_id);
                 if let Some(item) = self.work.open.get_mut(&fact.work_item_id) {
                     (item.turns, item.until) = (fact.turns, Some(fact.until));
                 }
@@ -148,7 +148,7 @@ impl Seen {
                 }
             }
             WorkFact::WorkItemStalled(fact) => {
-                self.owed.deferrals.remove(&fact.work_item_id);
+                self.promised.deferrals.remove(&fact.work_item_id);
                 if let Some(item) = self.work.open.get_mut(&fact.work_item_id) {
                     (item.turns, item.until, item.tick) = (0, None, None);
                     item.stalled = Some(fact.reason);

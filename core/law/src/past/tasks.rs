@@ -8,7 +8,7 @@ use holon_facts::event::{OperationFact, TaskFact};
 use holon_facts::ids::{AgentId, MessageId, OpId, RunId, StepSeq, TaskId};
 use holon_facts::task::TaskStatus;
 
-use super::Seen;
+use super::Past;
 
 /// An operation in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) struct Ended {
     pub(crate) step: StepSeq,
 }
 
-impl Seen {
+impl Past {
     /// Whether an operation ends with the run: what a task or an operator waits for does not.
     pub(crate) fn is_of_run(&self, op: &Op) -> bool {
         let task =
@@ -133,8 +133,8 @@ impl Seen {
                 let ended = Ended { by_agent, repeated: task.repeated, shown: false, step };
                 let child = self.tasks.live.remove(&fact.task_id).and_then(|task| task.child);
                 if let Some(child) = child {
-                    self.kin.received.remove(&child);
-                    self.kin.needs.remove(&fact.task_id);
+                    self.supervision.received.remove(&child);
+                    self.supervision.needs.remove(&fact.task_id);
                 }
                 self.tasks.untold.insert(fact.task_id, ended);
             }

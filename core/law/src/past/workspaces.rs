@@ -11,10 +11,10 @@ use holon_facts::ids::{OpId, RunId, WorktreeId};
 use holon_facts::record::Record;
 use holon_facts::workspace::{ExecutionBinding, WorkspaceId, WorkspaceKind, WorktreeState};
 
-use super::Seen;
+use super::Past;
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Places {
+pub(crate) struct Workspaces {
     /// Those that the agent knows beside its home.
     pub(crate) attached: BTreeSet<WorkspaceId>,
     /// Where its next turn begins.
@@ -38,7 +38,7 @@ pub(crate) struct Places {
     pub(crate) tool: Option<ToolName>,
 }
 
-impl Places {
+impl Workspaces {
     pub(super) fn follow(&mut self, record: &Record) {
         match &record.event {
             Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => {
@@ -102,7 +102,7 @@ impl Places {
     }
 }
 
-impl Places {
+impl Workspaces {
     fn now(&mut self, id: WorktreeId, state: WorktreeState) {
         self.worktrees.insert(id, state);
     }
@@ -128,10 +128,10 @@ pub(super) fn numbered(event: &Event) -> Option<WorktreeId> {
     opened.or(retained).map(|plan| plan.worktree_id)
 }
 
-impl Seen {
+impl Past {
     /// Whether a run that took the root goes on, or a command there does.
     pub(crate) fn needs_root(&self, root: &str, run: Option<RunId>) -> bool {
         let runs = run.is_some_and(|run| self.running(run).is_some());
-        runs || self.places.commands.values().any(|there| there == root)
+        runs || self.workspaces.commands.values().any(|there| there == root)
     }
 }

@@ -5,7 +5,7 @@ use holon_facts::ids::{MessageId, TimerId, WaitId};
 use holon_facts::time::{Millis, Wall};
 use holon_facts::timer::Misfire;
 
-use super::Seen;
+use super::Past;
 
 /// A timer that fires again, or has something to tell.
 #[derive(Debug, Clone)]
@@ -24,14 +24,14 @@ pub(crate) struct Timer {
     duration: Millis,
 }
 
-impl Seen {
+impl Past {
     /// The armed timer that fires next.
     pub(crate) fn next_timer(&self) -> Option<(Wall, TimerId)> {
         self.timers.iter().filter_map(|(id, timer)| Some((timer.next?, *id))).min()
     }
 
     pub(super) fn timer(&mut self, fact: &TimerFact) {
-        self.owed.skipped = None;
+        self.promised.skipped = None;
         match fact {
             TimerFact::TimerCreated(fact) => {
                 self.next.timer = fact.timer_id.next();
@@ -57,7 +57,7 @@ impl Seen {
                 let Some(timer) = self.timers.get_mut(&fact.timer_id) else { return };
                 timer.next = fact.next_fire_at;
                 timer.occurrence += fact.occurrences;
-                self.owed.skipped = Some(fact.timer_id);
+                self.promised.skipped = Some(fact.timer_id);
             }
             TimerFact::TimerTickQueued(fact) => {
                 let Some(timer) = self.timers.get_mut(&fact.timer_id) else { return };
