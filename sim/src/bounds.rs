@@ -11,7 +11,7 @@ use holon_facts::terminal::TurnReason;
 use holon_facts::{AgentId, Config, Event, MessageId, Record};
 
 use crate::failure::{Failure, ensure};
-use crate::world::Sabotage;
+use crate::options::Sabotage;
 
 /// The bounds in force, and how far the run of each agent has come.
 #[derive(Debug, Clone)]

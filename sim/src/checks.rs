@@ -26,6 +26,7 @@ use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
 use crate::ends::Ends;
 use crate::failure::{Failure, ensure, safety};
+use crate::options::{Judges, Sabotage};
 use crate::patience::{self, Held};
 use crate::promise::armed::{Armed, Sleeps};
 use crate::promise::{Due, Promises};
@@ -34,7 +35,6 @@ use crate::shown::Shown;
 use crate::spending::Spending;
 use crate::stops::Stops;
 use crate::totals::{self, Totals};
-use crate::world::{Judges, Sabotage};
 use crate::{kin, places, readers, scheduling, waits};
 
 /// Everything that is judged while a run goes on.

@@ -11,7 +11,7 @@ use holon_facts::task::TaskStatus;
 use holon_facts::{ContentId, Millis, Text};
 
 use crate::choices::splitmix64;
-use crate::provider::{Circumstances, Deliveries};
+use crate::performer::{Circumstances, Deliveries};
 use crate::tools::failed_receipt;
 
 /// Arguments of commands, by number; the first is the plain one.

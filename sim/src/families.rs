@@ -4,7 +4,7 @@
 use holon_core::tool::Tool;
 use holon_facts::ids::TaskId;
 
-use crate::provider::Circumstances;
+use crate::performer::Circumstances;
 
 /// Numbers below are those of scenarios; of its public agents each of them has so many names to give.
 const OF_SCENARIOS: u32 = 100;

@@ -17,7 +17,7 @@ use holon_facts::work::{NewWorkItem, PlanStatus};
 use holon_facts::{AgentId, ContentId, Millis, ReplyId, RunId, Text};
 
 use crate::commands;
-use crate::provider::stored;
+use crate::performer::stored;
 use crate::scenario::{Action, Meddling, Message, Naming, Sender};
 use crate::tools::workspace_of;
 

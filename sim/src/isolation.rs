@@ -14,10 +14,10 @@ use crate::failure::{Failure, safety};
 use crate::families;
 use crate::fault::Faults;
 use crate::ingress::agent_id;
+use crate::options::{Options, Sabotage};
 use crate::scenario::{Action, Scenario};
 use crate::trace::Kept;
 use crate::verdict::guarded;
-use crate::world::{Options, Sabotage};
 
 /// Judges a scenario; none where it has but one agent.
 pub fn check(scenario: &Scenario, sabotage: Option<Sabotage>) -> Option<Result<(), Failure>> {

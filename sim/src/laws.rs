@@ -7,7 +7,7 @@ use holon_law::Laws;
 
 use crate::explore;
 use crate::fault::kinds::{KINDS, PATTERNS};
-use crate::world::Sabotage;
+use crate::options::Sabotage;
 
 /// What a law speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! A believable week of one agent (`fixtures/life/week.json`), and its diary.
 
 use crate::diary::diary;
+use crate::options::Options;
 use crate::scenario::Scenario;
-use crate::world::{self, Options};
+use crate::world;
 
 const WEEK: &str = include_str!("../../fixtures/life/week.json");
 const PAGE: &str = include_str!("life.md");

@@ -14,7 +14,7 @@ use holon_facts::{AgentId, Event, Millis, Record};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, ensure};
-use crate::provider::{Circumstances, Deliveries};
+use crate::performer::{Circumstances, Deliveries};
 use crate::tools::failed_receipt;
 use crate::totals::Totals;
 use crate::trees::Trees;

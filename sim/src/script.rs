@@ -12,7 +12,7 @@ use holon_facts::{Millis, Text, Wall};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{arguments, ended};
-use crate::provider::Deliveries;
+use crate::performer::Deliveries;
 use crate::tools::{Up, context};
 
 /// "The second request of agent 1 to its provider is answered after 20 ms with …"

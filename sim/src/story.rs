@@ -13,7 +13,7 @@ use holon_facts::{AgentId, Millis, Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::provider::{Circumstances, Deliveries};
+use crate::performer::{Circumstances, Deliveries};
 
 /// How long the model thinks, in microseconds.
 const THINKS: u64 = 4_000_000;

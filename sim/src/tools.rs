@@ -9,7 +9,7 @@ use holon_facts::receipt::{DETAIL_CHARS, Details, Receipt, ToolError, ToolErrorK
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, ContentId, Millis, Text};
 
-use crate::provider::{Circumstances, Deliveries};
+use crate::performer::{Circumstances, Deliveries};
 
 /// Where a simulated agent works first: it is alone there.
 pub fn workspace_of(agent: &AgentId) -> ExecutionBinding {

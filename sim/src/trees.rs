@@ -12,8 +12,8 @@ use holon_facts::workspace::{
 use holon_facts::{AgentId, Text};
 
 use crate::failure::{Failure, ensure};
-use crate::provider::{Circumstances, Deliveries};
-use crate::world::Sabotage;
+use crate::options::Sabotage;
+use crate::performer::{Circumstances, Deliveries};
 
 /// Outside of the process: a crash leaves them alone.
 #[derive(Debug, Default)]

@@ -3,9 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::failure::{Failure, Kind};
+use crate::options::Options;
 use crate::scenario::Scenario;
 use crate::trace::Kept;
-use crate::world::{Options, Report, run};
+use crate::world::{Report, run};
 
 /// One line about a seed that differs wherever its run does.
 pub fn pinned(seed: u64) -> String {

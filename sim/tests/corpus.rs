@@ -1,9 +1,9 @@
 //! Pinned scenarios: what earlier worlds found, as data, so that retuning the swarm does not age them.
 
 use sim::isolation;
+use sim::options::Options;
 use sim::scenario::Scenario;
 use sim::verdict::guarded;
-use sim::world::Options;
 
 #[test]
 fn each_pinned_scenario_passes() {

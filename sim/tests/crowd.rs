@@ -1,7 +1,8 @@
 //! Many agents with many children over a day, under stops and crashes. `sim crowd` has a thousand of them.
 
 use sim::crowd;
-use sim::world::{self, Options, Report};
+use sim::options::Options;
+use sim::world::{self, Report};
 
 fn lived(agents: u32, children: u32, depth: u32) -> Report {
     let report = world::run(&crowd::day(agents, children, depth), Options::default());

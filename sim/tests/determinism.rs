@@ -2,11 +2,11 @@
 
 use std::process::Command;
 
+use sim::options::Options;
 use sim::scenario::Scenario;
 use sim::swarm::scenario;
 use sim::trace::Kept;
 use sim::verdict::{guarded, pinned};
-use sim::world::Options;
 
 #[test]
 fn a_seed_run_twice_gives_the_same_trace() {

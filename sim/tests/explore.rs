@@ -108,7 +108,7 @@ fn a_path_is_written_as_a_scenario() {
     assert!(found.path.iter().any(|step| matches!(step, Move::End(..))), "{:?}", found.path);
     assert!(!written.script.is_empty() && written.inputs.len() > 1, "{written:?}");
     assert_eq!(Scenario::from_text(&written.to_pretty_text()).unwrap(), written);
-    let report = guarded(&written, sim::world::Options::default());
+    let report = guarded(&written, sim::options::Options::default());
     assert!(report.failure.is_none() && report.steps > 4, "{:?}", report.failure);
 }
 
@@ -165,7 +165,7 @@ fn a_path_with_a_command_is_written_as_a_scenario() {
     assert_eq!(Scenario::from_text(&written.to_pretty_text()).unwrap(), written);
     let deeds: Vec<&str> = written.script.iter().map(|line| line.deed.component()).collect();
     assert_eq!(deeds, ["context", "provider", "supervisor", "tool"], "{written:?}");
-    let report = guarded(&written, sim::world::Options::default());
+    let report = guarded(&written, sim::options::Options::default());
     assert!(report.failure.is_none() && report.steps > 4, "{:?}", report.failure);
 }
 
@@ -180,7 +180,7 @@ fn a_path_with_a_child_is_written_as_a_scenario() {
     let of_child = written.script.iter().filter(|line| line.agent > 1_000);
     let deeds: Vec<&str> = of_child.map(|line| line.deed.component()).collect();
     assert_eq!(deeds, ["context", "provider"], "{written:?}");
-    let report = guarded(&written, sim::world::Options::default());
+    let report = guarded(&written, sim::options::Options::default());
     assert!(report.failure.is_none(), "{:?}", report.failure);
     assert_eq!(report.fired.get("a child needs its parent"), Some(&1), "the child does what the script says");
 }

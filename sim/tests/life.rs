@@ -1,8 +1,9 @@
 //! The week of one agent, and a year of such weeks.
 
 use sim::life;
+use sim::options::Options;
 use sim::scenario::Scenario;
-use sim::world::{self, Options, Report};
+use sim::world::{self, Report};
 
 const PAGE: &str = include_str!("../../docs/week.md");
 

@@ -7,11 +7,11 @@ use sim::crash::{Script, everywhere, scripts};
 use sim::explore::search::{Options as Bounds, explore};
 use sim::explore::worlds;
 use sim::isolation;
+use sim::options::Options;
 use sim::scenario::Scenario;
 use sim::swarm::scenario;
 use sim::tally::Tally;
 use sim::verdict::guarded;
-use sim::world::Options;
 
 const SEEDS: u64 = 1_200;
 /// Every so many of them run again without one agent.

@@ -4,10 +4,10 @@ use sim::failure::Kind;
 use sim::fault::{Ill, Spell};
 use sim::isolation;
 use sim::laws::{Broken, WORLD};
+use sim::options::{Options, Sabotage};
 use sim::scenario::Scenario;
 use sim::swarm::scenario;
 use sim::verdict::guarded;
-use sim::world::{Options, Sabotage};
 
 /// Seeds among which some world must be caught.
 const SEEDS: u64 = 600;

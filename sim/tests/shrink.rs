@@ -1,11 +1,11 @@
 //! Shrinking, tried on worlds that are broken on purpose.
 
+use sim::options::{Options, Sabotage};
 use sim::scenario::{Action, Scenario};
 use sim::shrink::shrink;
 use sim::swarm::scenario;
 use sim::trace::{Kept, timeline};
 use sim::verdict::guarded;
-use sim::world::{Options, Sabotage};
 
 /// The smallest of what becomes of some worlds: shrinking is greedy, and what is left out moves every draw after it, so one
 /// of them may be stuck where nothing single can go.

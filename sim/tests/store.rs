@@ -10,7 +10,7 @@ use sim::disk::group::Group;
 use sim::disk::pen::Pen;
 use sim::disk::shared::SharedDisk;
 use sim::disk::shelf::Harm;
-use sim::provider;
+use sim::performer;
 
 /// A disk that writes when somebody waits for it.
 #[derive(Default)]
@@ -61,7 +61,7 @@ impl Store for Simulated {
     }
 
     fn text(&self, text: &str) -> Text {
-        provider::stored(hash(text.as_bytes()), text.len() as u64)
+        performer::stored(hash(text.as_bytes()), text.len() as u64)
     }
 
     fn texts(&self) -> usize {

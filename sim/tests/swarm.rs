@@ -1,11 +1,11 @@
 //! Many seeds, each a world of its own. What earlier ones found is pinned in `sim/corpus`.
 
 use sim::floors::{SHORT, WRITTEN, below, reached, read};
+use sim::options::{Options, Sabotage};
 use sim::scenario::Scenario;
 use sim::swarm::scenario;
 use sim::tally::Tally;
 use sim::verdict::guarded;
-use sim::world::{Options, Sabotage};
 
 /// Of each half; as many as a test build manages in a few seconds.
 const SEEDS: u64 = SHORT / 2;

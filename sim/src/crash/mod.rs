@@ -7,9 +7,10 @@ mod scripts;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::options::Options;
 use crate::scenario::Scenario;
 use crate::verdict::guarded;
-use crate::world::{Options, Report};
+use crate::world::Report;
 
 pub use scripts::scripts;
 

@@ -13,11 +13,12 @@ use super::{Move, Sabotage, SmallWorld};
 use crate::failure::{Failure, liveness};
 use crate::fault::Faults;
 use crate::ingress::Request;
+use crate::options::Options;
 use crate::scenario::{Action, Scenario, Timed, VERSION};
 use crate::script::{Deed, Line};
 use crate::story::Story;
 use crate::verdict::{caught, guarded};
-use crate::world::{Options, of_child};
+use crate::world::of_child;
 
 /// Runs that looking for the boundaries of crashes may take.
 const RUNS: u64 = 2_000;

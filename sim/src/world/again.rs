@@ -10,8 +10,9 @@ use holon_facts::ids::{LetterId, Seed};
 use holon_facts::outbox::Letter;
 use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq};
 
-use super::{Sabotage, World};
+use super::World;
 use crate::failure::{Failure, ensure, safety};
+use crate::options::Sabotage;
 
 /// A message that was taken in, and where either log says so.
 struct Taken {

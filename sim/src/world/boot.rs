@@ -12,7 +12,7 @@ use holon_facts::ids::Seed;
 use super::agenda::Happening;
 use super::command::Ends;
 use super::step::ends;
-use super::{Engine, Judges, Life, Sabotage, World};
+use super::{Engine, Life, World};
 use crate::checks::Checks;
 use crate::choices::Site;
 use crate::disk::Row;
@@ -20,6 +20,7 @@ use crate::disk::image::{Damage, Reader};
 use crate::disk::pen::Pen;
 use crate::disk::shelf::Glance;
 use crate::failure::{Failure, ensure, liveness, safety};
+use crate::options::{Judges, Sabotage};
 use crate::scenario::Action;
 use crate::{form, places};
 

@@ -11,8 +11,9 @@ use holon_facts::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutc
 use holon_facts::{AgentId, Event, OpId, Outcome, Record};
 
 use super::agenda::Happening;
-use super::{Engine, Sabotage, World};
+use super::{Engine, World};
 use crate::failure::{Failure, ensure};
+use crate::options::Sabotage;
 use crate::tools::{self, Up};
 use crate::{commands, story};
 

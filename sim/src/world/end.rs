@@ -9,9 +9,10 @@ use holon_facts::event::scheduling::HoldCause;
 use holon_facts::ids::{EventSeq, Seed};
 use holon_facts::{AgentId, Event, Record};
 
-use super::{Judges, Sabotage, World, replay};
+use super::{World, replay};
 use crate::failure::{Failure, ensure, liveness, safety};
 use crate::ingress::agent_id;
+use crate::options::{Judges, Sabotage};
 use crate::{kin, readers};
 
 impl World<'_> {

@@ -6,9 +6,10 @@
 use holon_facts::{AgentId, MessageId};
 
 use super::agenda::Happening;
-use super::{Outside, Sabotage, World};
+use super::{Outside, World};
 use crate::disk::Lost;
 use crate::ingress::Request;
+use crate::options::Sabotage;
 use crate::scenario::Action;
 
 /// A client asks again for what was admitted and lost so many times.

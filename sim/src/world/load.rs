@@ -3,12 +3,13 @@
 use holon_driver::{LoadError, Loaded};
 use holon_facts::{AgentId, Text};
 
+use super::World;
 use super::command::Ends;
 use super::step::ends;
-use super::{Sabotage, World};
 use crate::disk::group::DiskError;
 use crate::failure::Failure;
 use crate::ingress::agent_id;
+use crate::options::Sabotage;
 
 /// What became of somebody who is to be in memory; false when there is none of that name.
 pub(super) type BroughtIn = Result<bool, LoadError<DiskError>>;

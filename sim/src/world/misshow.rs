@@ -7,7 +7,8 @@ use holon_facts::Text;
 use holon_facts::frame::Part;
 use holon_facts::model::{Item, ModelRequest};
 
-use super::{Sabotage, World};
+use super::World;
+use crate::options::Sabotage;
 
 impl World<'_> {
     /// What leaves of a step where the world is broken.

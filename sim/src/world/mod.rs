@@ -45,6 +45,7 @@ use crate::disk::shared::SharedDisk;
 use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
 use crate::ingress::{Clients, Request, agent_id};
+use crate::options::{Options, Sabotage};
 use crate::promise::Due;
 use crate::promise::armed::Armed;
 use crate::scenario::Scenario;
@@ -53,7 +54,7 @@ use crate::trace::Trace;
 use crate::trees::Trees;
 use crate::witness::Witness;
 
-pub use report::{Judges, Options, Report, Sabotage};
+pub use report::Report;
 
 /// The real engine of the driver; whoever waits is known by what he is answered.
 type Engine = holon_driver::Engine<Pen, SharedDisk, ReplyId>;

@@ -6,13 +6,15 @@ use holon_core::{Answer, Effect};
 use holon_facts::ids::{TaskId, WorkItemId};
 use holon_facts::{AgentId, ContentId, OpId, ReplyId, StepSeq};
 
+use super::World;
 use super::agenda::Happening;
-use super::{Judges, Sabotage, World};
 use crate::choices::Site;
 use crate::failure::{Failure, ensure};
 use crate::fault::Ill;
 use crate::ingress::{self, Request, Waiting};
-use crate::provider::{self, Circumstances, Deliveries};
+use crate::options::{Judges, Sabotage};
+use crate::performer::{Circumstances, Deliveries};
+use crate::provider;
 use crate::script::Line;
 use crate::story::Round;
 use crate::{commands, places, readers, tools, wire};

@@ -5,9 +5,9 @@ use holon_core::record::Step;
 use holon_core::replay::Replay;
 use holon_law::replay::again;
 
-use super::Sabotage;
 use crate::disk::{Disk, Row, effects_of};
 use crate::failure::{Failure, Kind};
+use crate::options::Sabotage;
 
 fn differs(problem: String) -> Failure {
     Failure { kind: Kind::Nondeterminism, law: "D6".into(), problem }

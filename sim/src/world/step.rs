@@ -10,10 +10,11 @@ use holon_facts::{AgentId, Outcome};
 
 use super::agenda::Happening;
 use super::command::{self, Ends};
-use super::{Engine, Judges, Sabotage, World};
+use super::{Engine, World};
 use crate::disk::Row;
 use crate::disk::group::DiskError;
 use crate::failure::{Failure, Kind, liveness, safety};
+use crate::options::{Judges, Sabotage};
 use crate::patience;
 
 /// More steps than this at one moment are a hot loop.

@@ -6,8 +6,9 @@ use holon_facts::lifecycle::ControlAction;
 use holon_facts::task::TaskStatus;
 use holon_facts::{AgentId, Config, Event, Record};
 
-use super::{Sabotage, World};
+use super::World;
 use crate::disk::Row;
+use crate::options::Sabotage;
 use crate::places;
 
 impl World<'_> {

@@ -13,8 +13,9 @@ use holon_facts::outcome::CommandSpec;
 use holon_facts::task::TaskStatus;
 use holon_facts::{AgentId, Event, OpId, Outcome, Record};
 
-use super::{Judges, World};
+use super::World;
 use crate::failure::{Failure, ensure};
+use crate::options::Judges;
 
 /// Looks at tasks that stand in for commands, and which tasks those may be.
 pub(super) type StandIns = BTreeMap<(AgentId, OpId), BTreeSet<TaskId>>;

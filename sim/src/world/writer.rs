@@ -7,13 +7,14 @@ use std::time::Duration;
 use holon_core::{Durable, Effect};
 use holon_ledger::{AppendError, Load, Message, Queue, Report, Tidied, Turn};
 
+use super::World;
 use super::agenda::Happening;
 use super::step::ends;
-use super::{Judges, Sabotage, World};
 use crate::choices::Site;
 use crate::disk::group::{DiskError, Group, Held};
 use crate::failure::{Failure, ensure};
 use crate::fault::Ill;
+use crate::options::{Judges, Sabotage};
 
 /// Without a write for so long, a real disk is tidied.
 const TIDY_AFTER: Duration = Duration::from_secs(5);

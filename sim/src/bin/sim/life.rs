@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use sim::options::Options;
 use sim::scenario::Scenario;
-use sim::world::{self, Options, Report};
+use sim::world::{self, Report};
 use sim::{crowd, life};
 
 use crate::words::number;

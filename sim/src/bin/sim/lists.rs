@@ -1,9 +1,9 @@
 //! What is written into files of the repository: pinned traces, pairs of events, the page about laws.
 
+use sim::options::Options;
 use sim::swarm::scenario;
 use sim::tally::Tally;
 use sim::verdict::{guarded, pinned};
-use sim::world::Options;
 
 use crate::progress::{Bound, Progress};
 use crate::words::number;

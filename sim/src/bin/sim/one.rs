@@ -2,11 +2,12 @@
 
 use sim::failure::Failure;
 use sim::isolation;
+use sim::options::Options;
 use sim::scenario::Scenario;
 use sim::shrink::shrink;
 use sim::trace::{Kept, seconds, timeline};
 use sim::verdict::guarded;
-use sim::world::{Options, Report};
+use sim::world::Report;
 
 use crate::words::word;
 

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use sim::isolation;
+use sim::options::{Judges, Options};
 use sim::swarm;
 use sim::tally::Tally;
 use sim::verdict::guarded;
-use sim::world::{Judges, Options};
 
 use crate::one;
 use crate::progress::{Bound, Progress};
