@@ -17,8 +17,8 @@ pub enum EngineError<E: StoreError> {
     Ledger(#[source] E),
     #[error(transparent)]
     DiskFull(DiskFull),
-    #[error("the agent {agent} can't be loaded: {source}")]
-    Restore { agent: AgentId, source: RestoreError },
+    #[error("the agent {agent} can't be loaded: {damage}")]
+    Damaged { agent: AgentId, damage: Damage<E> },
     #[error(
         "a law is broken, so the runtime ends: {0}. This is a defect of Holon; nothing was done on the ground of \
          that record, and `holon ledger verify` shows it"
@@ -26,12 +26,21 @@ pub enum EngineError<E: StoreError> {
     Law(#[source] Violation),
 }
 
+/// Why the log of an agent gives no state.
+#[derive(Debug, thiserror::Error)]
+pub enum Damage<E: StoreError> {
+    #[error(transparent)]
+    Unreadable(E),
+    #[error(transparent)]
+    Unfit(RestoreError),
+}
+
 /// One agent that can't be brought into memory.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError<E: StoreError> {
-    /// Its log is damaged, or this build can't read it.
-    #[error(transparent)]
-    Damaged(EngineError<E>),
+    /// Its log is damaged, or this build can't read it: nobody else is concerned.
+    #[error("{agent} can't be loaded: {damage}")]
+    Damaged { agent: AgentId, damage: Damage<E> },
     /// Bringing it in takes room that there is none of.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
@@ -49,7 +58,8 @@ impl<E: StoreError> From<E> for EngineError<E> {
 impl<E: StoreError> From<LoadError<E>> for EngineError<E> {
     fn from(error: LoadError<E>) -> Self {
         match error {
-            LoadError::Damaged(error) | LoadError::Driver(error) => error,
+            LoadError::Damaged { agent, damage } => Self::Damaged { agent, damage },
+            LoadError::Driver(error) => error,
             LoadError::DiskFull(full) => Self::DiskFull(full),
         }
     }

@@ -16,5 +16,5 @@ mod run_clock;
 mod stored;
 
 pub use engine::{Admits, Commands, Engine, Loaded, NoAnswer, Parts, Wanted, Whose};
-pub use error::{DiskFull, EngineError, LoadError};
+pub use error::{Damage, DiskFull, EngineError, LoadError};
 pub use invariants::InvariantCheck;

@@ -329,7 +329,7 @@ fn broke_down(error: DriverError, home: &Home) -> Failure {
         DriverError::Ledger(_) | DriverError::DiskFull(_) => {
             format!("the disk and the files of {}, then holon daemon start", home.root().display())
         }
-        DriverError::Law(_) | DriverError::Restore { .. } => {
+        DriverError::Law(_) | DriverError::Damaged { .. } => {
             "holon ledger verify, then holon daemon start".to_owned()
         }
     };

@@ -132,8 +132,8 @@ impl RuntimeActor {
             }
             Err(LoadError::Driver(error)) => Err(error),
             Err(LoadError::DiskFull(_)) => Ok(Err(Unavailable::DiskFull)),
-            Err(LoadError::Damaged(error)) => {
-                let unavailable = Unavailable::Damaged { agent: agent.clone(), problem: damage(&error) };
+            Err(LoadError::Damaged { agent, damage }) => {
+                let unavailable = Unavailable::Damaged { agent, problem: damage.to_string() };
                 (self.warn)(unavailable.to_string());
                 Ok(Err(unavailable))
             }
@@ -158,14 +158,5 @@ impl RuntimeActor {
         let idle: Vec<AgentId> = due.into_iter().filter(|agent| !soon(agent)).collect();
         self.driver.evict(&idle)?.iter().for_each(|agent| self.cache.forget(agent));
         Ok(())
-    }
-}
-
-/// What is wrong with one agent, in words that do not end the runtime.
-fn damage(error: &DriverError) -> String {
-    match error {
-        DriverError::Ledger(error) => error.to_string(),
-        DriverError::Restore { source, .. } => source.to_string(),
-        DriverError::DiskFull(_) | DriverError::Law(_) => error.to_string(),
     }
 }

@@ -116,7 +116,7 @@ impl World<'_> {
             Ok(_) => engine.admits(&input, patient),
             Err(LoadError::DiskFull(full)) => Admits::Refused(Err(full.into())),
             // The driver says so itself.
-            Err(LoadError::Damaged(_) | LoadError::Driver(_)) => return Ok(()),
+            Err(LoadError::Damaged { .. } | LoadError::Driver(_)) => return Ok(()),
         };
         match admits {
             Admits::Now => {}

@@ -1,6 +1,6 @@
 //! Idle agents leave memory now and then, and come back before anything is handed in for them.
 
-use holon_driver::{LoadError, Loaded};
+use holon_driver::{EngineError, LoadError, Loaded};
 use holon_facts::{AgentId, Text};
 
 use super::World;
@@ -63,8 +63,8 @@ impl World<'_> {
         let Some(engine) = &mut self.life.engine else { return Ok(Ok(false)) };
         let brought_in = match engine.bring_in(agent) {
             Err(LoadError::Driver(error)) => return Err(ends(error)),
-            Err(LoadError::Damaged(error)) if !self.disk.get().damaged.contains(agent) => {
-                return Err(ends(error));
+            Err(LoadError::Damaged { agent, damage }) if !self.disk.get().damaged.contains(&agent) => {
+                return Err(ends(EngineError::Damaged { agent, damage }));
             }
             other => other,
         };

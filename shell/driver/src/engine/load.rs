@@ -12,7 +12,7 @@ use holon_ledger::{Batch, LedgerReader, LedgerWriter, Restored, StoreError};
 
 use super::Engine;
 use super::absent::{AGAIN, AT_ONCE};
-use crate::error::{DiskFull, EngineError, LoadError};
+use crate::error::{Damage, DiskFull, EngineError, LoadError};
 
 /// Somebody who is to be brought into memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         let restored = match self.reader.load(agent) {
             Ok(restored) => restored,
             Err(error) if error.is_absent() => return Ok(false),
-            Err(error) => return Err(LoadError::Damaged(error.into())),
+            Err(error) => return Err(damaged(agent, Damage::Unreadable(error))),
         };
         let Restored { snapshot, state_bytes, tail, tail_bytes, unusable } = restored;
         let mut batch = W::Batch::default();
@@ -69,8 +69,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         }
         self.stored.brought_in(agent, state_bytes, tail_bytes);
         let restored = self.host.admit(snapshot, tail);
-        restored
-            .map_err(|source| LoadError::Damaged(EngineError::Restore { agent: agent.clone(), source }))?;
+        restored.map_err(|error| damaged(agent, Damage::Unfit(error)))?;
         self.absent.forget(agent);
         self.arrived.push(agent.clone());
         let through = self.host.view().agent(agent).map(|agent| agent.event_seq).unwrap_or_default();
@@ -201,12 +200,12 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         match loaded {
             Ok(_) => {}
             Err(LoadError::DiskFull(_)) => self.absent.wait(agent, by),
-            Err(LoadError::Damaged(EngineError::Ledger(error))) if error.is_locked() => {
+            Err(LoadError::Damaged { damage: Damage::Unreadable(error), .. }) if error.is_locked() => {
                 self.absent.wait(agent, by.after(AGAIN));
             }
-            Err(LoadError::Damaged(error)) => {
+            Err(LoadError::Damaged { damage, .. }) => {
                 self.absent.forget(&agent);
-                self.warnings.push(format!("{agent} has something due and can't be loaded: {error}"));
+                self.warnings.push(format!("{agent} has something due and can't be loaded: {damage}"));
             }
             Err(LoadError::Driver(error)) => return Err(error),
         }
@@ -229,7 +228,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
                 self.to_load.push_front((agent, op, child));
                 return Ok(Loaded::Enough);
             }
-            Err(LoadError::Damaged(error)) => error.to_string(),
+            Err(LoadError::Damaged { damage, .. }) => damage.to_string(),
             Err(LoadError::Driver(error)) => return Err(error),
         };
         let message = format!("{child} can't be brought into memory: {problem}");
@@ -237,6 +236,10 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         self.warnings.push(message);
         Ok(Loaded::Step(Box::new(Input::Completed { agent, op, outcome: Outcome::Failed { failure } })))
     }
+}
+
+fn damaged<E: StoreError>(agent: &AgentId, damage: Damage<E>) -> LoadError<E> {
+    LoadError::Damaged { agent: agent.clone(), damage }
 }
 
 /// What follows once somebody was brought in, or could not be.
