@@ -4,15 +4,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use holon_facts::config::ContextLimits;
 use holon_facts::fence::{Fence, Place};
-use holon_facts::frame::{Part, PromptBlock, Stability};
+use holon_facts::frame::Part;
 use holon_facts::ids::MessageId;
 
 use super::fence::line;
 use super::incoming::{NAME_BYTES, names, sender};
-use super::sections::{block, shortened};
-use crate::agent::Agent;
+use super::sections::{PromptFacts, shortened};
 use crate::agent::history::{Done, Exchange, Heard};
 
 /// Characters of an earlier message, or of the answer to it, that a prompt shows.
@@ -22,16 +20,14 @@ const HEARD_CHARS: u32 = 4_000;
 /// Characters of a call's arguments.
 const CALL_CHARS: u32 = 300;
 
-/// The newest earlier messages that have room, the oldest of them first.
-pub(crate) fn recent_messages(
-    agent: &Agent,
-    limits: &ContextLimits,
-    tokens: u64,
-    fence: Fence,
-) -> Option<PromptBlock> {
+/// The newest earlier messages that fit, the oldest of them first.
+pub(crate) fn recent_messages(facts: &PromptFacts<'_>, tokens: u64) -> Vec<Vec<Part>> {
+    let PromptFacts { agent, limits, fence, .. } = *facts;
     let mut left = tokens;
     let mut shown = Vec::new();
-    let newest = agent.history.exchanges.back()?.message_id;
+    let Some(newest) = agent.history.exchanges.back().map(|newest| newest.message_id) else {
+        return Vec::new();
+    };
     for exchange in agent.history.exchanges.iter().rev().take(limits.recent_messages as usize) {
         let parts = recent(exchange, newest, fence);
         let size = parts.iter().map(Part::est_tokens).sum();
@@ -40,7 +36,7 @@ pub(crate) fn recent_messages(
         shown.push(parts);
     }
     let parts: Vec<Part> = shown.into_iter().rev().flatten().collect();
-    (!parts.is_empty()).then(|| block("recent_messages", parts, Stability::TurnScoped))
+    if parts.is_empty() { Vec::new() } else { alloc::vec![parts] }
 }
 
 fn recent(exchange: &Exchange, newest: MessageId, fence: Fence) -> Vec<Part> {

@@ -6,73 +6,133 @@ use alloc::vec::Vec;
 
 use holon_facts::config::ContextLimits;
 use holon_facts::content::Text;
-use holon_facts::execution::ExecutionSnapshot;
 use holon_facts::fence::Fence;
 use holon_facts::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use holon_facts::hash::Fnv;
-use holon_facts::outcome::{LoadedContext, SourceScope};
+use holon_facts::outcome::{InstructionSource, LoadedContext, SourceScope};
+
+use Share::{OneIn, Whole};
+use Stability::{AgentScoped, Stable, TurnScoped};
 
 use super::earlier::recent_messages;
 use super::fence::line;
+use super::work::told;
 use super::{policy, worded, worded_parts};
 use crate::agent::Agent;
+use crate::agent::turn::window::Window;
+use crate::agent::work::outline::WorkOutline;
 
 /// Bytes of a path: longer ones can't be opened.
 const PATH_BYTES: usize = 4_096;
 
-/// Everything before the conversation. `work` is what is said of work items. Earlier messages take at most `recent_tokens`; without, there are none.
-pub(crate) fn frame(
-    agent: &Agent,
-    context: &LoadedContext,
-    limits: &ContextLimits,
-    (work, recent_tokens): (Option<&str>, Option<u64>),
-    fence: Fence,
-) -> PromptFrame {
-    let mut system_blocks = Vec::new();
-    for (scope, label, stability) in [
-        (SourceScope::Agent, "agent_instructions", Stability::AgentScoped),
-        (SourceScope::Workspace, "workspace_instructions", Stability::AgentScoped),
-    ] {
-        for source in context.sources.iter().filter(|source| source.scope == scope) {
-            let heading = format!("Instructions from {}:\n", line(&source.path, PATH_BYTES));
-            let parts = alloc::vec![Part::Rendered(heading), Part::Given(source.content.clone())];
-            system_blocks.push(block(label, parts, stability));
-        }
-    }
-    system_blocks.push(block(
-        "tool_guidance",
-        alloc::vec![Part::Rendered(policy::TOOL_GUIDANCE.into())],
-        Stability::Stable,
-    ));
-    if let Some(last) = system_blocks.last_mut() {
-        last.cache_breakpoint = true;
-    }
-    let mut context_blocks = alloc::vec![
-        block("agent", alloc::vec![Part::Rendered(about(agent))], Stability::AgentScoped),
-        block(
-            "execution_environment",
-            alloc::vec![Part::Rendered(environment(agent, &context.execution))],
-            Stability::AgentScoped
-        ),
-    ];
-    if let Some(last) = context_blocks.last_mut() {
-        last.cache_breakpoint = true;
-    }
-    if let Some(told) = work {
-        let heading =
-            Part::Rendered("[your work items and waits as they stood when this turn began]\n".into());
-        let told = fence.quoted(fence.work(told), alloc::vec![Part::Rendered(told.into())]);
-        context_blocks.push(block("work_items", alloc::vec![heading, told], Stability::TurnScoped));
-    }
-    if let Some(tokens) = recent_tokens {
-        context_blocks.extend(recent_messages(agent, limits, tokens, fence));
-    }
-    let cache = cache(agent, &system_blocks, &context_blocks);
+/// What sections are rendered from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PromptFacts<'a> {
+    pub(crate) agent: &'a Agent,
+    pub(crate) context: &'a LoadedContext,
+    pub(crate) limits: &'a ContextLimits,
+    /// Work items as they stood when the turn began.
+    pub(crate) work: Option<&'a WorkOutline>,
+    pub(crate) fence: Fence,
+    /// Tokens of which sections with a share may take that part; none where a provider has refused the request as too long.
+    pub(crate) window: Option<u64>,
+}
+
+/// A part of the prompt before the conversation.
+struct Section {
+    label: &'static str,
+    stability: Stability,
+    /// The part of the window that it takes at most; the others take what they are.
+    share: Share,
+    render: Render,
+}
+
+/// Renders the blocks of a section in at most so many tokens.
+type Render = fn(&PromptFacts<'_>, u64) -> Blocks;
+
+/// The parts of each block of a section.
+type Blocks = Vec<Vec<Part>>;
+
+/// What of the window a section may take.
+#[derive(Clone, Copy)]
+enum Share {
+    Whole,
+    /// One of so many parts.
+    OneIn(u64),
+}
+
+/// The runtime's rules and those of its operator.
+const SYSTEM: [Section; 3] = [
+    section("agent_instructions", AgentScoped, Whole, |facts, _| instructions(facts, SourceScope::Agent)),
+    section("workspace_instructions", AgentScoped, Whole, |facts, _| {
+        instructions(facts, SourceScope::Workspace)
+    }),
+    section("tool_guidance", Stable, Whole, |_, _| rendered(policy::TOOL_GUIDANCE.into())),
+];
+
+/// What the agent is, has and did. What lasts comes first.
+const CONTEXT: [Section; 4] = [
+    section("agent", AgentScoped, Whole, |facts, _| rendered(about(facts.agent))),
+    section("execution_environment", AgentScoped, Whole, |facts, _| rendered(environment(facts))),
+    section("work_items", TurnScoped, Whole, |facts, _| work_items(facts)),
+    section("recent_messages", TurnScoped, OneIn(Window::RECENT), recent_messages),
+];
+
+const fn section(label: &'static str, stability: Stability, share: Share, render: Render) -> Section {
+    Section { label, stability, share, render }
+}
+
+/// Everything before the conversation.
+pub(crate) fn frame(facts: &PromptFacts<'_>) -> PromptFrame {
+    let (system_blocks, context_blocks) = (blocks(&SYSTEM, facts), blocks(&CONTEXT, facts));
+    let cache = cache(facts.agent, &system_blocks, &context_blocks);
     PromptFrame { system_prompt: worded(policy::POLICY.into()), system_blocks, context_blocks, cache }
 }
 
-pub(crate) fn block(label: &str, parts: Vec<Part>, stability: Stability) -> PromptBlock {
-    PromptBlock { label: label.to_string(), parts: worded_parts(parts), stability, cache_breakpoint: false }
+/// The blocks of a table; a provider may cache up to the last one that outlives a turn.
+fn blocks(sections: &[Section], facts: &PromptFacts<'_>) -> Vec<PromptBlock> {
+    let mut blocks = Vec::new();
+    for Section { label, stability, share, render } in sections {
+        let tokens = match share {
+            Whole => Some(u64::MAX),
+            OneIn(parts) => facts.window.map(|window| window / parts),
+        };
+        let rendered = tokens.map(|tokens| render(facts, tokens)).unwrap_or_default();
+        blocks.extend(rendered.into_iter().map(|parts| PromptBlock {
+            label: (*label).to_string(),
+            parts: worded_parts(parts),
+            stability: *stability,
+            cache_breakpoint: false,
+        }));
+    }
+    let lasts = |block: &&mut PromptBlock| block.stability != TurnScoped;
+    if let Some(last) = blocks.iter_mut().rev().find(lasts) {
+        last.cache_breakpoint = true;
+    }
+    blocks
+}
+
+fn rendered(text: String) -> Blocks {
+    alloc::vec![alloc::vec![Part::Rendered(text)]]
+}
+
+fn instructions(facts: &PromptFacts<'_>, scope: SourceScope) -> Blocks {
+    let sources = facts.context.sources.iter().filter(|source| source.scope == scope);
+    let one = |source: &InstructionSource| {
+        let heading = format!("Instructions from {}:\n", line(&source.path, PATH_BYTES));
+        alloc::vec![Part::Rendered(heading), Part::Given(source.content.clone())]
+    };
+    sources.map(one).collect()
+}
+
+fn work_items(facts: &PromptFacts<'_>) -> Blocks {
+    let one = |work| {
+        let shown = told(work);
+        let heading = "[your work items and waits as they stood when this turn began]\n".into();
+        let quoted = facts.fence.quoted(facts.fence.work(&shown), alloc::vec![Part::Rendered(shown)]);
+        alloc::vec![Part::Rendered(heading), quoted]
+    };
+    facts.work.map(one).into_iter().collect()
 }
 
 fn about(agent: &Agent) -> String {
@@ -85,8 +145,9 @@ fn about(agent: &Agent) -> String {
     )
 }
 
-fn environment(agent: &Agent, execution: &ExecutionSnapshot) -> String {
-    let found = execution.external_trigger && agent.trigger_generation().is_some();
+fn environment(facts: &PromptFacts<'_>) -> String {
+    let execution = &facts.context.execution;
+    let found = execution.external_trigger && facts.agent.trigger_generation().is_some();
     let trigger = if found { policy::EXTERNAL_TRIGGER } else { "" };
     format!(
         "Execution root: {}\nCurrent folder: {}\nWorkspace: {}\nAgent home: {}\nPlatform: {}, shell {}\n\
@@ -116,7 +177,7 @@ fn cache(agent: &Agent, system: &[PromptBlock], context: &[PromptBlock]) -> Prom
     let hash = |start: Fnv, block: &PromptBlock| block.parts.iter().fold(start, hashed);
     let start = POLICY.piece(agent.id.as_str().as_bytes());
     // What lasts comes first.
-    let turn_scoped = |block: &PromptBlock| block.stability == Stability::TurnScoped;
+    let turn_scoped = |block: &PromptBlock| block.stability == TurnScoped;
     let (lasting, rest) = context.split_at(context.iter().position(turn_scoped).unwrap_or(context.len()));
     let lasting = system.iter().chain(lasting).fold(start, hash);
     let all = rest.iter().fold(lasting, hash);

@@ -36,7 +36,7 @@ use crate::agent::unattended::Unattended;
 use crate::agent::wake::Pending;
 use crate::agent::work::outline::WorkOutline;
 use crate::host::{Host, Stats};
-use crate::prompt::{self, incoming, sections};
+use crate::prompt::{incoming, sections, sections::PromptFacts};
 use crate::scheduler::{decide_next_action, project};
 use crate::summary::deferred::DeferredWork;
 use crate::summary::run::RunSummary;
@@ -244,20 +244,20 @@ impl<'a> View<'a> {
         let agent = self.host.agent(id).ok_or_else(|| Reject::UnknownAgent { agent: id.clone() })?;
         let config = self.host.config();
         let message = Message::admit(agent.next.message, self.host.facts().now, ingress)?;
-        let recent = Window::of_chain(config, &config.models).recent();
+        let window = Window::of_chain(config, &config.models);
         let work = WorkOutline::of(&agent.work, agent.waits.own.as_ref());
-        let work = work.as_deref().map(prompt::work::told);
         let told = Told::with(&agent.work, &agent.waits, &agent.tasks, message.id);
         Ok(PromptPreview {
-            frame: sections::frame(
+            frame: sections::frame(&PromptFacts {
                 agent,
                 context,
-                &config.context,
-                (work.as_deref(), Some(recent)),
-                Fence::PREVIEW,
-            ),
+                limits: &config.context,
+                work: work.as_deref(),
+                fence: Fence::PREVIEW,
+                window: Some(window.input),
+            }),
             input: incoming::current_input(agent, &message, &told, Fence::PREVIEW),
-            tools: Window::of_chain(config, &config.models)
+            tools: window
                 .tools(agent.spec.depth, config.children.depth)
                 .into_iter()
                 .map(ToolName::from)

@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use holon_facts::config::Config;
 use holon_facts::model_ref::ModelRef;
 
-use crate::agent::turn::Run;
 use crate::tool::{Exposure, Tool};
 
 /// Rounds at the end that are always shown whole.
@@ -23,6 +22,9 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// Messages of earlier turns may take one in so many of its tokens.
+    pub(crate) const RECENT: u64 = 4;
+
     /// What fits one model: 95 % of its window, an answer included.
     pub(crate) fn of(config: &Config, model: &ModelRef) -> Self {
         let tokens = config.context.window(model);
@@ -55,12 +57,7 @@ impl Window {
 
     /// What messages of earlier turns may take.
     pub(crate) fn recent(self) -> u64 {
-        self.input / 4
-    }
-
-    /// The same within a run; nothing after a provider has refused its request as too long.
-    pub(crate) fn recent_of(self, run: &Run) -> Option<u64> {
-        run.recap.refused_at.is_none().then(|| self.recent())
+        self.input / Self::RECENT
     }
 
     /// What all results of one round may take together beside a fixed part of so many tokens, so that the

@@ -7,8 +7,9 @@ use holon_facts::call::ToolName;
 use holon_facts::event::inbox::SafePoint;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::turn::CompactionCause;
-use holon_facts::frame::Part;
+use holon_facts::frame::{Part, PromptFrame};
 use holon_facts::model::{CallResult, Item, ModelRequest};
+use holon_facts::outcome::LoadedContext;
 use holon_facts::terminal::TurnReason;
 use holon_facts::time::Millis;
 
@@ -19,7 +20,7 @@ use crate::effect::Effect;
 use crate::handler::budget;
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::{cut_off, interject, itself, limits, recap, tools};
-use crate::prompt::{self, incoming, notes, recap as recap_text, sections};
+use crate::prompt::{self, incoming, notes, recap as recap_text, sections, sections::PromptFacts};
 use crate::tx::{Alarm, Opening, Tx};
 
 /// How much longer than the shell the core waits for an attempt.
@@ -120,11 +121,7 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
 pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
     let Some(context) = &run.context else { return 0 };
     let window = Window::of_chain(tx.env.config, &run.models);
-    let recent = window.recent_of(run);
-    let work = run.work.as_deref().map(prompt::work::told);
-    let told = (work.as_deref(), recent);
-    let frame = sections::frame(tx.agent(), context, &tx.env.config.context, told, run.fence);
-    let frame = frame.est_tokens();
+    let frame = frame(tx, run, context, window).est_tokens();
     let input: u64 = input(tx.agent(), run).iter().map(Part::est_tokens).sum();
     let tools: u64 = window
         .tools(tx.agent().spec.depth, tx.env.config.children.depth)
@@ -144,19 +141,24 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
     Some(ModelRequest {
         agent: agent.id.clone(),
         model: model.clone(),
-        frame: Arc::new(sections::frame(
-            agent,
-            context,
-            &tx.env.config.context,
-            (run.work.as_deref().map(prompt::work::told).as_deref(), window.recent_of(run)),
-            run.fence,
-        )),
+        frame: Arc::new(frame(tx, run, context, window)),
         conversation: conversation(agent, run, window),
         rounds: u32::try_from(run.rounds.len()).unwrap_or(u32::MAX),
         tools: tools.into_iter().map(ToolName::from).collect(),
         max_output_tokens: Window::of(tx.env.config, model).output,
         timeout: tx.env.config.turn.model_timeout,
         continues: cut_off::texts(run),
+    })
+}
+
+fn frame(tx: &Tx<'_>, run: &Run, context: &LoadedContext, window: Window) -> PromptFrame {
+    sections::frame(&PromptFacts {
+        agent: tx.agent(),
+        context,
+        limits: &tx.env.config.context,
+        work: run.work.as_deref(),
+        fence: run.fence,
+        window: run.recap.refused_at.is_none().then_some(window.input),
     })
 }
 
