@@ -30,8 +30,8 @@ pub struct ModelRequest {
     pub conversation: Vec<Item>,
     /// Rounds of the turn so far, those that are told in short and those of interrupted runs included.
     pub rounds: u32,
-    /// In the fixed order of the catalogue.
-    pub tools: Vec<ToolName>,
+    /// Those that are on record for the run, in the fixed order of the catalogue.
+    pub tools: Arc<[ToolName]>,
     pub max_output_tokens: u64,
     pub timeout: Millis,
     /// Texts of the rounds before, in order, that were cut off and that this answer continues.

@@ -211,10 +211,11 @@ impl Agent {
             let also: Vec<_> = fact.also.iter().filter_map(taken).collect();
             let mut all = core::iter::once(&fact.message_id).chain(&fact.also);
             let own = all.all(|id| self.inbox.claimed(*id).is_some_and(|entry| entry.own));
-            let execution = self.workspaces.active().clone();
+            self.tools_offered = fact.tools_offered.as_ref().unwrap_or(&self.tools_offered).clone();
+            let surroundings = (self.workspaces.active().clone(), self.tools_offered.clone());
             let from_outside = self.inbox.claimed(fact.message_id).is_some_and(outside::causes);
             let entry = self.inbox.claimed_mut(fact.message_id);
-            self.run = entry.map(|entry| Run::new(at, fact, entry, also, execution));
+            self.run = entry.map(|entry| Run::new(at, fact, entry, also, surroundings));
             if let Some(run) = &mut self.run {
                 let known = core::mem::take(&mut run.told);
                 let told = core::iter::once(&fact.message_id).chain(&fact.also).map(|message| {

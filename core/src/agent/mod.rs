@@ -24,8 +24,10 @@ pub mod workspace;
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use holon_facts::call::ToolName;
 use holon_facts::closure::{ClosureDecision, RuntimePosture};
 use holon_facts::continuation::Spent;
 use holon_facts::decision::{DeadlineReason, SchedulerDecision};
@@ -113,6 +115,9 @@ pub struct Agent {
     pub hold: Option<Hold>,
     pub history: History,
     pub last_decision: Option<SchedulerDecision>,
+    /// What the requests of the last run offered.
+    #[serde(default)]
+    pub tools_offered: Arc<[ToolName]>,
     /// Stands for the runtime's primary model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_override: Option<ModelRef>,
@@ -197,6 +202,7 @@ impl Agent {
             hold: None,
             history: History::default(),
             last_decision: None,
+            tools_offered: Arc::default(),
             model_override: None,
             next: Counters::default(),
         })

@@ -143,6 +143,7 @@ pub(super) fn started(run: u64, turn: u64, message: u64) -> TurnStarted {
         carried_rounds: 0,
         interjected: Vec::new(),
         fence: None,
+        tools_offered: None,
     }
 }
 

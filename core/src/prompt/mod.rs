@@ -16,6 +16,7 @@ pub(crate) mod work;
 
 use alloc::vec::Vec;
 
+use holon_facts::call::ToolName;
 use holon_facts::frame;
 use holon_facts::model::{Item, ModelRequest};
 
@@ -45,7 +46,10 @@ fn worded_parts(parts: Vec<Part>) -> Vec<Part> {
 /// What a request takes of a model's window, estimated at four characters a token.
 pub fn est_tokens(request: &ModelRequest) -> u64 {
     let conversation: u64 = request.conversation.iter().map(Item::est_tokens).sum();
-    let offered = request.tools.iter().filter_map(|name| Tool::named(name.as_str()));
-    let tools = offered.map(Tool::est_tokens).sum();
-    request.frame.est_tokens().saturating_add(conversation).saturating_add(tools)
+    request.frame.est_tokens().saturating_add(conversation).saturating_add(tool_tokens(&request.tools))
+}
+
+/// What these tools take of a request.
+pub(crate) fn tool_tokens(offered: &[ToolName]) -> u64 {
+    offered.iter().filter_map(|name| Tool::named(name.as_str())).map(Tool::est_tokens).sum()
 }

@@ -4,6 +4,7 @@
 mod children;
 mod verdict;
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::budget::BudgetKind;
@@ -69,7 +70,7 @@ pub struct PromptPreview {
     pub frame: PromptFrame,
     /// The prompt itself.
     pub input: Vec<Part>,
-    pub tools: Vec<ToolName>,
+    pub tools: Arc<[ToolName]>,
 }
 
 /// Why an agent is as it is, and what would change it.
@@ -257,11 +258,7 @@ impl<'a> View<'a> {
                 window: Some(window.input),
             }),
             input: incoming::current_input(agent, &message, &told, Fence::PREVIEW),
-            tools: window
-                .tools(agent.spec.depth, config.children.depth)
-                .into_iter()
-                .map(ToolName::from)
-                .collect(),
+            tools: window.tools(agent.spec.depth, config.children.depth),
         })
     }
 

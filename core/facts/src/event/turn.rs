@@ -65,6 +65,9 @@ pub struct TurnStarted {
     /// What the tags of its fences are derived from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
+    /// The tools that its requests offer, in order, where the run before offered others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools_offered: Option<Arc<[ToolName]>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use holon_facts::call::ToolName;
 use holon_facts::content::Text;
 use holon_facts::event::TurnFact;
 use holon_facts::event::inbox::OperatorInterjectionAdmitted;
@@ -67,6 +68,9 @@ pub struct Run {
     pub heard: Vec<Heard>,
     pub started_at: Wall,
     pub models: Vec<ModelRef>,
+    /// What its requests offer.
+    #[serde(default)]
+    pub tools: Arc<[ToolName]>,
     /// Which of them answered last, from 0: each round asks it first.
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub candidate: u32,
@@ -292,7 +296,7 @@ impl Run {
         fact: &TurnStarted,
         entry: &mut Entry,
         also: Vec<Message>,
-        execution: ExecutionBinding,
+        (execution, tools): (ExecutionBinding, Arc<[ToolName]>),
     ) -> Self {
         let carried = core::mem::take(&mut entry.carried);
         entry.fence = fact.fence;
@@ -314,6 +318,7 @@ impl Run {
             heard: Vec::new(),
             started_at: at,
             models: fact.models.clone(),
+            tools,
             candidate: 0,
             first_left_at: None,
             probes: false,

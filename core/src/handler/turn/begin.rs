@@ -10,6 +10,7 @@ use holon_facts::lifecycle::{Boundary, Status};
 use holon_facts::time::Millis;
 
 use crate::agent::model;
+use crate::agent::turn::window::Window;
 use crate::effect::Effect;
 use crate::handler::wait::resolve;
 use crate::scheduler::results::further_results;
@@ -27,7 +28,10 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let fence = Some(entry.fence.unwrap_or_else(|| Fence::of(tx.env.seed, &agent.id, run_id)));
     let interjected = entry.interjected.clone();
     let (id, execution) = (agent.id.clone(), agent.workspaces.active().clone());
-    let models = model::chain(tx.agent(), tx.env.config);
+    let models = model::chain(agent, tx.env.config);
+    let tools =
+        Window::of_chain(tx.env.config, &models).tools(agent.spec.depth, tx.env.config.children.depth);
+    let tools_offered = Some(tools).filter(|tools| *tools != agent.tools_offered);
     let also = further_results(tx.agent(), tx.env.config, tx.now(), message_id);
     let all = core::iter::once(message_id).chain(also.iter().copied()).chain(interjected.iter().copied());
     for message_id in all {
@@ -47,8 +51,45 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
         carried_rounds,
         interjected,
         fence,
+        tools_offered,
     });
     tx.arm(Alarm::TurnLimit, tx.env.config.turn.wall_time);
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
     tx.open(opening, |op| Some(Effect::LoadContext { agent: id, op, execution }));
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use holon_facts::event::{Event, TurnFact};
+
+    use crate::testing::{World, config, context, prompt, says};
+
+    fn turn(world: &mut World) {
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        world.complete("main", says("done"));
+    }
+
+    #[test]
+    fn what_requests_offer_is_on_record_once_for_all_runs_that_offer_the_same() {
+        let mut world = World::with_agent("main");
+        turn(&mut world);
+        world.crash();
+        turn(&mut world);
+        let mut small = config();
+        small.context.window_tokens = 8_192;
+        world.restart(small);
+        turn(&mut world);
+        let started = world.log.iter().filter_map(|record| match &record.event {
+            Event::Turn(TurnFact::TurnStarted(fact)) => Some(&fact.tools_offered),
+            _ => None,
+        });
+        let started: Vec<_> = started.collect();
+        let [Some(all), None, Some(fewer)] = started[..] else { panic!("{started:?}") };
+        assert!(fewer.len() < all.len(), "a small window is not offered everything");
+        let sent: Vec<_> = world.requests.iter().map(|request| &request.tools).collect();
+        assert_eq!(sent, [all, all, fewer]);
+    }
 }

@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use holon_facts::call::ToolName;
 use holon_facts::event::inbox::SafePoint;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::turn::CompactionCause;
@@ -123,12 +122,7 @@ pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
     let window = Window::of_chain(tx.env.config, &run.models);
     let frame = frame(tx, run, context, window).est_tokens();
     let input: u64 = input(tx.agent(), run).iter().map(Part::est_tokens).sum();
-    let tools: u64 = window
-        .tools(tx.agent().spec.depth, tx.env.config.children.depth)
-        .iter()
-        .map(|tool| tool.est_tokens())
-        .sum();
-    frame.saturating_add(input).saturating_add(tools)
+    frame.saturating_add(input).saturating_add(prompt::tool_tokens(&run.tools))
 }
 
 /// The request for the round in progress, as the agent's state has it.
@@ -137,14 +131,13 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
     let run = agent.run.as_ref()?;
     let (model, context) = (run.model()?, run.context.as_ref()?);
     let window = Window::of_chain(tx.env.config, &run.models);
-    let tools = window.tools(agent.spec.depth, tx.env.config.children.depth);
     Some(ModelRequest {
         agent: agent.id.clone(),
         model: model.clone(),
         frame: Arc::new(frame(tx, run, context, window)),
         conversation: conversation(agent, run, window),
         rounds: u32::try_from(run.rounds.len()).unwrap_or(u32::MAX),
-        tools: tools.into_iter().map(ToolName::from).collect(),
+        tools: run.tools.clone(),
         max_output_tokens: Window::of(tx.env.config, model).output,
         timeout: tx.env.config.turn.model_timeout,
         continues: cut_off::texts(run),

@@ -41,7 +41,7 @@ pub(crate) fn request(model: &str, rounds: usize, result: &str) -> ModelRequest 
         }),
         conversation,
         rounds: u32::try_from(rounds).unwrap(),
-        tools: Vec::new(),
+        tools: [].into(),
         max_output_tokens: 100,
         timeout: Millis(200),
         continues: vec![],
