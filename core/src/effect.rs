@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use holon_facts::content::Text;
+use holon_facts::event::operation::OpKind;
 use holon_facts::hint::WakeDisposition;
 use holon_facts::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
 use holon_facts::lifecycle::ControlOutcome;
@@ -33,17 +34,34 @@ use crate::tool::Tool;
 pub enum Effect {
     /// Answer the caller. No outcome: a caller who is gone is gone.
     Reply { reply: ReplyId, answer: Answer },
+    /// Let the performer of such work do it; the operation ends in exactly one completion.
+    Perform { agent: AgentId, op: OpId, work: Work },
+    /// Ask for the end of the command that this operation executes: everything of it is asked to end and killed
+    /// after a grace, or killed at once. No outcome: the operation ends when the command has.
+    StopCommand { agent: AgentId, op: OpId, force: bool },
+    /// Bring a child into memory, which has to be told something; its parent's operation ends in `Failed` when that
+    /// can't be done, and goes on otherwise.
+    LoadChild { agent: AgentId, op: OpId, child: AgentId },
+    /// Look at the plan of a work item; ends in [`crate::Input::PlanProbed`] where that is another than is known, and else in
+    /// nothing. Whoever is not told looks again after the next turn.
+    ProbePlan { agent: AgentId, item: WorkItemId, known: PlanSeen },
+    /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
+    Cancel { agent: AgentId, op: OpId },
+}
+
+/// What an operation is opened for, and one performer does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Work {
     /// Read instruction files and the environment; ends in [`holon_facts::Outcome::Context`].
-    LoadContext { agent: AgentId, op: OpId, execution: ExecutionBinding },
+    LoadContext { execution: ExecutionBinding },
     /// Make one attempt at a round; ends in `Answer` or `AttemptFailed`.
-    CallModel { agent: AgentId, op: OpId, request: ModelRequest },
+    CallModel { request: ModelRequest },
     /// Execute one accepted tool call; ends in `Tool`.
-    CallTool { agent: AgentId, op: OpId, call: ToolCall },
+    CallTool { call: ToolCall },
     /// Bring up a supervisor for a command, and execute nothing yet; ends in `Prepared`, or in `Tool` with the
     /// error that refuses the call.
     PrepareCommand {
-        agent: AgentId,
-        op: OpId,
         task: TaskId,
         call: ToolCall,
         /// Of the address of the agent's trigger, for the command; none where there is no such address.
@@ -51,32 +69,43 @@ pub enum Effect {
         trigger_generation: Option<u64>,
     },
     /// Let that supervisor execute what it was prepared for: its identity is durable now. Ends in `Tool`.
-    RunCommand { agent: AgentId, op: OpId, supervisor: SupervisorIdentity },
+    RunCommand { supervisor: SupervisorIdentity },
     /// After a start of the runtime: wait for the end of a command that goes on. The operation is the one in which
     /// it was given the word, and ends in `Tool`.
-    WatchCommand { agent: AgentId, op: OpId, supervisor: SupervisorIdentity },
-    /// Ask for the end of the command that this operation executes: everything of it is asked to end and killed
-    /// after a grace, or killed at once. No outcome: the operation ends when the command has.
-    StopCommand { agent: AgentId, op: OpId, force: bool },
+    WatchCommand { supervisor: SupervisorIdentity },
     /// Read or write for a task, or show what is known of tasks; ends in `Tool`.
-    CallTask { agent: AgentId, op: OpId, work: TaskWork },
+    CallTask { work: TaskWork },
     /// Show work items to a call, after what it did to them; ends in `Tool`.
-    CallWork { agent: AgentId, op: OpId, view: WorkView },
+    CallWork { view: WorkView },
     /// Show an agent to a call; ends in `Tool`.
-    CallAgent { agent: AgentId, op: OpId, view: AgentView },
-    /// Bring a child into memory, which has to be told something; its parent's operation ends in `Failed` when that
-    /// can't be done, and goes on otherwise.
-    LoadChild { agent: AgentId, op: OpId, child: AgentId },
+    CallAgent { view: AgentView },
     /// Look for the folder that an agent wants to work in; ends in [`holon_facts::Outcome::Workspace`], or in `Tool` with the
     /// error that refuses the call.
-    FindWorkspace { agent: AgentId, op: OpId, wanted: WantedWorkspace },
+    FindWorkspace { wanted: WantedWorkspace },
     /// Remove a worktree that nobody needs, if nothing in it is new; ends in [`holon_facts::Outcome::Worktree`].
-    RemoveWorktree { agent: AgentId, op: OpId, worktree: UnwantedWorktree },
-    /// Look at the plan of a work item; ends in [`crate::Input::PlanProbed`] where that is another than is known, and else in
-    /// nothing. Whoever is not told looks again after the next turn.
-    ProbePlan { agent: AgentId, item: WorkItemId, known: PlanSeen },
-    /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
-    Cancel { agent: AgentId, op: OpId },
+    RemoveWorktree { worktree: UnwantedWorktree },
+}
+
+impl Work {
+    /// The operation that it is done for.
+    pub fn kind(&self) -> OpKind {
+        match self {
+            Self::LoadContext { .. } => OpKind::LoadContext,
+            Self::CallModel { .. } => OpKind::CallModel,
+            Self::PrepareCommand { .. } => OpKind::PrepareCommand,
+            Self::RunCommand { .. } | Self::WatchCommand { .. } => OpKind::RunCommand,
+            Self::CallTask { work: TaskWork::Promote { .. } } => OpKind::PromoteCommand,
+            Self::CallTask { work: TaskWork::Input { source: InputSource::Text { .. }, .. } } => {
+                OpKind::WriteInput
+            }
+            Self::CallTool { .. }
+            | Self::CallTask { .. }
+            | Self::CallWork { .. }
+            | Self::CallAgent { .. } => OpKind::CallTool,
+            Self::FindWorkspace { .. } => OpKind::FindWorkspace,
+            Self::RemoveWorktree { .. } => OpKind::RemoveWorktree,
+        }
+    }
 }
 
 /// A tool call for the shell.

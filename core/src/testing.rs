@@ -28,7 +28,7 @@ use holon_law::Laws;
 use crate::accounts::Accounts;
 use crate::agent::Agent;
 use crate::agent::budget::Account;
-use crate::effect::{AgentView, Answer, Effect, InputSource, TaskWork, WorkView};
+use crate::effect::{AgentView, Answer, Effect, TaskWork, Work, WorkView};
 use crate::host::Host;
 use crate::input::{ControlRequest, Input};
 use crate::prompt::reworded::reworded;
@@ -433,69 +433,41 @@ impl World {
     }
 
     fn perform(&mut self, effect: Effect) {
-        let opened = match effect {
+        match effect {
             Effect::Reply { reply, answer } => {
                 assert!(self.answers.insert(reply, answer).is_none(), "{reply} is answered twice");
-                return;
             }
+            Effect::Perform { agent, op, work } => self.begin(agent, op, work),
             Effect::Cancel { agent, op } => {
                 self.open.remove(&(agent, op));
-                return;
             }
-            Effect::LoadChild { child, .. } => {
-                self.to_load.push(child);
-                return;
-            }
-            Effect::ProbePlan { item, known, .. } => {
-                self.plans.push((item, known));
-                return;
-            }
-            Effect::LoadContext { agent, op, .. } => ((agent, op), OpKind::LoadContext),
-            Effect::CallModel { agent, op, request } => {
-                self.requests.push(request);
-                ((agent, op), OpKind::CallModel)
-            }
-            Effect::CallTool { agent, op, .. } => ((agent, op), OpKind::CallTool),
-            Effect::FindWorkspace { agent, op, .. } => ((agent, op), OpKind::FindWorkspace),
-            Effect::RemoveWorktree { agent, op, .. } => ((agent, op), OpKind::RemoveWorktree),
-            Effect::PrepareCommand { agent, op, trigger_generation, .. } => {
+            Effect::LoadChild { child, .. } => self.to_load.push(child),
+            Effect::ProbePlan { item, known, .. } => self.plans.push((item, known)),
+            Effect::StopCommand { agent, op, force } => self.stops.push((agent, op, force)),
+        }
+    }
+
+    fn begin(&mut self, agent: AgentId, op: OpId, work: Work) {
+        let kind = work.kind();
+        match work {
+            Work::CallModel { request } => self.requests.push(request),
+            Work::PrepareCommand { trigger_generation, .. } => {
                 self.given_generations.push(trigger_generation);
                 if self.prepares {
                     self.to_prepare.push((agent, op));
                     return;
                 }
-                ((agent, op), OpKind::PrepareCommand)
             }
-            Effect::RunCommand { agent, op, .. } | Effect::WatchCommand { agent, op, .. } => {
-                ((agent, op), OpKind::RunCommand)
-            }
-            Effect::StopCommand { agent, op, force } => {
-                self.stops.push((agent, op, force));
-                return;
-            }
-            Effect::CallWork { agent, op, view } => {
-                self.views.push(view);
-                ((agent, op), OpKind::CallTool)
-            }
-            Effect::CallAgent { agent, op, view } => {
-                self.seen.push(view);
-                ((agent, op), OpKind::CallTool)
-            }
-            Effect::CallTask { agent, op, work } => {
-                let kind = match &work {
-                    TaskWork::Promote { .. } => OpKind::PromoteCommand,
-                    TaskWork::Input { source: InputSource::Text { .. }, .. } => OpKind::WriteInput,
-                    TaskWork::AlreadyRunning { .. }
-                    | TaskWork::List { .. }
-                    | TaskWork::Status { .. }
-                    | TaskWork::Output { .. }
-                    | TaskWork::Input { .. }
-                    | TaskWork::Stop { .. } => OpKind::CallTool,
-                };
-                self.works.push(work);
-                ((agent, op), kind)
-            }
-        };
-        assert!(self.open.insert(opened.0, opened.1).is_none(), "an operation is opened twice");
+            Work::CallWork { view } => self.views.push(view),
+            Work::CallAgent { view } => self.seen.push(view),
+            Work::CallTask { work } => self.works.push(work),
+            Work::LoadContext { .. }
+            | Work::CallTool { .. }
+            | Work::RunCommand { .. }
+            | Work::WatchCommand { .. }
+            | Work::FindWorkspace { .. }
+            | Work::RemoveWorktree { .. } => {}
+        }
+        assert!(self.open.insert((agent, op), kind).is_none(), "an operation is opened twice");
     }
 }

@@ -19,7 +19,7 @@ use holon_facts::workspace::WorktreePlan;
 
 use crate::agent::Agent;
 use crate::agent::budget::Others;
-use crate::effect::{Answer, Effect};
+use crate::effect::{Answer, Effect, Work};
 use crate::occupancy::Occupied;
 use crate::scheduler::HostFacts;
 
@@ -158,8 +158,8 @@ impl<'a> Tx<'a> {
     }
 
     /// Opens an operation: the record first, then the effect, with a deadline in case its performer is
-    /// never heard of again. One without an effect waits for something inside.
-    pub(crate) fn open(&mut self, opening: Opening, effect: impl FnOnce(OpId) -> Option<Effect>) -> OpId {
+    /// never heard of again. One without work waits for something inside.
+    pub(crate) fn open(&mut self, opening: Opening, work: impl Into<Option<Work>>) -> OpId {
         let op = self.agent.next.op;
         let Opening {
             kind,
@@ -185,7 +185,9 @@ impl<'a> Tx<'a> {
         if let Some(timeout) = timeout_ms {
             self.alarms.insert(Alarm::Op(op), self.env.mono.after(timeout));
         }
-        self.batch.effects.extend(effect(op));
+        if let Some(work) = work.into() {
+            self.effect(Effect::Perform { agent: self.agent.id.clone(), op, work });
+        }
         op
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holon_core::effect::Work;
 use holon_core::replay::Call;
 use holon_core::{Effect, Input};
 use holon_facts::{AgentId, Now};
@@ -100,40 +101,8 @@ impl Trace {
             Effect::Reply { reply, answer } => {
                 format!("reply {reply} {}", serde_json::to_string(answer).unwrap_or_default())
             }
-            Effect::LoadContext { agent, op, .. } => format!("load_context {agent} {op}"),
-            Effect::CallModel { agent, op, request } => {
-                let (items, frame) = (request.conversation.len(), &request.frame.cache.context_fingerprint);
-                format!("call_model {agent} {op} {} {items} items, frame {frame}", request.model)
-            }
-            Effect::CallTool { agent, op, call } => format!("call_tool {agent} {op} {}", call.call_id),
-            Effect::PrepareCommand { agent, op, task, call, .. } => {
-                format!("prepare_command {agent} {op} {task} {}", call.call_id)
-            }
-            Effect::RunCommand { agent, op, supervisor } => {
-                format!("run_command {agent} {op} {}", supervisor.socket)
-            }
-            Effect::WatchCommand { agent, op, supervisor } => {
-                format!("watch_command {agent} {op} {}", supervisor.socket)
-            }
+            Effect::Perform { agent, op, work } => format!("{} {agent} {op} {}", work.kind(), carried(work)),
             Effect::StopCommand { agent, op, force } => format!("stop_command {agent} {op} {force}"),
-            Effect::CallTask { agent, op, work } => {
-                format!("call_task {agent} {op} {}", serde_json::to_string(work).unwrap_or_default())
-            }
-            Effect::CallWork { agent, op, view } => {
-                format!("call_work {agent} {op} {}", serde_json::to_string(view).unwrap_or_default())
-            }
-            Effect::CallAgent { agent, op, view } => {
-                format!("call_agent {agent} {op} {}", serde_json::to_string(view).unwrap_or_default())
-            }
-            Effect::FindWorkspace { agent, op, wanted } => {
-                format!("find_workspace {agent} {op} {}", serde_json::to_string(wanted).unwrap_or_default())
-            }
-            Effect::RemoveWorktree { agent, op, worktree } => {
-                format!(
-                    "remove_worktree {agent} {op} {}",
-                    serde_json::to_string(worktree).unwrap_or_default()
-                )
-            }
             Effect::ProbePlan { agent, item, known } => {
                 format!("probe_plan {agent} {item} {}", serde_json::to_string(known).unwrap_or_default())
             }
@@ -225,5 +194,16 @@ fn call(call: &Call) -> String {
         Call::Step { now, input } => {
             format!("{} ({})", serde_json::to_string(input).unwrap_or_default(), moment(now))
         }
+    }
+}
+
+/// What an operation is performed with, in short.
+fn carried(work: &Work) -> String {
+    match work {
+        Work::CallModel { request } => {
+            let (items, frame) = (request.conversation.len(), &request.frame.cache.context_fingerprint);
+            format!("{} {items} items, frame {frame}", request.model)
+        }
+        work => serde_json::to_string(work).unwrap_or_default(),
     }
 }

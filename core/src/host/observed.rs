@@ -3,7 +3,7 @@
 use holon_facts::ids::AgentId;
 
 use crate::agent::task::Task;
-use crate::effect::{Effect, TaskWork};
+use crate::effect::{Effect, TaskWork, Work};
 use crate::host::Host;
 use crate::summary::children::{ChildObservability, ended, observe};
 
@@ -21,30 +21,13 @@ impl Host {
     /// What handlers can't know, who see one agent: how its children stand.
     pub(crate) fn fill_in(&self, effects: &mut [Effect]) {
         for effect in effects {
-            match effect {
-                Effect::CallTask { work: TaskWork::Status { task, child }, .. } => {
-                    *child = self.observe_by(task).map(Into::into);
+            let Effect::Perform { work, .. } = effect else { continue };
+            if let Work::CallTask { work: TaskWork::Status { task, child } } = work {
+                *child = self.observe_by(task).map(Into::into);
+            } else if let Work::CallAgent { view } = work {
+                for child in &mut view.active_children {
+                    child.observed = self.observe(&child.child_agent_id);
                 }
-                Effect::CallAgent { view, .. } => {
-                    for child in &mut view.active_children {
-                        child.observed = self.observe(&child.child_agent_id);
-                    }
-                }
-                Effect::Reply { .. }
-                | Effect::LoadContext { .. }
-                | Effect::CallModel { .. }
-                | Effect::CallTool { .. }
-                | Effect::PrepareCommand { .. }
-                | Effect::RunCommand { .. }
-                | Effect::WatchCommand { .. }
-                | Effect::StopCommand { .. }
-                | Effect::CallTask { .. }
-                | Effect::CallWork { .. }
-                | Effect::LoadChild { .. }
-                | Effect::FindWorkspace { .. }
-                | Effect::RemoveWorktree { .. }
-                | Effect::ProbePlan { .. }
-                | Effect::Cancel { .. } => {}
             }
         }
     }

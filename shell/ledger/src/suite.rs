@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
+use holon_core::effect::Work;
 use holon_core::{Durable, Effect, Host, Input};
 use holon_facts::config::Config;
 use holon_facts::execution::ExecutionSnapshot;
@@ -351,13 +352,14 @@ pub fn prompted(agent: &str, text: Text) -> Input {
 /// What performers do: context is loaded, and a model answers; `stored` names a text.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
 pub fn perform(effect: Effect, stored: impl Fn(&str) -> Text) -> Option<Input> {
-    let (agent, op, outcome) = match effect {
-        Effect::LoadContext { agent, op, execution } => {
+    let Effect::Perform { agent, op, work } = effect else { return None };
+    let outcome = match work {
+        Work::LoadContext { execution } => {
             let execution = ExecutionSnapshot::host_local(execution, "/home/agent", "linux", "sh");
             let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) };
-            (agent, op, Outcome::Context { context })
+            Outcome::Context { context }
         }
-        Effect::CallModel { agent, op, .. } => {
+        Work::CallModel { .. } => {
             let text = stored(&format!("answer {op} {}", "word ".repeat(200)));
             let answer = ModelAnswer {
                 blocks: vec![AnswerBlock::Text { text }],
@@ -366,7 +368,7 @@ pub fn perform(effect: Effect, stored: impl Fn(&str) -> Text) -> Option<Input> {
                 timing: Timing::default(),
                 joined: None,
             };
-            (agent, op, Outcome::Answer { answer })
+            Outcome::Answer { answer }
         }
         _ => return None,
     };

@@ -1,5 +1,8 @@
 //! What effects of durable steps become: answers, and work.
 
+use std::pin::Pin;
+
+use holon_core::effect::Work;
 use holon_core::{Answer, Effect};
 use holon_facts::ids::ReplyId;
 use holon_facts::{AgentId, OpId, Outcome};
@@ -14,77 +17,74 @@ async fn ending(work: impl Future<Output = Outcome>, end: Point) -> Outcome {
     outcome
 }
 
+/// Work under way.
+type Performing = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
 impl Driver {
     pub(super) fn perform(&mut self, effect: Effect) {
-        let performers = self.performers.clone();
         match effect {
             Effect::Reply { reply, answer } => {
                 reached(Point::ReplyReleased);
                 self.answer(reply, answer);
             }
-            Effect::LoadContext { agent, op, execution } => {
-                let name = agent.clone();
-                let work = async move { performers.load_context(&name, &execution).await };
-                self.work.start(agent, op, between(Point::ContextBegins, work, Point::ContextEnded));
-            }
-            Effect::CallModel { agent, op, request } => {
-                let work = async move { performers.call_model(op, request).await };
-                self.work.start(agent, op, between(Point::ModelBegins, work, Point::ModelEnded));
-            }
-            Effect::CallTool { agent, op, call } => {
-                let gate = self.tools_from.clone();
-                self.work.start(agent, op, async move {
-                    gate.opened().await;
-                    between(Point::ToolBegins, performers.call_tool(call), Point::ToolEnded).await
-                });
-            }
-            Effect::PrepareCommand { agent, op, task, call, trigger_generation } => {
-                let (name, gate) = (agent.clone(), self.tools_from.clone());
-                self.work.start(agent, op, async move {
-                    gate.opened().await;
-                    let work = performers.prepare_command(&name, op, task, call, trigger_generation);
-                    between(Point::PrepareBegins, work, Point::PrepareEnded).await
-                });
-            }
-            Effect::RunCommand { agent, op, supervisor } => {
-                reached(Point::CommandBegins);
-                let work = performers.run_command(&agent, op, supervisor);
-                self.work.start(agent, op, ending(work, Point::CommandEnded));
-            }
-            Effect::WatchCommand { agent, op, supervisor } => {
-                let name = agent.clone();
-                let work = async move { performers.watch_command(&name, op, supervisor).await };
-                self.work.start(agent, op, between(Point::WatchBegins, work, Point::WatchEnded));
+            Effect::Perform { agent, op, work } => {
+                let performing = self.begin(agent.clone(), op, work);
+                self.work.start(agent, op, performing);
             }
             Effect::StopCommand { agent, op, force } => {
                 reached(Point::StopBegins);
-                performers.stop_command(&agent, op, force);
-            }
-            Effect::CallTask { agent, op, work } => {
-                let name = agent.clone();
-                let work = async move { performers.call_task(&name, work).await };
-                self.work.start(agent, op, between(Point::TaskCallBegins, work, Point::TaskCallEnded));
-            }
-            Effect::CallWork { agent, op, view } => {
-                let name = agent.clone();
-                self.work.start(agent, op, async move { performers.call_work(name, view).await });
-            }
-            Effect::CallAgent { agent, op, view } => {
-                self.work.start(agent, op, async move { performers.call_agent(&view) });
-            }
-            Effect::FindWorkspace { agent, op, wanted } => {
-                let name = agent.clone();
-                self.work.start(agent, op, async move { performers.find_workspace(&name, wanted).await });
-            }
-            Effect::RemoveWorktree { agent, op, worktree } => {
-                let owner = agent.clone();
-                self.work.start(agent, op, async move { performers.remove_worktree(&owner, worktree).await });
+                self.performers.stop_command(&agent, op, force);
             }
             Effect::ProbePlan { agent, item, known } => {
-                self.work.look(performers.probe_plan(agent, item, known))
+                self.work.look(self.performers.probe_plan(agent, item, known))
             }
             Effect::LoadChild { agent, op, child } => self.engine.wants_child(agent, op, child),
             Effect::Cancel { agent, op } => self.cancel(&agent, op),
+        }
+    }
+
+    /// Hands work to the one who performs such work.
+    fn begin(&self, agent: AgentId, op: OpId, work: Work) -> Performing {
+        let (performers, gate) = (self.performers.clone(), self.tools_from.clone());
+        match work {
+            Work::LoadContext { execution } => {
+                let work = async move { performers.load_context(&agent, &execution).await };
+                Box::pin(between(Point::ContextBegins, work, Point::ContextEnded))
+            }
+            Work::CallModel { request } => {
+                let work = async move { performers.call_model(op, request).await };
+                Box::pin(between(Point::ModelBegins, work, Point::ModelEnded))
+            }
+            Work::CallTool { call } => Box::pin(async move {
+                gate.opened().await;
+                between(Point::ToolBegins, performers.call_tool(call), Point::ToolEnded).await
+            }),
+            Work::PrepareCommand { task, call, trigger_generation } => Box::pin(async move {
+                gate.opened().await;
+                let work = performers.prepare_command(&agent, op, task, call, trigger_generation);
+                between(Point::PrepareBegins, work, Point::PrepareEnded).await
+            }),
+            // The word is given now, whoever waits for the end.
+            Work::RunCommand { supervisor } => {
+                reached(Point::CommandBegins);
+                Box::pin(ending(performers.run_command(&agent, op, supervisor), Point::CommandEnded))
+            }
+            Work::WatchCommand { supervisor } => {
+                let work = async move { performers.watch_command(&agent, op, supervisor).await };
+                Box::pin(between(Point::WatchBegins, work, Point::WatchEnded))
+            }
+            Work::CallTask { work } => {
+                let work = async move { performers.call_task(&agent, work).await };
+                Box::pin(between(Point::TaskCallBegins, work, Point::TaskCallEnded))
+            }
+            Work::CallWork { view } => Box::pin(async move { performers.call_work(agent, view).await }),
+            Work::CallAgent { view } => Box::pin(async move { performers.call_agent(&view) }),
+            Work::FindWorkspace { wanted } => {
+                Box::pin(async move { performers.find_workspace(&agent, wanted).await })
+            }
+            Work::RemoveWorktree { worktree } => {
+                Box::pin(async move { performers.remove_worktree(&agent, worktree).await })
+            }
         }
     }
 

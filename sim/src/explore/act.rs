@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use holon_core::agent::{Agent, OpenOp};
+use holon_core::effect::Work;
 use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::{Answer, Effect, Input};
@@ -226,7 +227,7 @@ impl Situation {
         checks.fold_is_live(host)?;
         let mut errands = Vec::new();
         for effect in effects_of(step) {
-            if let Effect::CallModel { request, .. } = &effect {
+            if let Effect::Perform { work: Work::CallModel { request }, .. } = &effect {
                 provider::judge(request, &setting.world.config.context)?;
             }
             errands.push(Errand::of(effect));

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use holon_core::effect::Work;
 use holon_core::{Answer, Effect};
 use holon_facts::event::operation::OpKind;
 use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
@@ -109,27 +110,30 @@ impl Errand {
     pub(super) fn of(effect: Effect) -> Self {
         match effect {
             Effect::Reply { reply, answer } => Self::Reply { reply, answer },
-            Effect::LoadContext { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::LoadContext },
-            Effect::CallModel { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::CallModel },
-            Effect::CallTool { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::CallTool },
-            Effect::PrepareCommand { agent, op, call, .. } => {
-                Self::Prepare { agent, op, command: commands::spec(call.tool, &call.arguments) }
-            }
-            Effect::WatchCommand { agent, op, supervisor } => Self::Watch { agent, op, supervisor },
+            Effect::Perform { agent, op, work } => Self::work(agent, op, work),
             Effect::StopCommand { agent, op, .. } => Self::Stop { agent, op },
-            Effect::CallTask { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::PromoteCommand },
-            Effect::CallWork { agent, op, .. } | Effect::CallAgent { agent, op, .. } => {
-                Self::Begin { agent, op, kind: OpKind::CallTool }
-            }
-            Effect::RunCommand { agent, op, supervisor } => Self::Word { agent, op, supervisor },
-            Effect::FindWorkspace { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::FindWorkspace },
-            Effect::RemoveWorktree { agent, op, .. } => {
-                Self::Begin { agent, op, kind: OpKind::RemoveWorktree }
-            }
             // Nobody edits a plan in a small world.
             Effect::ProbePlan { .. } => Self::Look,
             Effect::LoadChild { child, .. } => Self::Load { child },
             Effect::Cancel { agent, op } => Self::Cancel { agent, op },
+        }
+    }
+
+    fn work(agent: AgentId, op: OpId, work: Work) -> Self {
+        match work {
+            Work::PrepareCommand { call, .. } => {
+                Self::Prepare { agent, op, command: commands::spec(call.tool, &call.arguments) }
+            }
+            Work::RunCommand { supervisor } => Self::Word { agent, op, supervisor },
+            Work::WatchCommand { supervisor } => Self::Watch { agent, op, supervisor },
+            Work::LoadContext { .. }
+            | Work::CallModel { .. }
+            | Work::CallTool { .. }
+            | Work::CallTask { .. }
+            | Work::CallWork { .. }
+            | Work::CallAgent { .. }
+            | Work::FindWorkspace { .. }
+            | Work::RemoveWorktree { .. } => Self::Begin { agent, op, kind: work.kind() },
         }
     }
 }

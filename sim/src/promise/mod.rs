@@ -6,9 +6,9 @@ pub(crate) mod armed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::Effect;
 use holon_core::recovery::{Found, FoundCommand};
 use holon_core::replay::Call;
+use holon_core::{Effect, effect};
 use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::event::{InboxFact, OperationFact, OutboxFact, TaskFact};
 use holon_facts::ids::{LetterId, TaskId};
@@ -99,22 +99,29 @@ impl Promise {
     /// What an effect is; none where no record promises it, or somebody else judges it.
     fn of(effect: &Effect) -> Option<(&AgentId, Self)> {
         Some(match effect {
-            Effect::LoadContext { agent, op, .. } => (agent, Self::Begin(*op, Work::Context)),
-            Effect::CallModel { agent, op, .. } => (agent, Self::Begin(*op, Work::Model)),
-            Effect::CallTool { agent, op, .. }
-            | Effect::CallTask { agent, op, .. }
-            | Effect::CallWork { agent, op, .. }
-            | Effect::CallAgent { agent, op, .. } => (agent, Self::Begin(*op, Work::Call)),
-            Effect::PrepareCommand { agent, op, .. } => (agent, Self::Begin(*op, Work::Prepare)),
-            Effect::RunCommand { agent, op, .. } => (agent, Self::Begin(*op, Work::Run)),
-            Effect::FindWorkspace { agent, op, .. } => (agent, Self::Begin(*op, Work::Find)),
-            Effect::RemoveWorktree { agent, op, .. } => (agent, Self::Begin(*op, Work::Remove)),
+            Effect::Perform { agent, op, work } => (agent, Self::performed(*op, work)),
             Effect::Cancel { agent, op } => (agent, Self::Cancel(*op)),
             Effect::StopCommand { agent, op, force } => (agent, Self::Stop(*op, *force)),
-            Effect::WatchCommand { agent, op, .. } => (agent, Self::Watch(*op)),
             Effect::LoadChild { agent, child, .. } => (agent, Self::Load(child.clone())),
             Effect::Reply { .. } | Effect::ProbePlan { .. } => return None,
         })
+    }
+
+    fn performed(op: OpId, work: &effect::Work) -> Self {
+        let work = match work {
+            effect::Work::LoadContext { .. } => Work::Context,
+            effect::Work::CallModel { .. } => Work::Model,
+            effect::Work::CallTool { .. }
+            | effect::Work::CallTask { .. }
+            | effect::Work::CallWork { .. }
+            | effect::Work::CallAgent { .. } => Work::Call,
+            effect::Work::PrepareCommand { .. } => Work::Prepare,
+            effect::Work::RunCommand { .. } => Work::Run,
+            effect::Work::FindWorkspace { .. } => Work::Find,
+            effect::Work::RemoveWorktree { .. } => Work::Remove,
+            effect::Work::WatchCommand { .. } => return Self::Watch(op),
+        };
+        Self::Begin(op, work)
     }
 }
 

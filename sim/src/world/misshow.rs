@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holon_core::effect::{Answer, Effect};
+use holon_core::effect::{Answer, Effect, Work};
 use holon_facts::Text;
 use holon_facts::frame::Part;
 use holon_facts::model::{Item, ModelRequest};
@@ -33,12 +33,13 @@ impl World<'_> {
         {
             outcome.cancelled_ops.pop();
         }
-        if let Effect::PrepareCommand { call, .. } | Effect::CallTool { call, .. } = effect
+        let Effect::Perform { work, .. } = effect else { return };
+        if let Work::PrepareCommand { call, .. } | Work::CallTool { call } = work
             && sabotage == Sabotage::AnotherCall
         {
             call.arguments = Text::short("{}");
         }
-        if let Effect::CallModel { request, .. } = effect {
+        if let Work::CallModel { request } = work {
             let broken = MISSHOWN.iter().find(|(known, _)| *known == sabotage);
             broken.into_iter().for_each(|(_, breaks)| breaks(request));
         }

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use holon_core::effect::Work;
 use holon_core::{Answer, Effect};
 use holon_facts::ids::{TaskId, WorkItemId};
 use holon_facts::{AgentId, ContentId, OpId, ReplyId, StepSeq};
@@ -26,45 +27,9 @@ impl World<'_> {
         self.executes(&effect)?;
         match effect {
             Effect::Reply { reply, answer } => self.reply(reply, answer, step),
-            Effect::LoadContext { agent, op, .. } => self.begin(&agent, op, "context", tools::load_context),
-            Effect::CallModel { agent, op, request } => {
-                provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
-                self.checks.authority(&request)?;
-                if self.options.judges == Judges::All {
-                    self.checks.shown.request(op, &request)?;
-                }
-                wire::lowered(&request, self.disk.get().texts())?;
-                self.checks.say("P7");
-                let told = self.told(&agent);
-                self.begin(&agent, op, "provider", |here| {
-                    provider::joined(provider::answer(here, told.as_ref()), &request.continues)
-                })
-            }
-            Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call),
-            Effect::PrepareCommand { agent, op, task, call, .. } => self.prepare(&agent, op, task, &call),
-            Effect::RunCommand { agent, op, supervisor } => self.go(&agent, op, &supervisor),
-            Effect::WatchCommand { agent, op, supervisor } => self.watch(&agent, op, &supervisor),
+            Effect::Perform { agent, op, work } => self.perform_work(&agent, op, work),
             Effect::StopCommand { .. } if self.options.sabotage == Some(Sabotage::LetRun) => Ok(()),
             Effect::StopCommand { agent, op, force } => self.stop(&agent, op, force),
-            Effect::CallTask { agent, op, work } => self.call_task(&agent, op, &work),
-            Effect::CallWork { agent, op, .. } | Effect::CallAgent { agent, op, .. } => {
-                self.begin(&agent, op, "task", commands::show)
-            }
-            Effect::FindWorkspace { agent, op, wanted } => {
-                let mut trees = mem::take(&mut self.outside.trees);
-                let find = |here: &mut Circumstances<'_>| places::find(here, &agent, &wanted, &mut trees);
-                let begun = self.begin(&agent, op, "workspace", find);
-                self.outside.trees = trees;
-                begun
-            }
-            Effect::RemoveWorktree { agent, op, worktree } => {
-                let sabotage = self.options.sabotage;
-                let mut trees = mem::take(&mut self.outside.trees);
-                let begun =
-                    self.begin(&agent, op, "workspace", |here| trees.remove(here, &worktree, sabotage));
-                self.outside.trees = trees;
-                begun
-            }
             Effect::ProbePlan { agent, item, .. } => {
                 self.look_at_plan(agent, item);
                 Ok(())
@@ -79,6 +44,46 @@ impl World<'_> {
             Effect::Cancel { agent, op } => {
                 self.cancel(agent, op);
                 Ok(())
+            }
+        }
+    }
+
+    fn perform_work(&mut self, agent: &AgentId, op: OpId, work: Work) -> Result<(), Failure> {
+        match work {
+            Work::LoadContext { .. } => self.begin(agent, op, "context", tools::load_context),
+            Work::CallModel { request } => {
+                provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
+                self.checks.authority(&request)?;
+                if self.options.judges == Judges::All {
+                    self.checks.shown.request(op, &request)?;
+                }
+                wire::lowered(&request, self.disk.get().texts())?;
+                self.checks.say("P7");
+                let told = self.told(agent);
+                self.begin(agent, op, "provider", |here| {
+                    provider::joined(provider::answer(here, told.as_ref()), &request.continues)
+                })
+            }
+            Work::CallTool { .. } => self.begin(agent, op, "tool", tools::call),
+            Work::PrepareCommand { task, call, .. } => self.prepare(agent, op, task, &call),
+            Work::RunCommand { supervisor } => self.go(agent, op, &supervisor),
+            Work::WatchCommand { supervisor } => self.watch(agent, op, &supervisor),
+            Work::CallTask { work } => self.call_task(agent, op, &work),
+            Work::CallWork { .. } | Work::CallAgent { .. } => self.begin(agent, op, "task", commands::show),
+            Work::FindWorkspace { wanted } => {
+                let mut trees = mem::take(&mut self.outside.trees);
+                let find = |here: &mut Circumstances<'_>| places::find(here, agent, &wanted, &mut trees);
+                let begun = self.begin(agent, op, "workspace", find);
+                self.outside.trees = trees;
+                begun
+            }
+            Work::RemoveWorktree { worktree } => {
+                let sabotage = self.options.sabotage;
+                let mut trees = mem::take(&mut self.outside.trees);
+                let begun =
+                    self.begin(agent, op, "workspace", |here| trees.remove(here, &worktree, sabotage));
+                self.outside.trees = trees;
+                begun
             }
         }
     }
@@ -100,28 +105,21 @@ impl World<'_> {
 
     /// M3: what a performer executes is the call that is open, with its own arguments.
     fn executes(&mut self, effect: &Effect) -> Result<(), Failure> {
-        let Some((agent, op)) = executed(effect) else { return Ok(()) };
-        let Some(called) = self.checks.shown.called(agent, op) else { return Ok(()) };
-        self.checks.say("M3");
-        match effect {
-            Effect::CallTool { call, .. } | Effect::PrepareCommand { call, .. } => {
-                called.executed(agent, call)
-            }
-            Effect::CallTask { work, .. } => called.on_task(agent, work),
-            Effect::CallWork { view, .. } => called.on_work(agent, view),
-            Effect::Reply { .. }
-            | Effect::LoadContext { .. }
-            | Effect::CallModel { .. }
-            | Effect::RunCommand { .. }
-            | Effect::WatchCommand { .. }
-            | Effect::StopCommand { .. }
-            | Effect::CallAgent { .. }
-            | Effect::LoadChild { .. }
-            | Effect::FindWorkspace { .. }
-            | Effect::RemoveWorktree { .. }
-            | Effect::ProbePlan { .. }
-            | Effect::Cancel { .. } => Ok(()),
+        let Effect::Perform { agent, op, work } = effect else { return Ok(()) };
+        let Some(called) = self.checks.shown.called(agent, *op) else { return Ok(()) };
+        match work {
+            Work::CallTool { call } | Work::PrepareCommand { call, .. } => called.executed(agent, call)?,
+            Work::CallTask { work } => called.on_task(agent, work)?,
+            Work::CallWork { view } => called.on_work(agent, view)?,
+            Work::CallAgent { .. } | Work::FindWorkspace { .. } => {}
+            Work::LoadContext { .. }
+            | Work::CallModel { .. }
+            | Work::RunCommand { .. }
+            | Work::WatchCommand { .. }
+            | Work::RemoveWorktree { .. } => return Ok(()),
         }
+        self.checks.say("M3");
+        Ok(())
     }
 
     /// A plan may be another than it was: whoever looks says so once, or twice, or sees what was there long ago. In a story
@@ -328,48 +326,9 @@ impl World<'_> {
     fn only_farewells(&mut self, effect: &Effect, step: StepSeq) -> Result<(), Failure> {
         let sure = self.options.sabotage != Some(Sabotage::GoOn);
         let Some(drained) = self.life.drained.or((!sure).then_some(StepSeq(0))) else { return Ok(()) };
-        let farewell = match effect {
-            Effect::Reply { .. }
-            | Effect::Cancel { .. }
-            | Effect::StopCommand { .. }
-            | Effect::LoadChild { .. } => true,
-            Effect::LoadContext { .. }
-            | Effect::CallModel { .. }
-            | Effect::CallTool { .. }
-            | Effect::PrepareCommand { .. }
-            | Effect::WatchCommand { .. }
-            | Effect::CallTask { .. }
-            | Effect::CallWork { .. }
-            | Effect::CallAgent { .. }
-            | Effect::FindWorkspace { .. }
-            | Effect::RemoveWorktree { .. }
-            | Effect::ProbePlan { .. }
-            | Effect::RunCommand { .. } => false,
-        };
+        let farewell = !matches!(effect, Effect::Perform { .. } | Effect::ProbePlan { .. });
         self.checks.say("L7");
         ensure!(farewell || step <= drained, "L7", "{effect:?} of step {step} after the shutdown");
         Ok(())
-    }
-}
-
-/// The operation in which a call is executed.
-fn executed(effect: &Effect) -> Option<(&AgentId, OpId)> {
-    match effect {
-        Effect::CallTool { agent, op, .. }
-        | Effect::PrepareCommand { agent, op, .. }
-        | Effect::CallTask { agent, op, .. }
-        | Effect::CallWork { agent, op, .. }
-        | Effect::CallAgent { agent, op, .. }
-        | Effect::FindWorkspace { agent, op, .. } => Some((agent, *op)),
-        Effect::Reply { .. }
-        | Effect::LoadContext { .. }
-        | Effect::CallModel { .. }
-        | Effect::RunCommand { .. }
-        | Effect::WatchCommand { .. }
-        | Effect::StopCommand { .. }
-        | Effect::LoadChild { .. }
-        | Effect::RemoveWorktree { .. }
-        | Effect::ProbePlan { .. }
-        | Effect::Cancel { .. } => None,
     }
 }

@@ -193,7 +193,7 @@ fn supervise(
     let repeated = agent.novelty.knows(purpose);
     let parent_message_id = agent.run.as_ref().map(|run| run.message);
     let opening = Opening { task_id: Some(task_id), ..Opening::without_end(OpKind::SuperviseChild) };
-    let op = tx.open(opening, |_| None);
+    let op = tx.open(opening, None);
     let workspace_mode = asked.workspace_mode;
     let child = ChildSpec { child_agent_id: child_agent_id.clone(), workspace_mode, worktree, purpose };
     let job = Job::Child(child);

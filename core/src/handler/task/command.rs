@@ -12,7 +12,7 @@ use holon_facts::time::Millis;
 
 use crate::agent::OpenOp;
 use crate::agent::task::Task;
-use crate::effect::{Effect, TaskWork, ToolCall};
+use crate::effect::{TaskWork, ToolCall, Work};
 use crate::handler::turn::tools;
 use crate::tx::{Opening, Tx};
 
@@ -47,7 +47,7 @@ pub(crate) fn refusal(tx: &Tx<'_>) -> Option<ToolError> {
 
 /// Brings up a supervisor, for a call of the run or for an operator.
 pub(crate) fn prepare(tx: &mut Tx<'_>, run_id: Option<RunId>, call: ToolCall) -> OpId {
-    let (agent, task) = (tx.agent().id.clone(), tx.agent().next.task);
+    let task = tx.agent().next.task;
     let trigger_generation = tx.agent().trigger_generation();
     let opening = Opening {
         run_id,
@@ -55,7 +55,7 @@ pub(crate) fn prepare(tx: &mut Tx<'_>, run_id: Option<RunId>, call: ToolCall) ->
         execution_root: Some(call.execution.execution_root.clone()),
         ..Opening::new(OpKind::PrepareCommand, PREPARE_TIMEOUT)
     };
-    tx.open(opening, |op| Some(Effect::PrepareCommand { agent, op, task, call, trigger_generation }))
+    tx.open(opening, Work::PrepareCommand { task, call, trigger_generation })
 }
 
 /// A supervisor waits for the word: it is given once its identity is durable.
@@ -92,7 +92,6 @@ pub(super) fn execute(
     supervisor: SupervisorIdentity,
     command: Option<Box<CommandSpec>>,
 ) -> OpId {
-    let agent = tx.agent().id.clone();
     let opening = Opening {
         kind: OpKind::RunCommand,
         run_id: prepared.run_id,
@@ -103,7 +102,7 @@ pub(super) fn execute(
         execution_root: prepared.execution_root,
         worktree: None,
     };
-    tx.open(opening, |op| Some(Effect::RunCommand { agent, op, supervisor }))
+    tx.open(opening, Work::RunCommand { supervisor })
 }
 
 /// The running task that an equal command need not be started beside.

@@ -17,7 +17,7 @@ use holon_facts::time::Millis;
 
 use crate::agent::OpenOp;
 use crate::agent::task::Task;
-use crate::effect::{Answer, Effect, InputSource, TaskWork, ToolCall};
+use crate::effect::{Answer, InputSource, TaskWork, ToolCall, Work};
 use crate::handler::admission;
 use crate::handler::task::{command, promote, stop};
 use crate::handler::workspace::occupancy;
@@ -113,11 +113,10 @@ pub(crate) fn input(tx: &mut Tx<'_>, id: TaskId, text: Text, reply: ReplyId) {
         tx.reply(reply, Answer::TaskInput { task: Box::new(task), input });
         return;
     }
-    let agent = tx.agent().id.clone();
     let opening = Opening { task_id: Some(id), ..Opening::new(OpKind::WriteInput, INPUT_TIMEOUT) };
     let executing = stop::executing(tx, id);
     let work = TaskWork::Input { task: Box::new(task), op: executing, source: InputSource::Text { text } };
-    let op = tx.open(opening, |op| Some(Effect::CallTask { agent, op, work }));
+    let op = tx.open(opening, Work::CallTask { work });
     tx.answer_later(op, reply);
 }
 

@@ -12,7 +12,7 @@ use holon_facts::task::{Job, TaskKind, TaskStatus, WaitPolicy};
 use holon_facts::time::Millis;
 
 use crate::agent::OpenOp;
-use crate::effect::{Effect, TaskWork};
+use crate::effect::{TaskWork, Work};
 use crate::handler::turn::{request, tools};
 use crate::tx::{Alarm, Opening, Tx};
 
@@ -27,10 +27,10 @@ pub(crate) fn yields(tx: &mut Tx<'_>, op: OpId) {
     let Some(open) = tx.agent().ops.get(&op) else { return };
     let (Some(run_id), Some(task)) = (open.run_id, open.task_id) else { return };
     let tty = open.command.as_ref().is_some_and(|command| command.tty);
-    let (agent, output_tokens) = (tx.agent().id.clone(), tools::output_tokens(tx));
+    let output_tokens = tools::output_tokens(tx);
     let opening = Opening { run_id: Some(run_id), ..Opening::new(OpKind::PromoteCommand, READ_TIMEOUT) };
     let work = TaskWork::Promote { task, output_tokens, tty };
-    tx.open(opening, |op| Some(Effect::CallTask { agent, op, work }));
+    tx.open(opening, Work::CallTask { work });
 }
 
 /// The output so far was read, or could not be: the call has its result either way.

@@ -8,7 +8,7 @@ use holon_facts::event::task::TaskOrigin;
 use holon_facts::ids::{OpId, TaskId};
 use holon_facts::receipt::Receipt;
 
-use crate::effect::Effect;
+use crate::effect::{Effect, Work};
 use crate::handler::task::deliver::Telling;
 use crate::handler::task::end::{self, End};
 use crate::handler::task::{promote, stop};
@@ -82,5 +82,5 @@ pub(crate) fn orphans(tx: &mut Tx<'_>) {
 fn watch(tx: &mut Tx<'_>, op: OpId) {
     let Some(supervisor) = tx.agent().ops.get(&op).and_then(|open| open.supervisor.clone()) else { return };
     let agent = tx.agent().id.clone();
-    tx.effect(Effect::WatchCommand { agent, op, supervisor });
+    tx.effect(Effect::Perform { agent, op, work: Work::WatchCommand { supervisor } });
 }

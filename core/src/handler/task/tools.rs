@@ -43,7 +43,7 @@ pub(crate) fn call(
                         task_id: Some(task),
                         ..Opening::new(OpKind::AwaitTask, wait)
                     };
-                    tx.open(opening, |_| None);
+                    tx.open(opening, None);
                 }
             }
             return Ok(());

@@ -11,7 +11,7 @@ use holon_facts::time::Millis;
 
 use crate::agent::model;
 use crate::agent::turn::window::Window;
-use crate::effect::Effect;
+use crate::effect::Work;
 use crate::handler::wait::resolve;
 use crate::scheduler::results::further_results;
 use crate::tx::{Alarm, Opening, Tx};
@@ -27,7 +27,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let carried_rounds = u32::try_from(entry.carried.len()).unwrap_or(u32::MAX);
     let fence = Some(entry.fence.unwrap_or_else(|| Fence::of(tx.env.seed, &agent.id, run_id)));
     let interjected = entry.interjected.clone();
-    let (id, execution) = (agent.id.clone(), agent.workspaces.active().clone());
+    let execution = agent.workspaces.active().clone();
     let models = model::chain(agent, tx.env.config);
     let tools =
         Window::of_chain(tx.env.config, &models).tools(agent.spec.depth, tx.env.config.children.depth);
@@ -55,7 +55,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     });
     tx.arm(Alarm::TurnLimit, tx.env.config.turn.wall_time);
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
-    tx.open(opening, |op| Some(Effect::LoadContext { agent: id, op, execution }));
+    tx.open(opening, Work::LoadContext { execution });
 }
 
 #[cfg(test)]

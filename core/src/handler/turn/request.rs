@@ -15,7 +15,7 @@ use holon_facts::time::Millis;
 use crate::agent::Agent;
 use crate::agent::turn::window::Window;
 use crate::agent::turn::{Note, Round, Run};
-use crate::effect::Effect;
+use crate::effect::Work;
 use crate::handler::budget;
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::{cut_off, interject, itself, limits, recap, tools};
@@ -93,10 +93,9 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
         return;
     }
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
-    let id = tx.agent().id.clone();
     let timeout = Millis(tx.env.config.turn.model_timeout.0.saturating_add(PATIENCE.0));
     let opening = Opening::of(run_id, OpKind::CallModel, timeout);
-    let op = tx.open(opening, |op| Some(Effect::CallModel { agent: id, op, request }));
+    let op = tx.open(opening, Work::CallModel { request });
     budget::reserve(tx, run_id, op, (wanted, sent));
 }
 

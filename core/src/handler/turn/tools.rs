@@ -13,7 +13,7 @@ use holon_facts::receipt::{Receipt, SelfCall, ToolError, ToolErrorKind, Verdict}
 use holon_facts::time::Millis;
 
 use crate::agent::turn::window::Window;
-use crate::effect::{AgentView, Effect, TaskWork, ToolCall, WorkView};
+use crate::effect::{AgentView, TaskWork, ToolCall, Work, WorkView};
 use crate::handler::task::tools::Retrieval;
 use crate::handler::turn::{itself, request};
 use crate::handler::workspace::occupancy;
@@ -106,7 +106,7 @@ fn started(tx: &mut Tx<'_>, call: &OpenCall, tool: ToolName) {
 /// Lets a performer begin.
 fn execute(tx: &mut Tx<'_>, call: OpenCall, tool: Tool) -> Result<(), ToolError> {
     let OpenCall { run_id, call_id, arguments, .. } = call;
-    let (agent, execution) = (tx.agent().id.clone(), tx.agent().execution().clone());
+    let execution = tx.agent().execution().clone();
     let root = execution.execution_root.clone();
     let (timeout, output_tokens) = (tx.env.config.turn.tool_timeout, output_tokens(tx));
     let run = Some(run_id);
@@ -120,30 +120,27 @@ fn execute(tx: &mut Tx<'_>, call: OpenCall, tool: Tool) -> Result<(), ToolError>
     } else {
         occupancy::take(tx, &root, run)?;
         let opening = Opening::of(run_id, OpKind::CallTool, patience(tx));
-        tx.open(opening, |op| Some(Effect::CallTool { agent, op, call }));
+        tx.open(opening, Work::CallTool { call });
     }
     Ok(())
 }
 
 /// Lets a performer do what a call about tasks came to. With `shows`, its result is that of the ended task.
 pub(crate) fn work(tx: &mut Tx<'_>, run_id: RunId, shows: Option<TaskId>, work: TaskWork) {
-    let agent = tx.agent().id.clone();
     let opening = Opening { task_id: shows, ..Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT) };
-    tx.open(opening, |op| Some(Effect::CallTask { agent, op, work }));
+    tx.open(opening, Work::CallTask { work });
 }
 
 /// Lets a performer show work items to the call in progress.
 pub(crate) fn show_work(tx: &mut Tx<'_>, run_id: RunId, view: WorkView) {
-    let agent = tx.agent().id.clone();
     let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
-    tx.open(opening, |op| Some(Effect::CallWork { agent, op, view }));
+    tx.open(opening, Work::CallWork { view });
 }
 
 /// Lets a performer show the agent to the call in progress.
 pub(super) fn show_agent(tx: &mut Tx<'_>, run_id: RunId, view: AgentView) {
-    let agent = tx.agent().id.clone();
     let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
-    tx.open(opening, |op| Some(Effect::CallAgent { agent, op, view }));
+    tx.open(opening, Work::CallAgent { view });
 }
 
 /// Shows the output of a task to the call in progress.

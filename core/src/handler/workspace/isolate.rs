@@ -16,7 +16,7 @@ use holon_facts::workspace::{
 };
 
 use crate::agent::workspace::worktree::{LISTED, WORKTREES};
-use crate::effect::{Effect, UnwantedWorktree};
+use crate::effect::{UnwantedWorktree, Work};
 use crate::handler::task::child;
 use crate::tx::{Opening, Tx};
 
@@ -101,12 +101,11 @@ pub(crate) fn remove_unneeded(tx: &mut Tx<'_>) {
             retain(tx, &worktree, retained);
             continue;
         }
-        let agent = tx.agent().id.clone();
         let attached = tx.agent().workspaces.attached().map(|(_, anchor)| anchor.into()).collect();
         let unwanted = UnwantedWorktree { plan: plan.clone(), base: worktree.base.clone(), attached };
         let opening =
             Opening { worktree: Some(plan), ..Opening::new(OpKind::RemoveWorktree, REMOVE_TIMEOUT) };
-        tx.open(opening, |op| Some(Effect::RemoveWorktree { agent, op, worktree: unwanted }));
+        tx.open(opening, Work::RemoveWorktree { worktree: unwanted });
     }
 }
 

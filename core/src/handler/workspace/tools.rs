@@ -15,7 +15,7 @@ use holon_facts::workspace::{ExecutionBinding, ProjectionKind, WorkspaceId, Work
 use serde::Serialize;
 
 use crate::agent::workspace::ATTACHED;
-use crate::effect::{Effect, Isolated, WantedWorkspace, WorkspaceTarget};
+use crate::effect::{Isolated, WantedWorkspace, Work, WorkspaceTarget};
 use crate::handler::task::child;
 use crate::handler::turn::{request, tools};
 use crate::handler::workspace::{isolate, occupancy};
@@ -86,12 +86,12 @@ fn look(
 ) {
     let agent = tx.agent();
     let attached = agent.workspaces.attached().map(|(_, anchor)| anchor.to_string()).collect();
-    let (agent, from) = (agent.id.clone(), agent.execution().clone());
+    let from = agent.execution().clone();
     let worktree = isolated.as_ref().map(|isolated| isolated.plan.clone());
     let timeout = if worktree.is_some() { isolate::MAKE_TIMEOUT } else { FIND_TIMEOUT };
     let opening = Opening { worktree, ..Opening::of(run_id, OpKind::FindWorkspace, timeout) };
     let wanted = WantedWorkspace { target, cwd, from, attached, isolated };
-    tx.open(opening, |op| Some(Effect::FindWorkspace { agent, op, wanted }));
+    tx.open(opening, Work::FindWorkspace { wanted });
 }
 
 /// A folder of the repository that is meant.
