@@ -90,7 +90,7 @@ impl Bounds {
             let all = fact.reason != Some(TurnReason::Rounds) || rounds >= most;
             ensure!(all, "T6", "{agent} ends after {rounds} rounds, the bound is {most}");
         }
-        let repeats = after.and_then(|agent| agent.run.as_ref()).map_or(0, |run| run.repeats.count);
+        let repeats = after.and_then(|agent| agent.run.as_ref()).map_or(0, |run| run.course.repeats.count);
         let calls = bounds.repeats_end.saturating_add(bounds.calls_per_round);
         ensure!(repeats <= calls, "T6", "{agent} makes the same call {repeats} times");
         Ok(())

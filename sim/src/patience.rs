@@ -72,14 +72,14 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
     match &record.event {
         Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => attempt(run, &fact.attempt, config),
         Event::Turn(TurnFact::AssistantRoundRecorded(fact)) => {
-            let long_ago = run.first_left_at.is_some_and(|left| record.at.since(left) >= LOOKS_AFTER);
+            let long_ago = run.chain.first_left_at.is_some_and(|left| record.at.since(left) >= LOOKS_AFTER);
             let due = long_ago && fact.candidate > 0 && fact.end.is_none();
             ensure!(fact.probes == due, "T10", "{} looks for the first model: {}", agent.id, fact.probes);
             Ok(())
         }
         // Only providers that fail leave attempts in what is told of a failure.
         Event::Turn(TurnFact::RuntimeError(fact)) if fact.failure.metadata.contains_key("attempts") => {
-            let too_long = run.attempts.last().and_then(|last| last.failure_kind);
+            let too_long = run.chain.attempts.last().and_then(|last| last.failure_kind);
             let waits = too_long != Some(FailureKind::ContextLength) && waits(agent, run, record.at, config);
             ensure!(!waits, "T10", "{} gives up, and the providers are worth waiting for", agent.id);
             let again = too_long != Some(FailureKind::ContextLength) && goes_again(run, record.at, config);
@@ -142,7 +142,7 @@ fn place(agent: &Agent, at: Wall, cause: HoldCause) -> (u32, Wall) {
 }
 
 fn attempt(run: &Run, attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
-    let looks = run.probes && run.models.first() == Some(&attempt.model_ref);
+    let looks = run.chain.probes && run.chain.models.first() == Some(&attempt.model_ref);
     let most = if looks { 1 } else { config.retry.retries + 1 };
     let passes = attempt.failure_kind.is_some_and(|kind| PASSING.contains(&kind));
     let right = match attempt.outcome {
@@ -213,7 +213,7 @@ fn refuses_keys(run: &Run) -> bool {
 
 /// The attempts since the chain was begun.
 fn pass(run: &Run) -> &[AttemptRecord] {
-    &run.attempts[run.awaits.map_or(0, |awaits| awaits.attempts as usize)..]
+    &run.chain.attempts[run.chain.awaits.map_or(0, |awaits| awaits.attempts as usize)..]
 }
 
 /// Whether a run that is not held asks the chain again: some of it may come back, and it has not waited for too long.
@@ -221,6 +221,6 @@ fn goes_again(run: &Run, at: Wall, config: &Config) -> bool {
     let comes_back = |attempt: &AttemptRecord| {
         attempt.backoff_ms.is_none() && attempt.failure_kind.is_some_and(|kind| PASSING.contains(&kind))
     };
-    let waited = run.awaits.map_or(0, |awaits| at.since(awaits.since).0);
+    let waited = run.chain.awaits.map_or(0, |awaits| at.since(awaits.since).0);
     !config.hold.on_outage && waited < config.retry.patience.0 && pass(run).iter().any(comes_back)
 }

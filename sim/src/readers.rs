@@ -124,7 +124,7 @@ fn working(agent: &Agent, told: &RunSummary, run: &Run) -> Result<(), Failure> {
         | OpKind::SuperviseChild
         | OpKind::RemoveWorktree => false,
     };
-    let first = run.rounds.last().and_then(|round| round.calls().nth(round.results.len()));
+    let first = run.conversation.rounds.last().and_then(|round| round.calls().nth(round.results.len()));
     let open = first.filter(|_| agent.ops.values().any(calls)).map(|(call_id, _, _)| call_id);
     let call = told.call.as_ref().map(|call| call.call_id.as_str());
     ensure!(call == open, "R1", "{} is told to be at the call {call:?}, it is at {open:?}", agent.id);

@@ -94,7 +94,13 @@ impl Story {
                 chapter
             }
         };
-        let round = self.chapters.get(chapter)?.rounds.get(run.rounds.len()).cloned().unwrap_or_default();
+        let round = self
+            .chapters
+            .get(chapter)?
+            .rounds
+            .get(run.conversation.rounds.len())
+            .cloned()
+            .unwrap_or_default();
         Some(round.about(agent))
     }
 
@@ -144,7 +150,7 @@ impl Round {
 /// What a turn is for, as chapters look at it.
 fn occasion(agent: &Agent) -> Option<String> {
     let run = agent.run.as_ref()?;
-    let message = &run.incoming;
+    let message = &run.about.incoming;
     let origin = serde_json::to_string(&message.origin).unwrap_or_default();
     let mut occasion = format!("{} {origin} {}", message.kind, message.body.text.preview());
     for task in agent.tasks.told_by(message.id) {

@@ -86,10 +86,13 @@ pub(crate) fn commands(agent: &Agent) -> u64 {
 }
 
 fn open_calls(agent: &Agent) -> usize {
-    let round = agent.run.as_ref().and_then(|run| run.rounds.last());
+    let round = agent.run.as_ref().and_then(|run| run.conversation.rounds.last());
     round.map_or(0, |round| round.verdicts.len() - round.results.len().min(round.verdicts.len()))
 }
 
 fn open_prompts(agent: &Agent) -> usize {
-    agent.run.as_ref().map_or(0, |run| run.interjected.len() + agent.inbox.interjections().count())
+    agent
+        .run
+        .as_ref()
+        .map_or(0, |run| run.conversation.interjected.len() + agent.inbox.interjections().count())
 }

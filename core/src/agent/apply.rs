@@ -25,8 +25,8 @@ use crate::agent::hold::Hold;
 use crate::agent::inbox::Left;
 use crate::agent::sleep::Sleep;
 use crate::agent::task::Task;
-use crate::agent::turn::Run;
 use crate::agent::turn::told::Told;
+use crate::agent::turn::{Environment, Run};
 use crate::agent::unattended::Exhausted;
 use crate::agent::work::outline::WorkOutline;
 use crate::agent::{Agent, OpenOp, outside};
@@ -75,7 +75,7 @@ impl Agent {
         if let (WorkspaceFact::WorkspaceUsed(fact), Some(run)) = (fact, &mut self.run)
             && fact.run_id == Some(run.id)
         {
-            run.execution = fact.execution.clone();
+            run.environment.execution = fact.execution.clone();
         }
     }
 
@@ -162,13 +162,13 @@ impl Agent {
     fn take_rounds(&mut self, fact: &MessageRequeued) -> Left {
         match &mut self.run {
             Some(run) if run.message == fact.message_id => {
-                let mut notes = core::mem::take(&mut run.notes);
+                let mut notes = core::mem::take(&mut run.conversation.notes);
                 notes.truncate(fact.carried_notes as usize);
                 Left {
-                    rounds: core::mem::take(&mut run.rounds),
+                    rounds: core::mem::take(&mut run.conversation.rounds),
                     notes,
-                    recap: core::mem::take(&mut run.recap),
-                    told: core::mem::take(&mut run.told),
+                    recap: core::mem::take(&mut run.conversation.recap),
+                    told: core::mem::take(&mut run.about.told),
                 }
             }
             Some(_) | None => Left::default(),
@@ -212,27 +212,32 @@ impl Agent {
             let mut all = core::iter::once(&fact.message_id).chain(&fact.also);
             let own = all.all(|id| self.inbox.claimed(*id).is_some_and(|entry| entry.own));
             self.tools_offered = fact.tools_offered.as_ref().unwrap_or(&self.tools_offered).clone();
-            let surroundings = (self.workspaces.active().clone(), self.tools_offered.clone());
+            let environment = Environment {
+                execution: self.workspaces.active().clone(),
+                tools: self.tools_offered.clone(),
+                context: None,
+            };
             let from_outside = self.inbox.claimed(fact.message_id).is_some_and(outside::causes);
             let entry = self.inbox.claimed_mut(fact.message_id);
-            self.run = entry.map(|entry| Run::new(at, fact, entry, also, surroundings));
+            self.run = entry.map(|entry| Run::new(at, fact, entry, also, environment));
             if let Some(run) = &mut self.run {
-                let known = core::mem::take(&mut run.told);
+                let known = core::mem::take(&mut run.about.told);
                 let told = core::iter::once(&fact.message_id).chain(&fact.also).map(|message| {
                     let known = known.iter().find(|told| told.message == *message).cloned();
                     known.unwrap_or_else(|| Told::with(&self.work, &self.waits, &self.tasks, *message))
                 });
-                run.told = told.collect();
-                run.own = own && fact.interjected.is_empty();
-                let all = core::iter::once(&run.incoming).chain(&run.also);
-                run.heard = all.flat_map(|message| Heard::with(&self.hints, &self.tasks, message)).collect();
+                run.about.told = told.collect();
+                run.about.own = own && fact.interjected.is_empty();
+                let all = core::iter::once(&run.about.incoming).chain(&run.about.also);
+                run.about.heard =
+                    all.flat_map(|message| Heard::with(&self.hints, &self.tasks, message)).collect();
                 // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
                 self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
-                run.work = WorkOutline::of(&self.work, self.waits.own.as_ref());
-                if !run.incoming.is_by_operator() {
+                run.about.work = WorkOutline::of(&self.work, self.waits.own.as_ref());
+                if !run.about.incoming.is_by_operator() {
                     self.unattended.started(at, from_outside);
                 }
-                run.progress = core::iter::once(&fact.message_id)
+                run.course.progress = core::iter::once(&fact.message_id)
                     .chain(&fact.also)
                     .flat_map(|message| self.tasks.told_by(*message))
                     // What a run has shown is no news to the next one of its message.
@@ -287,8 +292,9 @@ impl Agent {
         let TurnFact::ToolExecuted(fact) = fact else { return };
         let Some(run) = &mut self.run else { return };
         let facts = &fact.receipt.facts;
-        let ended = run.command.take().is_some_and(|command| self.novelty.ends(command, facts.exit_status));
-        run.progress |= ended || !facts.changed_files.is_empty();
+        let ended =
+            run.course.command.take().is_some_and(|command| self.novelty.ends(command, facts.exit_status));
+        run.course.progress |= ended || !facts.changed_files.is_empty();
     }
 
     /// Last record of a run: everything that the run was about has been settled before it.
@@ -297,7 +303,7 @@ impl Agent {
         if fact.progress {
             self.unattended.clear();
             self.waits.renew(at);
-            let recheck = run.as_ref().and_then(|run| self.work.recheck_mut(run.work_item?));
+            let recheck = run.as_ref().and_then(|run| self.work.recheck_mut(run.about.work_item?));
             if let Some(recheck) = recheck {
                 recheck.renew(at);
             }
@@ -355,7 +361,7 @@ impl Agent {
     fn child_begun(&mut self, task: TaskId, purpose: Fingerprint) {
         let new = self.novelty.begins(purpose);
         if let Some(run) = &mut self.run {
-            run.progress |= new;
+            run.course.progress |= new;
         }
         self.next.task = self.next.task.max(task.next());
     }
@@ -406,13 +412,13 @@ impl Agent {
                 self.heard(at);
             }
             if let Some(run) = &mut self.run {
-                run.progress = true;
-                run.unchanged.rounds = 0;
+                run.course.progress = true;
+                run.course.unchanged.rounds = 0;
                 if fact.run_id == Some(run.id)
                     && fact.change.needs_input()
-                    && !run.asks.contains(&fact.work_item_id)
+                    && !run.course.asks.contains(&fact.work_item_id)
                 {
-                    run.asks.push(fact.work_item_id);
+                    run.course.asks.push(fact.work_item_id);
                 }
             }
         }
@@ -435,7 +441,8 @@ impl Agent {
                     let new = self.novelty.begins(command);
                     repeated = !new && run_id.is_some();
                     if let Some(run) = self.run.as_mut().filter(|run| Some(run.id) == run_id) {
-                        (run.progress, run.command) = (run.progress | new, Some(command));
+                        (run.course.progress, run.course.command) =
+                            (run.course.progress | new, Some(command));
                     }
                 }
                 if let Some(task) = task_id {

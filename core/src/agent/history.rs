@@ -207,11 +207,12 @@ impl Heard {
 
     /// All that a run was told, in order, at most so much of it.
     fn in_run(run: &Run) -> Vec<Self> {
-        let also = run.also.iter().map(|message| {
+        let also = run.about.also.iter().map(|message| {
             let (message_id, kind) = (message.id, message.kind);
             Self::Message { message_id, kind, text: message.body.text.clone() }
         });
-        let notes = run.rounds.iter().flat_map(|round| &round.notes).chain(&run.notes);
+        let notes =
+            run.conversation.rounds.iter().flat_map(|round| &round.notes).chain(&run.conversation.notes);
         let later = notes.flat_map(|note| match note {
             Note::Interjection { message_id, text } => {
                 alloc::vec![Self::Interjection { message_id: *message_id, text: text.clone() }]
@@ -219,7 +220,7 @@ impl Heard {
             Note::Hints { hints } => hints.iter().map(Self::hint).collect(),
             Note::Reminder { .. } | Note::Continuation => Vec::new(),
         });
-        let mut all: Vec<Self> = run.heard.iter().cloned().chain(also).chain(later).collect();
+        let mut all: Vec<Self> = run.about.heard.iter().cloned().chain(also).chain(later).collect();
         let over = all.len().saturating_sub(HEARD);
         all.drain(..over);
         all
@@ -249,8 +250,14 @@ impl Done {
                 })
                 .collect()
         };
-        let mut last: Vec<Self> =
-            run.rounds.iter().rev().flat_map(|round| results(round).into_iter().rev()).take(CALLS).collect();
+        let mut last: Vec<Self> = run
+            .conversation
+            .rounds
+            .iter()
+            .rev()
+            .flat_map(|round| results(round).into_iter().rev())
+            .take(CALLS)
+            .collect();
         last.reverse();
         last
     }
@@ -280,7 +287,7 @@ impl History {
         let Some(run) = run.filter(|_| fact.settles()) else { return };
         let calls = if fact.kind == TurnKind::Completed { Vec::new() } else { Done::of(&run) };
         let heard = Heard::in_run(&run);
-        let message = run.incoming;
+        let message = run.about.incoming;
         self.exchanges.push_back(Exchange {
             message_id: message.id,
             kind: message.kind,

@@ -229,7 +229,7 @@ impl Agent {
 
     /// Where its tools run: those of a run where it began, or where it went.
     pub fn execution(&self) -> &ExecutionBinding {
-        self.run.as_ref().map_or(self.workspaces.active(), |run| &run.execution)
+        self.run.as_ref().map_or(self.workspaces.active(), |run| &run.environment.execution)
     }
 
     /// How the last turn left the agent; meaningful at boundaries.

@@ -260,7 +260,7 @@ impl Agent {
                 let shown = fact.sources.iter().filter_map(|source| self.hints.pending.remove(source));
                 let hints: Vec<Pending> = shown.collect();
                 if let Some(run) = &mut self.run {
-                    run.notes.push(Note::Hints { hints });
+                    run.conversation.notes.push(Note::Hints { hints });
                 }
             }
             WakeFact::ExternalTriggerProvisioned(fact) => {

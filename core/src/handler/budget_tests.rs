@@ -178,7 +178,11 @@ fn what_an_agent_may_spend_in_all_holds_it_until_that_is_raised() {
     assert_eq!(ends_of_holds(&world), [HoldEnd::BudgetRaised]);
     world.complete("main", context());
     let run = world.agent("main").run.as_ref().unwrap();
-    assert_eq!((run.carried_rounds, run.rounds.len()), (1, 1), "what was done is not done again");
+    assert_eq!(
+        (run.conversation.carried_rounds, run.conversation.rounds.len()),
+        (1, 1),
+        "what was done is not done again"
+    );
     world.complete("main", says("done"));
     world.complete("main", context());
     world.complete("main", says("that too"));

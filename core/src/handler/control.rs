@@ -311,7 +311,7 @@ mod tests {
         world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
         world.control("main", ControlRequest::Start);
         let run = world.agent("main").run.as_ref().expect("a turn about the task");
-        let told = run.incoming.body.text.preview();
+        let told = run.about.incoming.body.text.preview();
         assert!(told.contains("task_1 cancelled, a hint of ci was lost, a hint of mail was lost"), "{told}");
         assert!(world.agent("main").hints.lost().is_empty(), "once");
     }

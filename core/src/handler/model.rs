@@ -53,14 +53,14 @@ mod tests {
         assert_eq!(state.source, ModelSource::AgentOverride);
         assert_eq!(state.effective_model, Some(model("b/two")));
         assert_eq!(state.effective_fallback_models, [], "no model is asked twice");
-        assert_eq!(world.agent("main").run.as_ref().unwrap().models, models);
+        assert_eq!(world.agent("main").run.as_ref().unwrap().chain.models, models);
         let before = world.agent("main").event_seq;
         assert!(!set(&mut world, Some("b/two")).1);
         assert_eq!(world.agent("main").event_seq, before, "what is so already records nothing");
         world.complete("main", context());
         world.complete("main", says("done"));
         world.admit("main", prompt("again"));
-        assert_eq!(world.agent("main").run.as_ref().unwrap().models, [model("b/two")]);
+        assert_eq!(world.agent("main").run.as_ref().unwrap().chain.models, [model("b/two")]);
         let (state, _) = set(&mut world, Some("c/three"));
         assert_eq!(state.effective_fallback_models, [model("b/two")]);
         let (state, changed) = set(&mut world, None);

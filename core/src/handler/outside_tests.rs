@@ -90,7 +90,11 @@ fn the_day_of_the_agent_itself_is_counted_apart() {
     assert!(world.agent("main").run.is_none(), "its own day is over");
     sends(&mut world, "chat");
     assert!(
-        world.agent("main").run.as_ref().is_some_and(|run| run.incoming.kind == MessageKind::WebhookEvent)
+        world
+            .agent("main")
+            .run
+            .as_ref()
+            .is_some_and(|run| run.about.incoming.kind == MessageKind::WebhookEvent)
     );
     idle(&mut world);
     delivers(&mut world, 1, says_something("ci"));

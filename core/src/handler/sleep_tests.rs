@@ -37,7 +37,7 @@ fn decided(world: &World) -> (DecisionKind, DecisionReason, u8) {
 fn woken(world: &World) -> bool {
     let run = world.agent("main").run.as_ref();
     run.is_some_and(
-        |run| matches!(&run.incoming.origin, Origin::System { subsystem } if subsystem == "sleep_elapsed"),
+        |run| matches!(&run.about.incoming.origin, Origin::System { subsystem } if subsystem == "sleep_elapsed"),
     )
 }
 
@@ -63,7 +63,7 @@ fn who_sleeps_is_woken_in_time() {
     assert_eq!(view.explain(&agent("main")).unwrap().sleep.unwrap().reason.unwrap(), "the build is slow");
     world.pass_to_deadline();
     assert!(woken(&world));
-    let said = world.agent("main").run.as_ref().unwrap().incoming.body.text.preview();
+    let said = world.agent("main").run.as_ref().unwrap().about.incoming.body.text.preview();
     assert!(said.contains("the build is slow"), "{said}");
     world.crash();
     assert!(woken(&world), "a crash takes nothing from it");
@@ -92,7 +92,7 @@ fn what_work_is_owed_waits_as_long() {
     assert_eq!(deadline.wait, Millis::seconds(600), "not the 5 s of a turn without progress");
     world.pass_to_deadline();
     assert!(woken(&world), "one turn for both");
-    assert_eq!(world.agent("main").run.as_ref().unwrap().work_item.map(|id| id.0), Some(1));
+    assert_eq!(world.agent("main").run.as_ref().unwrap().about.work_item.map(|id| id.0), Some(1));
 }
 
 #[test]

@@ -138,7 +138,12 @@ fn progress_counts_anew_and_deferrals_move_with_the_clock() {
     world.pass_to_deadline();
     world.complete("main", context());
     world.complete("main", calls(&[("", "CreateWorkItem", crate::handler::work::tests::CREATE.1)]));
-    while world.agent("main").run.as_ref().is_some_and(|run| !run.rounds.last().unwrap().complete()) {
+    while world
+        .agent("main")
+        .run
+        .as_ref()
+        .is_some_and(|run| !run.conversation.rounds.last().unwrap().complete())
+    {
         world.complete("main", crate::testing::tool_says("made"));
     }
     world.complete("main", says("done"));
@@ -164,14 +169,14 @@ fn task(world: &mut World, name: &str, id: &str) {
 fn the_end_of_a_command_is_from_outside_unless_it_was_a_repetition() {
     let mut world = World::with_agent("main");
     task(&mut world, "make", "c1");
-    assert!(!world.agent("main").run.as_ref().unwrap().own, "a command that was new");
+    assert!(!world.agent("main").run.as_ref().unwrap().about.own, "a command that was new");
     idle(&mut world);
     task(&mut world, "make", "c2");
-    assert!(world.agent("main").run.as_ref().unwrap().own, "the same again");
+    assert!(world.agent("main").run.as_ref().unwrap().about.own, "the same again");
     idle(&mut world);
     assert_eq!(world.agent("main").unattended.self_caused_turns, 1);
     task(&mut world, "test", "c3");
-    assert!(!world.agent("main").run.as_ref().unwrap().own, "another one");
+    assert!(!world.agent("main").run.as_ref().unwrap().about.own, "another one");
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn ticks(world: &World) -> Vec<(u64, bool)> {
 pub(super) fn woken(world: &World) -> bool {
     let run = world.agent("main").run.as_ref();
     run.is_some_and(
-        |run| matches!(&run.incoming.origin, Origin::System { subsystem } if subsystem == "wake_hint"),
+        |run| matches!(&run.about.incoming.origin, Origin::System { subsystem } if subsystem == "wake_hint"),
     )
 }
 

@@ -59,7 +59,7 @@ pub struct AttemptError {
 pub(crate) fn summary(agent: &Agent) -> Option<RunSummary> {
     let run = agent.run.as_ref()?;
     let open = agent.ops.iter().find(|(_, open)| agent.is_of_run(open));
-    let last = run.attempts.last();
+    let last = run.chain.attempts.last();
     let since = match (open, run.phase) {
         (Some((_, open)), _) => open.opened_at,
         (None, Phase::BackingOff { .. }) => last.map_or(run.started_at, |attempt| attempt.completed_at),
@@ -76,7 +76,7 @@ pub(crate) fn summary(agent: &Agent) -> Option<RunSummary> {
         started_at: run.started_at,
         phase: run.phase,
         since,
-        rounds: run.next_round().0,
+        rounds: run.conversation.next_round().0,
         call: open.and_then(|(op, open)| call(run, *op, open)),
         last_attempt_error: error,
     })
@@ -97,7 +97,7 @@ fn call(run: &Run, op_id: OpId, open: &OpenOp) -> Option<CallSummary> {
         | OpKind::SuperviseChild
         | OpKind::RemoveWorktree => return None,
     }
-    let round = run.rounds.last()?;
+    let round = run.conversation.rounds.last()?;
     let at = round.results.len();
     let (call_id, tool_name, arguments) = round.calls().nth(at)?;
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);

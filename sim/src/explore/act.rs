@@ -149,7 +149,7 @@ impl Situation {
     /// The round that an agent's run is in, earlier runs of its message included.
     pub(super) fn round(&self, number: u8) -> usize {
         let run = self.agent(number).and_then(|agent| agent.run.as_ref());
-        run.map_or(0, |run| run.rounds.len())
+        run.map_or(0, |run| run.conversation.rounds.len())
     }
 
     /// L8: what is over is over, whatever is heard of it.

@@ -140,7 +140,7 @@ fn a_command_that_takes_long_goes_on_and_brings_its_result() {
     assert_eq!(statuses(&world), [TaskStatus::Failed]);
     let message = task(&world, 1).end.as_ref().unwrap().told_by.unwrap();
     let run = world.agent("main").run.as_ref().unwrap();
-    assert_eq!((run.message, run.incoming.kind), (message, MessageKind::TaskResult));
+    assert_eq!((run.message, run.about.incoming.kind), (message, MessageKind::TaskResult));
     world.complete("main", context());
     let request = world.requests.last().unwrap();
     let holon_facts::model::Item::User { parts } = &request.conversation[0] else { panic!() };
@@ -183,7 +183,7 @@ fn whatever_a_start_finds_is_told_once() {
         world.crash();
         world.crash();
         assert_eq!(statuses(&world), [status], "{found:?}");
-        let run = world.agent("main").run.as_ref().map(|run| run.incoming.kind);
+        let run = world.agent("main").run.as_ref().map(|run| run.about.incoming.kind);
         assert_eq!((run, world.agent("main").inbox.totals().0), (kind, u64::from(kind.is_some())));
     }
 }
@@ -243,7 +243,10 @@ fn a_stop_of_the_agent_ends_its_tasks_and_a_start_tells_of_them_together() {
     assert_eq!(queued(&world), [], "it is stopped");
     world.control("main", ControlRequest::Start);
     let run = world.agent("main").run.as_ref().unwrap();
-    assert_eq!((run.incoming.kind, run.incoming.priority), (MessageKind::SystemTick, Priority::Next));
+    assert_eq!(
+        (run.about.incoming.kind, run.about.incoming.priority),
+        (MessageKind::SystemTick, Priority::Next)
+    );
     assert_eq!(task(&world, 1).end.as_ref().unwrap().told_by, Some(run.message));
 }
 
@@ -401,7 +404,7 @@ fn results_that_wait_together_are_told_by_one_turn() {
     let told: Vec<_> =
         world.agent("main").tasks.ended().map(|task| task.end.as_ref().unwrap().told_by).collect();
     let run = world.agent("main").run.as_ref().unwrap();
-    assert_eq!((Some(run.message), Some(run.also[0].id)), (told[1], told[0]));
+    assert_eq!((Some(run.message), Some(run.about.also[0].id)), (told[1], told[0]));
     world.complete_one("main", OpKind::LoadContext, context());
     let holon_facts::model::Item::User { parts } = &world.requests.last().unwrap().conversation[0] else {
         panic!()
@@ -411,7 +414,7 @@ fn results_that_wait_together_are_told_by_one_turn() {
     };
     assert_eq!((named("task_1"), named("task_2")), (1, 1));
     world.crash();
-    assert_eq!(world.agent("main").run.as_ref().unwrap().also.len(), 1, "both come again");
+    assert_eq!(world.agent("main").run.as_ref().unwrap().about.also.len(), 1, "both come again");
     world.complete_one("main", OpKind::LoadContext, context());
     world.complete_one("main", OpKind::CallModel, says("told"));
     assert_eq!(world.agent("main").inbox.totals().0, 0);
@@ -429,7 +432,7 @@ fn a_turn_that_goes_on_takes_no_further_results() {
     end(&mut world, CommandEnd::Exited, Some(1));
     world.crash();
     let run = world.agent("main").run.as_ref().unwrap();
-    assert_eq!((run.message, run.rounds.len(), run.also.len()), (first, 1, 0));
+    assert_eq!((run.message, run.conversation.rounds.len(), run.about.also.len()), (first, 1, 0));
     world.complete_one("main", OpKind::LoadContext, context());
     world.complete_one("main", OpKind::CallModel, says("told"));
     assert!(world.agent("main").run.as_ref().is_some_and(|run| run.message != first));

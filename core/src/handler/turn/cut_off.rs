@@ -26,14 +26,14 @@ pub(super) fn continued(run: &Run) -> &[Round] {
             Note::Reminder { .. } | Note::Hints { .. } | Note::Continuation => false,
         })
     };
-    let (mut from, mut after) = (run.rounds.len(), &run.notes);
-    for (at, round) in run.rounds.iter().enumerate().rev() {
+    let (mut from, mut after) = (run.conversation.rounds.len(), &run.conversation.notes);
+    for (at, round) in run.conversation.rounds.iter().enumerate().rev() {
         if !round.end.is_some_and(RoundEnd::continues) || speaks(after) {
             break;
         }
         (from, after) = (at, &round.notes);
     }
-    run.rounds.get(from..).unwrap_or_default()
+    run.conversation.rounds.get(from..).unwrap_or_default()
 }
 
 /// The texts that the next answer continues.
@@ -63,7 +63,7 @@ pub(super) fn remind(tx: &mut Tx<'_>) {
             "You paused your last answer. Continue where it stopped: what you write now is appended to it."
         }
     };
-    let (run_id, round) = (run.id, run.next_round());
+    let (run_id, round) = (run.id, run.conversation.next_round());
     let (kind, text) = (ReminderKind::Continuation, String::from(text));
     tx.record(ReminderInjected { run_id, round, kind, text });
 }
@@ -71,7 +71,7 @@ pub(super) fn remind(tx: &mut Tx<'_>) {
 /// Ends the turn after a round without calls: well exactly if the answer came to a real end.
 pub(super) fn end(tx: &mut Tx<'_>) {
     let Some(run) = &tx.agent().run else { return };
-    let last = run.rounds.last().and_then(|round| round.end);
+    let last = run.conversation.rounds.last().and_then(|round| round.end);
     // Earlier builds recorded no end.
     let Some((end, reason)) = last.and_then(|end| Some((end, reason(end)?))) else {
         return end_run(tx, End::Completed);
@@ -113,13 +113,14 @@ fn artifact(run: &Run, end: RoundEnd) -> FailureArtifact {
             "the provider ended the answer with a stop reason that says nothing of a real end".to_string()
         }
     };
-    let words = run.rounds.last().and_then(Round::text).map(|text| clip(text.preview(), EXCERPT));
+    let words =
+        run.conversation.rounds.last().and_then(Round::text).map(|text| clip(text.preview(), EXCERPT));
     let summary = match words.filter(|words| !words.trim().is_empty()) {
         Some(words) => format!("{what}: {words}"),
         None => what,
     };
     let mut artifact = model_round::artifact(FailureCategory::Protocol, end.name(), Text::short(summary));
-    artifact.model_ref = run.models.get(run.candidate as usize).cloned();
+    artifact.model_ref = run.chain.models.get(run.chain.candidate as usize).cloned();
     artifact.provider = artifact.model_ref.as_ref().map(|model| model.provider().to_string());
     artifact
 }

@@ -109,7 +109,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
         // What came in the middle of it belongs to it: the next run shows it here, and nothing before what it corrects.
         interject::take(tx, SafePoint::BeforeRequest);
         let Some(run) = &tx.agent().run else { return };
-        before.interjected.clone_from(&run.interjected);
+        before.interjected.clone_from(&run.conversation.interjected);
         ended = Ended::of(run, &tx.agent().inbox);
     }
     let (kind, reason) = end.kind();
@@ -120,7 +120,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     }
     let dropped = settle_messages(tx, &end, &before);
     let Some(run) = &tx.agent().run else { return };
-    let answers = run.models.get(run.candidate as usize);
+    let answers = run.chain.models.get(run.chain.candidate as usize);
     let priced = answers.is_some_and(|model| tx.env.config.prices.of(model).is_some());
     let terminal = TurnTerminal {
         run_id: run.id,
@@ -128,13 +128,13 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
         message_id: run.message,
         kind,
         reason,
-        last_assistant_message: run.last_text().or(before.last_text.as_ref()).cloned(),
+        last_assistant_message: run.conversation.last_text().or(before.last_text.as_ref()).cloned(),
         completed_at: tx.now(),
         duration_ms: tx.now().since(run.started_at),
-        token_usage: run.usage,
+        token_usage: run.chain.usage,
         cost_micros: Some(run.spent.cost_micros).filter(|cost| priced || !cost.is_nothing()),
         rounds: before.rounds,
-        progress: run.progress,
+        progress: run.course.progress,
         held: matches!(end, End::BudgetExhausted { held: true, .. }),
     };
     let told = report::brief(tx, &end, failure.as_ref(), &terminal, &before, dropped);
@@ -210,13 +210,13 @@ impl Before {
     fn of(run: &Run) -> Self {
         Self {
             message: run.message,
-            work_item: run.work_item,
-            interjected: run.interjected.clone(),
-            also: run.also.iter().map(|message| message.id).collect(),
-            asks: run.asks.clone(),
-            last_text: run.last_text().cloned(),
-            rounds: run.next_round().0,
-            recorded_something: run.recorded_something,
+            work_item: run.about.work_item,
+            interjected: run.conversation.interjected.clone(),
+            also: run.about.also.iter().map(|message| message.id).collect(),
+            asks: run.course.asks.clone(),
+            last_text: run.conversation.last_text().cloned(),
+            rounds: run.conversation.next_round().0,
+            recorded_something: run.course.recorded_something,
         }
     }
 }
@@ -258,7 +258,7 @@ fn comes_again(tx: &Tx<'_>, end: &End, before: &Before) -> Option<Again> {
 /// was dropped.
 fn settle_messages(tx: &mut Tx<'_>, end: &End, before: &Before) -> bool {
     let Some(run) = tx.agent().run.as_ref() else { return false };
-    let carried_notes = u32::try_from(run.notes.len()).unwrap_or(u32::MAX);
+    let carried_notes = u32::try_from(run.conversation.notes.len()).unwrap_or(u32::MAX);
     let (run_id, message_id) = (run.id, before.message);
     let Some(Again { cause, crashes, dropped }) = comes_again(tx, end, before) else {
         for &message_id in &before.interjected {

@@ -11,7 +11,7 @@ use crate::tx::Tx;
 /// Takes in every interjection that waits.
 pub(crate) fn take(tx: &mut Tx<'_>, safe_point: SafePoint) {
     let Some(run) = &tx.agent().run else { return };
-    let (run_id, round) = (run.id, run.next_round());
+    let (run_id, round) = (run.id, run.conversation.next_round());
     let waiting: Vec<MessageId> = tx.agent().inbox.interjections().map(|message| message.id).collect();
     for message_id in waiting {
         resolve::taken(tx, message_id);
@@ -62,7 +62,7 @@ mod tests {
         world.complete("main", context());
         world.admit("main", interjection("and quickly"));
         world.complete("main", fails(FailureKind::Auth));
-        assert_eq!(world.agent("main").run.as_ref().unwrap().interjected.len(), 1);
+        assert_eq!(world.agent("main").run.as_ref().unwrap().conversation.interjected.len(), 1);
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
                     world.drain();
                 }
                 world.crash();
-                assert_eq!(world.agent("main").run.as_ref().unwrap().interjected.len(), 2);
+                assert_eq!(world.agent("main").run.as_ref().unwrap().conversation.interjected.len(), 2);
                 world.complete("main", context());
                 assert!(order(&world, &TEXTS).is_sorted());
                 assert_eq!(shown(&world)[..before.len()], before, "nothing that was sent is said otherwise");
@@ -167,7 +167,7 @@ mod tests {
         world.complete("main", context());
         let run = world.agent("main").run.as_ref().unwrap();
         assert!(
-            run.interjected.is_empty() && shown(&world)[0].contains("are you there?"),
+            run.conversation.interjected.is_empty() && shown(&world)[0].contains("are you there?"),
             "{:?}",
             shown(&world)
         );

@@ -75,7 +75,7 @@ fn show(tx: &mut Tx<'_>, run_id: RunId, asked: Option<&AgentId>) -> Result<(), T
 
 /// How many calls of a tool the turn has made that did something, those of its interrupted runs included.
 fn made(tx: &Tx<'_>, tool: &ToolName) -> usize {
-    let rounds = tx.agent().run.iter().flat_map(|run| &run.rounds);
+    let rounds = tx.agent().run.iter().flat_map(|run| &run.conversation.rounds);
     let calls = rounds.flat_map(|round| round.verdicts.iter().zip(&round.results));
     let of_tool = |verdict: &Verdict| verdict.tool().as_ref() == Some(tool);
     calls.filter(|(verdict, result)| of_tool(verdict) && result.error.is_none()).count()
@@ -98,7 +98,7 @@ fn enqueue(tx: &mut Tx<'_>, text: String, priority: FollowUpPriority) -> Result<
 
 fn notify(tx: &mut Tx<'_>, run_id: RunId, message: String, urgency: Urgency) -> Receipt {
     let run = tx.agent().run.as_ref();
-    let (about, turn) = (run.and_then(|run| run.work_item), (run_id, run.map(|run| run.message)));
+    let (about, turn) = (run.and_then(|run| run.about.work_item), (run_id, run.map(|run| run.message)));
     let visibility = match urgency {
         Urgency::Info => BriefVisibility::TurnResult,
         Urgency::ActionRequired => BriefVisibility::ActionRequired,
@@ -129,7 +129,11 @@ fn sleep(
 
 /// Whether the round in progress has said that the turn is over.
 pub(super) fn rests(run: &Run) -> bool {
-    let round = run.rounds.last().filter(|_| run.rounds.len() > run.carried_rounds as usize);
+    let round = run
+        .conversation
+        .rounds
+        .last()
+        .filter(|_| run.conversation.rounds.len() > run.conversation.carried_rounds as usize);
     round.into_iter().flat_map(|round| &round.results).any(|result| result.facts.ends_turn)
 }
 

@@ -33,11 +33,11 @@ fn a_message_to_itself_has_a_turn_of_its_own() {
     turn(&mut world, &[&[LATER]]);
     let run = world.agent("main").run.as_ref().expect("the next turn");
     assert_eq!(
-        (run.incoming.kind, run.incoming.priority),
+        (run.about.incoming.kind, run.about.incoming.priority),
         (MessageKind::InternalFollowup, Priority::Background)
     );
-    assert_eq!(run.incoming.body.text.preview(), "look again");
-    assert!(run.own, "it is counted as its own");
+    assert_eq!(run.about.incoming.body.text.preview(), "look again");
+    assert!(run.about.own, "it is counted as its own");
     assert_eq!(results(&world), [r#"{"message_id":"msg_2"}"#]);
     let asked = world.agent("main").run.as_ref().map(|run| run.id);
     world.complete("main", context());
@@ -57,7 +57,10 @@ fn long_words_are_told_whole() {
     world.complete("main", context());
     let all = [("", "Enqueue", enqueue.as_str()), ("", "NotifyOperator", &notify), ("", "WaitFor", &wait)];
     world.complete("main", calls(&all));
-    assert_eq!(world.agent("main").run.as_ref().unwrap().incoming.body.text.preview().len(), note.len());
+    assert_eq!(
+        world.agent("main").run.as_ref().unwrap().about.incoming.body.text.preview().len(),
+        note.len()
+    );
     assert!(world.briefs().iter().any(|brief| brief.ends_with(&note)));
     assert!(world.briefs().iter().any(|brief| brief.ends_with(&reason)));
 }

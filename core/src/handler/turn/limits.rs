@@ -15,19 +15,19 @@ use crate::tx::{Alarm, Tx};
 
 /// The bound that forbids another round. Rounds of interrupted runs count: it is one turn of one message.
 pub(crate) fn reached(run: &Run, limits: &TurnLimits) -> Option<Limit> {
-    if run.rounds.len() >= limits.rounds as usize {
+    if run.conversation.rounds.len() >= limits.rounds as usize {
         return Some(Limit::Rounds);
     }
-    (run.repeats.count >= limits.repeats_end).then_some(Limit::RepeatedToolCall)
+    (run.course.repeats.count >= limits.repeats_end).then_some(Limit::RepeatedToolCall)
 }
 
 /// Reminds where so many repetitions have come since the last reminder, whether in one round or in many.
 pub(crate) fn remind(tx: &mut Tx<'_>) {
     let Some(run) = &tx.agent().run else { return };
-    let Repeats { count, reminded, .. } = run.repeats;
+    let Repeats { count, reminded, .. } = run.course.repeats;
     let due = |every: u32| count / every > reminded / every;
     if tx.env.config.turn.repeats_remind > 0 && due(tx.env.config.turn.repeats_remind) {
-        let (run_id, round) = (run.id, run.next_round());
+        let (run_id, round) = (run.id, run.conversation.next_round());
         let text = format!(
             "The last {count} tool calls were the same call with the same result. Do something else, or say \
              what stands in the way."
@@ -40,17 +40,17 @@ pub(crate) fn remind(tx: &mut Tx<'_>) {
 pub(crate) fn remind_of_work(tx: &mut Tx<'_>) {
     let WorkPolicy { remind_rounds, remind_cooldown, remind_tokens, .. } = tx.env.config.work;
     let Some(run) = &tx.agent().run else { return };
-    let Unchanged { rounds, reminded } = run.unchanged;
+    let Unchanged { rounds, reminded } = run.course.unchanged;
     let due =
         remind_rounds > 0 && rounds >= remind_rounds && reminded.is_none_or(|since| since >= remind_cooldown);
     let work = &tx.agent().work;
     // A turn that has turned to an item itself is about that one.
-    let about = run.work_item.or_else(|| work.current().map(|item| item.id));
+    let about = run.about.work_item.or_else(|| work.current().map(|item| item.id));
     let Some(item) = about.filter(|_| due).and_then(|id| work.get(id)) else { return };
     if item.state() == WorkState::Completed {
         return;
     }
-    let (run_id, round) = (run.id, run.next_round());
+    let (run_id, round) = (run.id, run.conversation.next_round());
     let text = prompt::work::reminder(item, rounds, (remind_tokens as usize).saturating_mul(4));
     tx.record(ReminderInjected { run_id, round, kind: ReminderKind::WorkProgress, text });
 }
@@ -58,16 +58,17 @@ pub(crate) fn remind_of_work(tx: &mut Tx<'_>) {
 /// An operator has said something in this turn: that may be what an item has needed since before. Told once a turn.
 pub(crate) fn remind_of_question(tx: &mut Tx<'_>) {
     let Some(run) = &tx.agent().run else { return };
-    let asked = run.incoming.is_by_operator() || !run.interjected.is_empty();
-    if !asked || run.question_reminded || run.carried_rounds > 0 {
+    let asked = run.about.incoming.is_by_operator() || !run.conversation.interjected.is_empty();
+    if !asked || run.course.question_reminded || run.conversation.carried_rounds > 0 {
         return;
     }
     let work = &tx.agent().work;
-    let needs = |item: &&WorkItem| item.plan_status == PlanStatus::NeedsInput && !run.asks.contains(&item.id);
+    let needs =
+        |item: &&WorkItem| item.plan_status == PlanStatus::NeedsInput && !run.course.asks.contains(&item.id);
     let items: Vec<&WorkItem> =
         work.current().into_iter().filter(needs).chain(work.open().filter(needs)).take(1).collect();
     let [item] = items.as_slice() else { return };
-    let (run_id, round) = (run.id, run.next_round());
+    let (run_id, round) = (run.id, run.conversation.next_round());
     let text = prompt::work::needs_input(item);
     tx.record(ReminderInjected { run_id, round, kind: ReminderKind::NeedsInput, text });
 }

@@ -275,16 +275,17 @@ fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
     let Some(mut record) = attempt_record(tx, run, answer.timing) else { return };
     record.token_usage = Some(answer.usage);
     let Phase::Requesting { candidate, .. } = run.phase else { return };
-    let (run_id, round) = (run.id, run.next_round());
-    let context_build_ms = run.context.as_ref().map(|context| context.context_build_ms).unwrap_or_default();
-    let requested = run.models.first().cloned().unwrap_or_else(|| record.model_ref.clone());
-    let started_at = run.attempts.first().map_or(answer.timing.started_at, |first| first.started_at);
+    let (run_id, round) = (run.id, run.conversation.next_round());
+    let context_build_ms =
+        run.environment.context.as_ref().map(|context| context.context_build_ms).unwrap_or_default();
+    let requested = run.chain.models.first().cloned().unwrap_or_else(|| record.model_ref.clone());
+    let started_at = run.chain.attempts.first().map_or(answer.timing.started_at, |first| first.started_at);
     let completed = ProviderRoundCompleted {
         run_id,
         round,
         requested_model_ref: requested,
         winning_model_ref: record.model_ref.clone(),
-        attempts: u32::try_from(run.attempts.len() + 1).unwrap_or(u32::MAX),
+        attempts: u32::try_from(run.chain.attempts.len() + 1).unwrap_or(u32::MAX),
         stop_reason: answer.stop,
         token_usage: answer.usage,
         context_build_ms,
@@ -295,7 +296,7 @@ fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
     let (blocks, mut verdicts) = judge(run, answer.blocks, answer.stop, tx.env.config.turn.calls_per_round);
     let end = verdicts.is_empty().then(|| RoundEnd::of(answer.stop, blocks.iter().any(has_words)));
     // What was cut off goes on where it was begun.
-    let probes = end.is_none() && run.probe_is_due(candidate, tx.now());
+    let probes = end.is_none() && run.chain.probe_is_due(candidate, tx.now());
     verdicts.iter_mut().for_each(|verdict| keep_letters(verdict, &tx.agent().tasks));
     tx.record(ProviderAttemptRecorded { run_id, round, attempt: record });
     tx.record(completed);
@@ -387,11 +388,12 @@ fn own_id(run: &Run, blocks: &[Block], id: String, number: usize) -> String {
     let among = |blocks: &[Block], id: &str| {
         blocks.iter().any(|block| matches!(block, Block::ToolCall { call_id, .. } if call_id == id))
     };
-    let taken = |id: &str| among(blocks, id) || run.rounds.iter().any(|round| among(&round.blocks, id));
+    let taken =
+        |id: &str| among(blocks, id) || run.conversation.rounds.iter().any(|round| among(&round.blocks, id));
     if plain(&id) && !taken(&id) {
         return id;
     }
-    let mut own = format!("call_{}_{}_{number}", run.id.0, run.next_round());
+    let mut own = format!("call_{}_{}_{number}", run.id.0, run.conversation.next_round());
     while taken(&own) {
         own.push('x');
     }
@@ -407,7 +409,7 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     if run.is_probe() && matches!(next, Next::Retry { .. }) {
         next = Next::RetriesExhausted;
     }
-    let another = run.fallback(candidate).is_some();
+    let another = run.chain.fallback(candidate).is_some();
     record.failure_kind = Some(failure.kind);
     record.message = Some(failure.message.clone());
     record.token_usage = failure.usage;
@@ -423,7 +425,7 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     if let Next::Retry { after } = next {
         record.backoff_ms = Some(after);
     }
-    let (run_id, round) = (run.id, run.next_round());
+    let (run_id, round) = (run.id, run.conversation.next_round());
     tx.record(ProviderAttemptRecorded { run_id, round, attempt: record });
     match next {
         Next::Retry { after } => tx.arm(Alarm::Backoff, after),

@@ -50,18 +50,18 @@ pub(crate) fn providers_failed(tx: &mut Tx<'_>, last: &AttemptFailure) {
 /// (contract: decisions.md 37). False when that is no use, or was done for long enough.
 fn await_providers(tx: &mut Tx<'_>, last: &AttemptFailure) -> bool {
     let Some(run) = &tx.agent().run else { return false };
-    let models = run.worth_asking_again();
+    let models = run.chain.worth_asking_again();
     if models.is_empty() || tx.env.config.hold.on_outage {
         return false;
     }
     let (now, patience) = (tx.now(), tx.env.config.retry.patience);
-    let (since, passes) = run.awaits.map_or((now, 0), |awaits| (awaits.since, awaits.passes));
+    let (since, passes) = run.chain.awaits.map_or((now, 0), |awaits| (awaits.since, awaits.passes));
     let jitter = retry::jitter(tx.env.seed.0, tx.agent().id.as_str(), run.id.0, passes);
     let asked = last.retry_after_ms.filter(|_| retry::retryable(last.kind));
     let Some(pause) = retry::pause(&tx.env.config.retry, (passes, now.since(since)), asked, jitter) else {
         return false;
     };
-    let (run_id, round, passes) = (run.id, run.next_round(), passes.saturating_add(1));
+    let (run_id, round, passes) = (run.id, run.conversation.next_round(), passes.saturating_add(1));
     let until = since.after(patience);
     tx.record(ProvidersAwaited { run_id, round, models, since, passes, pause_ms: pause, until });
     tx.arm(Alarm::Backoff, pause);
@@ -98,7 +98,7 @@ pub(crate) enum Away {
 /// rather than a quota, and of quotas the first that is full again. Where nothing but keys is in the way, an operator
 /// can end it.
 fn worth_waiting(run: &Run) -> Option<Away> {
-    let given_up = || run.pass().iter().filter(|attempt| attempt.backoff_ms.is_none());
+    let given_up = || run.chain.pass().iter().filter(|attempt| attempt.backoff_ms.is_none());
     if given_up().filter_map(|attempt| attempt.failure_kind).any(retry::retryable) {
         return Some(Away::Outage);
     }
@@ -124,7 +124,7 @@ fn artifact(run: &Run, last: &AttemptFailure) -> FailureArtifact {
         | FailureKind::UnsupportedTransport
         | FailureKind::ContextLength => FailureCategory::Protocol,
     };
-    let model_ref = run.attempts.last().map(|attempt| attempt.model_ref.clone());
+    let model_ref = run.chain.attempts.last().map(|attempt| attempt.model_ref.clone());
     let mut artifact = model_round::artifact(category, last.kind.name(), last.message.clone());
     artifact.provider = model_ref.as_ref().map(|model| model.provider().to_string());
     artifact.model_ref = model_ref;
@@ -132,7 +132,7 @@ fn artifact(run: &Run, last: &AttemptFailure) -> FailureArtifact {
         artifact.status = diagnostics.status;
         artifact.source_chain.clone_from(&diagnostics.source_chain);
     }
-    artifact.metadata.insert("attempts".into(), run.attempts.len().to_string());
+    artifact.metadata.insert("attempts".into(), run.chain.attempts.len().to_string());
     artifact
 }
 

@@ -19,17 +19,17 @@ use crate::tx::Tx;
 /// How many rounds the recap must cover so that a request of `input` tokens comes well below `limit`; none
 /// when it covers all that it may already.
 fn through(agent: &Agent, run: &Run, window: Window, input: u64, limit: u64) -> Option<u32> {
-    let covered = run.recap.rounds as usize;
-    let most = run.rounds.len().saturating_sub(TAIL);
+    let covered = run.conversation.recap.rounds as usize;
+    let most = run.conversation.rounds.len().saturating_sub(TAIL);
     if most <= covered {
         return None;
     }
-    let open: u64 = run.rounds[covered..].iter().map(|round| est_tokens(agent, round)).sum();
+    let open: u64 = run.conversation.rounds[covered..].iter().map(|round| est_tokens(agent, round)).sum();
     let fixed = input.saturating_sub(open).saturating_add(window.recap());
-    let mut kept: u64 = run.rounds[most..].iter().map(|round| est_tokens(agent, round)).sum();
+    let mut kept: u64 = run.conversation.rounds[most..].iter().map(|round| est_tokens(agent, round)).sum();
     let mut through = most;
     while through > covered + 1 {
-        let more = kept.saturating_add(est_tokens(agent, &run.rounds[through - 1]));
+        let more = kept.saturating_add(est_tokens(agent, &run.conversation.rounds[through - 1]));
         if fixed.saturating_add(more) > limit / 2 {
             break;
         }
@@ -41,19 +41,21 @@ fn through(agent: &Agent, run: &Run, window: Window, input: u64, limit: u64) -> 
 
 /// The tokens that requests stay within: the window, and well below what a provider has refused.
 pub(crate) fn room(tx: &Tx<'_>, limit: u64) -> u64 {
-    let refused_at = tx.agent().run.as_ref().and_then(|run| run.recap.refused_at);
+    let refused_at = tx.agent().run.as_ref().and_then(|run| run.conversation.recap.refused_at);
     refused_at.map_or(limit, |refused| limit.min(refused / 4 * 3))
 }
 
 /// Records the recap that a request of `input` tokens needs; false when nothing more can be told in short.
 pub(crate) fn shorten(tx: &mut Tx<'_>, input: u64, limit: u64, cause: CompactionCause) -> bool {
     let Some(run) = &tx.agent().run else { return false };
-    let window = Window::of_chain(tx.env.config, &run.models);
-    let (run_id, round) = (run.id, run.next_round());
+    let window = Window::of_chain(tx.env.config, &run.chain.models);
+    let (run_id, round) = (run.id, run.conversation.next_round());
     let recapped = match (through(tx.agent(), run, window, input, limit), cause) {
         (Some(rounds), _) => rounds,
         // What earlier turns said is left out after a refusal: that alone may be enough.
-        (None, CompactionCause::Refused) if !tx.agent().history.exchanges.is_empty() => run.recap.rounds,
+        (None, CompactionCause::Refused) if !tx.agent().history.exchanges.is_empty() => {
+            run.conversation.recap.rounds
+        }
         (None, CompactionCause::OverBudget | CompactionCause::Refused) => return false,
     };
     tx.record(ContextCompacted { run_id, round, cause, recapped_rounds: recapped, est_tokens: input, limit });
@@ -154,7 +156,7 @@ mod tests {
         assert!((2..20).contains(&whole), "{whole}");
         assert_eq!(request.rounds, 40);
         assert!(rendered(request).contains("[recap by the runtime: the first "));
-        assert_eq!(world.agent("main").run.as_ref().unwrap().rounds.len(), 40);
+        assert_eq!(world.agent("main").run.as_ref().unwrap().conversation.rounds.len(), 40);
     }
 
     #[test]
@@ -234,12 +236,12 @@ mod tests {
         for number in 0..12 {
             round(&mut world, number, 700);
         }
-        let recap = world.agent("main").run.as_ref().unwrap().recap.clone();
+        let recap = world.agent("main").run.as_ref().unwrap().conversation.recap.clone();
         assert!(recap.rounds > 0);
         let before = compactions(&world).len();
         world.crash();
         world.complete("main", context());
-        assert_eq!(world.agent("main").run.as_ref().unwrap().recap, recap);
+        assert_eq!(world.agent("main").run.as_ref().unwrap().conversation.recap, recap);
         assert_eq!(compactions(&world).len(), before);
     }
 }

@@ -41,8 +41,8 @@ fn limit_summary(limit: Limit) -> &'static str {
 /// Records it for the engineer.
 pub(super) fn report(tx: &mut Tx<'_>, failure: FailureArtifact) {
     let Some(run) = &tx.agent().run else { return };
-    let (run_id, message_id, token_usage) = (run.id, run.message, run.usage);
-    let attempts = run.attempts.clone();
+    let (run_id, message_id, token_usage) = (run.id, run.message, run.chain.usage);
+    let attempts = run.chain.attempts.clone();
     tx.record(RuntimeError { run_id, message_id, failure, attempts, token_usage });
 }
 
@@ -109,7 +109,8 @@ fn waits(hold: &Hold, until: Wall, run: Option<&Run>) -> (BriefVisibility, Strin
             (BriefVisibility::TurnResult, text)
         }
         HoldCause::Credentials => {
-            let last = run.and_then(|run| run.attempts.last()).and_then(|attempt| attempt.message.as_ref());
+            let last =
+                run.and_then(|run| run.chain.attempts.last()).and_then(|attempt| attempt.message.as_ref());
             let error = clip(last.map_or("", |message| message.preview()), 90);
             let text = format!(
                 "No model accepts its key; the message waits. Correct the key and restart the runtime, or send \

@@ -31,8 +31,8 @@ pub(crate) fn advance(tx: &mut Tx<'_>) {
         return;
     }
     let Some(run) = &tx.agent().run else { return };
-    let first = run.rounds.len() == run.carried_rounds as usize;
-    let spoke_only = run.rounds.last().is_some_and(|round| round.verdicts.is_empty());
+    let first = run.conversation.rounds.len() == run.conversation.carried_rounds as usize;
+    let spoke_only = run.conversation.rounds.last().is_some_and(|round| round.verdicts.is_empty());
     let safe_point = match (first, spoke_only) {
         (true, _) => SafePoint::BeforeRequest,
         (false, true) => SafePoint::AfterText,
@@ -40,7 +40,7 @@ pub(crate) fn advance(tx: &mut Tx<'_>) {
     };
     let bound = limits::reached(run, &tx.env.config.turn);
     let asked = bound.is_none() && tx.agent().inbox.interjections().next().is_some();
-    let cut_off = run.rounds.last().and_then(|round| round.end).filter(|end| end.continues());
+    let cut_off = run.conversation.rounds.last().and_then(|round| round.end).filter(|end| end.continues());
     if !first && spoke_only && !asked && (cut_off.is_none() || cut_off::is_enough(tx, run)) {
         cut_off::end(tx);
     } else if !first && itself::rests(run) && !asked {
@@ -103,8 +103,14 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
 /// False when that can't help.
 pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
     let Some(run) = &tx.agent().run else { return false };
-    let Some(input) =
-        run.recap.refused_at.is_none().then(|| build(tx)).flatten().map(|it| prompt::est_tokens(&it))
+    let Some(input) = run
+        .conversation
+        .recap
+        .refused_at
+        .is_none()
+        .then(|| build(tx))
+        .flatten()
+        .map(|it| prompt::est_tokens(&it))
     else {
         return false;
     };
@@ -117,26 +123,26 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
 
 /// What every request of the run takes, whatever its rounds are.
 pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
-    let Some(context) = &run.context else { return 0 };
-    let window = Window::of_chain(tx.env.config, &run.models);
+    let Some(context) = &run.environment.context else { return 0 };
+    let window = Window::of_chain(tx.env.config, &run.chain.models);
     let frame = frame(tx, run, context, window).est_tokens();
     let input: u64 = input(tx.agent(), run).iter().map(Part::est_tokens).sum();
-    frame.saturating_add(input).saturating_add(prompt::tool_tokens(&run.tools))
+    frame.saturating_add(input).saturating_add(prompt::tool_tokens(&run.environment.tools))
 }
 
 /// The request for the round in progress, as the agent's state has it.
 fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
     let agent = tx.agent();
     let run = agent.run.as_ref()?;
-    let (model, context) = (run.model()?, run.context.as_ref()?);
-    let window = Window::of_chain(tx.env.config, &run.models);
+    let (model, context) = (run.model()?, run.environment.context.as_ref()?);
+    let window = Window::of_chain(tx.env.config, &run.chain.models);
     Some(ModelRequest {
         agent: agent.id.clone(),
         model: model.clone(),
         frame: Arc::new(frame(tx, run, context, window)),
         conversation: conversation(agent, run, window),
-        rounds: u32::try_from(run.rounds.len()).unwrap_or(u32::MAX),
-        tools: run.tools.clone(),
+        rounds: u32::try_from(run.conversation.rounds.len()).unwrap_or(u32::MAX),
+        tools: run.environment.tools.clone(),
         max_output_tokens: Window::of(tx.env.config, model).output,
         timeout: tx.env.config.turn.model_timeout,
         continues: cut_off::texts(run),
@@ -148,9 +154,9 @@ fn frame(tx: &Tx<'_>, run: &Run, context: &LoadedContext, window: Window) -> Pro
         agent: tx.agent(),
         context,
         limits: &tx.env.config.context,
-        work: run.work.as_deref(),
-        fence: run.fence,
-        window: run.recap.refused_at.is_none().then_some(window.input),
+        work: run.about.work.as_deref(),
+        fence: run.about.fence,
+        window: run.conversation.recap.refused_at.is_none().then_some(window.input),
     })
 }
 
@@ -158,11 +164,13 @@ fn frame(tx: &Tx<'_>, run: &Run, context: &LoadedContext, window: Window) -> Pro
 /// each call followed by its result. What an operator interjected is always whole.
 fn conversation(agent: &Agent, run: &Run, window: Window) -> Vec<Item> {
     let mut items = alloc::vec![Item::User { parts: input(agent, run) }];
-    let short = (run.recap.rounds as usize).min(run.rounds.len());
+    let short = (run.conversation.recap.rounds as usize).min(run.conversation.rounds.len());
     if short > 0 {
-        items.push(Item::User { parts: recap_text::recap(&run.rounds[..short], window.recap(), run.fence) });
+        items.push(Item::User {
+            parts: recap_text::recap(&run.conversation.rounds[..short], window.recap(), run.about.fence),
+        });
     }
-    for (at, round) in run.rounds.iter().enumerate() {
+    for (at, round) in run.conversation.rounds.iter().enumerate() {
         if at < short {
             items.extend(said(agent, run, at, &round.notes, Note::lasts));
         } else {
@@ -171,16 +179,16 @@ fn conversation(agent: &Agent, run: &Run, window: Window) -> Vec<Item> {
             results(&mut items, round);
         }
     }
-    items.extend(said(agent, run, run.rounds.len(), &run.notes, |_| true));
+    items.extend(said(agent, run, run.conversation.rounds.len(), &run.conversation.notes, |_| true));
     items
 }
 
 /// What the turn is for.
 fn input(agent: &Agent, run: &Run) -> Vec<Part> {
     let mut parts = Vec::new();
-    for (message, told) in core::iter::once(&run.incoming).chain(&run.also).zip(&run.told) {
+    for (message, told) in core::iter::once(&run.about.incoming).chain(&run.about.also).zip(&run.about.told) {
         parts.extend((!parts.is_empty()).then(|| Part::Rendered("\n".into())));
-        parts.extend(incoming::current_input(agent, message, told, run.fence));
+        parts.extend(incoming::current_input(agent, message, told, run.about.fence));
     }
     parts
 }
@@ -194,7 +202,7 @@ fn said<'a>(
     shown: fn(&Note) -> bool,
 ) -> impl Iterator<Item = Item> + 'a {
     let notes = notes.iter().enumerate().filter(move |(_, note)| shown(note));
-    notes.map(move |(at, note)| Item::User { parts: notes::parts(agent, run.fence, (round, at), note) })
+    notes.map(move |(at, note)| Item::User { parts: notes::parts(agent, run.about.fence, (round, at), note) })
 }
 
 fn results(items: &mut Vec<Item>, round: &Round) {

@@ -42,13 +42,13 @@ struct OpenCall {
 
 fn first_open(tx: &Tx<'_>) -> Option<OpenCall> {
     let run = tx.agent().run.as_ref()?;
-    let round = run.rounds.last()?;
+    let round = run.conversation.rounds.last()?;
     let at = round.results.len();
     let verdict = round.verdicts.get(at)?.clone();
     let (call_id, tool_name, arguments) = round.calls().nth(at)?;
     Some(OpenCall {
         run_id: run.id,
-        round: run.last_round(),
+        round: run.conversation.last_round(),
         index: u32::try_from(at).unwrap_or(u32::MAX),
         call_id: call_id.into(),
         tool_name: tool_name.into(),
@@ -153,12 +153,14 @@ pub(crate) fn task_output(tx: &mut Tx<'_>, id: TaskId, retrieval: Retrieval) {
 
 /// What the call in progress may take of the model's window: an equal part of what its round has left.
 pub(crate) fn output_tokens(tx: &Tx<'_>) -> u64 {
-    let Some((run, round)) = tx.agent().run.as_ref().and_then(|run| Some((run, run.rounds.last()?))) else {
+    let Some((run, round)) =
+        tx.agent().run.as_ref().and_then(|run| Some((run, run.conversation.rounds.last()?)))
+    else {
         return FEWEST_TOKENS;
     };
     let used: u64 = round.results.iter().flat_map(|receipt| receipt.texts()).map(Text::est_tokens).sum();
     let open = round.verdicts.len().saturating_sub(round.results.len()).max(1) as u64;
-    let room = Window::of_chain(tx.env.config, &run.models).results(request::fixed_tokens(tx, run));
+    let room = Window::of_chain(tx.env.config, &run.chain.models).results(request::fixed_tokens(tx, run));
     (room.saturating_sub(used) / open).max(FEWEST_TOKENS)
 }
 

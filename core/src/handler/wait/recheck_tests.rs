@@ -33,7 +33,7 @@ fn until_turn(world: &mut World) -> u64 {
 
 fn rechecks(world: &World) -> bool {
     let run = world.agent("main").run.as_ref().unwrap();
-    matches!(&run.incoming.origin, Origin::System { subsystem } if subsystem == "recheck")
+    matches!(&run.about.incoming.origin, Origin::System { subsystem } if subsystem == "recheck")
 }
 
 fn due(world: &World) -> Vec<(u32, Wall)> {
@@ -53,7 +53,7 @@ fn a_blocker_is_looked_at_again_each_time_twice_as_late_and_then_by_an_operator(
         assert_eq!(item(&world).state(), WorkState::Blocked);
         waited.push(until_turn(&mut world));
         assert!(rechecks(&world));
-        assert!(!world.agent("main").run.as_ref().unwrap().own, "it has a ladder of its own");
+        assert!(!world.agent("main").run.as_ref().unwrap().about.own, "it has a ladder of its own");
         idle(&mut world);
     }
     assert_eq!(waited, [60, 120, 240, 480, 960, 1_920, 3_840]);
@@ -152,7 +152,7 @@ fn one_tick_tells_of_all_that_is_due_and_a_crash_takes_nothing_from_it() {
     world.crash();
     world.pass(Millis::hours(3));
     assert!(rechecks(&world));
-    let said = world.agent("main").run.as_ref().unwrap().incoming.body.text.preview();
+    let said = world.agent("main").run.as_ref().unwrap().about.incoming.body.text.preview();
     assert!(said.contains("work_1, work_2"), "{said}");
     world.crash();
     assert!(rechecks(&world), "its message comes again");

@@ -37,7 +37,7 @@ pub(crate) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &WaitCall) -> Result<Re
         Some(id) => Some(work::tools::open(tx, id)?.id),
         None => tx.agent().work.current().map(|item| item.id),
     };
-    let round = tx.agent().run.as_ref().map(|run| run.last_round()).unwrap_or_default();
+    let round = tx.agent().run.as_ref().map(|run| run.conversation.last_round()).unwrap_or_default();
     let here = |wait: &&Wait| (wait.run_id, wait.round) == (run_id, round);
     if let Some(wait) = tx.agent().wait_of(owner).filter(here) {
         let who = owner.map_or_else(|| "the agent".into(), |item| item.to_string());

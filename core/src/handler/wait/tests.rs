@@ -193,7 +193,7 @@ fn the_result_of_a_task_ends_the_wait_for_it_whichever_comes_first() {
     assert!(!makes(&mut world, &[TASK]), "the turn ends, and the result comes");
     assert!(results(&world)[0].contains("task_result_queued"));
     assert!(active(&world).is_empty());
-    let told = &world.agent("main").run.as_ref().unwrap().incoming;
+    let told = &world.agent("main").run.as_ref().unwrap().about.incoming;
     assert_eq!(told.kind, MessageKind::TaskResult);
     // The agent knows the result: nothing is waited for.
     world.complete("main", context());
@@ -215,7 +215,7 @@ fn a_result_that_a_turn_has_shown_still_ends_a_wait() {
     does(&mut world, &[("TaskOutput", r#"{"task_id":"task_1"}"#)]);
     world.complete("main", says("it passed"));
     assert!(active(&world).is_empty(), "whoever waits is woken");
-    assert_eq!(world.agent("main").run.as_ref().unwrap().incoming.kind, MessageKind::TaskResult);
+    assert_eq!(world.agent("main").run.as_ref().unwrap().about.incoming.kind, MessageKind::TaskResult);
 }
 
 #[test]
@@ -240,12 +240,12 @@ fn a_time_to_come_ends_the_wait_for_it() {
     assert!(world.agent("main").run.is_none());
     world.pass(Millis::seconds(2));
     assert!(active(&world).is_empty());
-    assert!(!world.agent("main").run.as_ref().unwrap().own, "who waits so long does so deliberately");
+    assert!(!world.agent("main").run.as_ref().unwrap().about.own, "who waits so long does so deliberately");
     idle(&mut world);
     world.admit("main", prompt("again"));
     assert!(!makes(&mut world, &[SOON]));
     world.pass(Millis::seconds(31));
-    assert!(world.agent("main").run.as_ref().unwrap().own);
+    assert!(world.agent("main").run.as_ref().unwrap().about.own);
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn an_item_that_waits_is_left_alone_and_goes_on_afterwards() {
     assert_eq!(state(&world), WorkState::Runnable);
     world.complete("main", context());
     world.complete("main", says("it passed"));
-    let told = &world.agent("main").run.as_ref().unwrap().incoming;
+    let told = &world.agent("main").run.as_ref().unwrap().about.incoming;
     assert_eq!(told.kind, MessageKind::SystemTick, "it is owed a turn again");
 }
 
@@ -392,7 +392,7 @@ fn a_timer_that_is_forgotten_still_belongs_to_its_wait() {
             assert_eq!(classes(&world)[2], ContinuationClass::LivenessOnly);
         } else {
             world.complete("main", says("done"));
-            assert!(active(&world).is_empty() && world.agent("main").run.as_ref().unwrap().own);
+            assert!(active(&world).is_empty() && world.agent("main").run.as_ref().unwrap().about.own);
         }
     }
 }
@@ -436,7 +436,7 @@ fn a_stop_leaves_what_is_waited_for_and_a_start_goes_on() {
     assert_eq!(active(&world), ["wait_1 task"]);
     world.control("main", ControlRequest::Start);
     assert!(active(&world).is_empty(), "one tick tells of what ended meanwhile");
-    assert_eq!(world.agent("main").run.as_ref().unwrap().incoming.kind, MessageKind::SystemTick);
+    assert_eq!(world.agent("main").run.as_ref().unwrap().about.incoming.kind, MessageKind::SystemTick);
     assert_eq!(world.agent("main").waits.ended().next().unwrap().kind, WaitKind::Task);
 }
 

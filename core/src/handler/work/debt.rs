@@ -95,11 +95,11 @@ impl Ended {
         Self {
             from_outside: inbox.claimed(run.message).is_some_and(outside::causes),
             run_id: run.id,
-            item: run.work_item,
+            item: run.about.work_item,
             message: run.message,
-            by_operator: run.incoming.is_by_operator() || !run.interjected.is_empty(),
-            own: run.own && run.interjected.is_empty(),
-            progress: run.progress,
+            by_operator: run.about.incoming.is_by_operator() || !run.conversation.interjected.is_empty(),
+            own: run.about.own && run.conversation.interjected.is_empty(),
+            progress: run.course.progress,
         }
     }
 }

@@ -37,7 +37,7 @@ fn make(world: &mut World, objective: &str) {
 /// What the run in progress is for, when it is a tick of work.
 fn ticks(world: &World) -> Option<WorkTick> {
     let run = world.agent("main").run.as_ref()?;
-    let Origin::System { subsystem } = &run.incoming.origin else { return None };
+    let Origin::System { subsystem } = &run.about.incoming.origin else { return None };
     WorkTick::ALL.iter().copied().find(|tick| tick.name() == subsystem)
 }
 
@@ -62,7 +62,7 @@ fn an_item_in_focus_is_turned_to_until_it_stalls() {
     assert_eq!((closure.outcome, closure.row), (ClosureOutcome::Continuable, 6));
     for wait in [5_000, 60_000, 600_000] {
         assert_eq!(ticks(&world), Some(WorkTick::ContinueActive));
-        assert_eq!(world.agent("main").run.as_ref().unwrap().work_item, Some(FIRST));
+        assert_eq!(world.agent("main").run.as_ref().unwrap().about.work_item, Some(FIRST));
         idle(&mut world);
         assert_eq!(waits(&world), Some(wait));
         assert_eq!(decided(&world), (DecisionKind::WaitForTimer, DecisionReason::DeadlineArmed, 13));
@@ -197,7 +197,7 @@ fn other_messages_pass_a_tick_that_waits() {
         "main",
         ingress(MessageKind::WebhookEvent, holon_facts::provenance::Priority::Background, "pushed"),
     );
-    assert_eq!(world.agent("main").run.as_ref().unwrap().incoming.kind, MessageKind::WebhookEvent);
+    assert_eq!(world.agent("main").run.as_ref().unwrap().about.incoming.kind, MessageKind::WebhookEvent);
     idle(&mut world);
     assert_eq!(waits(&world), Some(5_000), "a turn of another message moves nothing");
 }

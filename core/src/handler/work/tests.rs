@@ -34,7 +34,12 @@ pub(crate) fn plays(world: &mut World, rounds: &[&[(&str, &str)]]) {
     for round in rounds {
         let made: Vec<_> = round.iter().map(|(tool, arguments)| ("", *tool, *arguments)).collect();
         world.complete("main", calls(&made));
-        while world.agent("main").run.as_ref().is_some_and(|run| !run.rounds.last().unwrap().complete()) {
+        while world
+            .agent("main")
+            .run
+            .as_ref()
+            .is_some_and(|run| !run.conversation.rounds.last().unwrap().complete())
+        {
             world.complete("main", tool_says("shown"));
         }
     }
@@ -75,7 +80,7 @@ fn an_item_is_made_picked_and_bound_to_the_next_turn() {
     assert_eq!(item.todo_list[0].state, TodoState::Pending);
     idle(&mut world);
     world.admit("main", prompt("go on"));
-    assert_eq!(world.agent("main").run.as_ref().unwrap().work_item, Some(FIRST));
+    assert_eq!(world.agent("main").run.as_ref().unwrap().about.work_item, Some(FIRST));
     let first = views(&world).first().unwrap();
     assert!(first.changed && first.current.is_none(), "to be made is not to be picked");
 }
@@ -133,7 +138,12 @@ fn a_report_is_for_the_one_completion_of_its_round() {
         let Outcome::Answer { answer: mut said } = calls(&completes) else { panic!("calls") };
         said.blocks.insert(0, AnswerBlock::Text { text: Text::short("It is done.") });
         world.complete("main", Outcome::Answer { answer: said });
-        while world.agent("main").run.as_ref().is_some_and(|run| !run.rounds.last().unwrap().complete()) {
+        while world
+            .agent("main")
+            .run
+            .as_ref()
+            .is_some_and(|run| !run.conversation.rounds.last().unwrap().complete())
+        {
             world.complete("main", tool_says("shown"));
         }
         let made = views(&world).iter().rev().find(|view| view.changed).map(|view| view.warning);

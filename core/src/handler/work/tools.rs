@@ -152,7 +152,8 @@ pub(super) fn complete(
 
 /// The text of the round in progress, which is the report of its one completion; or why it is none.
 fn report(tx: &Tx<'_>) -> Result<Text, NoReport> {
-    let round = tx.agent().run.as_ref().and_then(|run| run.rounds.last()).ok_or(NoReport::NoText)?;
+    let round =
+        tx.agent().run.as_ref().and_then(|run| run.conversation.rounds.last()).ok_or(NoReport::NoText)?;
     let completes = round.verdicts.iter().enumerate().filter_map(|(at, verdict)| match verdict {
         Verdict::OnWork(WorkCall::Complete { work_item }) => Some((at, *work_item)),
         Verdict::OnWork(_)

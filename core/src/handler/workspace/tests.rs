@@ -49,7 +49,7 @@ fn told(world: &World, from: usize) -> Vec<String> {
 /// The last error that a call brought.
 fn error(world: &World, name: &str) -> String {
     let run = world.agent(name).run.as_ref().expect("a run");
-    let receipt = run.rounds.last().and_then(|round| round.results.last()).expect("a result");
+    let receipt = run.conversation.rounds.last().and_then(|round| round.results.last()).expect("a result");
     let error = receipt.error.as_ref().expect("an error");
     alloc::format!("{}: {}", error.kind, error.message.preview())
 }
