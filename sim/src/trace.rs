@@ -199,11 +199,7 @@ fn call(call: &Call) -> String {
 
 /// What an operation is performed with, in short.
 fn carried(work: &Work) -> String {
-    match work {
-        Work::CallModel { request } => {
-            let (items, frame) = (request.conversation.len(), &request.frame.cache.context_fingerprint);
-            format!("{} {items} items, frame {frame}", request.model)
-        }
-        work => serde_json::to_string(work).unwrap_or_default(),
-    }
+    let Work::CallModel { request } = work else { return serde_json::to_string(work).unwrap_or_default() };
+    let (items, frame) = (request.conversation.len(), &request.frame.cache.context_fingerprint);
+    format!("{} {items} items, frame {frame}", request.model)
 }

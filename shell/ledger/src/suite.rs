@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
+use holon_core::effect::Work;
 use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::effect::Work;
 use holon_core::{Durable, Effect, Host, Input};
 use holon_facts::config::Config;
 use holon_facts::execution::ExecutionSnapshot;

@@ -3,15 +3,13 @@
 use alloc::vec::Vec;
 
 use holon_facts::event::turn::{ProviderAttemptRecorded, ProvidersAwaited};
-use holon_facts::model::{AttemptOutcome, AttemptRecord, FailureKind};
+use holon_facts::model::{AttemptOutcome, AttemptRecord, FailureKind, PROBE};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::time::Wall;
 use holon_facts::usage::TokenUsage;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::turn::Phase;
-
-pub(crate) use holon_facts::model::PROBE;
 
 /// The models of a run, and the attempts of the round in progress.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

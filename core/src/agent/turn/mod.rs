@@ -9,7 +9,6 @@ pub mod told;
 pub(crate) mod window;
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -35,7 +34,6 @@ use crate::agent::inbox::Entry;
 use crate::agent::turn::told::Told;
 use crate::agent::work::outline::WorkOutline;
 
-pub(crate) use chain::PROBE;
 pub use chain::{Awaits, Chain};
 pub use conversation::{Conversation, Note, Round};
 pub use course::{Course, Repeats, Unchanged};

@@ -82,9 +82,9 @@ mod tests {
         small.context.window_tokens = 8_192;
         world.restart(small);
         turn(&mut world);
-        let started = world.log.iter().filter_map(|record| match &record.event {
-            Event::Turn(TurnFact::TurnStarted(fact)) => Some(&fact.tools_offered),
-            _ => None,
+        let started = world.log.iter().filter_map(|record| {
+            let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event else { return None };
+            Some(&fact.tools_offered)
         });
         let started: Vec<_> = started.collect();
         let [Some(all), None, Some(fewer)] = started[..] else { panic!("{started:?}") };

@@ -3,10 +3,9 @@
 use alloc::vec::Vec;
 
 use holon_facts::event::{Event, TurnFact};
-use holon_facts::model::FailureKind;
+use holon_facts::model::{FailureKind, PROBE};
 use holon_facts::time::Millis;
 
-use crate::agent::turn::PROBE;
 use crate::testing::{World, calls, context, fails, prompt, says, tool_says};
 
 /// A turn whose first model is away, so that the second one answers.
