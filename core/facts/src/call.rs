@@ -48,7 +48,7 @@ pub const COMMAND_BYTES: usize = 100 * 1024;
 /// Longest text for a task in bytes.
 pub const INPUT_BYTES: usize = 64 * 1024;
 
-/// Whether an equal command that runs already stands in for a new one.
+/// Whether an equal running command replaces a new one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DuplicatePolicy {

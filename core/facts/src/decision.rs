@@ -169,7 +169,7 @@ names! {
         Work "work",
         /// The agent chose to sleep until then.
         Sleep "sleep",
-        /// A blocker or a wait is looked at again.
+        /// A blocker or a wait is rechecked.
         Recheck "recheck",
         /// A turn that the agent causes itself may begin again.
         SelfDeferral "self_deferral",

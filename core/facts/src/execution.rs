@@ -23,7 +23,7 @@ names! {
 }
 
 names! {
-    /// How much of a boundary holds against a command that wants to get past it.
+    /// How much of a boundary is enforced against a command.
     Enforcement { NotEnforced "not_enforced", Partly "partly_enforced", Enforced "enforced" }
 }
 
@@ -34,7 +34,7 @@ pub struct ExecutionPolicy {
     pub paths: Enforcement,
     /// That they change files below `writable` only.
     pub writes: Enforcement,
-    /// That they reach nobody.
+    /// That they reach no server.
     pub network: Enforcement,
     /// That they don't see what the runtime's user could.
     pub secrets: Enforcement,
@@ -43,7 +43,7 @@ pub struct ExecutionPolicy {
     /// Folders below which they may write; empty where nothing is enforced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<String>,
-    /// What they can do all the same, in words.
+    /// What commands can do all the same, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<String>,
 }

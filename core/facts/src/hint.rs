@@ -22,7 +22,7 @@ names! {
     WakeDisposition {
         /// It is the first of its source that waits.
         Triggered "triggered",
-        /// One of its source waits already, and stands for both.
+        /// A hint of its source is pending already; both are coalesced.
         Coalesced "coalesced",
     }
 }
@@ -40,7 +40,7 @@ pub struct Hint {
     /// The trigger that it came through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_trigger_id: Option<ExternalTriggerId>,
-    /// Nothing but the previous delivery again: the agent may have sent it itself.
+    /// Repeats the previous delivery: the agent may have sent it itself.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeats: bool,
     /// The wait that it addresses, named by an operator, or by the wait's token as `correlation_id`.

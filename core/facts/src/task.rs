@@ -71,7 +71,7 @@ impl Job {
 names! { TaskKind { CommandTask "command_task", ChildAgentTask "child_agent_task" } }
 
 names! {
-    /// Where a task stands (contract: tasks.md, the graph of its phases).
+    /// The phase of a task (contract: tasks.md, the graph of its phases).
     TaskStatus {
         Queued "queued", Running "running", Cancelling "cancelling",
         Completed "completed", Failed "failed", Cancelled "cancelled", Interrupted "interrupted",

@@ -136,10 +136,10 @@ impl ExecutionBinding {
 
 names! {
     WorktreeState {
-        /// It is about to be there, or nobody knows whether it is.
+        /// It is being created, or its creation is unconfirmed.
         Making "making",
         InUse "in_use",
-        /// Nobody needs it: it is about to be removed.
+        /// It is unused, and about to be removed.
         Leaving "leaving",
         /// It was not removed, for there is something to look at.
         Retained "retained",
@@ -155,7 +155,7 @@ names! {
         Committed "committed",
         /// It is not what was made any more: another branch, another repository.
         Mismatched "mismatched",
-        /// Somebody works in it.
+        /// An agent works in it.
         Occupied "occupied",
         /// Git could not remove it.
         Stuck "stuck",
@@ -166,7 +166,7 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Retained {
     pub reason: RetainReason,
-    /// In the words of whoever could not remove it.
+    /// The error of the removal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Some of the files that differ from where the branch began, from the top on.
@@ -227,7 +227,7 @@ pub struct Worktree {
     pub task_id: Option<TaskId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retained: Option<Retained>,
-    /// The child of which it is left.
+    /// The child that left it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_by: Option<AgentId>,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum Access {
     /// This machine alone.
     Local,
-    /// This machine, and whoever comes through somebody's tunnel.
+    /// This machine, and clients of a tunnel to it.
     Tunnel,
     /// The private network of a given address.
     Lan,

@@ -71,7 +71,7 @@ impl Listed {
     }
 }
 
-/// An agent whose first event is damaged: the others are not kept from whoever asks.
+/// An agent whose first event is damaged; the others are shown all the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DamagedAgent {
     pub agent_id: AgentId,
@@ -97,7 +97,7 @@ pub struct AgentStatus {
     pub ledger_waits: Option<String>,
 }
 
-/// Why an agent is as it is, with what its events add.
+/// Why an agent is in its state, with details from its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentWhy {
     #[serde(flatten)]
@@ -111,7 +111,7 @@ pub struct AgentWhy {
     /// What set the hold that there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_error: Option<Trouble>,
-    /// What the newest turn failed by, while its failure stands.
+    /// The failure of the newest turn, where its closure is `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Trouble>,
     /// What is wrong with the events that were to be looked at: then some of the above may be missing.
@@ -163,6 +163,6 @@ pub struct AgentState {
     pub briefs: Vec<Brief>,
     /// The newest last.
     pub transcript: Vec<TranscriptEntry>,
-    /// Everything above is at least as new as this event; whoever follows the events after it misses nothing.
+    /// Everything above is at least as new as this event; a client that follows the events after it misses nothing.
     pub event_seq: EventSeq,
 }

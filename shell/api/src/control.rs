@@ -49,7 +49,7 @@ pub struct ControlReply {
     pub ok: bool,
     pub agent_id: AgentId,
     pub outcome: ControlOutcome,
-    /// Set when the request used a word that will go.
+    /// Set when the request used a deprecated word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<String>,
 }

@@ -126,12 +126,12 @@ pub struct WebhookQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub source: Option<String>,
-    /// The type of the event; the header `X-Event-Type` stands in for it.
+    /// The type of the event; the header `X-Event-Type` replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub event_type: Option<String>,
     /// The sender's own id of this delivery, which makes it idempotent together with `source`; the header
-    /// `X-Delivery-Id` stands in for it.
+    /// `X-Delivery-Id` replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub delivery_id: Option<String>,

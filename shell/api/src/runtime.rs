@@ -169,7 +169,7 @@ pub enum FailurePhase {
     RuntimeTurn,
 }
 
-/// The runtime leaves: runs are interrupted, nothing is written as stopped, and a start goes on with all of it.
+/// The runtime leaves: runs are interrupted, nothing is recorded as stopped, and the next start resumes all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shutdown {
     pub ok: bool,

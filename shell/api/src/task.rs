@@ -13,7 +13,7 @@ use holon_facts::{AgentId, ContentId, Millis, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a task stands, without its output.
+/// The state of a task, without its output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskSnapshot {
     pub task_id: TaskId,
@@ -36,7 +36,7 @@ pub struct TaskSnapshot {
     pub child_agent_id: Option<AgentId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_supervision: Option<ChildSupervision>,
-    /// How the child stands, while it lives.
+    /// The state of the child, while it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_observability: Option<ChildObservability>,
     /// The last request to end it.
@@ -93,7 +93,7 @@ pub struct TaskInputResult {
     pub summary_text: String,
 }
 
-/// `success` stands for an ended task with an output that stays as it is (contract: tasks.md, Projections).
+/// `success`: an ended task whose output is final (contract: tasks.md, Projections).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskOutputResult {
     pub retrieval_status: Retrieval,
@@ -116,7 +116,7 @@ pub struct TaskResult {
     /// Why what was kept is not all of the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_problem: Option<String>,
-    /// What the end of the task came to, in words.
+    /// The outcome of the task, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_summary: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

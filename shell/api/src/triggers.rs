@@ -14,7 +14,7 @@ pub struct TriggerSnapshot {
     #[serde(flatten)]
     pub trigger: ExternalTrigger,
     pub target_agent_id: AgentId,
-    /// Where a POST wakes the agent: whoever has it may do that. None when it was revoked.
+    /// Where a POST wakes the agent: everybody with the address may do that. None when it was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_url: Option<String>,
 }

@@ -27,7 +27,7 @@ pub struct Wake {
     /// The wait that it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
-    /// What the model is to read; without it, and unless somebody waits for it, the hint wakes no model. At most 256 KiB.
+    /// The text for the model; without it, and unless a wait matches, the hint starts no turn. At most 256 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

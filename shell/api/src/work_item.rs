@@ -38,18 +38,18 @@ pub struct WorkItemSnapshot {
     /// What it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
-    /// When its blocker or its wait is looked at again, unless it has changed by then.
+    /// When its blocker or its wait is rechecked, unless it has changed by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_at: Option<Wall>,
     /// When that was done last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_consumed_at: Option<Wall>,
-    /// Since when nothing is done for it before somebody looks at it.
+    /// Since when it is stalled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled_at: Option<Wall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall_reason: Option<StallReason>,
-    /// When it is turned to again, after turns that brought nothing.
+    /// When its next turn is due, after turns without progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deferred_until: Option<Wall>,
     /// What the agent reported at its end.

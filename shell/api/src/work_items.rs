@@ -50,7 +50,7 @@ pub struct CreateWork {
     /// The steps, at most 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub todo_list: Vec<Todo>,
-    /// What its plan's file begins with; none by default.
+    /// The initial text of its plan's file; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
 }

@@ -78,6 +78,6 @@ pub struct WorktreeSummary {
     pub agent_id: AgentId,
     /// Those that are not removed, the oldest first.
     pub worktrees: Vec<Worktree>,
-    /// How many wait for somebody to look at them.
+    /// How many wait for inspection by an operator.
     pub retained: usize,
 }

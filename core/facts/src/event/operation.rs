@@ -28,13 +28,13 @@ names! {
         RunCommand "run_command",
         /// Reads the output so far, so that the call can report that the command continues as a task.
         PromoteCommand "promote_command",
-        /// A call waits for the end of a task; nobody performs it.
+        /// A call waits for the end of a task; it has no performer.
         AwaitTask "await_task",
         /// A child lives until it reports how it ended.
         SuperviseChild "supervise_child",
         /// The folder that an agent wants to work in is looked for.
         FindWorkspace "find_workspace",
-        /// A worktree that nobody needs is removed, or found to be worth a look.
+        /// An unused worktree is removed, or retained for inspection.
         RemoveWorktree "remove_worktree",
         /// An operator's text is written to a task.
         WriteInput "write_input",

@@ -108,7 +108,7 @@ pub struct WorktreeRetained {
     pub task_id: Option<TaskId>,
     #[serde(flatten)]
     pub retained: Retained,
-    /// The child of which it is left.
+    /// The child that left it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_by: Option<AgentId>,
 }
