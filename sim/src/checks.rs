@@ -14,7 +14,7 @@ use holon_core::snapshot::AgentSnapshot;
 use holon_facts::config::TaskLimits;
 use holon_facts::decision::{DecisionKind, Evidence};
 use holon_facts::event::operation::{OpKind, Settlement};
-use holon_facts::event::{LifecycleFact, OperationFact, OutboxFact, SchedulingFact, TaskFact, TurnFact};
+use holon_facts::event::{OperationFact, OutboxFact, SchedulingFact, TaskFact, TurnFact};
 use holon_facts::lifecycle::Status;
 use holon_facts::model::ModelRequest;
 use holon_facts::outcome::SupervisorIdentity;
@@ -274,9 +274,6 @@ impl Checks {
                 "recorded time is {}, no clock says more than {most}",
                 record.at
             );
-            if let Event::Lifecycle(LifecycleFact::ClockStepped(fact)) = &record.event {
-                ensure!(fact.to < fact.from, "W7", "the clock stepped from {} to {}", fact.from, fact.to);
-            }
         }
         // Steps without records move the clock, too: then this is the most that it can say.
         let recorded = row.records.last().map_or(most, |record| record.at);

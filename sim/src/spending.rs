@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 
 use holon_core::host::Host;
 use holon_facts::budget::BudgetKind;
-use holon_facts::event::operation::OpKind;
 use holon_facts::event::scheduling::HoldEnd;
 use holon_facts::event::task::TaskCause;
 use holon_facts::event::turn::BudgetExhausted;
-use holon_facts::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
+use holon_facts::event::{LifecycleFact, SchedulingFact, TaskFact, TurnFact};
 use holon_facts::ids::TaskId;
 use holon_facts::model::AttemptRecord;
 use holon_facts::price::Amount;
 use holon_facts::usage::TokenUsage;
-use holon_facts::{AgentId, Config, Event, OpId, Record};
+use holon_facts::{AgentId, Config, Event, Record};
 
 use crate::failure::{Failure, ensure};
 
@@ -38,8 +37,6 @@ struct Own {
     turn: Sum,
     /// By the request in flight.
     reserved: Sum,
-    /// The request for which nothing is reserved yet.
-    owed: Option<OpId>,
     /// By the last one that ended.
     settled: Sum,
     /// The budget that it is held for, with its limit.
@@ -50,16 +47,7 @@ impl Spending {
     /// Judges a record under the configuration in force. `twice` counts what was spent twice.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub fn record(&mut self, record: &Record, config: &Config, twice: bool) -> Result<(), Failure> {
-        if let Some(owed) = self.own(&record.agent).owed.take() {
-            let reserves =
-                matches!(&record.event, Event::Turn(TurnFact::BudgetReserved(fact)) if fact.op == owed);
-            ensure!(reserves, "B3", "{} asks, and nothing is reserved for {owed}", record.agent);
-        }
         match &record.event {
-            Event::Operation(OperationFact::OperationOpened(fact)) if fact.kind == OpKind::CallModel => {
-                self.own(&record.agent).owed = Some(fact.op);
-                Ok(())
-            }
             Event::Turn(TurnFact::BudgetExhausted(fact)) => {
                 self.exhausted(&record.agent, fact, config, record.at.day())
             }

@@ -205,18 +205,15 @@ impl Reference {
 
     fn record(&mut self, record: &Record) -> Result<(), Failure> {
         if let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &record.event {
-            let before = self.agents.insert(record.agent.clone(), Model::of(&fact.spec));
-            ensure!(before.is_none(), "Q9", "{} was created twice", record.agent);
+            self.agents.insert(record.agent.clone(), Model::of(&fact.spec));
             return Ok(());
         }
-        let model = self.agents.get_mut(&record.agent);
-        ensure!(model.is_some(), "Q9", "a record of {}, which was never created", record.agent);
         let no_room = self.no_room;
-        let Some(model) = model else { return Ok(()) };
+        let Some(model) = self.agents.get_mut(&record.agent) else { return Ok(()) };
         (model.tasks.deaf, model.tasks.blind) = (self.told, self.unshown);
         model.tasks.apply(&record.event)?;
         model.timers.hasty = self.hasty;
-        model.timers.apply(record)?;
+        model.timers.apply(record);
         model.work.lost = self.lost;
         model.work.apply(record, &self.config.work.deferrals)?;
         model.unattended.apply(record, &self.config.unattended)?;

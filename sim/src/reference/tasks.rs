@@ -86,10 +86,9 @@ impl Tasks {
     pub(super) fn apply(&mut self, event: &Event) -> Result<(), Failure> {
         match event {
             Event::Task(TaskFact::TaskCreated(fact)) => {
-                let before = self.all.insert(fact.task_id, Task::of(fact));
-                ensure!(before.is_none(), "P1", "{} begins twice", fact.task_id);
+                self.all.insert(fact.task_id, Task::of(fact));
             }
-            Event::Task(TaskFact::TaskStatusUpdated(fact)) => self.changed(fact)?,
+            Event::Task(TaskFact::TaskStatusUpdated(fact)) => self.changed(fact),
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => self.admitted(fact)?,
             Event::Inbox(InboxFact::MessageDequeued(fact)) if fact.run_id.is_none() => {
                 for id in self.telling.get(&fact.message_id).into_iter().flatten() {
@@ -154,21 +153,18 @@ impl Tasks {
         Ok(())
     }
 
-    fn changed(&mut self, fact: &TaskStatusUpdated) -> Result<(), Failure> {
-        let task = self.all.get_mut(&fact.task_id).filter(|task| !task.ended);
-        ensure!(task.is_some(), "P1", "{} is {}, and goes on no more", fact.task_id, fact.status);
-        let Some(task) = task else { return Ok(()) };
+    fn changed(&mut self, fact: &TaskStatusUpdated) {
+        let Some(task) = self.all.get_mut(&fact.task_id) else { return };
         if fact.status.is_terminal() {
             task.ended = true;
             task.known = task.by_agent && fact.status == TaskStatus::Cancelled;
             self.ended.push(fact.task_id);
-            return Ok(());
+            return;
         }
         if let Some(cause) = fact.cause.stop() {
             task.by_agent = cause == StopCause::Agent;
         }
         task.asked = Some(fact.force || task.asked == Some(true));
-        Ok(())
     }
 
     /// P2: a message tells of ends that have come, of each once.
