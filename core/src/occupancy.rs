@@ -81,7 +81,7 @@ impl Occupied {
         }
     }
 
-    pub(super) fn parked(&mut self, agent: &AgentId) {
+    pub(super) fn evicted(&mut self, agent: &AgentId) {
         self.supervisors.remove(agent);
     }
 

@@ -267,14 +267,14 @@ impl World {
     }
 
     /// Lets an agent leave memory; it has to have nothing to do.
-    pub(crate) fn park(&mut self, name: &str) {
-        assert!(self.host.park(&agent(name)).is_some(), "{name} has something to do");
+    pub(crate) fn evict(&mut self, name: &str) {
+        assert!(self.host.evict(&agent(name)).is_some(), "{name} has something to do");
         self.parked.insert(agent(name));
     }
 
     /// Lets it leave memory if it has nothing to do.
-    pub(crate) fn park_if_idle(&mut self, name: &str) {
-        if self.host.park(&agent(name)).is_some() {
+    pub(crate) fn evict_if_idle(&mut self, name: &str) {
+        if self.host.evict(&agent(name)).is_some() {
             self.parked.insert(agent(name));
         }
     }

@@ -17,10 +17,10 @@ use crate::agent::work::WorkItem;
 /// Bytes of what a child says of its need.
 const ABOUT: usize = 200;
 
-/// How far the life of a supervised agent is.
+/// How far a supervised agent is, as its supervisor sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Childhood {
-    /// The need that its parent was told of last.
+pub struct Supervision {
+    /// The need that was delivered to its parent last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<Need>,
     /// The beginning of what it said last while it worked.
@@ -32,7 +32,7 @@ pub struct Childhood {
     /// It takes nothing any more, and what it still has is ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired: Option<TaskStatus>,
-    /// Its parent was told how it ended.
+    /// Its end was reported to its parent.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub reported: bool,
     /// Nothing of it is left but its log.
@@ -40,7 +40,7 @@ pub struct Childhood {
     pub archived: bool,
 }
 
-impl Childhood {
+impl Supervision {
     pub(crate) fn is_fresh(&self) -> bool {
         *self == Self::default()
     }

@@ -9,9 +9,9 @@ pub mod history;
 pub mod hold;
 pub mod inbox;
 pub mod model;
-pub mod novelty;
 pub mod outbox;
 pub mod outside;
+pub mod recent_commands;
 pub mod sleep;
 pub mod task;
 pub mod timer;
@@ -46,14 +46,14 @@ use holon_facts::workspace::ExecutionBinding;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::budget::Account;
-use crate::agent::child::Childhood;
+use crate::agent::child::Supervision;
 use crate::agent::external_trigger::ExternalTrigger;
 use crate::agent::history::History;
 use crate::agent::hold::Hold;
 use crate::agent::inbox::{Entry, Inbox};
-use crate::agent::novelty::Novelty;
 use crate::agent::outbox::Outbox;
 use crate::agent::outside::Outside;
+use crate::agent::recent_commands::RecentCommands;
 use crate::agent::sleep::Sleep;
 use crate::agent::task::Tasks;
 use crate::agent::timer::Timers;
@@ -95,8 +95,8 @@ pub struct Agent {
     /// None before it was ever provisioned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_trigger: Option<ExternalTrigger>,
-    #[serde(default, skip_serializing_if = "Novelty::is_empty")]
-    pub novelty: Novelty,
+    #[serde(default, skip_serializing_if = "RecentCommands::is_empty")]
+    pub novelty: RecentCommands,
     #[serde(default, skip_serializing_if = "Unattended::is_fresh")]
     pub unattended: Unattended,
     /// Events from outside that it was sent.
@@ -107,8 +107,8 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Outbox::is_fresh")]
     pub outbox: Outbox,
     /// Of one under supervision.
-    #[serde(default, skip_serializing_if = "Childhood::is_fresh")]
-    pub childhood: Childhood,
+    #[serde(default, skip_serializing_if = "Supervision::is_fresh")]
+    pub childhood: Supervision,
     pub workspaces: Workspaces,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep: Option<Sleep>,
@@ -191,12 +191,12 @@ impl Agent {
             waits: Waits::default(),
             hints: Hints::default(),
             external_trigger: None,
-            novelty: Novelty::default(),
+            novelty: RecentCommands::default(),
             unattended: Unattended::default(),
             outside: Outside::default(),
             account: Account::default(),
             outbox: Outbox::default(),
-            childhood: Childhood::default(),
+            childhood: Supervision::default(),
             workspaces: Workspaces::of(&fact.spec),
             sleep: None,
             hold: None,
@@ -337,7 +337,7 @@ impl Agent {
             return None;
         }
         let message = &entry.message;
-        let stale = || match work::debt::tick(message) {
+        let stale = || match work::obligation::tick(message) {
             Some(tick) => self.owed(entry, tick, now).is_none(),
             None if sleep::is_tick(message) => {
                 self.sleep.as_ref().and_then(|sleep| sleep.tick) != Some(message.id)
@@ -353,7 +353,7 @@ impl Agent {
         if entry.host.is_some() || !entry.interjected.is_empty() {
             return entry.host.is_some();
         }
-        let owed = work::debt::tick(&entry.message).and_then(|tick| self.owed(entry, tick, now));
+        let owed = work::obligation::tick(&entry.message).and_then(|tick| self.owed(entry, tick, now));
         let later = owed.is_some_and(|due| !due || self.sleeps(now).is_some());
         let needs_model = || !liveness_only(entry.message.kind) && self.spent(entry, now).is_none();
         later || (self.unattended.restrains(entry, now) && needs_model())

@@ -118,7 +118,7 @@ fn a_child_works_reports_once_and_is_archived() {
     let hint = view.summary(&agent(CHILD)).and_then(|summary| summary.lifecycle_hint).expect("a hint");
     assert!(hint.starts_with("archived") && !hint.contains("agent start"), "{hint}");
     assert_eq!(view.explain(&agent(CHILD)).expect("it is here").woken_by, []);
-    assert!(world.host.park(&agent(CHILD)).is_some(), "it leaves memory for good");
+    assert!(world.host.evict(&agent(CHILD)).is_some(), "it leaves memory for good");
 }
 
 #[test]
@@ -281,8 +281,8 @@ fn a_child_that_left_memory_is_told_and_ended_all_the_same() {
         let wait = r#"{"wake":"operator_input","reason":"the delivery"}"#;
         world.complete(CHILD, calls(&[("", "WaitFor", wait)]));
         says_in_turn(&mut world, "main", "let it wait");
-        world.park(CHILD);
-        assert!(world.host.park(&agent("main")).is_none(), "a parent stays");
+        world.evict(CHILD);
+        assert!(world.host.evict(&agent("main")).is_none(), "a parent stays");
         let seen = world.host.view().observed(&agent(CHILD)).expect("it was seen");
         assert_eq!(seen.phase, ChildPhase::Waiting);
         assert_eq!(world.host.view().verdict(&agent("main")), Some(RunVerdict::WaitingForOperator));
@@ -322,7 +322,7 @@ fn a_letter_to_a_child_that_is_away_survives_a_crash() {
     world.complete(CHILD, context());
     world.complete(CHILD, calls(&[("", "WaitFor", r#"{"wake":"operator_input","reason":"which?"}"#)]));
     says_in_turn(&mut world, "main", "let me think");
-    world.park(CHILD);
+    world.evict(CHILD);
     world.loads = false;
     let text = Text::short("the red one");
     world.ask(|reply| Input::WriteTask { agent: agent("main"), task: TaskId(1), text, reply });
@@ -342,7 +342,7 @@ fn a_start_asks_for_a_child_that_a_letter_waits_for() {
     world.complete(CHILD, context());
     world.complete(CHILD, calls(&[("", "WaitFor", r#"{"wake":"operator_input","reason":"which?"}"#)]));
     says_in_turn(&mut world, "main", "let me think");
-    world.park(CHILD);
+    world.evict(CHILD);
     world.loads = false;
     world.ask(|reply| Input::StopTask { agent: agent("main"), task: TaskId(1), force: false, reply });
     assert_eq!(status(&world, 1), TaskStatus::Cancelling);

@@ -92,7 +92,7 @@ fn tell(tx: &mut Tx<'_>, reason: DecisionReason) {
         recheck::tell(tx);
     } else {
         let active = reason == DecisionReason::ContinueActive;
-        work::debt::tell(tx, if active { WorkTick::ContinueActive } else { WorkTick::QueuedAvailable });
+        work::obligation::tell(tx, if active { WorkTick::ContinueActive } else { WorkTick::QueuedAvailable });
     }
 }
 

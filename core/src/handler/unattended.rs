@@ -11,7 +11,7 @@ use holon_facts::time::{Millis, Wall};
 
 use crate::agent::unattended::{Exhausted, Unattended};
 use crate::handler::turn::report;
-use crate::handler::work::debt::{Ended, Way};
+use crate::handler::work::obligation::{Ended, Way};
 use crate::tx::Tx;
 
 /// Agents go on within so long after midnight, so that not all of them do at once.

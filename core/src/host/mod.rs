@@ -47,7 +47,7 @@ pub struct Host {
     /// Of all agents that may run, whether they are in memory or not.
     names: BTreeSet<AgentId>,
     /// How children stood when they left memory, for their parents.
-    pub(crate) observed: BTreeMap<AgentId, ParkedChild>,
+    pub(crate) observed: BTreeMap<AgentId, EvictedChild>,
     /// Letters to be carried in this step.
     posted: VecDeque<(AgentId, LetterId)>,
     clock: Clock,
@@ -69,7 +69,7 @@ pub struct Host {
 
 /// A child that has left memory, as far as its family has to know.
 #[derive(Debug, Clone)]
-pub(crate) struct ParkedChild {
+pub(crate) struct EvictedChild {
     pub(crate) observed: ChildObservability,
     pub(crate) account: Account,
 }

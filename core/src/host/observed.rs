@@ -15,7 +15,7 @@ impl Host {
 
     pub(crate) fn observe(&self, child: &AgentId) -> Option<ChildObservability> {
         let resident = self.agent(child).map(|agent| observe(agent, self.facts().now));
-        resident.or_else(|| self.observed.get(child).map(|parked| parked.observed.clone()))
+        resident.or_else(|| self.observed.get(child).map(|evicted| evicted.observed.clone()))
     }
 
     /// What handlers can't know, who see one agent: how its children stand.

@@ -7,7 +7,7 @@ use holon_facts::price::Amount;
 use holon_facts::record::Record;
 use holon_facts::time::Wall;
 
-use super::{Host, ParkedChild, RestoreError, Violation};
+use super::{EvictedChild, Host, RestoreError, Violation};
 use crate::agent::Agent;
 use crate::agent::budget::{Others, Subtree};
 use crate::handler::workspace::{isolate, occupancy};
@@ -76,10 +76,9 @@ impl Host {
         self.deadlines.wall_of(agent)
     }
 
-    /// Lets an agent leave memory that has nothing to do but to wait for the wall clock; none when it is unknown or has
-    /// more to do. A driver keeps its [`Host::wall_deadline`], and admits and recovers it when that has come, when the
+    /// Evicts an agent that has nothing to do but to wait for the wall clock; none when it is unknown or has more to do. A driver keeps its [`Host::wall_deadline`], and admits and recovers it when that has come, when the
     /// clock has gone back, or before it hands in anything for it.
-    pub fn park(&mut self, agent: &AgentId) -> Option<AgentSnapshot> {
+    pub fn evict(&mut self, agent: &AgentId) -> Option<AgentSnapshot> {
         let resident = self.agents.get(agent)?;
         let deadline = self.deadlines.wall_of(agent);
         let idle = resident.agent.run.is_none()
@@ -97,11 +96,11 @@ impl Host {
         let resident = self.agents.remove(agent)?;
         if resident.agent.spec.supervisor.is_some() && !resident.agent.childhood.archived {
             let (observed, account) = (observe(&resident.agent, self.clock.wall()), resident.agent.account);
-            self.observed.insert(agent.clone(), ParkedChild { observed, account });
+            self.observed.insert(agent.clone(), EvictedChild { observed, account });
         }
         self.deadlines.set(agent, &Alarms::new(), None);
         self.waiting_for_slot.remove(agent);
-        self.occupied.parked(agent);
+        self.occupied.evicted(agent);
         Some(AgentSnapshot::of(&resident.agent))
     }
 

@@ -27,7 +27,7 @@ impl Host {
                     }
                     agent.account
                 }
-                None => self.observed.get(next).map(|parked| parked.account).unwrap_or_default(),
+                None => self.observed.get(next).map(|evicted| evicted.account).unwrap_or_default(),
             };
             if next != id {
                 all.spent = all.spent.plus(account.with_family());

@@ -477,7 +477,7 @@ impl Act {
                 world.crash();
             }
             Self::Restart(config) => world.restart(*config),
-            Self::Park(name) => world.park_if_idle(name),
+            Self::Park(name) => world.evict_if_idle(name),
         }
     }
 }

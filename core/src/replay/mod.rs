@@ -89,7 +89,7 @@ impl Machine for Replay {
                 Ok(None)
             }
             Call::Park { agent } => {
-                drop(self.host()?.park(agent));
+                drop(self.host()?.evict(agent));
                 Ok(None)
             }
             Call::Copy { .. } => Ok(Some(self.host()?.copy(recorded.to_vec()))),

@@ -19,7 +19,7 @@ use crate::agent::Agent;
 use crate::agent::inbox::Entry;
 use crate::agent::wait::{Wait, recheck};
 use crate::agent::work::WorkItem;
-use crate::agent::work::debt::TICK_BYTES;
+use crate::agent::work::obligation::TICK_BYTES;
 use crate::continuation;
 use crate::scheduler::results;
 

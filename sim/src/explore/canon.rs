@@ -52,7 +52,7 @@ const IGNORED: [(&str, &[&str]); 14] = [
     ("TaskEnd", &["duration_ms", "result", "failure_artifact", "spent"]),
     ("ChildEnd", &["spent"]),
     ("Result", &["spent"]),
-    ("Childhood", &["progress", "result"]),
+    ("Supervision", &["progress", "result"]),
     ("Message", &["created_at", "origin", "delivery_surface", "admission_context"]),
 ];
 

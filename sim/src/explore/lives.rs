@@ -107,7 +107,7 @@ impl Situation {
         let Some(agent) = self.checks.agents().keys().nth(usize::from(number) - 1).cloned() else {
             return Ok(());
         };
-        if let Some(snapshot) = host.park(&agent) {
+        if let Some(snapshot) = host.evict(&agent) {
             let read = read_back(&snapshot.agent)?.agent;
             Arc::make_mut(&mut self.checks).parked.insert(agent, read);
         }

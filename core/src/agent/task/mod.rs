@@ -46,7 +46,7 @@ pub struct Task {
     pub stop: Option<StopRequest>,
     /// Why its child can't go on by itself, since it said so last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub need: Option<ToldNeed>,
+    pub need: Option<DeliveredNeed>,
     /// How its child ended, while its worktree is looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
@@ -69,7 +69,7 @@ pub struct StopRequest {
 
 /// What a child needs, and the message that tells its parent; none as long as that is owed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ToldNeed {
+pub struct DeliveredNeed {
     pub need: Need,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_by: Option<MessageId>,
@@ -175,7 +175,7 @@ impl Tasks {
             }
             TaskFact::ChildNeedNoted(fact) => {
                 if let Some(task) = self.active.get_mut(&fact.task_id) {
-                    task.need = Some(ToldNeed { need: fact.need.clone(), told_by: None });
+                    task.need = Some(DeliveredNeed { need: fact.need.clone(), told_by: None });
                 }
             }
             TaskFact::ChildNeedTold(fact) => {
@@ -253,7 +253,7 @@ impl Tasks {
         }
     }
 
-    fn need_mut(&mut self, id: TaskId) -> Option<&mut ToldNeed> {
+    fn need_mut(&mut self, id: TaskId) -> Option<&mut DeliveredNeed> {
         self.active.get_mut(&id)?.need.as_mut()
     }
 

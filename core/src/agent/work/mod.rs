@@ -1,6 +1,6 @@
 //! Work items of one agent: what it is about, over many turns (contract: work.md, Work items).
 
-pub mod debt;
+pub mod obligation;
 pub mod outline;
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::inbox::Inbox;
 use crate::agent::wait::recheck::Recheck;
 use crate::agent::wait::{self, Wait};
-use crate::agent::work::debt::Debt;
+use crate::agent::work::obligation::Obligation;
 
 /// Items that an agent may have open.
 pub const OPEN: usize = 256;
@@ -61,9 +61,9 @@ pub struct WorkItem {
     /// Why nothing more is done for it before somebody looks at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled: Option<Stall>,
-    #[serde(default, skip_serializing_if = "Debt::is_fresh")]
+    #[serde(default, skip_serializing_if = "Obligation::is_fresh")]
     #[schemars(skip)]
-    pub debt: Debt,
+    pub debt: Obligation,
     /// Its plan's file when it was looked at last.
     #[serde(default, skip_serializing_if = "PlanSeen::is_absent")]
     #[schemars(skip)]
@@ -179,11 +179,11 @@ impl WorkItems {
                 // What was owed is another debt now: a turn instead of a mention, or the other way round.
                 let left = fact.previous.filter(|previous| *previous != fact.work_item_id);
                 if let Some(item) = left.and_then(|left| self.open.get_mut(&left)) {
-                    item.debt = Debt::default();
+                    item.debt = Obligation::default();
                 }
                 self.current = Some(fact.work_item_id);
                 let Some(item) = self.open.get_mut(&fact.work_item_id) else { return };
-                (item.stalled, item.debt) = (None, Debt::default());
+                (item.stalled, item.debt) = (None, Obligation::default());
                 if fact.unblocked {
                     (item.blocked_by, item.updated_at) = (None, at);
                     item.follow(at);
@@ -211,7 +211,7 @@ impl WorkItems {
             WorkFact::WorkItemStalled(fact) => {
                 if let Some(item) = self.open.get_mut(&fact.work_item_id) {
                     item.stalled = Some(Stall { at, reason: fact.reason });
-                    item.debt = Debt::default();
+                    item.debt = Obligation::default();
                 }
             }
             WorkFact::WorkPlanSeen(fact) => {
@@ -298,7 +298,7 @@ impl WorkItems {
                 updated_at: at,
                 completed_at: None,
                 stalled: None,
-                debt: Debt::default(),
+                debt: Obligation::default(),
                 plan: if *plan { PlanSeen::Unseen } else { PlanSeen::Absent },
             };
             self.open.insert(id, item);

@@ -24,7 +24,7 @@ use holon_facts::workspace::{ExecutionBinding, Retained, WorkspaceMode, Worktree
 use serde::Serialize;
 
 use crate::agent::Agent;
-use crate::agent::task::{Task, ToldNeed};
+use crate::agent::task::{DeliveredNeed, Task};
 use crate::handler::evidence::{self, Evidence};
 use crate::handler::outbox;
 use crate::handler::task::deliver::Telling;
@@ -259,7 +259,7 @@ pub(crate) fn tell_needs(tx: &mut Tx<'_>) {
         return;
     }
     let untold = |task: &Task| -> Option<(TaskId, String)> {
-        let ToldNeed { need, .. } = task.need.as_ref().filter(|need| need.told_by.is_none())?;
+        let DeliveredNeed { need, .. } = task.need.as_ref().filter(|need| need.told_by.is_none())?;
         let child = &task.child()?.child_agent_id;
         let text = format!(
             "Your child {child} ({}) can't go on by itself: {}, {} ({}). You are its operator: answer with TaskInput, or end it with TaskStop.",

@@ -81,7 +81,7 @@ fn whoever_only_waits_leaves_memory_and_its_deadline_is_known() {
     let deadline = world.host.wall_deadline(&agent("main"));
     assert_eq!(deadline, Some((due, holon_facts::decision::DeadlineReason::Timer)));
     assert_eq!(world.agent("main").open_work(), 0, "a start leaves it where it is");
-    world.park("main");
+    world.evict("main");
     assert_eq!(world.host.next_deadline(), None, "whoever keeps its deadline loads it");
     world.pass(Millis::seconds(3_600));
     assert_eq!(ticks(&world).len(), 0);
@@ -94,7 +94,7 @@ fn whoever_only_waits_leaves_memory_and_its_deadline_is_known() {
 #[test]
 fn a_step_back_of_the_clock_moves_what_waits_outside_of_memory() {
     let mut world = with(spec(7_200, None, Misfire::Once));
-    world.park("main");
+    world.evict("main");
     world.pass(Millis::seconds(1_800));
     world.now.wall = Wall(world.now.wall.0 - 5 * 3_600 * 1_000_000);
     world.pass(Millis(0));

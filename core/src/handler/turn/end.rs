@@ -20,7 +20,7 @@ use crate::handler::budget::Exhausted;
 use crate::handler::turn::outage::{self, Away};
 use crate::handler::turn::{interject, report, tools};
 use crate::handler::wait::recheck;
-use crate::handler::work::debt::{self, Ended, Way};
+use crate::handler::work::obligation::{self, Ended, Way};
 use crate::handler::work::plan;
 use crate::handler::{task, unattended};
 use crate::tx::Tx;
@@ -148,11 +148,11 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     }
     let way = way(&end, dropped);
     if let Some(way) = way {
-        debt::turn_ended(tx, &ended, way);
+        obligation::turn_ended(tx, &ended, way);
     }
     unattended::turn_ended(tx, &ended, way);
     recheck::turn_ended(tx, ended.run_id, before.message);
-    debt::asked(tx, ended.run_id, before.message, &before.asks);
+    obligation::asked(tx, ended.run_id, before.message, &before.asks);
     if let (Some(Way::Settled), Some(item)) = (way, before.work_item) {
         plan::probe(tx, item);
     }

@@ -1,8 +1,8 @@
 //! Handlers of work items (contract: work.md, Work items).
 
-pub(crate) mod debt;
+pub(crate) mod obligation;
 #[cfg(test)]
-mod debt_tests;
+mod obligation_tests;
 pub(crate) mod operator;
 pub(crate) mod plan;
 #[cfg(test)]

@@ -23,7 +23,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         let mut batch = W::Batch::default();
         for agent in agents {
             let deadline = self.host.wall_deadline(agent);
-            let Some(snapshot) = self.host.park(agent) else { continue };
+            let Some(snapshot) = self.host.evict(agent) else { continue };
             self.stored.forget(agent);
             if let Some((at, _)) = deadline {
                 self.absent.wait(agent.clone(), at);

@@ -11,9 +11,9 @@ const KEPT: usize = 256;
 
 /// The last commands of an agent, the newest last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Novelty(VecDeque<(Fingerprint, Option<i32>)>);
+pub struct RecentCommands(VecDeque<(Fingerprint, Option<i32>)>);
 
-impl Novelty {
+impl RecentCommands {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -49,22 +49,22 @@ mod tests {
 
     #[test]
     fn a_repetition_is_known_and_a_new_end_is_news() {
-        let (mut novelty, make, test) = (Novelty::default(), command("make"), command("test"));
+        let (mut recent, make, test) = (RecentCommands::default(), command("make"), command("test"));
         let [make, test] = [&make, &test].map(Fingerprint::of);
-        assert!(novelty.begins(make) && novelty.begins(test));
-        assert!(!novelty.begins(make), "it was begun before");
-        assert!(novelty.ends(make, Some(1)), "its first end");
-        assert!(!novelty.ends(make, Some(1)), "the same again");
-        assert!(!novelty.ends(make, None), "nobody knows how it ended");
-        assert!(novelty.ends(make, Some(0)), "it succeeds now");
+        assert!(recent.begins(make) && recent.begins(test));
+        assert!(!recent.begins(make), "it was begun before");
+        assert!(recent.ends(make, Some(1)), "its first end");
+        assert!(!recent.ends(make, Some(1)), "the same again");
+        assert!(!recent.ends(make, None), "nobody knows how it ended");
+        assert!(recent.ends(make, Some(0)), "it succeeds now");
     }
 
     #[test]
     fn the_oldest_are_forgotten() {
-        let mut novelty = Novelty::default();
+        let mut recent = RecentCommands::default();
         let number = |number: usize| Fingerprint::of_purpose(&Text::short(alloc::format!("{number}")));
-        assert!((0..=KEPT).all(|at| novelty.begins(number(at))));
-        assert!(novelty.begins(number(0)), "forgotten");
-        assert!(!novelty.begins(number(KEPT)), "remembered");
+        assert!((0..=KEPT).all(|at| recent.begins(number(at))));
+        assert!(recent.begins(number(0)), "forgotten");
+        assert!(!recent.begins(number(KEPT)), "remembered");
     }
 }

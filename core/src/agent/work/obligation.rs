@@ -1,5 +1,5 @@
-//! What open items are owed (contract: scheduler.md, Debts): a turn to the one in focus, a mention to the others. Each
-//! item that can be worked on has exactly one debt, which follows from what the item is; here is when it is due.
+//! Obligations of open items (contract: scheduler.md, Debts): a turn for the one in focus, a mention of the others. Each
+//! item that can be worked on has exactly one, which follows from the state of the item; here is when it is due.
 
 use holon_facts::event::work::WorkTick;
 use holon_facts::ids::MessageId;
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 /// Most bytes that a tick takes.
 pub(crate) const TICK_BYTES: u64 = holon_facts::content::INLINE_BYTES as u64;
 
-/// When the debt of an item is due, as long as the item can be worked on.
+/// When the obligation of an item is due, as long as the item can be worked on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Debt {
+pub struct Obligation {
     /// Turns without progress, or mentions that left the item where it was, in a row.
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub turns: u32,
     /// Not due before; none: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Wall>,
-    /// The last message that told of it: as long as that waits, it stands for the debt.
+    /// The last message that delivered it: while that is pending, no other is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<MessageId>,
 }
 
-impl Debt {
+impl Obligation {
     pub(super) fn is_fresh(&self) -> bool {
         *self == Self::default()
     }
