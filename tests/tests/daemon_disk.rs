@@ -114,13 +114,13 @@ fn a_full_disk_is_told_and_waited_out() {
     daemon
         .0
         .run(&during)
-        .refused(1, &["not stored yet", "make room", "holon prompt --agent main --key during"]);
+        .refused(1, &["not stored yet", "free space", "holon prompt --agent main --key during"]);
     assert_eq!(readiness(&daemon)["ready"], false);
     assert!(readiness(&daemon)["problem"].as_str().unwrap().contains("full"), "{}", readiness(&daemon));
     daemon
         .0
         .run(&["prompt", "now"])
-        .refused(4, &["disk of the ledger is full", "make room", "holon daemon status"]);
+        .refused(4, &["disk of the ledger is full", "free space", "holon daemon status"]);
     let status = daemon.ok(&["daemon", "status"]);
     assert!(status.stdout.contains("disk of the ledger is full"), "{status:?}");
     let refused = ask(&daemon.run_file("holon.sock"), "POST", PROMPT, &[], Some(&json!({ "text": "x" })));
@@ -177,7 +177,7 @@ fn a_start_that_can_tell_nobody_why_names_the_ledger_too() {
     fill(&daemon.0.home().join("filler"));
     let ledger = daemon.ledger().display().to_string();
     let refused = daemon.0.run(&["daemon", "start"]);
-    for text in [ledger.as_str(), "not a SQLite database", "is full", "make room"] {
+    for text in [ledger.as_str(), "not a SQLite database", "is full", "free space"] {
         assert!(refused.stderr.contains(text), "{text:?} is not in {refused:?}");
     }
     assert_ne!(refused.code, Some(0));
@@ -229,7 +229,7 @@ fn killed_and_started_on_a_full_disk_it_keeps_what_it_acknowledged() {
     first.kill();
     fill(&filler);
     let refused = daemon.0.run(&["daemon", "start"]);
-    refused.refused(1, &["full", "make room"]);
+    refused.refused(1, &["full", "free space"]);
     std::fs::remove_file(&filler).unwrap();
     let life = life(&daemon);
     say(&daemon, "during", &mut told);
