@@ -202,3 +202,30 @@ fn a_tool_is_a_file_and_a_row() {
     let expected = ["core/facts/src/receipt.rs", "core/src/tool/agent_get.rs", "core/src/tool/mod.rs"];
     assert_eq!(files, expected.map(|file| root().join(file)), "a read-only tool touches these");
 }
+
+/// Work for an operation is a variant with its kind, opened by its handler and handed over once to its performer.
+#[test]
+fn work_is_a_variant_and_a_performer() {
+    let mut files = Vec::new();
+    for folder in ["core/src", "core/facts/src", "core/law/src", "shell"] {
+        rust_files(&root().join(folder), &mut files);
+    }
+    // The world of the core's own tests.
+    files.retain(|file| !file.ends_with("core/src/testing.rs") && code(file).contains("Work::RemoveWorktree"));
+    files.sort();
+    let expected = ["core/src/handler/workspace/isolate.rs", "shell/src/driver/effect.rs"];
+    assert_eq!(files, expected.map(|file| root().join(file)), "beside its variant, work touches these");
+}
+
+/// A section of the prompt is a row of its table.
+#[test]
+fn a_section_is_a_row() {
+    let mut files = Vec::new();
+    for folder in ["core/src", "core/facts/src", "shell"] {
+        rust_files(&root().join(folder), &mut files);
+    }
+    files.retain(|file| {
+        !file.to_string_lossy().contains("tests") && code(file).contains("\"execution_environment\"")
+    });
+    assert_eq!(files, [root().join("core/src/prompt/sections.rs")]);
+}

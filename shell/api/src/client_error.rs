@@ -51,9 +51,13 @@ impl ClientError {
                 Some("HOLON_CONTROL_TOKEN with the token that the runtime was started with".to_owned())
             }
             Self::Refused { body, .. } => body.hint.clone(),
-            Self::Broken { .. } | Self::TimedOut { .. } | Self::Odd { .. } => {
+            Self::Broken { .. } | Self::TimedOut { .. } => {
                 Some("holon daemon status, then holon daemon logs".to_owned())
             }
+            Self::Odd { .. } => Some(
+                "a client of the runtime's own build: holon daemon status and holon --version show both"
+                    .to_owned(),
+            ),
         }
     }
 }
