@@ -211,7 +211,8 @@ fn work_is_a_variant_and_a_performer() {
         rust_files(&root().join(folder), &mut files);
     }
     // The world of the core's own tests.
-    files.retain(|file| !file.ends_with("core/src/testing.rs") && code(file).contains("Work::RemoveWorktree"));
+    files
+        .retain(|file| !file.ends_with("core/src/testing.rs") && code(file).contains("Work::RemoveWorktree"));
     files.sort();
     let expected = ["core/src/handler/workspace/isolate.rs", "shell/src/driver/effect.rs"];
     assert_eq!(files, expected.map(|file| root().join(file)), "beside its variant, work touches these");

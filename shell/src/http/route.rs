@@ -13,9 +13,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::response::IntoResponse;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use bytes::Bytes;
-use holon_api::{Body, Code, Endpoint, Path as _, Reply, RouteAccess as Access, Row};
+use holon_api::{Body, Code, Endpoint, Path as _, RouteAccess as Access};
 use holon_facts::{AgentId, Reject};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapDeserializer;
 
 use super::auth::Caller;
@@ -24,6 +23,8 @@ use super::failure::Failure;
 use super::peer::{OtherEnd, Peer};
 use super::reply::Respond;
 use super::resource::triggers;
+#[cfg(test)]
+use super::tests::openapi::Described;
 use super::{App, field};
 
 /// Names one intention.
@@ -52,27 +53,10 @@ pub(super) struct Asker {
 
 /// An endpoint at one of its paths.
 pub(super) struct Route {
-    pub(super) row: Row,
     pub(super) path: &'static str,
-    pub(super) summary: &'static str,
-    pub(super) describe: fn(&mut SchemaGenerator) -> Described,
     pub(super) service: MethodRouter<App>,
-}
-
-/// The types of an endpoint, for people and programs.
-pub(super) struct Described {
-    pub(super) path: Schema,
-    pub(super) query: Schema,
-    pub(super) body: Option<BodyDescribed>,
-    pub(super) reply: Schema,
-    pub(super) media: &'static str,
-}
-
-pub(super) struct BodyDescribed {
-    pub(super) schema: Schema,
-    pub(super) required: bool,
-    pub(super) media: &'static str,
-    pub(super) bytes: usize,
+    #[cfg(test)]
+    pub(super) described: Described,
 }
 
 impl Route {
@@ -85,18 +69,15 @@ impl Route {
         Fut: Future<Output = Handled<R>> + Send,
     {
         let row = E::ROW;
-        let at = |(path, summary), of_default| {
-            let service = service::<E, R, F, Fut>(handler.clone(), of_default);
-            Self { row: E::ROW, path, summary, describe: describe::<E>, service }
+        let at = |named: (&'static str, &'static str), of_default| Self {
+            path: named.0,
+            service: service::<E, R, F, Fut>(handler.clone(), of_default),
+            #[cfg(test)]
+            described: Described::of::<E>(named),
         };
         let (own, of_default) =
             (at((row.path, row.summary), false), row.of_default.map(|at_default| at(at_default, true)));
         [Some(own), of_default].into_iter().flatten()
-    }
-
-    /// Every code that the route can answer with.
-    pub(super) fn codes(&self) -> Vec<Code> {
-        self.row.codes(self.path)
     }
 }
 
@@ -212,21 +193,5 @@ fn bad_query(rejection: &QueryRejection) -> Box<Failure> {
     match causes.find_map(|cause| cause.downcast_ref::<Parsing>()) {
         Some(error) => field::at_fault(Code::InvalidQuery, "the query", error),
         None => Failure::new(Code::InvalidQuery, rejection.body_text()),
-    }
-}
-
-fn describe<E: Endpoint>(generator: &mut SchemaGenerator) -> Described {
-    let schema = E::Body::schema(generator);
-    Described {
-        path: E::Path::json_schema(generator),
-        query: E::Query::json_schema(generator),
-        body: schema.map(|schema| BodyDescribed {
-            schema,
-            required: E::Body::REQUIRED,
-            media: E::Body::MEDIA,
-            bytes: E::Body::BYTES,
-        }),
-        reply: E::Reply::schema(generator),
-        media: E::Reply::MEDIA,
     }
 }

@@ -47,8 +47,8 @@ async fn every_route_but_the_open_ones_asks_for_the_token() {
     let scene = Scene::with(Setup { token: Some(TOKEN), ..Setup::default() }).await;
     for route in table::routes() {
         let path = route.path.replace("{agent_id}", "main").replace("{token}", "main.1.no");
-        let reply = scene.send_tcp(request(route.row.method, &path, &[], "")).await;
-        match route.row.access {
+        let reply = scene.send_tcp(request(route.described.row.method, &path, &[], "")).await;
+        match route.described.row.access {
             Access::Open => assert!(reply.status.is_success(), "{path}"),
             Access::Token => drop(reply.fails(404, "unknown_trigger")),
             Access::Signed | Access::Control => drop(reply.fails(401, "missing_token")),

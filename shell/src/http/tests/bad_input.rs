@@ -4,8 +4,8 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
+use super::openapi;
 use super::{Scene, request};
-use crate::http::openapi;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 

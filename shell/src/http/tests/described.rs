@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 use holon_api::Code;
 use serde_json::Value;
 
-use super::{Scene, request};
-use crate::http::{openapi, table};
+use super::{Scene, openapi, request};
+use crate::http::table;
 
 #[tokio::test]
 async fn the_description_is_served_and_a_change_of_it_shows() {
     let scene = Scene::start().await;
     let served = scene.get("/openapi.json").await.ok().json.clone();
-    assert_eq!(served, openapi::document());
+    let made = openapi::document();
     insta::with_settings!({ snapshot_path => "../../../../fixtures/http", prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::assert_json_snapshot!("openapi", served);
+        insta::assert_json_snapshot!("openapi", made);
     });
+    assert_eq!(served, made, "this build serves the snapshot that it was built with: run the test again");
 }
 
 #[test]
@@ -45,20 +46,24 @@ async fn every_route_of_the_table_is_served() {
     let scene = Scene::with_main().await;
     let mut ids = BTreeSet::new();
     for route in table::routes() {
-        assert!(ids.insert((route.path, route.row.method.to_string())), "{} stands there twice", route.path);
+        assert!(
+            ids.insert((route.path, route.described.row.method.to_string())),
+            "{} stands there twice",
+            route.path
+        );
         // The stream does not end, and the end is the end.
         if route.path.ends_with("/stream") || route.path.ends_with("/shutdown") {
             continue;
         }
         let path = route.path.replace("{agent_id}", "main").replace("{task_id}", "task_1");
-        let reply = scene.send(request(route.row.method.clone(), &path, &[], "")).await;
+        let reply = scene.send(request(route.described.row.method.clone(), &path, &[], "")).await;
         let code = reply.json["code"].as_str().unwrap_or_default();
         assert!(
             !["unknown_route", "method_not_allowed", "internal"].contains(&code),
             "{path}: {}",
             reply.text
         );
-        let known = route.codes().iter().any(|known| known.name() == code);
+        let known = route.described.codes().iter().any(|known| known.name() == code);
         assert!(reply.status.is_success() || known, "{path} does not tell of {code}");
     }
 }
@@ -68,8 +73,8 @@ fn the_page_names_every_route_and_every_code() {
     let page = include_str!("../../../../docs/http.md");
     let mut routes = BTreeSet::new();
     for route in table::routes() {
-        let (method, path) = (&route.row.method, route.path);
-        let row = format!("| `{method} {path}` | {} |", route.summary);
+        let (method, path) = (&route.described.row.method, route.path);
+        let row = format!("| `{method} {path}` | {} |", route.described.summary);
         assert!(page.contains(&row), "docs/http.md lacks the row\n{row}");
         routes.insert(format!("{method} {path}"));
     }

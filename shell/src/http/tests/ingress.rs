@@ -110,7 +110,7 @@ async fn names_are_as_long_as_the_description_says() {
     };
     scene.post("/enqueue", of(256)).await.ok();
     scene.post("/enqueue", of(257)).await.fails(400, "invalid_body");
-    let described = crate::http::openapi::document();
+    let described = super::openapi::document();
     let refs = &described["components"]["schemas"]["Enqueue"]["properties"]["source_refs"];
     assert_eq!(
         (&refs["propertyNames"]["maxLength"], &refs["additionalProperties"]["maxLength"]),

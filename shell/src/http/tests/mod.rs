@@ -8,6 +8,7 @@ mod disk;
 mod in_process;
 mod ingress;
 mod limits;
+pub(super) mod openapi;
 mod reads;
 mod signed;
 mod stream;
