@@ -37,6 +37,7 @@ pub mod input;
 #[cfg(test)]
 mod law_tests;
 pub(crate) mod occupancy;
+pub(crate) mod operation;
 pub mod prompt;
 pub mod record;
 pub mod recovery;

@@ -16,6 +16,7 @@ use crate::handler::{
     admission, control, external_trigger, model, recovery, settle, task, timer, turn, wake, work, workspace,
 };
 use crate::input::Input;
+use crate::operation;
 use crate::tx::{Alarm, Batch};
 
 impl Host {
@@ -186,7 +187,7 @@ impl Host {
             self.stats.late_outcomes += 1;
             return Boundary::MessageProcessing;
         }
-        self.with(batch, agent, |tx| turn::model_round::completed(tx, op, outcome));
+        self.with(batch, agent, |tx| operation::completed(tx, op, outcome));
         self.decide_at_boundary(agent);
         Boundary::MessageProcessing
     }
@@ -236,7 +237,7 @@ impl Host {
                 continue;
             }
             self.with(batch, &agent, |tx| match alarm {
-                Alarm::Op(op) => turn::model_round::timed_out(tx, op),
+                Alarm::Op(op) => operation::timed_out(tx, op),
                 Alarm::Backoff => turn::request::backed_off(tx),
                 Alarm::TurnLimit => turn::limits::out_of_time(tx),
                 Alarm::StopTask(task) => task::stop::overdue(tx, task),

@@ -1,11 +1,11 @@
-//! Outcomes of a run's operations: context, attempts, answers, tools.
+//! Rounds of a model: what was read for it, its attempts and its answers.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use holon_facts::content::Text;
-use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::operation::Settlement;
 use holon_facts::event::turn::{
     AssistantRoundRecorded, FailureArtifact, FailureCategory, ProviderAttemptRecorded,
     ProviderRoundCompleted, TurnContextBuilt,
@@ -15,260 +15,49 @@ use holon_facts::model::{
     AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, FailureKind, ModelAnswer,
     ProposedCall, RoundEnd, StopReason, Timing,
 };
-use holon_facts::outcome::{Certainty, LoadedContext, OpFailure, Outcome, ToolOutcome};
+use holon_facts::outcome::LoadedContext;
 use holon_facts::receipt::{TaskCall, ToolError, ToolErrorKind, Verdict};
 use holon_facts::terminal::TurnReason;
 use holon_facts::time::Millis;
 
 use crate::agent::task::Tasks;
 use crate::agent::turn::{Phase, Run};
-use crate::effect::Retrieval;
+use crate::handler::budget;
 use crate::handler::turn::end::{self, End};
-use crate::handler::turn::{outage, request, tools};
-use crate::handler::workspace::{self, isolate};
-use crate::handler::{budget, task};
+use crate::handler::turn::{outage, request};
 use crate::retry::{self, Next};
 use crate::tool;
 use crate::tx::{Alarm, Tx};
 
-/// The end of an operation that the agent is waiting for.
-pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
-    let Some(kind) = tx.agent().ops.get(&op).map(|open| open.kind) else { return };
-    match (kind, outcome) {
-        (OpKind::LoadContext, Outcome::Context { context }) => context_loaded(tx, op, context),
-        (OpKind::CallModel, Outcome::Answer { answer }) => answered(tx, op, answer),
-        (OpKind::CallModel, Outcome::AttemptFailed { failure }) => {
-            budget::failed(tx, op, failure.kind, failure.usage);
-            tx.settle(op, Settlement::Failed);
-            attempt_failed(tx, op, &failure);
-        }
-        (OpKind::PrepareCommand, Outcome::Prepared { supervisor, command }) => {
-            task::command::prepared(tx, op, supervisor, command);
-        }
-        (OpKind::PrepareCommand, Outcome::Tool { outcome }) if outcome.receipt.error.is_some() => {
-            not_prepared(tx, op, outcome);
-        }
-        (
-            OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand | OpKind::WriteInput,
-            Outcome::Tool { outcome },
-        ) => performed(tx, op, kind, outcome),
-        (OpKind::FindWorkspace, Outcome::Workspace { execution, base }) => {
-            workspace::tools::found(tx, op, &execution, base);
-        }
-        (OpKind::RemoveWorktree, Outcome::Worktree { removal }) => isolate::removed(tx, op, removal),
-        (OpKind::FindWorkspace, Outcome::Tool { outcome }) if outcome.receipt.error.is_some() => {
-            not_prepared(tx, op, outcome);
-        }
-        (_, Outcome::Failed { failure }) => failed(tx, op, kind, failure),
-        (
-            kind,
-            Outcome::Context { .. }
-            | Outcome::Answer { .. }
-            | Outcome::AttemptFailed { .. }
-            | Outcome::Tool { .. }
-            | Outcome::Prepared { .. }
-            | Outcome::Workspace { .. }
-            | Outcome::Worktree { .. },
-        ) => {
-            let message = format!("the outcome does not fit an operation of kind {kind}");
-            failed(tx, op, kind, ambiguous(&message));
-        }
-    }
-}
-
-/// A performer has done its work, or a command has ended.
-fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
-    if let Some(task) = tx.agent().task_of(op) {
-        task::end::told(tx, op, task, outcome);
-        return;
-    }
-    if kind == OpKind::WriteInput {
-        task::operator::written(tx, op, Ok(outcome));
-        return;
-    }
-    let shows = tx.agent().ops.get(&op).and_then(|open| open.task_id).filter(|_| kind == OpKind::CallTool);
-    tx.settle(op, Settlement::Done);
-    let ToolOutcome { mut receipt, duration_ms, .. } = outcome;
-    match kind {
-        OpKind::PromoteCommand => return task::promote::promoted(tx, Some(receipt)),
-        OpKind::RunCommand => {
-            task::promote::no_more(tx);
-        }
-        OpKind::CallTool => {
-            receipt.facts.shown_task = shows.filter(|_| receipt.error.is_none());
-            if let (Some(input), Some(task)) = (receipt.facts.input.clone(), tools::open_task(tx)) {
-                task::operator::delivered(tx, task, &input);
-            }
-        }
-        OpKind::LoadContext
-        | OpKind::CallModel
-        | OpKind::PrepareCommand
-        | OpKind::AwaitTask
-        | OpKind::SuperviseChild
-        | OpKind::FindWorkspace
-        | OpKind::RemoveWorktree
-        | OpKind::WriteInput => {}
-    }
-    tools::record_result(tx, receipt, duration_ms);
-    request::advance(tx);
-}
-
-/// Nothing can be executed, and the error says why.
-fn not_prepared(tx: &mut Tx<'_>, op: OpId, outcome: ToolOutcome) {
-    let of_run = tx.agent().ops.get(&op).is_some_and(|open| open.run_id.is_some());
-    tx.settle(op, Settlement::Failed);
-    match outcome.receipt.error.clone().filter(|_| !of_run) {
-        Some(error) => task::operator::refuse(tx, op, error),
-        None => {
-            tools::record_result(tx, outcome.receipt, outcome.duration_ms);
-            request::advance(tx);
-        }
-    }
-}
-
-/// Nothing was heard of an operation in time. A command goes on as a task, a wait for a task is over; anything
-/// else is given up and counts as failed.
-pub(crate) fn timed_out(tx: &mut Tx<'_>, op: OpId) {
-    let Some(open) = tx.agent().ops.get(&op) else { return };
-    let (kind, task) = (open.kind, open.task_id);
-    match kind {
-        OpKind::RunCommand
-            if open.command.as_ref().is_some_and(|command| command.yield_time_ms.is_some()) =>
-        {
-            task::promote::yields(tx, op);
-        }
-        OpKind::PromoteCommand => {
-            tx.cancel(op, Settlement::TimedOut);
-            task::promote::promoted(tx, None);
-        }
-        OpKind::AwaitTask => {
-            tx.settle(op, Settlement::TimedOut);
-            if let Some(task) = task {
-                tools::task_output(tx, task, Retrieval::Timeout);
-            }
-        }
-        // A life takes as long as it takes.
-        OpKind::SuperviseChild => {}
-        OpKind::LoadContext
-        | OpKind::CallModel
-        | OpKind::CallTool
-        | OpKind::PrepareCommand
-        | OpKind::RunCommand
-        | OpKind::FindWorkspace
-        | OpKind::RemoveWorktree
-        | OpKind::WriteInput => {
-            tx.dismiss(op);
-            give_up(
-                tx,
-                op,
-                kind,
-                Settlement::TimedOut,
-                ambiguous("nothing was heard of the operation in time"),
-            );
-        }
-    }
-}
-
-/// The performer itself failed.
-fn failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure) {
-    if let Some(task) = tx.agent().task_of(op) {
-        task::end::unheard(tx, op, task, &failure);
-        return;
-    }
-    if kind == OpKind::PromoteCommand {
-        tx.settle(op, Settlement::Failed);
-        task::promote::promoted(tx, None);
-        return;
-    }
-    give_up(tx, op, kind, Settlement::Failed, failure);
-}
-
-/// An operation that brings nothing any more: whoever waits for it is told.
-fn give_up(tx: &mut Tx<'_>, op: OpId, kind: OpKind, settlement: Settlement, failure: OpFailure) {
-    let of_run = tx.agent().ops.get(&op).is_some_and(|open| open.run_id.is_some());
-    match kind {
-        OpKind::WriteInput => task::operator::written(tx, op, Err(failure)),
-        OpKind::RemoveWorktree => isolate::not_removed(tx, op, settlement, failure.message.preview()),
-        OpKind::PrepareCommand if !of_run => {
-            tx.settle(op, settlement);
-            let mut error = ToolError::new(ToolErrorKind::CommandSpawnFailed, "");
-            error.message = failure.message;
-            task::operator::refuse(tx, op, error.hint("nothing was executed"));
-        }
-        OpKind::LoadContext
-        | OpKind::CallModel
-        | OpKind::CallTool
-        | OpKind::PrepareCommand
-        | OpKind::RunCommand
-        | OpKind::PromoteCommand
-        | OpKind::SuperviseChild
-        | OpKind::FindWorkspace
-        | OpKind::AwaitTask => {
-            tx.settle(op, settlement);
-            if kind == OpKind::RunCommand {
-                task::promote::no_more(tx);
-            }
-            performer_failed(tx, op, kind, failure);
-        }
-    }
-}
-
-/// Nobody can say whether the operation had an effect.
-fn ambiguous(message: &str) -> OpFailure {
-    OpFailure { certainty: Certainty::Ambiguous, message: Text::short(message) }
-}
-
-fn performer_failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure) {
-    let OpFailure { certainty, message } = failure;
-    match kind {
-        OpKind::LoadContext => {
-            let failure = artifact(FailureCategory::Runtime, "context_load", message);
-            end::end(tx, End::Failed { reason: TurnReason::ContextLoad, failure });
-        }
-        OpKind::CallModel => {
-            let now = tx.now();
-            let failure = AttemptFailure {
-                kind: FailureKind::Timeout,
-                message,
-                retry_after_ms: None,
-                resets_at: None,
-                usage: None,
-                timing: Timing { started_at: now, completed_at: now, duration_ms: Millis(0) },
-                diagnostics: None,
-            };
-            attempt_failed(tx, op, &failure);
-        }
-        OpKind::CallTool
-        | OpKind::PrepareCommand
-        | OpKind::RunCommand
-        | OpKind::PromoteCommand
-        | OpKind::AwaitTask
-        | OpKind::SuperviseChild
-        | OpKind::FindWorkspace
-        | OpKind::RemoveWorktree
-        | OpKind::WriteInput => {
-            // Before it has the word, a supervisor executes nothing.
-            let certainty = if kind == OpKind::PrepareCommand { Certainty::Definite } else { certainty };
-            let mut error = ToolError::new(ToolErrorKind::ToolExecutionFailed, "");
-            error.message = message;
-            error.hint = Some(match certainty {
-                Certainty::Ambiguous => "it may have had effects: look before you repeat it".into(),
-                Certainty::Definite => "nothing was done".into(),
-            });
-            tools::record_failure(tx, error, Millis(0));
-            request::advance(tx);
-        }
-    }
-}
-
-fn context_loaded(tx: &mut Tx<'_>, op: OpId, context: LoadedContext) {
+pub(crate) fn context_loaded(tx: &mut Tx<'_>, op: OpId, context: LoadedContext) {
     tx.settle(op, Settlement::Done);
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
     tx.record(TurnContextBuilt { run_id, context });
     request::advance(tx);
 }
 
-fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
+/// What the context is made of can't be read.
+pub(crate) fn context_failed(tx: &mut Tx<'_>, message: Text) {
+    let failure = artifact(FailureCategory::Runtime, "context_load", message);
+    end::end(tx, End::Failed { reason: TurnReason::ContextLoad, failure });
+}
+
+/// Nothing came of a request, not even a failure of its provider.
+pub(crate) fn no_answer(tx: &mut Tx<'_>, op: OpId, message: Text) {
+    let now = tx.now();
+    let failure = AttemptFailure {
+        kind: FailureKind::Timeout,
+        message,
+        retry_after_ms: None,
+        resets_at: None,
+        usage: None,
+        timing: Timing { started_at: now, completed_at: now, duration_ms: Millis(0) },
+        diagnostics: None,
+    };
+    attempt_failed(tx, op, &failure);
+}
+
+pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
     budget::answered(tx, op, &answer);
     tx.settle(op, Settlement::Done);
     let Some(run) = &tx.agent().run else { return };
@@ -400,7 +189,7 @@ fn own_id(run: &Run, blocks: &[Block], id: String, number: usize) -> String {
     own
 }
 
-fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
+pub(crate) fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     let Some(run) = &tx.agent().run else { return };
     let Phase::Requesting { candidate, attempt } = run.phase else { return };
     let Some(mut record) = attempt_record(tx, run, failure.timing) else { return };
