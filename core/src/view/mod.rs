@@ -258,7 +258,7 @@ impl<'a> View<'a> {
                 window: Some(window.input),
             }),
             input: incoming::current_input(agent, &message, &told, Fence::PREVIEW),
-            tools: window.tools(agent.spec.depth, config.children.depth),
+            tools: window.tools(agent.spec.depth, config.children.depth).map(ToolName::from).collect(),
         })
     }
 

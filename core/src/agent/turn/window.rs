@@ -1,8 +1,5 @@
 //! The part of a model's window that each part of a request may take (contract: providers.md, Keeping context bounded).
 
-use alloc::sync::Arc;
-
-use holon_facts::call::ToolName;
 use holon_facts::config::Config;
 use holon_facts::model_ref::ModelRef;
 
@@ -41,14 +38,14 @@ impl Window {
 
     /// The tools of a request: an agent begins others where it may; that, and how it works elsewhere, is said where
     /// there is room.
-    pub(crate) fn tools(self, depth: u32, deepest: u32) -> Arc<[ToolName]> {
+    pub(crate) fn tools(self, depth: u32, deepest: u32) -> impl Iterator<Item = Tool> + Clone {
         let room = self.input >= ROOM_FOR_ALL;
-        let offered = |tool: &Tool| match tool.exposure() {
+        let offered = move |tool: &Tool| match tool.exposure() {
             Exposure::Always => true,
             Exposure::WithRoom => room,
             Exposure::WithRoomToParents => room && depth < deepest,
         };
-        Tool::ALL.iter().copied().filter(offered).map(ToolName::from).collect()
+        Tool::ALL.iter().copied().filter(offered)
     }
 
     /// What the recap itself may take.

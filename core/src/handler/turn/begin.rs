@@ -1,5 +1,8 @@
 //! The start of a run: claim the message, bind the models, read the context.
 
+use alloc::vec::Vec;
+
+use holon_facts::call::ToolName;
 use holon_facts::event::inbox::MessageDequeued;
 use holon_facts::event::lifecycle::SchedulerPostureDecision;
 use holon_facts::event::operation::OpKind;
@@ -14,6 +17,7 @@ use crate::agent::turn::window::Window;
 use crate::effect::Work;
 use crate::handler::wait::resolve;
 use crate::scheduler::results::further_results;
+use crate::tool::Tool;
 use crate::tx::{Alarm, Opening, Tx};
 
 /// Reading a few files takes no longer than this.
@@ -31,7 +35,12 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let models = model::chain(agent, tx.env.config);
     let tools =
         Window::of_chain(tx.env.config, &models).tools(agent.spec.depth, tx.env.config.children.depth);
-    let tools_offered = Some(tools).filter(|tools| *tools != agent.tools_offered);
+    let same = tools.clone().map(Tool::name).eq(agent.tools_offered.iter().map(ToolName::as_str));
+    let tools_offered = (!same).then(|| {
+        let mut offered = Vec::with_capacity(Tool::ALL.len());
+        offered.extend(tools.map(ToolName::from));
+        offered.into()
+    });
     let also = further_results(tx.agent(), tx.env.config, tx.now(), message_id);
     let all = core::iter::once(message_id).chain(also.iter().copied()).chain(interjected.iter().copied());
     for message_id in all {
