@@ -6,9 +6,9 @@
 use holon_core::replay::Call;
 use holon_core::{Host, Input};
 use holon_facts::identity::{AgentKind, AgentSpec};
-use holon_facts::message::{Body, Ingress, Origin};
+use holon_facts::message::Ingress;
 use holon_facts::model_ref::ModelRef;
-use holon_facts::provenance::{AdmissionContext, BodyType, MessageKind, Priority, Surface};
+use holon_facts::provenance::{AdmissionContext, Surface};
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Config, Mono, Now, ReplyId, Seed, Wall};
 use holon_ledger::LedgerReader;
@@ -65,19 +65,8 @@ impl World {
     fn prompts(&mut self, count: usize) -> Batch {
         let mut batch = Batch::default();
         for _ in 0..count {
-            let ingress = Ingress {
-                kind: MessageKind::OperatorPrompt,
-                origin: Origin::Operator { actor_id: None },
-                priority: Priority::Normal,
-                body: Body { kind: BodyType::Text, text: self.texts.take(&"word ".repeat(40)) },
-                metadata: None,
-                source_refs: Default::default(),
-                delivery_surface: Surface::CliPrompt,
-                admission_context: AdmissionContext::LocalProcess,
-                correlation_id: None,
-                causation_id: None,
-                idempotency: None,
-            };
+            let text = self.texts.take(&"word ".repeat(40));
+            let ingress = Ingress::prompt(text, Surface::CliPrompt, AdmissionContext::LocalProcess);
             self.step(&mut batch, Input::Ingress { agent: agent(), ingress, reply: ReplyId(0) });
         }
         batch

@@ -11,11 +11,11 @@ use holon_core::{Durable, Effect, Host, Input};
 use holon_facts::config::Config;
 use holon_facts::execution::ExecutionSnapshot;
 use holon_facts::identity::{AgentKind, AgentSpec};
-use holon_facts::message::{Body, Ingress, Origin};
+use holon_facts::message::Ingress;
 use holon_facts::model::{AnswerBlock, ModelAnswer, StopReason, Timing};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::LoadedContext;
-use holon_facts::provenance::{AdmissionContext, BodyType, MessageKind, Priority, Surface};
+use holon_facts::provenance::{AdmissionContext, Surface};
 use holon_facts::usage::TokenUsage;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{
@@ -333,19 +333,7 @@ pub fn created(agent: &str) -> Input {
 }
 
 pub fn prompted(agent: &str, text: Text) -> Input {
-    let ingress = Ingress {
-        kind: MessageKind::OperatorPrompt,
-        origin: Origin::Operator { actor_id: None },
-        priority: Priority::Normal,
-        body: Body { kind: BodyType::Text, text },
-        metadata: None,
-        source_refs: Default::default(),
-        delivery_surface: Surface::CliPrompt,
-        admission_context: AdmissionContext::LocalProcess,
-        correlation_id: None,
-        causation_id: None,
-        idempotency: None,
-    };
+    let ingress = Ingress::prompt(text, Surface::CliPrompt, AdmissionContext::LocalProcess);
     Input::Ingress { agent: id(agent), ingress, reply: ReplyId(1) }
 }
 
