@@ -25,6 +25,7 @@ pub fn built_in(get: impl Fn(&str) -> Option<String>) -> Vec<ProviderSpec> {
             base_url,
             base_url_origin: url_variable.to_owned(),
             credential,
+            key_remedy: key_variable.map_or_else(String::new, |variable| format!("set {variable}")),
             options: ProviderOptions::default(),
         }
     };
@@ -48,6 +49,7 @@ pub fn scripted() -> ProviderSpec {
         base_url: String::new(),
         base_url_origin: String::new(),
         credential: Credential::Unneeded,
+        key_remedy: String::new(),
         options: ProviderOptions::default(),
     }
 }

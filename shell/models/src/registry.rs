@@ -25,6 +25,8 @@ pub struct Providers {
     unusable: Arc<BTreeMap<String, String>>,
     client: Arc<dyn HttpClient>,
     tools: Arc<Tools>,
+    /// Models that exist, for errors about one that does not.
+    models: Arc<Vec<ModelRef>>,
 }
 
 /// A provider as it is configured, and what speaks to it.
@@ -47,7 +49,14 @@ impl Providers {
             unusable: Arc::default(),
             client: Arc::new(Clients::default()),
             tools: Arc::new(tools),
+            models: Arc::default(),
         }
+    }
+
+    /// Models that are named when a server has none of a name and lists none itself.
+    #[must_use]
+    pub fn knowing(self, models: Vec<ModelRef>) -> Self {
+        Self { models: Arc::new(models), ..self }
     }
 
     /// Providers that fail closed when they are chosen, with the reason.
@@ -85,10 +94,10 @@ impl Providers {
         show: Show<'_>,
     ) -> Result<ModelAnswer, AttemptFailure> {
         let started = clock::now();
-        let (client, tools) = (&*self.client, &*self.tools);
+        let (client, tools, models) = (&*self.client, &*self.tools, self.models.as_slice());
         let attempted = match self.find(&request.model) {
             Ok((spec, provider)) => {
-                provider.attempt(Attempt { client, texts, spec, tools, request, show }).await
+                provider.attempt(Attempt { client, texts, spec, tools, models, request, show }).await
             }
             Err(problem) => Err(problem.into()),
         };

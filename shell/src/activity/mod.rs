@@ -1,12 +1,14 @@
 //! What a run shows while it happens: each step as a line once its outcome is known, and what is being waited
 //! for below. Fed by durable records; live text only decorates it.
 
+mod attempts;
 mod repeats;
 mod steps;
 mod waiting;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use attempts::Attempts;
 use holon_facts::event::{Event, InboxFact, LifecycleFact, TurnFact};
 use holon_facts::{Now, Record};
 use holon_platform::clock;
@@ -24,13 +26,15 @@ pub struct Activity {
     began: Now,
     steps: Steps,
     repeats: Repeats,
+    attempts: Attempts,
     partial: Arc<Mutex<Partial>>,
 }
 
 impl Activity {
     pub fn new(screen: Screen) -> Self {
         let began = clock::now();
-        Self { screen, began, steps: Steps::default(), repeats: Repeats::default(), partial: Arc::default() }
+        let (steps, repeats, attempts) = (Steps::default(), Repeats::default(), Attempts::default());
+        Self { screen, began, steps, repeats, attempts, partial: Arc::default() }
     }
 
     /// Where pieces of the model's text go, to be seen below while the model speaks.
@@ -48,6 +52,8 @@ impl Activity {
     /// Takes the next durable record of the agent.
     pub fn see(&mut self, record: &Record) {
         if let Event::Turn(fact) = &record.event {
+            let failed = self.attempts.see(fact);
+            self.failed(failed);
             for step in self.steps.see(fact) {
                 for (tone, line) in self.repeats.pass(step) {
                     self.screen.line(tone, &line);
@@ -64,19 +70,35 @@ impl Activity {
 
     /// Tells what was held back; no more records come.
     pub fn finish(&mut self) {
+        self.flush();
+        let failed = self.attempts.held();
+        self.failed(failed);
+        self.screen.finish();
+    }
+
+    /// Whether it has shown why a model failed, in these words.
+    pub fn told(&self, failure: &str) -> bool {
+        self.screen.shows() && self.attempts.told(failure)
+    }
+
+    fn failed(&mut self, attempt: Option<String>) {
+        if let Some(attempt) = attempt {
+            self.flush();
+            self.screen.prose(Tone::Bad, &attempt);
+        }
+    }
+
+    fn flush(&mut self) {
         for (tone, line) in self.repeats.flush() {
             self.screen.line(tone, &line);
         }
-        self.screen.finish();
     }
 
     fn aside(&mut self, told: &Presentation) {
         if !Level::Verbose.shows(told.visibility) {
             return;
         }
-        for (tone, held) in self.repeats.flush() {
-            self.screen.line(tone, &held);
-        }
+        self.flush();
         let bad = told.category == Category::OperatorNotification;
         self.screen.line(if bad { Tone::Bad } else { Tone::Aside }, &told.text());
     }
@@ -117,6 +139,7 @@ fn shown_as_step(fact: &TurnFact) -> bool {
     matches!(
         fact,
         TurnFact::AssistantRoundRecorded(_)
+            | TurnFact::ProviderAttemptRecorded(_)
             | TurnFact::ToolExecuted(_)
             | TurnFact::ToolExecutionFailed(_)
             | TurnFact::TurnTerminal(_)

@@ -19,6 +19,7 @@ pub(super) fn print(
     lines: Option<Lines>,
     screen: &Screen,
     agent: Option<&AgentId>,
+    told: impl Fn(&str) -> bool,
 ) -> Result<Exit, Failure> {
     let report = match report {
         Ok(report) => report,
@@ -35,7 +36,7 @@ pub(super) fn print(
         Format::Text => report.said().map_or(Ok(()), output::text),
     };
     if format == Format::Text {
-        tell(&report, screen, agent);
+        tell(&report, screen, agent, told);
     }
     let Err(error) = written else { return Ok(exit) };
     let exit = if exit == Exit::Completed { Exit::Failed } else { exit };
@@ -54,7 +55,7 @@ fn stream(report: &RunReport, lines: Option<Lines>) -> Result<std::io::Result<()
 }
 
 /// What a person wants to know beyond the answer.
-fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>) {
+fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>, told: impl Fn(&str) -> bool) {
     if let Some(problem) = &report.changed_files_problem {
         let text = format!("holon: only what patches changed is known: {problem}");
         screen.line(Tone::Aside, &text);
@@ -68,11 +69,13 @@ fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>) {
     }
     let asked = report.action_required.as_ref().filter(|_| report.verdict == RunVerdict::WaitingForOperator);
     let why = match (&report.failure_artifact, asked) {
+        // It stands above.
+        (Some(failure), _) if told(failure.summary.preview()) => format!(" ({})", failure.kind),
         (Some(failure), _) => format!(": {}", in_short(failure)),
-        (None, Some(asked)) => format!(": {}", present::one_line(asked)),
+        (None, Some(asked)) => format!(": {}", present::whole_line(asked)),
         (None, None) => String::new(),
     };
-    output::note(&format!("holon: {}{why}", report.verdict));
+    output::prose(&format!("holon: {}{why}", report.verdict));
     screen.line(Tone::Aside, &summary(report));
     if let Some(agent) = agent {
         let waiting = match report.queued_messages {

@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 use super::exit::Exit;
 use super::hints;
 use crate::home::HomeError;
-use crate::screen::harmless;
+use crate::screen::{columns, harmless, wrapped};
 use crate::settings::{EditError, SettingsError};
 
 /// Lines that may wait for a slow reader; then whoever writes them waits, too.
@@ -220,6 +220,11 @@ pub(super) fn note(text: &str) {
     }
 }
 
+/// Writes prose to stderr, in lines of the terminal's width.
+pub(super) fn prose(text: &str) {
+    if io::stderr().is_terminal() { note(&wrapped(text, columns())) } else { note(text) }
+}
+
 /// Writes to stderr which command is worth a try, below what was said before.
 pub(super) fn hint(label: &str, hint: &str) {
     note(&format!("  {label}: {}", hints::hint(hint)));
@@ -246,7 +251,7 @@ pub(super) fn failed(failure: &Failure) -> ExitCode {
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe);
     if !broken_pipe {
-        note(&format!("holon: {}", hints::error(&said_once(&failure.error))));
+        prose(&format!("holon: {}", hints::error(&said_once(&failure.error))));
         if let Some(next) = &failure.hint {
             hint("try", next);
         }

@@ -183,9 +183,9 @@ async fn outcome(
 /// Why it is not completed, and where to look.
 fn explain(agent: &AgentId, end: &End, fold: &RunFold) {
     let asked = || fold.action_required().filter(|_| end.verdict == RunVerdict::WaitingForOperator);
-    let because = fold.failed().or_else(|| Some(present::one_line(asked()?.preview())));
+    let because = fold.failed().or_else(|| Some(present::whole_line(asked()?.preview())));
     let because = because.map_or_else(String::new, |because| format!(": {because}"));
-    output::note(&format!("holon: {}{because}", end.verdict));
+    output::prose(&format!("holon: {}{because}", end.verdict));
     if !end.tasks.is_empty() {
         let named: Vec<String> = end.tasks.iter().map(ToString::to_string).collect();
         let runs = if named.len() == 1 { "runs" } else { "run" };

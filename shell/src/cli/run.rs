@@ -114,7 +114,10 @@ async fn whole(home: Option<PathBuf>, args: RunArgs, ending: Ending) -> Result<E
     };
     activity.lock().unwrap_or_else(PoisonError::into_inner).finish();
     let asked = ending.asked();
-    let printed = spawn::blocking(move || outcome::print(report, format, lines, &screen, named.as_ref()));
+    let printed = spawn::blocking(move || {
+        let told = |failure: &str| activity.lock().unwrap_or_else(PoisonError::into_inner).told(failure);
+        outcome::print(report, format, lines, &screen, named.as_ref(), told)
+    });
     tokio::select! {
         biased;
         () = ending.wait(), if !asked => {

@@ -2,6 +2,7 @@
 //! is being waited for. It leaves nothing behind: the line is wiped before anything else is written.
 
 mod harmless;
+mod wrap;
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,7 @@ use anstyle::{AnsiColor, Style};
 use holon_platform::Environment;
 
 pub use harmless::{harmless, within};
+pub use wrap::wrapped;
 
 /// Between two repaints of the line below: often enough to look alive, and hardly any work.
 const FRAME: Duration = Duration::from_millis(125);
@@ -39,6 +41,8 @@ struct Inner {
     out: Box<dyn Write + Send>,
     /// Whether activity is wanted at all; warnings always are.
     quiet: bool,
+    /// Whether somebody reads it on a terminal.
+    terminal: bool,
     /// Whether there is a line below, which needs a terminal that can wipe it.
     live: bool,
     colour: bool,
@@ -57,7 +61,10 @@ impl Screen {
         let dumb = environment.get("TERM").is_none_or(|term| term == "dumb");
         let live = stderr.is_terminal() && !dumb;
         let colour = anstream::AutoStream::choice(&stderr) != anstream::ColorChoice::Never;
-        Self::new(Box::new(stderr), live, colour, Box::new(columns))
+        let terminal = stderr.is_terminal();
+        let screen = Self::new(Box::new(stderr), live, colour, Box::new(columns));
+        screen.lock().terminal = terminal;
+        screen
     }
 
     /// Stderr for warnings alone.
@@ -77,6 +84,7 @@ impl Screen {
         Self(Arc::new(Mutex::new(Inner {
             out,
             quiet: false,
+            terminal: live,
             live,
             colour,
             columns,
@@ -84,6 +92,12 @@ impl Screen {
             painted,
             frame: 0,
         })))
+    }
+
+    /// Writes prose that stays, in lines of the terminal's width.
+    pub fn prose(&self, tone: Tone, text: &str) {
+        let columns = self.lock().prose_columns();
+        self.line(tone, &columns.map_or_else(|| text.to_owned(), |columns| wrapped(text, columns)));
     }
 
     /// Writes lines that stay.
@@ -107,6 +121,11 @@ impl Screen {
         };
         inner.write(&shown);
         inner.paint();
+    }
+
+    /// Whether activity is shown at all.
+    pub fn shows(&self) -> bool {
+        !self.lock().quiet
     }
 
     /// Says what the line below tells from now on; none takes it away.
@@ -164,6 +183,11 @@ impl Inner {
         }
     }
 
+    /// How wide prose may be; without a terminal it stays in its line.
+    fn prose_columns(&self) -> Option<usize> {
+        self.terminal.then(|| (self.columns)())
+    }
+
     fn wipe(&mut self) {
         if !self.painted.is_empty() {
             self.painted.clear();
@@ -196,7 +220,8 @@ fn style(tone: Tone) -> Option<Style> {
     }
 }
 
-fn columns() -> usize {
+/// How wide the terminal at stderr is.
+pub fn columns() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stderr());
     size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
 }

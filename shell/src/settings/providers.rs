@@ -11,7 +11,7 @@ use holon_platform::Environment;
 use holon_text::variables::{self, password};
 
 use super::credentials::Credentials;
-use super::{ProviderSettings, Settings};
+use super::{ProviderSettings, Settings, prices};
 
 /// All providers of a runtime.
 #[derive(Debug)]
@@ -42,7 +42,10 @@ impl Configured {
 
     /// The registry of these providers.
     pub fn providers(&self) -> Providers {
-        Providers::new(self.specs.clone(), Tools::new(catalogue())).except(self.unusable.clone())
+        let known = prices::built_in().map(|known| known.model).collect();
+        Providers::new(self.specs.clone(), Tools::new(catalogue()))
+            .except(self.unusable.clone())
+            .knowing(known)
     }
 
     fn take(&mut self, id: String, made: Result<ProviderSpec, String>) {
@@ -72,7 +75,7 @@ impl Build<'_> {
             spec.base_url_origin = format!("providers.{}.base_url", spec.id);
         }
         spec.options = options(spec.options, changes);
-        spec.credential = self.credential(&spec, changes);
+        (spec.credential, spec.key_remedy) = self.credential(&spec, changes);
         Ok(spec)
     }
 
@@ -98,15 +101,16 @@ impl Build<'_> {
             base_url,
             base_url_origin: format!("providers.{id}.base_url"),
             credential: Credential::Unneeded,
+            key_remedy: String::new(),
             options: options(ProviderOptions::default(), changes),
         };
-        spec.credential = self.credential(&spec, changes);
+        (spec.credential, spec.key_remedy) = self.credential(&spec, changes);
         Ok(spec)
     }
 
     /// The key: of the variable, otherwise of `credentials.toml`, under the name that is configured or else the
-    /// provider's own.
-    fn credential(&self, spec: &ProviderSpec, changes: &ProviderSettings) -> Credential {
+    /// provider's own. And how another one is given.
+    fn credential(&self, spec: &ProviderSpec, changes: &ProviderSettings) -> (Credential, String) {
         let variable = match &changes.api_key_env {
             Some(name) => self.environment.get(name).map(|value| (value.trim().to_owned(), name.clone())),
             None => match &spec.credential {
@@ -116,17 +120,26 @@ impl Build<'_> {
         };
         let name = changes.credential.as_deref().unwrap_or(&spec.id);
         let stored = || self.credentials.get(name).map(|key| (key.to_owned(), name.to_owned()));
-        let key = variable.filter(|(value, _)| !value.is_empty()).or_else(stored);
+        let variable = variable.filter(|(value, _)| !value.is_empty());
         let store = format!("`holon config credentials set {name}`");
+        let again = match (&variable, stored().is_some(), &changes.api_key_env) {
+            (Some((_, variable)), _, _) => format!("set {variable}"),
+            (None, false, Some(variable)) => format!("set {variable} or use {store}"),
+            (None, false, None) if !spec.key_remedy.is_empty() => {
+                format!("{} or use {store}", spec.key_remedy)
+            }
+            (None, true | false, _) => format!("use {store}"),
+        };
+        let key = variable.or_else(stored);
         let remedy = match (&changes.api_key_env, &spec.credential) {
             (Some(variable), _) => format!("set {variable}, or use {store}"),
             (None, Credential::Missing { remedy }) => format!("{remedy}, or use {store}"),
             (None, Credential::Unneeded | Credential::Key { .. }) => format!("use {store}"),
         };
         if key.is_none() && (changes.api_key_env.is_some() || changes.credential.is_some()) {
-            return Credential::Missing { remedy };
+            return (Credential::Missing { remedy }, again);
         }
-        built_in::credential(key, &spec.base_url, || remedy)
+        (built_in::credential(key, &spec.base_url, || remedy), again)
     }
 
     fn secrets(&self) -> Vec<(String, String)> {

@@ -62,6 +62,8 @@ struct State {
     asked: Vec<Asked>,
     connections: usize,
     hung_up: usize,
+    /// Ids of the models that it lists.
+    models: Option<Vec<String>>,
 }
 
 impl Provider {
@@ -91,6 +93,11 @@ impl Provider {
         });
         let url = format!("http://{}/v1", address.recv().expect("the server starts"));
         Self { url, shared }
+    }
+
+    /// Lists these models from now on; before, it has no list.
+    pub fn list(&self, models: &[&str]) {
+        self.shared.change(|state| state.models = Some(models.iter().map(ToString::to_string).collect()));
     }
 
     /// The bodies of the requests so far.

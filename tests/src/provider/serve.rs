@@ -61,6 +61,13 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
 async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
     let mut unread = Vec::new();
     while let Some(asked) = request(&mut stream, &mut unread).await {
+        if asked.path.ends_with("/models") {
+            let models = shared.lock().models.clone();
+            if list(&mut stream, models).await.is_err() {
+                return;
+            }
+            continue;
+        }
         let mut reply = None;
         shared.change(|state| {
             state.asked.push(asked.clone());
@@ -83,6 +90,14 @@ async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
             }
         }
     }
+}
+
+/// The models of the server, as every protocol lists them.
+async fn list(stream: &mut TcpStream, models: Option<Vec<String>>) -> std::io::Result<After> {
+    let Some(models) = models else { return whole(stream, 404, &[], b"there is no such path").await };
+    let rows: Vec<Value> = models.iter().map(|id| serde_json::json!({ "id": id })).collect();
+    let document = serde_json::json!({ "object": "list", "data": rows });
+    whole(stream, 200, &[], document.to_string().as_bytes()).await
 }
 
 /// The next request of a connection.

@@ -1,6 +1,7 @@
 //! What an answer that is no answer means.
 
 use holon_facts::model::FailureKind;
+use holon_facts::model_ref::ModelRef;
 use holon_facts::usage::TokenUsage;
 use holon_text::Texts;
 use http::StatusCode;
@@ -9,17 +10,18 @@ use url::Url;
 
 use super::super::http::{Received, located};
 use super::excerpt::excerpt;
-use super::{Malformed, ReportedError, classify, wait};
+use super::{Malformed, ReportedError, advice, classify, wait};
 use crate::address::shown;
 use crate::answer::Failure;
+use crate::provider::ProviderSpec;
 
 /// Where an attempt is made, for the messages about it.
 pub(super) struct AttemptContext<'a> {
     pub(super) texts: &'a Texts,
     pub(super) url: &'a Url,
     pub(super) protocol: &'static str,
-    /// The id of its provider.
-    pub(super) provider: &'a str,
+    pub(super) spec: &'a ProviderSpec,
+    pub(super) model: &'a ModelRef,
 }
 
 impl AttemptContext<'_> {
@@ -28,7 +30,7 @@ impl AttemptContext<'_> {
     }
 
     /// A status that is not success.
-    pub(super) fn of_status(&self, received: &Received, body: &[u8]) -> Failure {
+    pub(super) fn of_status(&self, received: &Received, body: &[u8], near: &[String]) -> Failure {
         let (status, said) = (received.status, ReportedError::body(body));
         let mut message = self.answered(status);
         if let (true, Some(to)) = (status.is_redirection(), received.headers.get(LOCATION)) {
@@ -37,6 +39,11 @@ impl AttemptContext<'_> {
             message =
                 format!("{message}{to}; redirects are not followed, set the base URL to the new address");
         }
+        let about = (self.url, self.spec, self.model);
+        let message = match advice::refused(status, &said, about, near) {
+            Some(advice) => format!("{message}; {advice}"),
+            None => message,
+        };
         self.refused(classify::status(status.as_u16(), &said), message, &said, received, body)
     }
 
@@ -110,7 +117,7 @@ impl AttemptContext<'_> {
         let quoted = excerpt(self.texts, said, body);
         let message = match hint(said).filter(|_| kind == FailureKind::Client) {
             Some((option, value)) => {
-                let option = format!("providers.{}.{option}", self.provider);
+                let option = format!("providers.{}.{option}", self.spec.id);
                 format!("{message}; try `holon config set {option} {value}`")
             }
             None => message,

@@ -3,10 +3,12 @@
 //! a document means; so a streamed answer and a whole one are read by the same code, and nothing partial is
 //! ever returned.
 
+mod advice;
 pub(super) mod classify;
 mod endpoint;
 mod excerpt;
 mod failure;
+mod near;
 mod reported;
 mod sniff;
 #[cfg(test)]
@@ -21,9 +23,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use endpoint::Endpoint;
+use holon_facts::Millis;
 use holon_facts::model::{FailureKind, ModelRequest};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::usage::TokenUsage;
+use holon_platform::clock;
 use holon_text::{TextError, Texts};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
@@ -45,6 +49,12 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// The path of its method, below this path of a base.
     fn path(base: &str) -> &'static str;
+
+    /// The path of the list of models, from that of its method.
+    fn models(method: &str) -> String {
+        let (base, _) = method.rsplit_once('/').unwrap_or_default();
+        format!("{base}/models")
+    }
 
     /// A key as its header carries it.
     fn credential(key: &str) -> String {
@@ -135,7 +145,8 @@ impl<P: Protocol> Provider for OverHttp<P> {
 
 /// One attempt.
 async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
-    let Attempt { client, texts, spec, tools, request, show } = attempt;
+    let Attempt { client, texts, spec, tools, models, request, show } = attempt;
+    let started = clock::now();
     let Endpoint { url, key, spec } = Endpoint::new::<P>(spec, &request.model)?;
     let body = P::lower(&Lowering { texts, request, spec, tools }).map_err(|problem| {
         Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
@@ -146,12 +157,21 @@ async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
     let accepted = if options.stream { "text/event-stream, application/json" } else { "application/json" };
     headers.insert(ACCEPT, HeaderValue::from_static(accepted));
     P::sign(&mut headers, key);
-    let ask = Ask { url: &url, headers, body: body.to_string(), options, timeout: request.timeout };
-    let mut received = post(client, ask).await?;
-    let context = failure::AttemptContext { texts, url: &url, protocol: P::NAME, provider: &spec.id };
+    let (body, signed) = (body.to_string(), headers.clone());
+    let ask = Ask { url: &url, headers, body, options, timeout: request.timeout };
+    let sent = post(client, ask).await;
+    let mut received = sent.map_err(|failure| advice::unreachable(failure, &url, spec))?;
+    let context =
+        failure::AttemptContext { texts, url: &url, protocol: P::NAME, spec, model: &request.model };
     if !received.status.is_success() {
         let body = received.refusal().await;
-        return Err(context.of_status(&received, &body));
+        let near = if advice::lacks_model(received.status, &ReportedError::body(&body)) {
+            let left = Millis(request.timeout.0.saturating_sub(clock::since(started).0));
+            near::models::<P>(client, (&url, signed), spec, (&request.model, models), left).await
+        } else {
+            Vec::new()
+        };
+        return Err(context.of_status(&received, &body, &near));
     }
     let (form, head) = sniff::form(&mut received).await?;
     match form {

@@ -18,6 +18,7 @@ use rustls::pki_types::pem::PemObject;
 use tokio::sync::OnceCell;
 
 use super::reqwest_client::causes;
+use crate::address::is_loopback;
 use crate::options::ProviderOptions;
 
 /// A connection that answers no ping for so long is given up, so that the next request doesn't wait on it.
@@ -122,12 +123,6 @@ impl Reach {
         };
         Self { trust, way, connect_timeout: options.connect_timeout }
     }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let Some(host) = url.host_str() else { return false };
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    address.map_or(host == "localhost" || host.ends_with(".localhost"), |address| address.is_loopback())
 }
 
 fn make(reach: &Reach) -> Result<Client, ClientError> {

@@ -28,6 +28,10 @@ pub use http_client::{Answer, Broken, How, HttpClient, Sending};
 /// Longest answer that is read, in bytes.
 pub(super) const BODY_BYTES: usize = 32 << 20;
 
+/// Longest list of models that is read, in bytes, and for how long.
+const LIST_BYTES: usize = 1 << 20;
+const LIST: Millis = Millis(3_000);
+
 /// What is sent, and how long it may take.
 pub(super) struct Ask<'a> {
     pub(super) url: &'a Url,
@@ -40,12 +44,36 @@ pub(super) struct Ask<'a> {
 
 /// Sends, and waits for the head of the answer.
 pub(super) async fn post(client: &dyn HttpClient, ask: Ask<'_>) -> Result<Received, Failure> {
+    send(client, Method::POST, ask).await
+}
+
+/// What a server lists at an address; nothing where that fails in any way.
+pub(super) async fn list(
+    client: &dyn HttpClient,
+    url: &Url,
+    headers: HeaderMap,
+    options: &ProviderOptions,
+    left: Millis,
+) -> Option<Vec<u8>> {
+    let ask = Ask { url, headers, body: String::new(), options, timeout: LIST.min(left) };
+    let mut received = send(client, Method::GET, ask).await.ok()?;
+    let mut body = Vec::new();
+    while let Some(chunk) = received.chunk().await.ok()? {
+        body.extend_from_slice(&chunk);
+        if body.len() > LIST_BYTES {
+            return None;
+        }
+    }
+    received.status.is_success().then_some(body)
+}
+
+async fn send(client: &dyn HttpClient, method: Method, ask: Ask<'_>) -> Result<Received, Failure> {
     let Ask { url, headers, body, options, timeout } = ask;
     let timeouts = Timeouts::begin(options, timeout);
     let (left, late) = timeouts.until_first_byte();
     let uri: Uri = url.as_str().parse().map_err(|error| failure::no_address(&error, url))?;
     let mut request = Request::new(body);
-    (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (Method::POST, uri, headers);
+    (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
     match tokio::time::timeout(left, client.send(request, options)).await {
         Ok(Ok(answer)) => Ok(Received::new(answer, url.clone(), timeouts)),
         Ok(Err(broken)) => Err(failure::not_sent(broken, url, options)),

@@ -37,6 +37,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) texts: &'a Texts,
     pub(crate) spec: &'a ProviderSpec,
     pub(crate) tools: &'a Tools,
+    /// Models that exist, whoever lists them.
+    pub(crate) models: &'a [ModelRef],
     pub(crate) request: &'a ModelRequest,
     pub(crate) show: Show<'a>,
 }

@@ -18,6 +18,8 @@ pub struct ProviderSpec {
     /// Where the base comes from, for errors: a variable, or a key of `config.toml`.
     pub base_url_origin: String,
     pub credential: Credential,
+    /// How to give a key, or another one, for errors: `set OPENAI_API_KEY`.
+    pub key_remedy: String,
     pub options: ProviderOptions,
 }
 

@@ -27,6 +27,10 @@ impl Protocol for OpenaiChat {
         "/chat/completions"
     }
 
+    fn models(method: &str) -> String {
+        format!("{}/models", method.trim_end_matches("/chat/completions"))
+    }
+
     fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         request::lower(lowering)
     }
