@@ -1,6 +1,7 @@
 //! What `holon prompt --wait` waits for, and what its exit code speaks of.
 
 use end_to_end::daemon::Daemon;
+use end_to_end::http::{Answered, ask};
 use end_to_end::provider::{Provider, Reply, calls, fails, says};
 use end_to_end::wait_for;
 use serde_json::{Value, json};
@@ -68,4 +69,47 @@ fn what_is_due_later_is_told() {
     let daemon = started(Vec::new());
     let wrong = daemon.0.run(&["prompt", "--wait=later", "go"]);
     wrong.refused(2, &["turn", "settled"]);
+}
+
+#[test]
+fn one_answer_over_http_needs_no_event_stream() {
+    let cmd = "while [ ! -e go ]; do sleep 0.02; done; echo built";
+    let build = json!({ "cmd": cmd, "login": false, "yield_time_ms": 600 });
+    let daemon =
+        started(vec![call("ExecCommand", build), says("It builds."), says("It is built."), says("Another.")]);
+    let socket = daemon.run_file("holon.sock");
+    let keyed = |query: &str| -> Answered {
+        let path = format!("/control/agents/main/prompt?{query}");
+        let body = json!({ "text": "build" });
+        ask(&socket, "POST", &path, &[("Idempotency-Key", "once")], Some(&body)).expect("an answer")
+    };
+    let Answered { status, body: early } = keyed("wait=settled&timeout_ms=100");
+    assert_eq!((status, &early["ok"], &early["ended"]), (202, &json!(true), &json!(false)), "{early}");
+    assert_eq!((&early["duplicate"], early.get("verdict")), (&json!(false), None), "{early}");
+    assert!(early["problem"].as_str().is_some_and(|why| why.contains("timed out")), "{early}");
+    assert!(early["hint"].as_str().is_some_and(|hint| hint.contains("Idempotency-Key")), "{early}");
+
+    let Answered { status, body: turn } = keyed("wait=turn");
+    assert_eq!((status, &turn["message_id"], &turn["duplicate"]), (200, &early["message_id"], &json!(true)));
+    assert_eq!((&turn["verdict"], &turn["exit_code"]), (&json!("waiting_for_external"), &json!(7)), "{turn}");
+    assert_eq!((&turn["final_text"], &turn["active_tasks"]), (&json!("It builds."), &json!(["task_1"])));
+
+    std::fs::write(daemon.0.home().join("agents/main/go"), "").unwrap();
+    let Answered { status, body: end } = keyed("wait=settled");
+    assert_eq!((status, &end["verdict"], &end["exit_code"]), (200, &json!("completed"), &json!(0)), "{end}");
+    assert_eq!((&end["final_text"], &end["active_tasks"]), (&json!("It is built."), &json!([])), "{end}");
+
+    // Long over, with another behind it, and the runtime started anew: it is still about this prompt.
+    daemon.ok(&["prompt", "--wait", "another"]);
+    daemon.ok(&["daemon", "restart"]);
+    let again = keyed("wait=turn").body;
+    assert_eq!(
+        (&again["message_id"], &again["final_text"]),
+        (&end["message_id"], &end["final_text"]),
+        "{again}"
+    );
+    let shown = daemon.0.run(&["prompt", "--wait", "--json", "--key", "once", "build"]).json();
+    for name in ["verdict", "exit_code", "final_text", "due", "active_tasks", "message_id"] {
+        assert_eq!(shown[name], again[name], "{name} of the command line");
+    }
 }

@@ -40,6 +40,8 @@ pub struct Row {
     pub fails: &'static [Code],
     /// Of a reply that is no failure.
     pub status: StatusCode,
+    /// Another one of such a reply, and what it means.
+    pub or_status: Option<(StatusCode, &'static str)>,
 }
 
 /// Who may use a route.

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use holon_core::view::{ExplainedDeadline, RunVerdict};
+use holon_facts::ids::TaskId;
 use holon_facts::provenance::Priority;
-use holon_facts::{AgentId, MessageId};
+use holon_facts::{AgentId, EventSeq, MessageId};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
@@ -145,4 +147,66 @@ pub struct Admitted {
     pub message_id: MessageId,
     /// The idempotency key was known: this is the first message's id, and nothing new was admitted.
     pub duplicate: bool,
+}
+
+/// Whether a prompt's reply waits for what comes of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PromptQuery {
+    /// Reply at the end of the prompt's turn, or when no work is left; without it once the prompt is durable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<WaitUntil>,
+    /// The longest wait in milliseconds, 0 to 3,600,000; 60,000 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 3_600_000))]
+    pub timeout_ms: Option<u32>,
+}
+
+/// What a client that sent a prompt waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitUntil {
+    /// The end of the prompt's turn.
+    Turn,
+    /// Until nothing more happens by itself: tasks, children, and what is due soon.
+    Settled,
+}
+
+/// The prompt is durable, and with `wait` what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Prompted {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    pub message_id: MessageId,
+    /// The idempotency key was known: this is the first message's id, and nothing new was admitted.
+    pub duplicate: bool,
+    /// With `wait`: whether what was waited for has ended. If it has not, the status is 202.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<bool>,
+    /// With `wait`: the event before the prompt. Everything that comes of the prompt follows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_seq: Option<EventSeq>,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Option<PromptOutcome>,
+    /// Why the reply comes before the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// How to wait on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// What came of a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PromptOutcome {
+    pub verdict: RunVerdict,
+    /// What `holon prompt --wait` ends with for this verdict.
+    pub exit_code: u8,
+    /// What the agent reports; null without a report.
+    pub final_text: Option<String>,
+    /// What happens later by itself.
+    pub due: Vec<ExplainedDeadline>,
+    /// Tasks of the prompt's turn that still run.
+    pub active_tasks: Vec<TaskId>,
 }

@@ -42,7 +42,10 @@ pub use control::{
 };
 pub use error::ErrorBody;
 pub use events::{Envelope, EventsPage, EventsQuery, LiveAttempt, LiveText, Order, StreamQuery};
-pub use ingress::{Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, WebhookQuery};
+pub use ingress::{
+    Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, PromptOutcome, PromptQuery, Prompted,
+    WaitUntil, WebhookQuery,
+};
 pub use models::{Availability, ModelReply, Models, SetModel};
 pub use runtime::{
     Activity, Auth, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol, Readiness, Root,

@@ -14,11 +14,12 @@ use super::{
     Abort, Admitted, AgentState, AgentStatus, AgentWhy, AttachWorkspace, Briefs, ControlAgent, ControlReply,
     CreateAgent, CreateTimer, CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery,
     DetachWorkspace, Enqueue, EventsPage, EventsQuery, ForkAgent, Forked, Handshake, Health, ListQuery,
-    Listed, ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, Readiness,
-    RecentQuery, Root, RunTask, RuntimeStatus, SetModel, Shutdown, StopTask, StreamQuery, TaskInputReply,
-    TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers, TimersQuery, Transcript,
-    TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply, WorkItemShown, WorkItems,
-    WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
+    Listed, ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery,
+    Prompted, Readiness, RecentQuery, Root, RunTask, RuntimeStatus, SetModel, Shutdown, StopTask,
+    StreamQuery, TaskInputReply, TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery, TimerReply,
+    Timers, TimersQuery, Transcript, TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery, Woken,
+    WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary,
+    WriteTask,
 };
 
 /// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
@@ -59,6 +60,9 @@ const SIGNATURE: Header = Header {
     about: "`sha256=` and the HMAC-SHA-256 of the body; required when `server.webhook_credential` is set.",
     value: HeaderValue::Name,
 };
+
+const NOT_ENDED: (StatusCode, &str) =
+    (StatusCode::ACCEPTED, "The prompt is durable; what `wait` waits for has not ended.");
 
 const READ: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged];
 const CURSOR: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead];
@@ -121,6 +125,7 @@ macro_rules! endpoints {
             $(, headers $headers:expr)?
             $(, fails $fails:expr)?
             $(, status $status:ident)?
+            $(, or_status $or_status:ident)?
             => $reply:ty;
         )* }
         followed { $(
@@ -143,6 +148,7 @@ macro_rules! endpoints {
                     headers: or!(value [$($headers)?] &[]),
                     fails: or!(value [$($fails)?] &[]),
                     status: or!(value [$(StatusCode::$status)?] StatusCode::OK),
+                    or_status: or!(value [$(Some($or_status))?] None),
                 };
                 type Path = or!([$($path_type)?] Nothing);
                 type Query = or!([$($query)?] Nothing);
@@ -165,6 +171,7 @@ macro_rules! endpoints {
                     headers: $stream_headers,
                     fails: $stream_fails,
                     status: StatusCode::OK,
+                    or_status: None,
                 };
                 type Path = $stream_path_type;
                 type Query = $stream_query;
@@ -244,8 +251,8 @@ endpoints! {
             headers &[IDEMPOTENCY_KEY, DELIVERY, FORGE_DELIVERY, EVENT_TYPE, FORGE_EVENT, SIGNATURE],
             fails INGRESS => Admitted;
         SendPrompt prompt POST "/control/agents/{agent_id}/prompt" "Send a prompt as the operator",
-            path AgentPath, body Json<Prompt, PROMPT_BODY_BYTES>, once key,
-            headers &[IDEMPOTENCY_KEY], fails INGRESS => Admitted;
+            path AgentPath, query PromptQuery, body Json<Prompt, PROMPT_BODY_BYTES>, once key,
+            headers &[IDEMPOTENCY_KEY], fails INGRESS, or_status NOT_ENDED => Prompted;
         ChangeAgent control POST "/control/agents/{agent_id}/control" "Start or stop an agent",
             path AgentPath, body Json<ControlAgent, OTHER_BYTES>, fails READ => ControlReply;
         AbortRun abort POST "/control/agents/{agent_id}/current-run/abort" "Abort the run in progress",

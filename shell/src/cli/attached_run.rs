@@ -17,7 +17,6 @@ use super::interrupts::Ending;
 use super::output::Failure;
 use super::prompt::{Sent, send};
 use super::run_request::{RunRequest, Target};
-use super::wait::{End, Wait};
 use crate::changes::Before;
 use crate::client;
 use crate::daemon::{Metadata, ProbeResult, Token, look};
@@ -25,6 +24,7 @@ use crate::home::Home;
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::Tone;
 use crate::settings::Settings;
+use crate::wait::{End, Wait};
 
 /// The runtime that has the home, if one is ready.
 pub(super) fn living(home: &Home) -> Option<Metadata> {
@@ -53,8 +53,9 @@ pub(super) async fn run(
         Before::look(&workspace, &request.environment, Some(&holon_supervise::program()));
     drop(gate);
     let before = Box::pin(ending.or(ensure_agent(&request, &client))).await?;
-    let admitted =
-        ending.or(send(&client, &request.agent, Sent { prompt, interject: false, key: None })).await?;
+    let admitted = ending
+        .or(send(&client, &request.agent, Sent { prompt, interject: false, key: None, wait: None }))
+        .await?;
     let message_id = admitted.message_id;
     let mut fold = RunFold::of(message_id);
     let mut observer = std::mem::replace(&mut request.observer, Box::new(|_| {}));
@@ -134,7 +135,7 @@ async fn abort(request: &RunRequest, client: &Client) -> Result<AgentWhy, Failur
 fn interrupted(mut why: AgentWhy) -> Result<End, Failure> {
     let last = why.explanation.last_turn.as_ref().map(|turn| turn.kind);
     why.explanation.verdict = Some(verdict(why.explanation.verdict, last));
-    End::of(why, None)
+    Ok(End::of(why, None)?)
 }
 
 fn verdict(now: Option<RunVerdict>, last: Option<TurnKind>) -> RunVerdict {

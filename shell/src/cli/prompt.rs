@@ -2,26 +2,43 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use holon_api::{Admitted, Client, ClientError, Control, Document, PageQuery, Prompt};
+use clap::{Args, ValueEnum};
+use holon_api::{Client, Control, Document, Prompt, PromptOutcome, PromptQuery, Prompted, WaitUntil};
 use holon_core::view::RunVerdict;
 use holon_facts::provenance::Priority;
-use holon_facts::{AgentId, EventSeq, MessageId, Record, Text};
+use holon_facts::{AgentId, EventSeq, MessageId, Record};
 use holon_platform::{entropy, spawn};
-use serde_json::json;
+use serde::Serialize;
 
 use super::client_context::ClientContext;
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::run::prompt_text;
-use super::wait::{End, Until, Wait};
 use crate::activity::Activity;
-use crate::answer::AnswerBrief;
 use crate::present;
 use crate::report::RunFold;
 use crate::screen::Screen;
 use crate::settings::quoted;
+use crate::wait::{End, Wait, whole_text};
+
+/// What a client that gave a prompt waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Until {
+    /// The end of the prompt's turn
+    Turn,
+    /// Until nothing more happens by itself: tasks, children, and what is due soon
+    Settled,
+}
+
+impl From<Until> for WaitUntil {
+    fn from(until: Until) -> Self {
+        match until {
+            Until::Turn => Self::Turn,
+            Until::Settled => Self::Settled,
+        }
+    }
+}
 
 #[derive(Debug, Args)]
 pub(super) struct PromptArgs {
@@ -56,22 +73,23 @@ pub(super) fn prompt(home: Option<PathBuf>, args: PromptArgs) -> Result<Exit, Fa
 async fn whole(cli: ClientContext, args: PromptArgs, ending: Ending) -> Result<Exit, Failure> {
     let typed = args.text.clone();
     let prompt = ending.or(async { spawn::blocking(move || prompt_text(&typed)).await? }).await?;
-    let (agent, before, admitted) = ending
+    let wait = args.wait.map(WaitUntil::from);
+    let (agent, sent) = ending
         .or(async {
             let agent = cli.agent(args.agent.as_deref()).await?;
-            let before = cli.client.status(&agent).await?.summary.event_seq;
-            let sent = Sent { prompt: &prompt, interject: args.interject, key: args.key.clone() };
-            let admitted = send(&cli.client, &agent, sent).await?;
-            Ok((agent, before, admitted))
+            let sent = Sent { prompt: &prompt, interject: args.interject, key: args.key.clone(), wait };
+            let sent = send(&cli.client, &agent, sent).await?;
+            Ok((agent, sent))
         })
         .await?;
-    let message = admitted.message_id;
-    if let Some(until) = args.wait {
+    let message = sent.message_id;
+    if let Some(until) = wait {
+        let before = sent.after_seq.unwrap_or(EventSeq(0));
         let asked = Asked { agent, before, message, until };
         return outcome(&cli, &asked, &args, &ending).await;
     }
     if args.json {
-        output::document(&admitted)?;
+        output::document(&sent)?;
     } else {
         output::line(&format!("{message} for {agent}"))?;
         if !args.quiet {
@@ -87,13 +105,15 @@ pub(super) struct Sent<'a> {
     pub(super) interject: bool,
     /// A new one if none is given. It makes it safe to send the prompt again when the answer is missing.
     pub(super) key: Option<String>,
+    /// With it the reply has the event before the prompt, also of one that was sent before.
+    pub(super) wait: Option<WaitUntil>,
 }
 
 pub(super) async fn send(
     client: &Client,
     agent: &AgentId,
     sent: Sent<'_>,
-) -> Result<Document<Admitted>, Failure> {
+) -> Result<Document<Prompted>, Failure> {
     let prompt = Prompt {
         text: sent.prompt.to_owned(),
         priority: sent.interject.then_some(Priority::Interject),
@@ -105,7 +125,9 @@ pub(super) async fn send(
         Some(key) => key,
         None => format!("cli-{}{}", entropy::name()?, entropy::name()?),
     };
-    client.prompt(agent, prompt, Some(key.clone())).await.map_err(|error| {
+    // What happens meanwhile is shown, so the wait itself is that of the events.
+    let query = PromptQuery { wait: sent.wait, timeout_ms: sent.wait.map(|_| 0) };
+    client.prompt(agent, query, prompt, Some(key.clone())).await.map_err(|error| {
         let again = error.code() == Some("not_stored_yet");
         let failure = Failure::from(error);
         if !again {
@@ -125,7 +147,7 @@ struct Asked {
     /// The last event before it.
     before: EventSeq,
     message: MessageId,
-    until: Until,
+    until: WaitUntil,
 }
 
 async fn outcome(
@@ -157,15 +179,12 @@ async fn outcome(
     activity.finish();
     let exit = Exit::from(end.verdict);
     let told = match fold.told() {
-        Some(told) => Some(ending.or(whole_text(cli, agent, told)).await?),
+        Some(told) => Some(ending.or(async { Ok(whole_text(&cli.client, agent, told).await?) }).await?),
         None => None,
     };
     if args.json {
-        output::document(&json!({
-            "ok": exit == Exit::Completed, "agent_id": agent, "message_id": message,
-            "verdict": end.verdict, "exit_code": exit.code(), "final_text": told,
-            "due": end.due, "active_tasks": end.tasks,
-        }))?;
+        let ok = exit == Exit::Completed;
+        output::document(&Shown { ok, agent_id: agent, message_id: *message, outcome: end.outcome(told) })?;
         return Ok(exit);
     }
     if let Some(told) = told {
@@ -178,6 +197,16 @@ async fn outcome(
         explain(agent, &end, &fold);
     }
     Ok(exit)
+}
+
+/// What came of a prompt, as one document.
+#[derive(Serialize)]
+struct Shown<'a> {
+    ok: bool,
+    agent_id: &'a AgentId,
+    message_id: MessageId,
+    #[serde(flatten)]
+    outcome: PromptOutcome,
 }
 
 /// Why it is not completed, and where to look.
@@ -193,17 +222,4 @@ fn explain(agent: &AgentId, end: &End, fold: &RunFold) {
         output::hint("wait", "holon prompt --wait=settled waits for tasks and for what their results bring");
     }
     output::hint("look", &format!("holon why {agent}, holon transcript {agent}"));
-}
-
-/// The text of a brief; the runtime has the longer ones.
-async fn whole_text(cli: &ClientContext, agent: &AgentId, told: &AnswerBrief) -> Result<String, Failure> {
-    if let Text::Inline(text) = &told.text {
-        return Ok(text.clone());
-    }
-    let after = EventSeq(told.event_seq.0.saturating_sub(1));
-    let query = PageQuery { before: None, after: Some(after), limit: Some(1) };
-    let page = cli.client.briefs(agent, query).await?.into_reply();
-    let brief = page.briefs.into_iter().find(|brief| brief.id == told.id);
-    let missing = || ClientError::Odd { problem: "it has no brief".to_owned() };
-    Ok(brief.ok_or_else(missing)?.text)
 }

@@ -12,13 +12,14 @@ use holon_core::summary::workspaces::WorkspaceState;
 use holon_core::view::View;
 use holon_core::{Answer, Input};
 use holon_facts::identity::{AgentKind, AgentSpec};
-use holon_facts::{AgentId, Reject};
+use holon_facts::{AgentId, Reject, Wall};
 use holon_ledger::sqlite::Reader;
 use holon_platform::crash_point::{Point, reached};
 use holon_platform::{Environment, clock, process, spawn};
 use holon_supervise::confine::Confinement;
 use sd_notify::NotifyState;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
+use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinHandle};
 
 use super::interrupts::Ending;
@@ -75,6 +76,7 @@ impl Server {
         let confinement = setup.confinement.clone();
         let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
+        let idle_limit = setup.settings.run.idle_limit;
         let (hub, metrics) = (Hub::default(), Metrics::default());
         let observer = {
             let (hub, metrics) = (hub.clone(), metrics.clone());
@@ -102,16 +104,7 @@ impl Server {
             hub,
             reader: Arc::new(Reader::open(&home.ledger())?),
             home: home.clone(),
-            about: About {
-                default_agent,
-                socket_path: endpoint.socket.display().to_string(),
-                listen: metadata.http_addr.clone(),
-                advertise_url: metadata.advertise_url.clone(),
-                access: endpoint.access,
-                config_fingerprint: metadata.fingerprint.as_ref().map(Fingerprint::digest),
-                started_at,
-                confinement,
-            },
+            about: about(&endpoint, &metadata, default_agent, (started_at, confinement)),
             policy: policy(&endpoint, own_token.as_ref(), addresses.listen)?.among_commands(among_commands),
             peers: Peers::default(),
             signatures: Signatures::new(webhook_key.as_deref()),
@@ -120,6 +113,8 @@ impl Server {
             shutdown: shutdown.clone(),
             models,
             providers,
+            idle_limit,
+            waits: Semaphore::new(http::WAITS),
         });
         let (socket, serving) = addresses.serve(&http::router(app), &shutdown)?;
         reached(Point::Listening);
@@ -268,6 +263,24 @@ fn again(path: &Path, router: &Router, shutdown: &Shutdown) -> anyhow::Result<(C
     let unix = UnixListener::from_std(socket.listen()?)?;
     let server = spawn::task(http::serve(unix, router.clone(), shutdown.asked()));
     Ok((socket, server))
+}
+
+fn about(
+    endpoint: &Endpoint,
+    metadata: &Metadata,
+    default_agent: AgentId,
+    (started_at, confinement): (Wall, Option<Confinement>),
+) -> About {
+    About {
+        default_agent,
+        socket_path: endpoint.socket.display().to_string(),
+        listen: metadata.http_addr.clone(),
+        advertise_url: metadata.advertise_url.clone(),
+        access: endpoint.access,
+        config_fingerprint: metadata.fingerprint.as_ref().map(Fingerprint::digest),
+        started_at,
+        confinement,
+    }
 }
 
 /// Who needs the token: [`Endpoint::new`] has refused what would let strangers in, and this does so again.

@@ -4,17 +4,19 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use holon_facts::model_ref::ModelRef;
-use holon_facts::{AgentId, EventSeq, Wall};
+use holon_facts::{AgentId, EventSeq, Millis, Wall};
 use holon_ledger::sqlite::Reader;
 use holon_models::Providers;
 use holon_platform::spawn;
 use holon_supervise::confine::Confinement;
+use tokio::sync::Semaphore;
 
 use super::auth::Policy;
 use super::failure::Failure;
 use super::metrics::Metrics;
 use super::peer::Peers;
 use super::route::Handled;
+use super::server::CONNECTIONS;
 use super::shutdown::Shutdown;
 use super::signature::Signatures;
 use crate::events::Hub;
@@ -22,6 +24,9 @@ use crate::home::Home;
 use crate::runtime::Runtime;
 use crate::settings::Access;
 use crate::trigger_address::TriggerAddresses;
+
+/// Requests at once that wait for what comes of a prompt: as many as there are connections.
+pub const WAITS: usize = CONNECTIONS;
 
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]
@@ -46,6 +51,10 @@ pub struct Parts {
     /// The configured chain of models.
     pub models: Vec<ModelRef>,
     pub providers: Providers,
+    /// What is due later is not waited for by whoever waits for a prompt.
+    pub idle_limit: Millis,
+    /// A place for each request that waits for a prompt.
+    pub waits: Semaphore,
 }
 
 /// What the runtime tells of itself.

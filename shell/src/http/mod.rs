@@ -28,7 +28,7 @@ mod table;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use app::{About, App, Parts};
+pub use app::{About, App, Parts, WAITS};
 pub use local::{LocalEvents, LocalOutput};
 pub use metrics::Metrics;
 pub use peer::{OtherEnd, Peer, Peers};

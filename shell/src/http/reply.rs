@@ -24,6 +24,12 @@ pub(super) struct Written<T> {
     of: PhantomData<fn() -> T>,
 }
 
+/// A reply with the status of its endpoint, or with the other one that it may have.
+pub(super) enum OrStatus<T> {
+    Usual(T),
+    Other(T),
+}
+
 /// Text of some other format than JSON.
 pub(super) struct Text(pub(super) OpenMetrics);
 
@@ -45,6 +51,26 @@ impl<E: Endpoint<Reply = T>, T: Reply + Serialize> Respond<E> for T {
 impl<E: Endpoint<Reply = T>, T: Reply + Serialize> Answer<E> for T {
     fn document(self) -> Result<Document<T>, ClientError> {
         Ok(self.into())
+    }
+}
+
+impl<E: Endpoint<Reply = T>, T: Reply + Serialize> Respond<E> for OrStatus<T> {
+    fn respond(self) -> Response {
+        match self {
+            Self::Usual(reply) => Respond::<E>::respond(reply),
+            Self::Other(reply) => {
+                let status = E::ROW.or_status.map_or(E::ROW.status, |(status, _)| status);
+                (status, axum::Json(reply)).into_response()
+            }
+        }
+    }
+}
+
+impl<E: Endpoint<Reply = T>, T: Reply + Serialize> Answer<E> for OrStatus<T> {
+    fn document(self) -> Result<Document<T>, ClientError> {
+        match self {
+            Self::Usual(reply) | Self::Other(reply) => Ok(reply.into()),
+        }
     }
 }
 

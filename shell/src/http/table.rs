@@ -11,8 +11,8 @@ use super::App;
 use super::failure::Failure;
 use super::reply::Answer;
 use super::resource::{
-    agents, control, debug, events, fork, history, ingress, models, runtime, stream, tasks, timers, triggers,
-    wake, work_items, workspaces,
+    agents, control, debug, events, fork, history, ingress, models, prompt, runtime, stream, tasks, timers,
+    triggers, wake, work_items, workspaces,
 };
 use super::route::{Call, Route};
 use super::{metrics, openapi};
@@ -62,7 +62,7 @@ handlers! {
         ReadOutput tasks::output::output,
         PostMessage ingress::enqueue,
         DeliverWebhook ingress::webhook,
-        SendPrompt ingress::prompt,
+        SendPrompt prompt::prompt,
         ChangeAgent control::control,
         AbortRun control::abort,
         MakeAgent control::create,

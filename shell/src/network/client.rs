@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use holon_api::{
-    Admitted, Bearer, CONNECT_TIMEOUT, Client, ClientError, Connect, Connecting, Connection, Control,
-    CreateAgent, Document, EventsQuery, Nothing, Prompt, not_reachable, silent,
+    Bearer, CONNECT_TIMEOUT, Client, ClientError, Connect, Connecting, Connection, Control, CreateAgent,
+    Document, EventsQuery, Nothing, Prompt, PromptQuery, Prompted, not_reachable, silent,
 };
 use holon_facts::lifecycle::Status;
 use holon_facts::{AgentId, EventSeq};
@@ -52,8 +52,8 @@ pub(super) async fn create_main() {
 }
 
 /// Prompts `main`, once under a key.
-pub(super) async fn prompt(text: &str, key: Option<String>) -> Document<Admitted> {
-    client().prompt(&main(), prompted(text), key).await.unwrap()
+pub(super) async fn prompt(text: &str, key: Option<String>) -> Document<Prompted> {
+    client().prompt(&main(), PromptQuery::default(), prompted(text), key).await.unwrap()
 }
 
 pub(super) fn prompted(text: &str) -> Prompt {

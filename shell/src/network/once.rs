@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use holon_api::Control;
+use holon_api::{Control, PromptQuery};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -41,7 +41,7 @@ fn a_prompt_whose_answer_is_lost_is_taken_once() {
                     });
                     let ask = async || {
                         let (text, key) = (format!("prompt {number}"), format!("key {number}"));
-                        operator.prompt(&main(), prompted(&text), Some(key)).await
+                        operator.prompt(&main(), PromptQuery::default(), prompted(&text), Some(key)).await
                     };
                     let taken = ask().await.unwrap();
                     lost += u64::from(taken.duplicate);

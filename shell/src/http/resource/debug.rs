@@ -12,7 +12,7 @@ use holon_models::joined;
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
-use super::ingress::check_prompt;
+use super::prompt::check_prompt;
 
 pub(in super::super) async fn prompt(app: App, call: Call<PreviewPrompt>) -> Handled<DebugPromptReply> {
     let (agent, Json(DebugPrompt { text })) = (call.path.agent_id, call.body);

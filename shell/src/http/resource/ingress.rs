@@ -1,10 +1,10 @@
-//! Messages for agents: prompts of the operator, and what comes from outside.
+//! Messages for agents: how all of them are admitted, and those from outside.
 
 use std::collections::BTreeMap;
 
 use axum::http::HeaderMap;
-use holon_api::rows::{DeliverWebhook, PostMessage, SendPrompt};
-use holon_api::{Admitted, AnyJson, Code, EnqueueKind, EnqueuePriority, Json, PROMPT_BYTES, Payload};
+use holon_api::rows::{DeliverWebhook, PostMessage};
+use holon_api::{Admitted, AnyJson, Code, EnqueueKind, EnqueuePriority, Json, Payload};
 use holon_core::{Answer as Answered, Input};
 use holon_facts::AgentId;
 use holon_facts::message::{Body, Idempotency, Ingress, Origin};
@@ -23,33 +23,6 @@ use crate::runtime::Unavailable;
 
 /// Longest name, reference or key that comes with a message, in characters: what the description says.
 const NAME: usize = 256;
-
-pub(in super::super) async fn prompt(app: App, call: Call<SendPrompt>) -> Handled<Admitted> {
-    let Json(prompt) = call.body;
-    check_prompt(&prompt.text)?;
-    check_names(
-        Code::InvalidBody,
-        &[
-            ("actor_id", &prompt.actor_id),
-            ("correlation_id", &prompt.correlation_id),
-            ("causation_id", &prompt.causation_id),
-        ],
-    )?;
-    let idempotency = keyed(key(&call.from.headers)?, "prompt", &prompt)?;
-    let ingress = Ingress {
-        origin: Origin::Operator { actor_id: prompt.actor_id },
-        priority: prompt.priority.unwrap_or(Priority::Normal),
-        correlation_id: prompt.correlation_id,
-        causation_id: prompt.causation_id,
-        idempotency,
-        ..Ingress::prompt(
-            app.runtime.texts().take(&prompt.text),
-            Surface::HttpControlPrompt,
-            admission(call.from.caller),
-        )
-    };
-    admit(&app, call.path.agent_id, ingress).await
-}
 
 pub(in super::super) async fn enqueue(app: App, call: Call<PostMessage>) -> Handled<Admitted> {
     let Json(message) = call.body;
@@ -133,23 +106,8 @@ pub(in super::super) async fn webhook(app: App, call: Call<DeliverWebhook>) -> H
     admit(&app, call.path.agent_id, ingress).await
 }
 
-/// What can't be a prompt: nothing, or more than is taken.
-pub(super) fn check_prompt(text: &str) -> Handled<()> {
-    if text.is_empty() {
-        return Err(Failure::new(Code::InvalidBody, "text: a prompt has text").detail("field", "text"));
-    }
-    if text.len() > PROMPT_BYTES {
-        let said = format!("text: {} bytes are more than the limit of {PROMPT_BYTES}", text.len());
-        return Err(Failure::new(Code::TooLarge, said)
-            .detail("field", "text")
-            .detail("bytes", text.len())
-            .detail("limit", PROMPT_BYTES));
-    }
-    Ok(())
-}
-
 /// Asks the runtime, and answers once the message is durable.
-async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Admitted> {
+pub(super) async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Admitted> {
     let named = agent.clone();
     let ingress = redacted(app.runtime.texts(), ingress);
     let idempotency = ingress.idempotency.clone();
@@ -222,11 +180,11 @@ fn unanswered(unavailable: Unavailable, key: Option<String>) -> Box<Failure> {
 }
 
 /// Whoever signs a webhook has proven that he is its sender, and nothing else.
-fn admission(caller: Option<Caller>) -> AdmissionContext {
+pub(super) fn admission(caller: Option<Caller>) -> AdmissionContext {
     caller.map_or(AdmissionContext::PublicUnauthenticated, Caller::admission)
 }
 
-fn key(headers: &HeaderMap) -> Handled<Option<String>> {
+pub(super) fn key(headers: &HeaderMap) -> Handled<Option<String>> {
     header(headers, "idempotency-key")
 }
 
@@ -272,7 +230,11 @@ fn delivered(source: &str, id: &str) -> String {
 }
 
 /// A key stands for everything that was asked for, and for the surface that it was asked on.
-fn keyed(key: Option<String>, surface: &str, asked: &impl Serialize) -> Handled<Option<Idempotency>> {
+pub(super) fn keyed(
+    key: Option<String>,
+    surface: &str,
+    asked: &impl Serialize,
+) -> Handled<Option<Idempotency>> {
     let Some(key) = key else { return Ok(None) };
     let asked = serde_json::to_string(asked).map_err(Failure::internal)?;
     let payload = holon_text::hash(format!("{surface}\n{asked}").as_bytes());

@@ -9,6 +9,7 @@ pub(super) mod history;
 pub(super) mod ingress;
 mod look;
 pub(super) mod models;
+pub(super) mod prompt;
 pub(super) mod runtime;
 mod sse;
 pub(super) mod stream;

@@ -1,6 +1,6 @@
 //! Whoever asks in this process is answered as over HTTP.
 
-use holon_api::{Control, CreateTimer, Events, Follow, Followed, Output, Prompt, TimersQuery};
+use holon_api::{Control, CreateTimer, Events, Follow, Followed, Output, Prompt, PromptQuery, TimersQuery};
 use holon_facts::EventSeq;
 use holon_facts::ids::TaskId;
 use serde_json::json;
@@ -23,8 +23,9 @@ async fn what_is_asked_in_the_process_is_what_is_asked_over_http() {
     let listed = app.timers(&main, TimersQuery::default()).await.unwrap();
     assert_eq!(listed.timers.len(), 1);
     let prompt: Prompt = serde_json::from_value(json!({ "text": "hello" })).unwrap();
-    let taken = app.prompt(&main, prompt.clone(), Some("once".to_owned())).await.unwrap();
-    let again = app.prompt(&main, prompt, Some("once".to_owned())).await.unwrap();
+    let taken =
+        app.prompt(&main, PromptQuery::default(), prompt.clone(), Some("once".to_owned())).await.unwrap();
+    let again = app.prompt(&main, PromptQuery::default(), prompt, Some("once".to_owned())).await.unwrap();
     assert_eq!((again.message_id, again.duplicate), (taken.message_id, true));
     let nobody = holon_facts::AgentId::new("nobody").unwrap();
     let mut output = app.follow_output((&main, TaskId(7)), 0);

@@ -9,6 +9,7 @@ mod in_process;
 mod ingress;
 mod limits;
 pub(super) mod openapi;
+mod prompt_wait;
 mod reads;
 mod signed;
 mod stream;
@@ -26,7 +27,7 @@ use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use bytes::Bytes;
 use holon_api::{Access, AuthMode};
 use holon_facts::model_ref::ModelRef;
-use holon_facts::{AgentId, Config};
+use holon_facts::{AgentId, Config, Millis};
 use holon_ledger::sqlite::{Durability, Reader, Writer};
 use holon_models::{Providers, Tools, built_in};
 use holon_platform::{clock, spawn};
@@ -39,9 +40,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::Semaphore;
 
 use super::auth::Policy;
-use super::{About, App, Metrics, Parts, Peers, Shutdown, router, serve};
+use super::{About, App, Metrics, Parts, Peers, Shutdown, WAITS, router, serve};
 use crate::driver::{Driver, Gate, Start};
 use crate::events::Hub;
 use crate::home::Home;
@@ -148,6 +150,8 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         shutdown: Shutdown::default(),
         models: vec![model],
         providers,
+        idle_limit: Millis::seconds(60),
+        waits: Semaphore::new(WAITS),
     });
     Started { app, ended }
 }

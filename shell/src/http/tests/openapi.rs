@@ -174,6 +174,10 @@ fn responses(route: &Described, types: &Types, error: &Schema) -> Value {
         route.row.status.as_str().to_owned(),
         json!({ "description": "Done.", "content": { types.media: { "schema": types.reply } } }),
     );
+    if let Some((status, about)) = route.row.or_status {
+        let content = json!({ types.media: { "schema": types.reply } });
+        responses.insert(status.as_str().to_owned(), json!({ "description": about, "content": content }));
+    }
     let mut by_status: Vec<(String, Vec<&str>)> = Vec::new();
     for code in route.codes() {
         let status = code.status().as_str().to_owned();

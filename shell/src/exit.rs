@@ -42,7 +42,7 @@ impl Exit {
     }
 
     /// Of a command that nothing was executed of, by the kind of its error (contract: tools.md).
-    pub(super) fn of_refused_command(kind: &str) -> Self {
+    pub fn of_refused_command(kind: &str) -> Self {
         match kind {
             "limit_reached" | "policy_denied" | "workspace_occupied" => Self::RefusedByState,
             "invalid_tool_input" | "execution_root_violation" => Self::Usage,
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_docs_list_every_code_and_verdict() {
-        let rows = include_str!("../../../docs/run.md").lines().filter_map(|line| {
+        let rows = include_str!("../../docs/run.md").lines().filter_map(|line| {
             let mut cells = line.strip_prefix("| ")?.split(" | ");
             Some((cells.next()?.parse::<u8>().ok()?, cells.next()?.trim_end_matches(" |").to_owned()))
         });

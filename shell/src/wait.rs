@@ -1,20 +1,19 @@
 //! Waiting for the end of what an agent does by itself (contract: agent.md, Idle), or of one turn, and showing it
-//! meanwhile.
+//! meanwhile: the same for the command line and for whoever waits over HTTP.
 
 use std::time::Duration;
 
-use anyhow::anyhow;
-use clap::ValueEnum;
-use holon_api::{AgentWhy, Client, Control, Events, Follow, Followed, HttpEvents};
+use holon_api::{AgentWhy, ClientError, Control, Events, Followed, PageQuery, PromptOutcome, WaitUntil};
 use holon_core::view::{ExplainedDeadline, Explanation, RunVerdict};
 use holon_facts::decision::DeadlineReason;
 use holon_facts::ids::{MessageId, TaskId};
 use holon_facts::lifecycle::Status;
-use holon_facts::{AgentId, EventSeq, Millis, Record};
+use holon_facts::{AgentId, EventSeq, Millis, Record, Text};
 use holon_platform::clock;
 
-use super::output::Failure;
+use crate::answer::AnswerBrief;
 use crate::envelope;
+use crate::exit::Exit;
 use crate::prompt_turn::PromptTurn;
 
 /// Without any event the agent is looked at so often.
@@ -29,24 +28,15 @@ const LAST: [&str; 6] = [
     "task_status_updated",
 ];
 
-/// What a client that gave a prompt waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Until {
-    /// The end of the prompt's turn
-    Turn,
-    /// Until nothing more happens by itself: tasks, children, and what is due soon
-    Settled,
-}
-
 /// How what was waited for ended.
 #[derive(Debug)]
-pub(super) struct End {
-    pub(super) verdict: RunVerdict,
+pub struct End {
+    pub verdict: RunVerdict,
     /// What happens later by itself.
-    pub(super) due: Vec<ExplainedDeadline>,
+    pub due: Vec<ExplainedDeadline>,
     /// Tasks of the prompt's turn that still run.
-    pub(super) tasks: Vec<TaskId>,
-    pub(super) why: AgentWhy,
+    pub tasks: Vec<TaskId>,
+    pub why: AgentWhy,
 }
 
 impl End {
@@ -55,60 +45,70 @@ impl End {
     ///
     /// # Errors
     /// A runtime whose verdict this build does not know.
-    pub(super) fn of(why: AgentWhy, turn: Option<&PromptTurn>) -> Result<Self, Failure> {
+    pub fn of(why: AgentWhy, turn: Option<&PromptTurn>) -> Result<Self, ClientError> {
         let turn = turn.and_then(|turn| Some((turn.ended()?.1, turn.tasks())));
         let tasks = turn.map(|(_, tasks)| tasks.iter().copied().collect()).unwrap_or_default();
         let verdict = match turn {
             Some((ended, tasks)) => ended.of_prompt(why.explanation.verdict, !tasks.is_empty()),
-            None => why.explanation.verdict.ok_or_else(|| {
-                Failure::from(anyhow!("the runtime gives no verdict, though nothing is in progress"))
+            None => why.explanation.verdict.ok_or_else(|| ClientError::Odd {
+                problem: "it gives no verdict, though nothing is in progress".to_owned(),
             })?,
         };
         let due = why.explanation.due.clone().into_iter().collect();
         Ok(Self { verdict, due, tasks, why })
     }
+
+    /// What whoever waited for a prompt is shown, in every surface.
+    pub fn outcome(&self, final_text: Option<String>) -> PromptOutcome {
+        PromptOutcome {
+            verdict: self.verdict,
+            exit_code: Exit::from(self.verdict).code(),
+            final_text,
+            due: self.due.clone(),
+            active_tasks: self.tasks.clone(),
+        }
+    }
 }
 
 /// An agent that is waited for.
-pub(super) struct Wait {
-    client: Client,
+pub struct Wait<C: Control> {
+    runtime: C,
     agent: AgentId,
-    follow: HttpEvents,
+    follow: C::Events,
     /// What is due later is not waited for.
     idle_limit: Millis,
     for_tasks: bool,
     turn: Option<PromptTurn>,
 }
 
-impl Wait {
+impl<C: Control + Clone> Wait<C> {
     /// `after` is the last event before what is waited for.
-    pub(super) fn new(client: &Client, agent: &AgentId, after: EventSeq, idle_limit: Millis) -> Self {
-        let follow = client.follow(agent, Some(after), false);
-        Self {
-            client: client.clone(),
-            agent: agent.clone(),
-            follow,
-            idle_limit,
-            for_tasks: false,
-            turn: None,
-        }
+    pub fn new(runtime: &C, agent: &AgentId, after: EventSeq, idle_limit: Millis) -> Self {
+        let follow = runtime.follow(agent, Some(after), false);
+        let (runtime, agent) = (runtime.clone(), agent.clone());
+        Self { runtime, agent, follow, idle_limit, for_tasks: false, turn: None }
     }
 
     /// Whether background tasks are waited for as well, and what their results bring.
-    pub(super) fn for_tasks(self, for_tasks: bool) -> Self {
+    #[must_use]
+    pub fn for_tasks(self, for_tasks: bool) -> Self {
         Self { for_tasks, ..self }
     }
 
     /// Whether the end of this prompt's turn is enough.
-    pub(super) fn for_prompt(self, prompt: MessageId, until: Until) -> Self {
+    #[must_use]
+    pub fn for_prompt(self, prompt: MessageId, until: WaitUntil) -> Self {
         match until {
-            Until::Turn => Self { turn: Some(PromptTurn::of(prompt)), ..self },
-            Until::Settled => self.for_tasks(true),
+            WaitUntil::Turn => Self { turn: Some(PromptTurn::of(prompt)), ..self },
+            WaitUntil::Settled => self.for_tasks(true),
         }
     }
 
-    /// Shows what happens, and says how it ended. Events of a newer build are not shown.
-    pub(super) async fn until_end(mut self, see: &mut dyn FnMut(&Record)) -> Result<End, Failure> {
+    /// Shows what happens, and returns how it ended. Events of a newer build are not shown.
+    ///
+    /// # Errors
+    /// An agent that can't be followed, or a runtime that stays away.
+    pub async fn until_end(mut self, see: &mut impl FnMut(&Record)) -> Result<End, ClientError> {
         loop {
             let last = match tokio::time::timeout(LOOK, self.follow.next()).await {
                 Ok(followed) => show(&followed?, self.turn.as_mut(), see),
@@ -118,14 +118,14 @@ impl Wait {
             if !last {
                 continue;
             }
-            match self.client.why(&self.agent).await {
+            match self.runtime.why(&self.agent).await {
                 Ok(why) if self.has_ended(&why) => {
                     self.catch_up(&why, see).await?;
                     return End::of(why.into_reply(), self.turn.as_ref());
                 }
                 Ok(_) => {}
                 Err(error) if error.may_pass() => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -139,7 +139,7 @@ impl Wait {
     }
 
     /// What was durable when the end was seen is shown, too.
-    async fn catch_up(&mut self, why: &AgentWhy, see: &mut dyn FnMut(&Record)) -> Result<(), Failure> {
+    async fn catch_up(&mut self, why: &AgentWhy, see: &mut impl FnMut(&Record)) -> Result<(), ClientError> {
         let end = why.explanation.event_seq;
         while self.follow.cursor().is_some_and(|seq| seq < end) {
             show(&self.follow.next().await?, self.turn.as_mut(), see);
@@ -148,8 +148,28 @@ impl Wait {
     }
 }
 
+/// The whole text of an answer; of a longer one its events have the beginning.
+///
+/// # Errors
+/// A runtime that stays away, or has no such brief.
+pub async fn whole_text(
+    runtime: &impl Control,
+    agent: &AgentId,
+    told: &AnswerBrief,
+) -> Result<String, ClientError> {
+    if let Text::Inline(text) = &told.text {
+        return Ok(text.clone());
+    }
+    let after = EventSeq(told.event_seq.0.saturating_sub(1));
+    let query = PageQuery { before: None, after: Some(after), limit: Some(1) };
+    let page = runtime.briefs(agent, query).await?.into_reply();
+    let brief = page.briefs.into_iter().find(|brief| brief.id == told.id);
+    let missing = || ClientError::Odd { problem: "it has no brief".to_owned() };
+    Ok(brief.ok_or_else(missing)?.text)
+}
+
 /// Says whether it may be the last one for now.
-fn show(followed: &Followed, turn: Option<&mut PromptTurn>, see: &mut dyn FnMut(&Record)) -> bool {
+fn show(followed: &Followed, turn: Option<&mut PromptTurn>, see: &mut impl FnMut(&Record)) -> bool {
     let Followed::Event(event) = followed else { return false };
     if let Ok(record) = envelope::record(event) {
         turn.into_iter().for_each(|turn| turn.record(&record));
