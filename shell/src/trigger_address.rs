@@ -81,6 +81,11 @@ impl TriggerKey {
         Ok(Self::text(home)?.map(|key| Self::new(&key)))
     }
 
+    /// One that nobody has: where nothing is served, no address is made or read.
+    pub fn unused() -> Self {
+        Self::new("")
+    }
+
     /// The same as it stands in its file, for the one place that keeps it out of what is shown.
     ///
     /// # Errors

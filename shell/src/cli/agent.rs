@@ -91,7 +91,7 @@ pub(super) fn agent(home: Option<PathBuf>, command: AgentCommand) -> Result<Exit
     match command {
         AgentCommand::Status(args) => status::status(home, args),
         AgentCommand::List { json } => {
-            ClientContext::work(home, |cli, ending| async move { ending.or(list(&cli, json)).await })
+            ClientContext::read(home, |cli, ending| async move { ending.or(list(&cli, json)).await })
         }
         AgentCommand::Create(args) => {
             ClientContext::work(home, |cli, ending| async move { ending.or(create(&cli, args)).await })
@@ -131,7 +131,7 @@ async fn list(cli: &ClientContext, json: bool) -> Result<Exit, Failure> {
         Listed::Agent(entry) => entry.ledger_waits.as_ref(),
         Listed::Damaged(_) => None,
     });
-    if let Some(waits) = waits {
+    if let Some(waits) = waits.filter(|_| !cli.stopped) {
         output::note(&format!("holon: {waits}"));
     }
     Ok(Exit::Completed)

@@ -11,6 +11,7 @@ use holon_platform::Environment;
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::output::{self, Failure};
+use super::stopped::{self, Stopped};
 use crate::client;
 use crate::home::Home;
 use crate::settings::Settings;
@@ -30,6 +31,8 @@ pub(super) struct Whom {
 pub(super) struct ClientContext {
     pub(super) client: Client,
     pub(super) environment: Environment,
+    /// Whether it is read without a runtime, which was said already.
+    pub(super) stopped: bool,
     home: Home,
 }
 
@@ -46,7 +49,25 @@ impl ClientContext {
         let home = Home::find(home, &environment)?;
         let client = client::of(&home, &environment)?;
         interrupts::block_on(|ending| async move {
-            Box::pin(work(Self { client, environment, home }, ending.clone())).await
+            Box::pin(work(Self { client, environment, stopped: false, home }, ending.clone())).await
+        })
+    }
+
+    /// The same for what only reads: where no runtime answers, the ledger of the home is read, and a note says so.
+    pub(super) fn read<F>(
+        home: Option<PathBuf>,
+        work: impl FnOnce(Self, Ending) -> F,
+    ) -> Result<Exit, Failure>
+    where
+        F: Future<Output = Result<Exit, Failure>>,
+    {
+        Self::work(home, |mut cli, ending| async move {
+            let stopped = ending.or(stopped::find(&cli.home, &cli.environment, &cli.client)).await?;
+            if let Some(Stopped { client, note }) = stopped {
+                output::prose(&format!("holon: {note}"));
+                (cli.client, cli.stopped) = (client, true);
+            }
+            work(cli, ending).await
         })
     }
 

@@ -26,6 +26,7 @@ mod session;
 mod setup;
 mod spending;
 mod status;
+mod stopped;
 mod tail;
 mod task;
 mod terminal;

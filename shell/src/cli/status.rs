@@ -20,7 +20,7 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn status(home: Option<PathBuf>, args: StatusArgs) -> Result<Exit, Failure> {
-    ClientContext::work(home, |cli, ending| async move {
+    ClientContext::read(home, |cli, ending| async move {
         ending
             .or(async {
                 let agent = cli.agent(args.whom.name()).await?;
@@ -32,7 +32,7 @@ pub(super) fn status(home: Option<PathBuf>, args: StatusArgs) -> Result<Exit, Fa
 }
 
 pub(super) fn why(home: Option<PathBuf>, args: StatusArgs) -> Result<Exit, Failure> {
-    ClientContext::work(home, |cli, ending| async move {
+    ClientContext::read(home, |cli, ending| async move {
         ending
             .or(async {
                 let agent = cli.agent(args.whom.name()).await?;

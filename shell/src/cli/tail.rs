@@ -55,7 +55,11 @@ pub(super) struct TranscriptArgs {
 }
 
 pub(super) fn tail(home: Option<PathBuf>, args: TailArgs) -> Result<Exit, Failure> {
-    ClientContext::work(home, |cli, ending| async move { whole(cli, args, ending).await })
+    // Nothing more happens in a home whose runtime is stopped.
+    if args.follow {
+        return ClientContext::work(home, |cli, ending| async move { whole(cli, args, ending).await });
+    }
+    ClientContext::read(home, |cli, ending| async move { whole(cli, args, ending).await })
 }
 
 async fn whole(cli: ClientContext, args: TailArgs, ending: Ending) -> Result<Exit, Failure> {
@@ -110,7 +114,7 @@ fn print(event: &Document<Envelope>, args: &TailArgs) -> Result<(), Failure> {
 }
 
 pub(super) fn transcript(home: Option<PathBuf>, args: TranscriptArgs) -> Result<Exit, Failure> {
-    ClientContext::work(home, |cli, ending| async move {
+    ClientContext::read(home, |cli, ending| async move {
         ending
             .or(async {
                 let agent = cli.agent(args.whom.name()).await?;

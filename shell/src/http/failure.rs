@@ -173,6 +173,9 @@ impl From<Unavailable> for Box<Failure> {
     fn from(unavailable: Unavailable) -> Self {
         match &unavailable {
             Unavailable::Leaving => Failure::new(Code::Draining, &unavailable).hint(AGAIN),
+            Unavailable::Stopped => {
+                Failure::new(Code::Draining, &unavailable).hint("start it with `holon daemon start`")
+            }
             Unavailable::DiskFull => Failure::new(Code::DiskFull, &unavailable).hint(FREE_SPACE),
             Unavailable::LedgerLocked { .. } => Failure::new(Code::LedgerLocked, &unavailable).hint(UNLOCK),
             Unavailable::NotStoredYet => Failure::new(Code::NotStoredYet, &unavailable).hint(STORED_LATER),
@@ -251,6 +254,7 @@ mod tests {
         let problem = "x".to_owned();
         let rows = [
             (Unavailable::Leaving, 503, "draining", true),
+            (Unavailable::Stopped, 503, "draining", true),
             (Unavailable::DiskFull, 503, "disk_full", true),
             (Unavailable::NotStoredYet, 503, "not_stored_yet", true),
             (Unavailable::Damaged { agent, problem }, 500, "agent_damaged", false),

@@ -13,6 +13,7 @@ mod failure;
 mod field;
 mod guard;
 mod header;
+mod in_process;
 mod local;
 mod metrics;
 mod openapi;
@@ -29,6 +30,7 @@ mod table;
 pub(crate) mod tests;
 
 pub use app::{About, App, Parts, WAITS};
+pub use in_process::InProcess;
 pub use local::{LocalEvents, LocalOutput};
 pub use metrics::Metrics;
 pub use peer::{OtherEnd, Peer, Peers};

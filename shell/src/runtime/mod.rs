@@ -36,6 +36,8 @@ pub struct Runtime {
     performers: Performers,
     disk: DiskState,
     config: Arc<Config>,
+    /// Whether there is nothing but the ledger.
+    stopped: bool,
 }
 
 /// A request that reached nobody, or was not answered. What was asked may still have become durable: only an
@@ -44,6 +46,9 @@ pub struct Runtime {
 pub enum Unavailable {
     #[error("the runtime is leaving")]
     Leaving,
+    /// Only its ledger is read.
+    #[error("the runtime is stopped")]
+    Stopped,
     #[error(
         "the disk of the ledger is full: the runtime admits nothing new until there is free space (a home keeps 32 MiB \
          in reserve)"
@@ -96,9 +101,17 @@ impl Runtime {
         let (texts, reader) = (driver.texts().clone(), driver.reader());
         let (performers, disk) = (driver.performers().clone(), driver.disk_state().clone());
         let config = Arc::new(driver.config().clone());
-        let runtime = Self { sender, texts, reader, performers, disk, config };
+        let runtime = Self { sender, texts, reader, performers, disk, config, stopped: false };
         let ended = spawn::task(actor::RuntimeActor::new(driver, mailbox, Box::new(warn)).run());
         (runtime, ended)
+    }
+
+    /// A runtime that does not live: what is read is what the ledger has, and nothing is admitted.
+    pub fn stopped(reader: Arc<Reader>, texts: Texts, performers: Performers, config: Config) -> Self {
+        // Nobody has the other end: whatever is sent fails at once.
+        let (sender, _) = Mailbox::open();
+        let (disk, config) = (DiskState::default(), Arc::new(config));
+        Self { sender, texts, reader, performers, disk, config, stopped: true }
     }
 
     /// Asks for something and waits until what is answered is durable. An agent that is named is brought into
@@ -138,7 +151,8 @@ impl Runtime {
     ) -> Result<T, Unavailable> {
         let (sender, receiver) = oneshot::channel();
         let read = Box::new(move |view: Result<View<'_>, Unavailable>| drop(sender.send(view.map(read))));
-        self.sender.send(Urgency::Normal, Request::Read { agent: agent.cloned(), read }).await?;
+        let sent = self.sender.send(Urgency::Normal, Request::Read { agent: agent.cloned(), read }).await;
+        sent.map_err(|unavailable| self.named(unavailable))?;
         receiver.await.map_err(|_| Unavailable::Leaving)?.map_err(|unavailable| self.named(unavailable))
     }
 
@@ -175,17 +189,22 @@ impl Runtime {
 
     /// What keeps new work out, although the runtime answers.
     pub fn problem(&self) -> Option<Unavailable> {
-        self.disk.stall().map(|stall| match stall {
-            Stall::Full => Unavailable::DiskFull,
-            Stall::Locked { by } => Unavailable::LedgerLocked { by: by.to_string() },
-        })
+        let stall = || {
+            self.disk.stall().map(|stall| match stall {
+                Stall::Full => Unavailable::DiskFull,
+                Stall::Locked { by } => Unavailable::LedgerLocked { by: by.to_string() },
+            })
+        };
+        if self.stopped { Some(Unavailable::Stopped) } else { stall() }
     }
 
     /// Says by its name what keeps new work out.
     fn named(&self, unavailable: Unavailable) -> Unavailable {
         match unavailable {
             Unavailable::DiskFull => self.problem().unwrap_or(unavailable),
+            Unavailable::Leaving if self.stopped => Unavailable::Stopped,
             Unavailable::Leaving
+            | Unavailable::Stopped
             | Unavailable::LedgerLocked { .. }
             | Unavailable::NotStoredYet
             | Unavailable::Damaged { .. } => unavailable,
@@ -233,7 +252,7 @@ impl Runtime {
     ) -> Result<Answer, Unavailable> {
         let (answered, receiver) = oneshot::channel();
         let request = Request::Ask { agent: agent.cloned(), urgency, make: Box::new(make), answered };
-        self.sender.send(urgency, request).await?;
+        self.sender.send(urgency, request).await.map_err(|unavailable| self.named(unavailable))?;
         receiver.await.map_err(|_| Unavailable::Leaving)?.map_err(|unavailable| self.named(unavailable))
     }
 }

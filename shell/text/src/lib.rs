@@ -1,6 +1,7 @@
 //! Text at the border of the core: short text passes as it is, longer text is kept here by its hash until
 //! the ledger has stored it, and is looked up again when a performer needs it.
 
+pub mod moment;
 pub mod nearest;
 mod secret_names;
 mod secrets;

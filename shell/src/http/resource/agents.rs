@@ -30,6 +30,7 @@ pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<
     let limit = bounded("limit", call.query.limit, LISTED, 1)?;
     let ledger_waits = app.runtime.problem().map(|problem| waits(&problem));
     app.blocking(move |app| {
+        let first = call.query.after.is_none();
         let (mut entries, mut after) = (Vec::new(), call.query.after);
         // Those who are not shown make no page shorter.
         while entries.len() < limit {
@@ -44,6 +45,9 @@ pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<
             if ended {
                 break;
             }
+        }
+        if entries.is_empty() && first {
+            entries.extend(temporary(app, ledger_waits.as_ref())?);
         }
         Ok(entries.into_iter().map(Document::from).collect())
     })
@@ -146,6 +150,16 @@ fn listed(app: &App, row: AgentRow, created: Beginning, waits: Option<&String>) 
     }
 }
 
+/// The agent of a temporary run, which is private, where nobody else is in its home.
+fn temporary(app: &App, waits: Option<&String>) -> Handled<Option<Listed>> {
+    let agents = app.reader.agents()?;
+    let Some(row) = agents.into_iter().find(|row| row.agent == app.about.default_agent) else {
+        return Ok(None);
+    };
+    let created = app.reader.record(&row.agent, EventSeq(1))?;
+    Ok(listed(app, row, Ok(created), waits))
+}
+
 fn entry(
     app: &App,
     row: AgentRow,
@@ -154,7 +168,7 @@ fn entry(
 ) -> Option<AgentListEntry> {
     let created = created?;
     let spec = spec(&created)?;
-    let shown = spec.visibility == Visibility::Public;
+    let shown = spec.visibility == Visibility::Public || row.agent == app.about.default_agent;
     shown.then(|| AgentListEntry {
         is_default: row.agent == app.about.default_agent,
         kind: spec.kind,

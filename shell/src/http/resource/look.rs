@@ -72,7 +72,9 @@ async fn now<T: Send + 'static>(
         )) => {
             return Ok(Err(full.to_string()));
         }
-        Ok(Err(unavailable @ (Unavailable::Leaving | Unavailable::Damaged { .. }))) => {
+        Ok(Err(
+            unavailable @ (Unavailable::Leaving | Unavailable::Stopped | Unavailable::Damaged { .. }),
+        )) => {
             return Err(unavailable.into());
         }
         Err(_) => return Ok(Err("the runtime is busy, or waits for its disk".to_owned())),

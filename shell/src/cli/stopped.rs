@@ -1,0 +1,140 @@
+//! A home without a runtime that answers: what commands read of it comes from its ledger, by the same router and in the
+//! same replies. Nothing is locked and nothing is written; the cost is that of opening the ledger and of the newest
+//! snapshot of the agent that is read.
+
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use holon_api::{Client, Control};
+use holon_core::tool::catalogue;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::{AgentId, Config, Millis, Wall};
+use holon_ledger::LedgerReader;
+use holon_ledger::sqlite::{Reader, text_reader};
+use holon_models::{Providers, Tools};
+use holon_platform::{Environment, clock};
+use holon_text::{Secrets, Texts, moment, variables};
+use tokio::sync::Semaphore;
+
+use super::output::Failure;
+use super::setup::commands_see;
+use crate::daemon::{ProbeResult, look};
+use crate::events::Hub;
+use crate::home::Home;
+use crate::http::auth::Policy;
+use crate::http::signature::Signatures;
+use crate::http::{About, App, InProcess, Metrics, Parts, Peers, Shutdown, router};
+use crate::live::LiveSink;
+use crate::perform::{self, Performers};
+use crate::runtime::Runtime;
+use crate::settings::{Access, Settings};
+use crate::trigger_address::{TriggerAddresses, TriggerKey};
+
+/// The model of a home that has none: nothing is asked.
+const NO_MODEL: &str = "none/none";
+
+/// Who reads the ledger, and why it is not a runtime that answers.
+pub(super) struct Stopped {
+    pub(super) client: Client,
+    pub(super) note: String,
+}
+
+/// How a home is read whose runtime does not answer; none where one does, or where there is no ledger to read.
+///
+/// # Errors
+/// A ledger that can't be read.
+pub(super) async fn find(
+    home: &Home,
+    environment: &Environment,
+    live: &Client,
+) -> Result<Option<Stopped>, Failure> {
+    if !home.ledger().is_file() {
+        return Ok(None);
+    }
+    let holder = match look(home) {
+        Ok(ProbeResult::Nobody) => None,
+        Ok(ProbeResult::Busy { pid }) => Some(pid),
+        Ok(ProbeResult::Ready(_)) | Err(_) => return Ok(None),
+    };
+    // A runtime that begins or ends may answer, or one at the address that is named.
+    if (holder.is_some() || environment.get("HOLON_HTTP_ADDR").is_some()) && live.handshake().await.is_ok() {
+        return Ok(None);
+    }
+    let reader = Reader::open(&home.ledger())?;
+    let last = reader.newest_record()?;
+    let client = Client::over(InProcess::serve(router(app(home, environment, reader)?)));
+    Ok(Some(Stopped { client, note: note(holder, last) }))
+}
+
+fn note(holder: Option<Option<u32>>, last: Option<Wall>) -> String {
+    let last = last.map_or_else(|| "never".to_owned(), moment::near);
+    match holder {
+        None => format!("the runtime is stopped; it was last active: {last}"),
+        Some(Some(pid)) => {
+            format!(
+                "process {pid} has the home and does not answer; its ledger is read, last written: {last}"
+            )
+        }
+        Some(None) => format!("the home is in use by a process that does not answer; last written: {last}"),
+    }
+}
+
+fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Failure> {
+    let reader = Arc::new(reader);
+    // Whatever else is wrong with the configuration does not matter to whoever reads.
+    let configured = Home::at(Home::shared(home.root())).config();
+    let settings = Settings::survey(&configured, environment).ok().map(|(settings, _)| settings);
+    let config = settings.as_ref().and_then(|settings| settings.core_config().ok());
+    let config = match config {
+        Some(config) => config,
+        None => Config::new(vec![ModelRef::new(NO_MODEL)?]),
+    };
+    let default = settings.as_ref().map_or("main", |settings| &settings.server.default_agent);
+    // What is secret was replaced before it was stored; what an operator has set since is replaced here.
+    let secrets = Secrets::new(variables::secrets(environment));
+    let texts = Texts::new(secrets, text_reader(reader.clone()));
+    let providers = Providers::new(Vec::new(), Tools::new(catalogue()));
+    let chosen = settings.as_ref().map(|settings| settings.execution.environment.clone()).unwrap_or_default();
+    let performing = perform::Settings::new(home.root().to_owned(), commands_see(environment, &chosen));
+    let performers = Performers::new(texts.clone(), providers.clone(), performing, LiveSink::nobody());
+    let models = config.models.clone();
+    Ok(App::new(Parts {
+        runtime: Runtime::stopped(reader.clone(), texts, performers, config),
+        hub: Hub::default(),
+        about: About {
+            default_agent: default_agent(&reader, default)?,
+            socket_path: home.socket().display().to_string(),
+            listen: None,
+            advertise_url: None,
+            access: Access::Local,
+            config_fingerprint: None,
+            started_at: clock::now().wall,
+            confinement: None,
+        },
+        reader,
+        home: home.clone(),
+        policy: Policy::socket(),
+        peers: Peers::default(),
+        signatures: Signatures::new(None),
+        triggers: TriggerAddresses::new("", TriggerKey::unused()),
+        metrics: Metrics::default(),
+        shutdown: Shutdown::default(),
+        models,
+        providers,
+        idle_limit: Millis(0),
+        // Nobody prompts, so nobody waits.
+        waits: Semaphore::new(0),
+    }))
+}
+
+/// The agent that is meant when none is named: the configured one; in the home of a temporary run its own.
+fn default_agent(reader: &Reader, configured: &str) -> Result<AgentId, Failure> {
+    let configured = AgentId::new(configured)?;
+    let agents = reader.agents()?;
+    if agents.iter().any(|row| row.agent == configured || !row.private) {
+        return Ok(configured);
+    }
+    let own = agents.iter().find(|row| row.agent.as_str().starts_with("run-"));
+    let own = own.or(agents.first()).map(|row| row.agent.clone());
+    own.ok_or_else(|| anyhow!("its ledger has no agent yet").into())
+}
