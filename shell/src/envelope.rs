@@ -54,12 +54,14 @@ pub struct Provenance {
 }
 
 /// Puts the records of one agent into envelopes, in their order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Envelopes {
     /// Where messages are looked up that were admitted before the first record that is seen here.
     earlier: Option<Earlier>,
     known: BTreeMap<MessageId, Provenance>,
     oldest_first: VecDeque<MessageId>,
+    /// At most so many of them.
+    remembered: usize,
     /// The message of the run in progress.
     run: Option<(RunId, MessageId)>,
     /// The work item that it is bound to, where it began here.
@@ -72,6 +74,19 @@ struct Earlier {
     agent: AgentId,
 }
 
+impl Default for Envelopes {
+    fn default() -> Self {
+        Self {
+            earlier: None,
+            known: BTreeMap::new(),
+            oldest_first: VecDeque::new(),
+            remembered: REMEMBERED,
+            run: None,
+            work_item: None,
+        }
+    }
+}
+
 impl Envelopes {
     /// For the records from one on, so that an event has the same envelope wherever a reader began.
     ///
@@ -80,6 +95,12 @@ impl Envelopes {
     pub fn from(reader: Arc<Reader>, agent: AgentId, first: EventSeq) -> Result<Self, LedgerError> {
         let run = reader.run_before(&agent, first)?;
         Ok(Self { earlier: Some(Earlier { reader, agent }), run, ..Self::default() })
+    }
+
+    /// The same with so many messages whose provenance is remembered: older ones are looked up.
+    #[must_use]
+    pub fn remembering(self, messages: usize) -> Self {
+        Self { remembered: messages, ..self }
     }
 
     /// The next record as one line of JSON, without its line end.
@@ -163,7 +184,7 @@ impl Envelopes {
         };
         self.known.insert(message.id, provenance);
         self.oldest_first.push_back(message.id);
-        if self.oldest_first.len() > REMEMBERED
+        if self.oldest_first.len() > self.remembered
             && let Some(oldest) = self.oldest_first.pop_front()
         {
             self.known.remove(&oldest);

@@ -35,6 +35,93 @@ pub enum Order {
     Desc,
 }
 
+/// Which page of the events of all public agents.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AllEventsQuery {
+    /// Only earlier positions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<LedgerSeq>,
+    /// Only later positions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<LedgerSeq>,
+    /// At most so many, 1 to 512; 128 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 512))]
+    pub limit: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<Order>,
+}
+
+/// Where an event stands among those of all agents: positions rise, and do not count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct LedgerSeq(pub u64);
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AllEventsPage {
+    pub ok: bool,
+    pub events: Vec<AnyEvent>,
+    /// The last position of the ledger; it may be that of a private agent's event.
+    pub last_position: LedgerSeq,
+    /// Whether there is more in the direction of the order, also behind a page without events.
+    pub more: bool,
+    /// While `more` is true, the cursor of the next page: `after` with the order `asc`, `before` with `desc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<LedgerSeq>,
+}
+
+/// An event of some agent, or what is left of one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AnyEvent {
+    Event(Box<Document<Envelope>>),
+    Damaged(DamagedEvent),
+}
+
+/// An event whose record is damaged; the others are shown all the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DamagedEvent {
+    pub position: LedgerSeq,
+    #[serde(rename = "type")]
+    pub kind: DamagedKind,
+    pub agent_id: String,
+    pub event_seq: EventSeq,
+    /// What is wrong.
+    pub problem: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DamagedKind {
+    EventDamaged,
+}
+
+/// From where a stream of the events of all agents goes on. The header `Last-Event-ID` stands before `after`; without
+/// either there are only new events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AllStreamQuery {
+    /// Only later positions; 0 begins with the first event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<LedgerSeq>,
+}
+
+impl AnyEvent {
+    pub fn position(&self) -> Option<LedgerSeq> {
+        match self {
+            Self::Event(event) => event.position,
+            Self::Damaged(event) => Some(event.position),
+        }
+    }
+}
+
+impl std::fmt::Display for LedgerSeq {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventsPage {
     pub ok: bool,
@@ -48,6 +135,9 @@ pub struct EventsPage {
 /// One durable event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Envelope {
+    /// Where it stands among the events of all agents, in pages and streams of those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<LedgerSeq>,
     /// Unique within its agent.
     pub id: String,
     pub event_seq: EventSeq,

@@ -7,7 +7,7 @@ use holon_facts::EventSeq;
 use super::client_error::ClientError;
 use super::path::{AgentPath, TaskPath};
 use super::reply::Document;
-use super::{Envelope, OutputEnd, OutputPiece};
+use super::{AnyEvent, Envelope, LedgerSeq, OutputEnd, OutputPiece};
 
 /// What comes along with an agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +38,18 @@ pub trait Events: Send {
     fn cursor(&self) -> Option<EventSeq>;
 }
 
+/// Follows the events of all public agents.
+pub trait AllEvents: Send {
+    /// Waits for what comes next. Giving the wait up loses nothing.
+    ///
+    /// # Errors
+    /// What can't be followed, or a runtime that stays away.
+    fn next(&mut self) -> impl Future<Output = Result<AnyEvent, ClientError>> + Send;
+
+    /// Where the last event that was handed over stands.
+    fn cursor(&self) -> Option<LedgerSeq>;
+}
+
 /// Follows the output of a task.
 pub trait Output: Send {
     /// Waits for what comes next; nothing does after the end. Giving the wait up loses nothing.
@@ -53,11 +65,15 @@ pub trait Output: Send {
 /// Whoever can be followed.
 pub trait Follow: Sync {
     type Events: Events;
+    type AllEvents: AllEvents;
     type Output: Output;
 
     /// Begins after an event: 0 is before the first one, none with what is new. `live` is with pieces of what the model
     /// says.
     fn follow(&self, agent: impl Into<AgentPath>, after: Option<EventSeq>, live: bool) -> Self::Events;
+
+    /// Begins behind a position of the ledger: 0 is before the first event of any agent, none with what is new.
+    fn follow_all(&self, after: Option<LedgerSeq>) -> Self::AllEvents;
 
     /// Begins after so many bytes.
     fn follow_output(&self, task: impl Into<TaskPath>, offset: u64) -> Self::Output;

@@ -41,7 +41,10 @@ pub use control::{
     ForkAgent, Forked, PromptSection, Source,
 };
 pub use error::ErrorBody;
-pub use events::{Envelope, EventsPage, EventsQuery, LiveAttempt, LiveText, Order, StreamQuery};
+pub use events::{
+    AllEventsPage, AllEventsQuery, AllStreamQuery, AnyEvent, DamagedEvent, DamagedKind, Envelope, EventsPage,
+    EventsQuery, LedgerSeq, LiveAttempt, LiveText, Order, StreamQuery,
+};
 pub use ingress::{
     Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, PromptOutcome, PromptQuery, Prompted,
     WaitUntil, WebhookQuery,
@@ -73,13 +76,13 @@ pub use body::{
     WEBHOOK_BYTES,
 };
 pub use client::{
-    Bearer, ByteStream, CONNECT_TIMEOUT, Client, Connect, Connecting, Connection, HttpEvents, HttpOutput,
-    Location, not_reachable, silent,
+    Bearer, ByteStream, CONNECT_TIMEOUT, Client, Connect, Connecting, Connection, HttpAllEvents, HttpEvents,
+    HttpOutput, Location, not_reachable, silent,
 };
 pub use client_error::ClientError;
 pub use code::Code;
 pub use endpoint::{Access as RouteAccess, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
-pub use follow::{Events, Follow, Followed, Output, Written};
+pub use follow::{AllEvents, Events, Follow, Followed, Output, Written};
 pub use path::{AgentPath, Path, TaskPath, TimerPath, TriggerPath, WorkItemPath};
 pub use reply::{Document, OpenApi, OpenMetrics, Reply, Stream};
 pub use rows::Control;

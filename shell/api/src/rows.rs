@@ -11,15 +11,15 @@ use super::follow::Follow;
 use super::path::{AgentPath, TaskPath, TimerPath, TriggerPath, WorkItemPath};
 use super::reply::{Document, OpenApi, OpenMetrics, Stream};
 use super::{
-    Abort, Admitted, AgentState, AgentStatus, AgentWhy, AttachWorkspace, Briefs, ControlAgent, ControlReply,
-    CreateAgent, CreateTimer, CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery,
-    DetachWorkspace, Enqueue, EventsPage, EventsQuery, ForkAgent, Forked, Handshake, Health, ListQuery,
-    Listed, ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery,
-    Prompted, Readiness, RecentQuery, Root, RunTask, RuntimeStatus, SetModel, Shutdown, StopTask,
-    StreamQuery, TaskInputReply, TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery, TimerReply,
-    Timers, TimersQuery, Transcript, TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery, Woken,
-    WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary,
-    WriteTask,
+    Abort, Admitted, AgentState, AgentStatus, AgentWhy, AllEventsPage, AllEventsQuery, AllStreamQuery,
+    AttachWorkspace, Briefs, ControlAgent, ControlReply, CreateAgent, CreateTimer, CreateWork, Created,
+    DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, DetachWorkspace, Enqueue, EventsPage,
+    EventsQuery, ForkAgent, Forked, Handshake, Health, ListQuery, Listed, ModelReply, Models, Nothing,
+    OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted, Readiness, RecentQuery, Root,
+    RunTask, RuntimeStatus, SetModel, Shutdown, StopTask, StreamQuery, TaskInputReply, TaskOutputResult,
+    TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers, TimersQuery, Transcript, TriggerReply,
+    Triggers, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply, WorkItemShown, WorkItems,
+    WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
 };
 
 /// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
@@ -44,6 +44,11 @@ const DELIVERY: Header =
 const LAST_OFFSET: Header = Header {
     name: "Last-Event-ID",
     about: "Resumes after this many bytes of output; takes precedence over `offset`.",
+    value: HeaderValue::Number,
+};
+const LAST_POSITION: Header = Header {
+    name: "Last-Event-ID",
+    about: "Resumes behind this position; takes precedence over `after`.",
     value: HeaderValue::Number,
 };
 const EVENT_TYPE: Header =
@@ -233,6 +238,8 @@ endpoints! {
             path AgentPath, query PageQuery, fails CURSOR => Transcript;
         ListEvents events GET "/agents/{agent_id}/events" "List durable events, page by page",
             path AgentPath, query EventsQuery, fails CURSOR => EventsPage;
+        ListAllEvents all_events GET "/events" "List durable events of all public agents, page by page",
+            query AllEventsQuery, fails &[Code::CursorAhead] => AllEventsPage;
 
         ListTasks tasks GET "/agents/{agent_id}/tasks" "List background tasks, newest first",
             path AgentPath, query TasksQuery, fails READ => Tasks;
@@ -361,6 +368,9 @@ endpoints! {
     followed {
         FollowEvents "/agents/{agent_id}/events/stream" "Stream durable events as they happen",
             path AgentPath, query StreamQuery, headers &[LAST_EVENT_ID], fails STREAM;
+        FollowAllEvents "/events/stream" "Stream durable events of all public agents as they happen",
+            path Nothing, query AllStreamQuery, headers &[LAST_POSITION],
+            fails &[Code::CursorAhead, Code::InvalidHeader];
         FollowOutput "/agents/{agent_id}/tasks/{task_id}/output/stream"
             "Stream the output of a task until it ends",
             path TaskPath, query OutputStreamQuery, headers &[LAST_OFFSET], fails OUTPUT;

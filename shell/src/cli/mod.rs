@@ -28,6 +28,7 @@ mod spending;
 mod status;
 mod stopped;
 mod tail;
+mod tail_all;
 mod task;
 mod terminal;
 mod timer;

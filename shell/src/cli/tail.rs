@@ -15,30 +15,34 @@ use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::{self, Failure};
+use super::tail_all;
 use crate::envelope;
 use crate::present::{Level, Presentation};
 
 /// Most events, and entries of a transcript: what the runtime gives at once.
-const EVENTS: u32 = 512;
+pub(super) const EVENTS: u32 = 512;
 const ENTRIES: u32 = 500;
 
 #[derive(Debug, Args)]
 pub(super) struct TailArgs {
     #[command(flatten)]
     whom: Whom,
+    /// Show events of all public agents, in one order
+    #[arg(long, conflicts_with_all = ["agent", "named"])]
+    pub(super) all: bool,
     /// Begin with this many last events, at most 512; shows those of the level
     #[arg(long, short = 'n', value_name = "N", default_value_t = 64, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(EVENTS)))]
-    events: u32,
+    pub(super) events: u32,
     /// Follow new events
     #[arg(long, short)]
-    follow: bool,
+    pub(super) follow: bool,
     /// Show events up to this level
     #[arg(long, value_enum, default_value_t = Level::Verbose, value_name = "LEVEL")]
     level: Level,
     /// Print each event as a line of JSON, in its envelope, whatever its level
     #[arg(long, conflicts_with = "level")]
-    json: bool,
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -63,6 +67,9 @@ pub(super) fn tail(home: Option<PathBuf>, args: TailArgs) -> Result<Exit, Failur
 }
 
 async fn whole(cli: ClientContext, args: TailArgs, ending: Ending) -> Result<Exit, Failure> {
+    if args.all {
+        return tail_all::tail(&cli, &args, &ending).await;
+    }
     let agent = ending.or(cli.agent(args.whom.name())).await?;
     let cursor = ending.or(newest(&cli, &agent, &args)).await?;
     if !args.follow {
@@ -96,8 +103,13 @@ async fn newest(cli: &ClientContext, agent: &AgentId, args: &TailArgs) -> Result
 }
 
 fn print(event: &Document<Envelope>, args: &TailArgs) -> Result<(), Failure> {
+    shown(event, args)?.map_or(Ok(()), |shown| Ok(output::text(&shown)?))
+}
+
+/// One event as a line or more; none if it is of another level.
+pub(super) fn shown(event: &Document<Envelope>, args: &TailArgs) -> Result<Option<String>, Failure> {
     if args.json {
-        return Ok(output::line(&output::json(&serde_json::to_string(event)?))?);
+        return Ok(Some(output::json(&serde_json::to_string(event)?)));
     }
     let shown = match envelope::record(event) {
         Ok(record) => Some(Presentation::of(&record))
@@ -106,11 +118,11 @@ fn print(event: &Document<Envelope>, args: &TailArgs) -> Result<(), Failure> {
         // A newer runtime has events that this program does not know.
         Err(_) => Some(event.kind.clone()),
     };
-    if let Some(shown) = shown {
-        let at = output::second(event.ts);
-        output::text(&format!("{at}  {}", shown.replace('\n', "\n                     ")))?;
-    }
-    Ok(())
+    Ok(shown.map(|shown| {
+        let (at, indent) = (output::second(event.ts), "\n                     ");
+        let agent = if args.all { format!("{}  ", event.agent_id) } else { String::new() };
+        format!("{at}  {agent}{}", shown.replace('\n', indent))
+    }))
 }
 
 pub(super) fn transcript(home: Option<PathBuf>, args: TranscriptArgs) -> Result<Exit, Failure> {

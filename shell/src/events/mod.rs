@@ -4,6 +4,7 @@
 //! A follower has a cursor and asks for what comes after it, so it sees every event once, in order, however
 //! slow it is: what it missed it reads from the ledger. An agent that nobody follows costs nothing.
 
+mod all;
 mod page;
 mod subscription;
 #[cfg(test)]
@@ -13,12 +14,14 @@ mod topic;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use all::AllTopic;
 use holon_facts::{AgentId, EventSeq, Record};
-use holon_ledger::sqlite::{LedgerError, Reader};
+use holon_ledger::sqlite::{LedgerError, LedgerSeq, Reader};
 use topic::Topic;
 
 use crate::live::{Live, LiveSink};
 
+pub use all::{AllSubscription, DAMAGED, PlacedEvent, PlacedPage, page_of_all};
 pub use page::{Order, Page, Span, page};
 pub use subscription::{Delivery, Subscription};
 
@@ -46,6 +49,7 @@ pub enum EventsError {
 #[derive(Clone, Default)]
 pub struct Hub {
     topics: Arc<Mutex<BTreeMap<AgentId, Followed>>>,
+    all: Arc<AllTopic>,
 }
 
 struct Followed {
@@ -59,6 +63,7 @@ impl Hub {
         if let Some(topic) = self.topic(&record.agent) {
             topic.publish(record);
         }
+        self.all.notify();
     }
 
     /// Where the performers show what is going on, for followers who want to see that, too.
@@ -85,6 +90,11 @@ impl Hub {
         // Asked only now: what becomes durable from here on is published to the topic.
         subscription.topic().begins_after(reader.last_event(agent)?);
         Ok(subscription)
+    }
+
+    /// Follows all public agents from behind a position. `reader` is for what is no longer in memory.
+    pub fn follow_all(&self, reader: Arc<Reader>, after: LedgerSeq) -> AllSubscription {
+        AllSubscription::new(self.all.clone(), reader, after)
     }
 
     fn join(&self, reader: &Arc<Reader>, agent: &AgentId) -> Arc<Topic> {

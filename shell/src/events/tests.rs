@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holon_facts::{AgentId, EventSeq, Record};
-use holon_ledger::sqlite::Reader;
 use holon_ledger::sqlite::testing::{Home, World, id};
+use holon_ledger::sqlite::{LedgerSeq, Reader, Stretch};
 
-use super::{EventsError, Hub, Order, Span, page};
+use super::{EventsError, Hub, Order, Span, page, page_of_all};
 
 struct Scene {
     home: Home,
@@ -125,4 +125,43 @@ fn pages_in_both_directions() -> Result<(), EventsError> {
         page(&reader, &id("main"), span)?.events.into_iter().map(|event| event.json).collect();
     assert_eq!(middle, all[9..13], "an envelope does not depend on where a page begins");
     Ok(())
+}
+
+#[tokio::test]
+async fn followers_of_everybody_share_what_is_new_and_miss_nothing_that_is_old() {
+    let mut scene = Scene::new();
+    scene.world.create("other");
+    let reader = scene.reader();
+    let mut slow = scene.hub.follow_all(reader.clone(), LedgerSeq(0));
+    let mut seen: Vec<_> = slow.next().await.unwrap().iter().map(|event| event.json.clone()).collect();
+    let here = slow.cursor();
+    let mut fast = scene.hub.follow_all(reader.clone(), here);
+    let mut new = Vec::new();
+    for turn in 0..60 {
+        scene.world.prompt("other", "go on");
+        scene.turn();
+        if turn % 3 == 0 {
+            new.extend(fast.next().await.unwrap());
+        }
+    }
+    let last = reader.last_of_all().unwrap();
+    while fast.cursor() < last {
+        new.extend(fast.next().await.unwrap());
+    }
+    while slow.cursor() < last {
+        seen.extend(slow.next().await.unwrap().iter().map(|event| event.json.clone()));
+    }
+    let stretch = Stretch { after: LedgerSeq(0), before: None, limit: 10_000, newest: false };
+    let whole: Vec<String> =
+        page_of_all(&reader, stretch).unwrap().events.into_iter().map(|event| event.json).collect();
+    assert!(whole.len() > 1_100, "more than is kept: {}", whole.len());
+    assert_eq!(seen, whole, "who is slow reads the ledger");
+    let kept: Vec<String> = new.iter().map(|event| event.json.clone()).collect();
+    assert_eq!(kept, whole[whole.len() - kept.len()..]);
+    assert!(new.windows(2).all(|two| two[0].at < two[1].at) && new[0].at > here);
+    let mut late = scene.hub.follow_all(reader.clone(), LedgerSeq(last.0 - 1));
+    let shared = late.next().await.unwrap();
+    assert!(Arc::ptr_eq(&shared[0], new.last().unwrap()), "it was written once for all");
+    let nothing = tokio::time::timeout(Duration::from_millis(20), late.next()).await;
+    assert!(nothing.is_err(), "nothing more has happened");
 }

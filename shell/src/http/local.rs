@@ -5,15 +5,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use holon_api::{
-    AgentPath, ClientError, Events, Follow, Followed, LiveAttempt, LiveText, Output, TaskPath, Written,
+    AgentPath, AllEvents, AnyEvent, ClientError, Events, Follow, Followed, LedgerSeq, LiveAttempt, LiveText,
+    Output, TaskPath, Written,
 };
 use holon_facts::EventSeq;
 
 use super::App;
 use super::failure::Failure;
+use super::resource::all_events::{placed, subscribe as subscribe_all};
 use super::resource::stream::subscribe;
 use super::resource::tasks::stream::{Follower, Moment};
-use crate::events::{Delivery, Event, Subscription};
+use crate::events::{AllSubscription, Delivery, Event, PlacedEvent, Subscription};
 use crate::live::Live;
 use crate::runtime::Unavailable;
 
@@ -28,6 +30,15 @@ pub struct LocalEvents {
     ready: VecDeque<Arc<Event>>,
 }
 
+/// Events of all public agents.
+pub struct LocalAllEvents {
+    app: App,
+    cursor: Option<LedgerSeq>,
+    /// As that of one agent.
+    subscription: Option<AllSubscription>,
+    ready: VecDeque<Arc<PlacedEvent>>,
+}
+
 /// Output of a task.
 pub struct LocalOutput {
     app: App,
@@ -39,11 +50,16 @@ pub struct LocalOutput {
 
 impl Follow for App {
     type Events = LocalEvents;
+    type AllEvents = LocalAllEvents;
     type Output = LocalOutput;
 
     fn follow(&self, agent: impl Into<AgentPath>, after: Option<EventSeq>, live: bool) -> LocalEvents {
         let (app, agent, ready) = (self.clone(), agent.into(), VecDeque::new());
         LocalEvents { app, agent, live, cursor: after, subscription: None, ready }
+    }
+
+    fn follow_all(&self, after: Option<LedgerSeq>) -> LocalAllEvents {
+        LocalAllEvents { app: self.clone(), cursor: after, subscription: None, ready: VecDeque::new() }
     }
 
     fn follow_output(&self, task: impl Into<TaskPath>, offset: u64) -> LocalOutput {
@@ -83,6 +99,33 @@ impl Events for LocalEvents {
     }
 
     fn cursor(&self) -> Option<EventSeq> {
+        self.cursor
+    }
+}
+
+impl AllEvents for LocalAllEvents {
+    async fn next(&mut self) -> Result<AnyEvent, ClientError> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                self.cursor = Some(LedgerSeq(event.at.0));
+                return serde_json::from_str(&event.json).map_err(|error| odd(&error));
+            }
+            let mut subscription = match self.subscription.take() {
+                Some(subscription) => subscription,
+                None => {
+                    let opened = subscribe_all(&self.app, self.cursor.map(placed), "after").await;
+                    let subscription = opened.map_err(|failure| failure.refusal())?;
+                    self.cursor = Some(LedgerSeq(subscription.cursor().0));
+                    subscription
+                }
+            };
+            let seen = subscription.next().await;
+            self.ready.extend(seen.map_err(|error| Box::<Failure>::from(error).refusal())?);
+            self.subscription = Some(subscription);
+        }
+    }
+
+    fn cursor(&self) -> Option<LedgerSeq> {
         self.cursor
     }
 }

@@ -31,7 +31,7 @@ pub(crate) mod tests;
 
 pub use app::{About, App, Parts, WAITS};
 pub use in_process::InProcess;
-pub use local::{LocalEvents, LocalOutput};
+pub use local::{LocalAllEvents, LocalEvents, LocalOutput};
 pub use metrics::Metrics;
 pub use peer::{OtherEnd, Peer, Peers};
 pub use server::{CONNECTIONS, Listener, serve};

@@ -11,8 +11,8 @@ use super::App;
 use super::failure::Failure;
 use super::reply::Answer;
 use super::resource::{
-    agents, control, debug, events, fork, history, ingress, models, prompt, runtime, stream, tasks, timers,
-    triggers, wake, work_items, workspaces,
+    agents, all_events, control, debug, events, fork, history, ingress, models, prompt, runtime, stream,
+    tasks, timers, triggers, wake, work_items, workspaces,
 };
 use super::route::{Call, Route};
 use super::{metrics, openapi};
@@ -57,6 +57,7 @@ handlers! {
         ListBriefs history::briefs,
         ShowTranscript history::transcript,
         ListEvents events::events,
+        ListAllEvents all_events::page,
         ListTasks tasks::list,
         ShowTask tasks::show,
         ReadOutput tasks::output::output,
@@ -96,6 +97,7 @@ handlers! {
     }
     followed {
         FollowEvents stream::stream,
+        FollowAllEvents all_events::stream,
         FollowOutput tasks::stream::stream,
     }
 }

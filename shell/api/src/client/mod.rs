@@ -1,6 +1,7 @@
 //! A runtime over HTTP: each request has a connection of its own; what is followed is resumed after a cut. What is refused
 //! comes back as it was worded; what can't be reached says how to start it.
 
+mod all_events;
 mod connect;
 mod events;
 mod location;
@@ -14,9 +15,10 @@ use std::time::Duration;
 use holon_facts::EventSeq;
 use http::HeaderValue;
 
-use crate::Follow;
 use crate::path::{AgentPath, TaskPath};
+use crate::{Follow, LedgerSeq};
 
+pub use all_events::HttpAllEvents;
 pub use connect::{ByteStream, CONNECT_TIMEOUT, Connect, Connecting, Connection, not_reachable, silent};
 pub use events::HttpEvents;
 pub use location::Location;
@@ -68,10 +70,15 @@ impl Bearer {
 
 impl Follow for Client {
     type Events = HttpEvents;
+    type AllEvents = HttpAllEvents;
     type Output = HttpOutput;
 
     fn follow(&self, agent: impl Into<AgentPath>, after: Option<EventSeq>, live: bool) -> HttpEvents {
         HttpEvents::new(self.clone(), agent.into(), after, live)
+    }
+
+    fn follow_all(&self, after: Option<LedgerSeq>) -> HttpAllEvents {
+        HttpAllEvents::new(self.clone(), after)
     }
 
     fn follow_output(&self, task: impl Into<TaskPath>, offset: u64) -> HttpOutput {

@@ -36,6 +36,7 @@ mod locked;
 #[cfg(test)]
 mod losses;
 mod open;
+mod overall;
 mod packed;
 mod read;
 mod recorded;
@@ -69,6 +70,7 @@ pub use head::Head;
 pub use history::{Beginning, Wanted};
 pub use landmarks::Landmark;
 pub use lock::{HomeLock, LockError};
+pub use overall::{LedgerSeq, Located, Overall, Stretch};
 pub use packed::Packed;
 pub use read::Reader;
 pub use recover::{Loss, RecordCheck, RecoverError, Recovered, examine, recover};

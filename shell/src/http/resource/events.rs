@@ -11,7 +11,7 @@ use super::agents::{bounded, check_cursor};
 use crate::events::{self, Page, Span};
 
 /// Events of one page, where nothing else is asked for, and at most.
-const EVENTS: (u32, u32) = (128, 512);
+pub(super) const EVENTS: (u32, u32) = (128, 512);
 
 pub(in super::super) async fn events(app: App, call: Call<ListEvents>) -> Handled<Written<EventsPage>> {
     let query = call.query;

@@ -1,6 +1,7 @@
 //! Handlers, one file per resource.
 
 pub(super) mod agents;
+pub(super) mod all_events;
 pub(super) mod control;
 pub(super) mod debug;
 pub(super) mod events;

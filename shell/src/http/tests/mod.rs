@@ -1,5 +1,6 @@
 //! A real server on a real socket and a real port, with a scripted model behind it.
 
+mod all_events;
 mod auth;
 mod bad_input;
 mod control;

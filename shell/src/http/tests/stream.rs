@@ -13,30 +13,33 @@ use super::{Scene, answer, request};
 use crate::live::Live;
 
 /// One client of a stream.
-struct Follower {
+pub(super) struct Follower {
     body: Incoming,
     text: String,
 }
 
 /// One event as a client sees it.
 #[derive(Debug, Default, Clone, PartialEq)]
-struct Seen {
-    id: Option<u64>,
-    kind: String,
-    data: Value,
+pub(super) struct Seen {
+    pub(super) id: Option<u64>,
+    pub(super) kind: String,
+    pub(super) data: Value,
 }
 
 impl Follower {
     async fn open(scene: &Scene, query: &str, headers: &[(&str, &str)]) -> Self {
-        let path = format!("/agents/main/events/stream{query}");
-        let response = answer(scene.unix().await, request(Method::GET, &path, headers, "")).await;
+        Self::at(scene, &format!("/agents/main/events/stream{query}"), headers).await
+    }
+
+    pub(super) async fn at(scene: &Scene, path: &str, headers: &[(&str, &str)]) -> Self {
+        let response = answer(scene.unix().await, request(Method::GET, path, headers, "")).await;
         assert_eq!(response.status().as_u16(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Self { body: response.into_body(), text: String::new() }
     }
 
     /// The next event; none at the end of the stream.
-    async fn next(&mut self) -> Option<Seen> {
+    pub(super) async fn next(&mut self) -> Option<Seen> {
         loop {
             while let Some((block, rest)) = self.text.split_once("\n\n") {
                 let (seen, rest) = (parse(block), rest.to_owned());
@@ -51,7 +54,7 @@ impl Follower {
         }
     }
 
-    async fn until(&mut self, last: u64) -> Vec<u64> {
+    pub(super) async fn until(&mut self, last: u64) -> Vec<u64> {
         let mut seqs = Vec::new();
         while seqs.last() != Some(&last) {
             seqs.extend(self.next().await.expect("the stream goes on").id);

@@ -1,0 +1,253 @@
+//! Events of all public agents in the one order of the ledger, for whoever follows them together. Each read of what is
+//! new is made once for all followers; an agent costs something only while it has events.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use holon_facts::{AgentId, Record};
+use holon_ledger::sqlite::{LedgerError, LedgerSeq, Located, Overall, Reader, Stretch};
+use holon_platform::spawn;
+use serde_json::json;
+use tokio::sync::{Mutex, watch};
+
+use super::EventsError;
+use crate::envelope::Envelopes;
+
+/// Events that are handed over at once.
+const BATCH: usize = 128;
+/// Events that are kept for followers who are a little behind; the others read the ledger.
+const KEPT: usize = 1_024;
+/// Bytes of them.
+const KEPT_BYTES: usize = 1 << 20;
+/// Agents whose runs are remembered between two events, and messages of each.
+const AGENTS: usize = 512;
+const MESSAGES: usize = 16;
+
+/// The kind that stands for an event which can't be read.
+pub const DAMAGED: &str = "event_damaged";
+
+/// One event among those of all agents, as it is sent.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PlacedEvent {
+    pub at: LedgerSeq,
+    pub kind: &'static str,
+    /// The envelope with its position as JSON, without a line end.
+    pub json: String,
+}
+
+/// A page of them.
+#[derive(Debug)]
+pub struct PlacedPage {
+    pub events: Vec<PlacedEvent>,
+    pub reached: LedgerSeq,
+    pub more: bool,
+    pub last: LedgerSeq,
+}
+
+/// Reads one page. Its cost has a bound: where only private agents were at work, it may have no events.
+///
+/// # Errors
+/// When the ledger can't be read. An event that is damaged comes as such.
+pub fn page_of_all(reader: &Arc<Reader>, stretch: Stretch) -> Result<PlacedPage, EventsError> {
+    let Overall { mut records, reached, more, last } = reader.of_all(stretch)?;
+    if stretch.newest {
+        // Envelopes follow the order of events.
+        records.reverse();
+    }
+    let mut envelopes = EnvelopesByAgent::default();
+    let mut events = envelopes.all(reader, records)?;
+    if stretch.newest {
+        events.reverse();
+    }
+    Ok(PlacedPage { events, reached, more, last })
+}
+
+/// What all followers of everything share.
+pub(super) struct AllTopic {
+    /// Counts what has become durable while somebody follows.
+    changes: watch::Sender<u64>,
+    window: Mutex<Window>,
+}
+
+/// The newest events, without a gap.
+#[derive(Default)]
+struct Window {
+    /// Everything later than this, …
+    after: LedgerSeq,
+    /// … and not later than this, is in here.
+    through: LedgerSeq,
+    events: VecDeque<Arc<PlacedEvent>>,
+    bytes: usize,
+    envelopes: EnvelopesByAgent,
+}
+
+/// Puts records of many agents into envelopes, in their order.
+#[derive(Default)]
+struct EnvelopesByAgent(BTreeMap<AgentId, Envelopes>);
+
+/// Sees every event of a public agent after its cursor once, in the order of the ledger.
+pub struct AllSubscription {
+    topic: Arc<AllTopic>,
+    reader: Arc<Reader>,
+    cursor: LedgerSeq,
+    changes: watch::Receiver<u64>,
+}
+
+/// What one look at the topic gave.
+struct Looked {
+    events: Vec<Arc<PlacedEvent>>,
+    through: LedgerSeq,
+}
+
+impl Default for AllTopic {
+    fn default() -> Self {
+        Self { changes: watch::channel(0).0, window: Mutex::default() }
+    }
+}
+
+impl AllTopic {
+    /// Something has become durable. Costs next to nothing while nobody follows.
+    pub(super) fn notify(&self) {
+        if self.changes.receiver_count() > 0 {
+            self.changes.send_modify(|count| *count += 1);
+        }
+    }
+
+    async fn after(&self, cursor: LedgerSeq, reader: &Arc<Reader>) -> Result<Looked, EventsError> {
+        let mut window = self.window.lock().await;
+        if cursor > window.through {
+            // Nobody followed for a while.
+            *window = Window { after: cursor, through: cursor, ..Window::default() };
+        }
+        if cursor == window.through {
+            window.read(reader).await?;
+        }
+        if cursor >= window.after {
+            return Ok(window.looked(cursor));
+        }
+        drop(window);
+        let stretch = Stretch { after: cursor, before: None, limit: BATCH, newest: false };
+        let page = blocking(reader, move |reader| page_of_all(reader, stretch)).await?;
+        Ok(Looked { events: page.events.into_iter().map(Arc::new).collect(), through: page.reached })
+    }
+}
+
+impl Window {
+    /// Reads what the ledger has behind it.
+    async fn read(&mut self, reader: &Arc<Reader>) -> Result<(), EventsError> {
+        let stretch = Stretch { after: self.through, before: None, limit: BATCH, newest: false };
+        let mut envelopes = std::mem::take(&mut self.envelopes);
+        // A wait that is given up here leaves envelopes that begin anew.
+        let (overall, envelopes) = blocking(reader, move |reader| {
+            let overall = reader.of_all(stretch)?;
+            let events = envelopes.all(reader, overall.records)?;
+            Ok(((events, overall.reached), envelopes))
+        })
+        .await?;
+        let (events, reached) = overall;
+        self.envelopes = envelopes;
+        self.through = reached;
+        for event in events {
+            self.bytes += event.json.len();
+            self.events.push_back(Arc::new(event));
+        }
+        while self.events.len() > KEPT || self.bytes > KEPT_BYTES {
+            let Some(oldest) = self.events.pop_front() else { break };
+            self.bytes -= oldest.json.len();
+            self.after = oldest.at;
+        }
+        Ok(())
+    }
+
+    fn looked(&self, cursor: LedgerSeq) -> Looked {
+        let skipped = self.events.partition_point(|event| event.at <= cursor);
+        let events: Vec<_> = self.events.iter().skip(skipped).take(BATCH).cloned().collect();
+        let rest = skipped + events.len() < self.events.len();
+        let through = events.last().filter(|_| rest).map_or(self.through, |event| event.at);
+        Looked { events, through }
+    }
+}
+
+impl EnvelopesByAgent {
+    fn all(&mut self, reader: &Arc<Reader>, records: Vec<Located>) -> Result<Vec<PlacedEvent>, EventsError> {
+        records.into_iter().map(|located| self.event(reader, located)).collect()
+    }
+
+    fn event(&mut self, reader: &Arc<Reader>, located: Located) -> Result<PlacedEvent, EventsError> {
+        let Located { at, agent, event_seq, record } = located;
+        let damaged = |error: &LedgerError| {
+            let data = json!({
+                "position": at.0, "type": DAMAGED, "agent_id": agent, "event_seq": event_seq,
+                "problem": error.to_string(),
+            });
+            PlacedEvent { at, kind: DAMAGED, json: data.to_string() }
+        };
+        let line = match record {
+            Ok(record) => self.line(reader, &record).map(|line| (record.event.kind(), line)),
+            Err(error) => Err(error.into()),
+        };
+        match line {
+            Ok((kind, line)) => {
+                let fields = line.strip_prefix('{').unwrap_or(&line);
+                Ok(PlacedEvent { at, kind, json: format!(r#"{{"position":{},{fields}"#, at.0) })
+            }
+            Err(EventsError::Ledger(error)) if error.is_damage() => Ok(damaged(&error)),
+            Err(error @ (EventsError::Ledger(_) | EventsError::Json(_) | EventsError::Ended)) => Err(error),
+        }
+    }
+
+    fn line(&mut self, reader: &Arc<Reader>, record: &Record) -> Result<String, EventsError> {
+        if self.0.len() >= AGENTS && !self.0.contains_key(&record.agent) {
+            // Those that are at work come back with their next event.
+            self.0.clear();
+        }
+        let envelopes = match self.0.get_mut(&record.agent) {
+            Some(envelopes) => envelopes,
+            None => {
+                let made = Envelopes::from(reader.clone(), record.agent.clone(), record.event_seq)?;
+                self.0.entry(record.agent.clone()).or_insert(made.remembering(MESSAGES))
+            }
+        };
+        Ok(envelopes.line(record)?)
+    }
+}
+
+impl AllSubscription {
+    pub(super) fn new(topic: Arc<AllTopic>, reader: Arc<Reader>, cursor: LedgerSeq) -> Self {
+        let changes = topic.changes.subscribe();
+        Self { topic, reader, cursor, changes }
+    }
+
+    /// Everything up to here was handed over.
+    pub fn cursor(&self) -> LedgerSeq {
+        self.cursor
+    }
+
+    /// Waits for events; never gives none.
+    ///
+    /// # Errors
+    /// When the ledger can't be read. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Result<Vec<Arc<PlacedEvent>>, EventsError> {
+        loop {
+            self.changes.borrow_and_update();
+            let Looked { events, through } = self.topic.after(self.cursor, &self.reader).await?;
+            let moved = through > self.cursor;
+            self.cursor = self.cursor.max(through);
+            if !events.is_empty() {
+                return Ok(events);
+            }
+            if !moved {
+                // The topic lives as long as this does.
+                self.changes.changed().await.map_err(|_| EventsError::Ended)?;
+            }
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    reader: &Arc<Reader>,
+    read: impl FnOnce(&Arc<Reader>) -> Result<T, EventsError> + Send + 'static,
+) -> Result<T, EventsError> {
+    let reader = reader.clone();
+    spawn::blocking(move || read(&reader)).await.map_err(|_| EventsError::Ended)?
+}

@@ -1,0 +1,125 @@
+//! Durable events of all public agents, in the one order of the ledger: pages, and as they happen.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use holon_api::rows::{FollowAllEvents, ListAllEvents};
+use holon_api::{AllEventsPage, Code, LedgerSeq as Position, Order};
+use holon_ledger::sqlite::{LedgerSeq, Stretch};
+
+use super::super::App;
+use super::super::failure::Failure;
+use super::super::reply::{Stream, Written};
+use super::super::route::{Call, Handled};
+use super::agents::bounded;
+use super::events::EVENTS;
+use super::sse::{self, HEARTBEAT, LAST_EVENT_ID, Steps};
+use crate::events::{AllSubscription, PlacedEvent, PlacedPage, page_of_all};
+
+/// What the client is told to wait before it connects again.
+const BEGIN: &str = ": events of all public agents\nretry: 1000\n\n";
+
+pub(in super::super) async fn page(app: App, call: Call<ListAllEvents>) -> Handled<Written<AllEventsPage>> {
+    let query = call.query;
+    let limit = bounded("limit", query.limit, EVENTS, 1)?;
+    let newest = query.order.unwrap_or_default() == Order::Desc;
+    let (after, before) = (query.after.map(placed), query.before.map(placed));
+    app.blocking(move |app| {
+        let last = app.reader.last_of_all()?;
+        check_position("after", after, last)?;
+        // One past the last is where a walk to the past begins.
+        check_position("before", before, LedgerSeq(last.0 + 1))?;
+        let stretch = Stretch { after: after.unwrap_or_default(), before, limit, newest };
+        Ok(Written::new(written(&page_of_all(&app.reader, stretch)?)))
+    })
+    .await
+}
+
+pub(in super::super) async fn stream(app: App, call: Call<FollowAllEvents>) -> Handled<Stream> {
+    let seen = sse::last_event_id(&call.from.headers, "the position of an event")?;
+    let (after, name) = match seen {
+        Some(seen) => (Some(LedgerSeq(seen)), LAST_EVENT_ID),
+        None => (call.query.after.map(placed), "after"),
+    };
+    let subscription = subscribe(&app, after, name).await?;
+    let leave = Box::pin(app.shutdown.asked());
+    Ok(sse::stream(Follower { subscription, leave }, BEGIN))
+}
+
+/// Follows everybody from behind a position, or from what is new.
+pub(in super::super) async fn subscribe(
+    app: &App,
+    after: Option<LedgerSeq>,
+    name: &'static str,
+) -> Handled<AllSubscription> {
+    app.blocking(move |app| {
+        let last = app.reader.last_of_all()?;
+        check_position(name, after, last)?;
+        Ok(app.hub.follow_all(app.reader.clone(), after.unwrap_or(last)))
+    })
+    .await
+}
+
+pub(in super::super) fn placed(Position(position): Position) -> LedgerSeq {
+    LedgerSeq(position)
+}
+
+/// Refuses a cursor beyond the end: whoever has it has seen another ledger.
+fn check_position(name: &str, position: Option<LedgerSeq>, last: LedgerSeq) -> Handled<()> {
+    match position {
+        Some(LedgerSeq(position)) if position > last.0 => {
+            let text = format!("{name}: {position} is beyond the last position, {}", last.0);
+            Err(Failure::new(Code::CursorAhead, text)
+                .hint("begin again from a position that this runtime has sent")
+                .detail("field", name)
+                .detail("last_position", last.0))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// One who follows.
+struct Follower {
+    subscription: AllSubscription,
+    leave: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Steps for Follower {
+    async fn step(mut self) -> Option<(Self, Bytes)> {
+        let Self { subscription, leave } = &mut self;
+        let seen = tokio::select! {
+            biased;
+            () = leave => return None,
+            seen = subscription.next() => seen,
+            () = tokio::time::sleep(HEARTBEAT) => return Some((self, sse::ALIVE)),
+        };
+        // A stream that can't go on ends; the client resumes after its last event and is told why.
+        let events = seen.ok()?;
+        let mut text = String::with_capacity(events.iter().map(|event| event.json.len() + 80).sum());
+        for event in &events {
+            let PlacedEvent { at, kind, json } = &**event;
+            text.push_str(&format!("id: {}\nevent: {kind}\ndata: {json}\n\n", at.0));
+        }
+        Some((self, Bytes::from(text)))
+    }
+}
+
+/// The envelopes are JSON already.
+fn written(PlacedPage { events, reached, more, last }: &PlacedPage) -> String {
+    let bytes: usize = events.iter().map(|event| event.json.len() + 1).sum();
+    let mut json = String::with_capacity(bytes + 100);
+    json.push_str(r#"{"ok":true,"events":["#);
+    for (number, event) in events.iter().enumerate() {
+        if number > 0 {
+            json.push(',');
+        }
+        json.push_str(&event.json);
+    }
+    json.push_str(&format!(r#"],"last_position":{},"more":{more}"#, last.0));
+    if *more {
+        json.push_str(&format!(r#","next":{}"#, reached.0));
+    }
+    json.push('}');
+    json
+}
