@@ -179,6 +179,7 @@ impl Holon {
             .env("HOLON_HOME", self.home())
             .env("HOME", self.folder.path())
             .env("TMPDIR", self.folder.path())
+            .env("TZ", "UTC")
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .envs(self.variables.iter().cloned())
             .stdin(Stdio::null())

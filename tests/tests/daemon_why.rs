@@ -41,11 +41,13 @@ fn a_command_in_flight_a_queue_and_a_stop() {
     assert_eq!((at_work.get("verdict"), &call["tool_name"]), (None, &json!("ExecCommand")), "{at_work}");
     assert!(run["since"].as_str() > run["started_at"].as_str(), "{run}");
     assert_eq!(run["since"], call["since"]);
-    let since = |value: &Value| value["since"].as_str().unwrap().to_owned();
-    assert_eq!(told(&table, "phase"), Some(format!("calling since {}", since(run)).as_str()));
-    let shown =
-        format!("ExecCommand: sleep 300 && true since {} (1 of 1, run_command {}", since(call), "op_");
+    // Local to the second, of what JSON has exactly.
+    let since = |value: &Value| format!("{} UTC (", &value["since"].as_str().unwrap()[11..19]);
+    let phase = format!("calling since {}", since(run));
+    assert!(told(&table, "phase").is_some_and(|shown| shown.starts_with(&phase)), "{table}");
+    let shown = format!("ExecCommand: sleep 300 && true since {}", since(call));
     assert!(told(&table, "call").is_some_and(|call| call.starts_with(&shown)), "{table}");
+    assert!(told(&table, "call").is_some_and(|call| call.contains(" (1 of 1, run_command op_")), "{table}");
     assert!(
         told(&table, "queue").is_some_and(|queue| queue.starts_with("1 normal; next is msg_2")),
         "{table}"

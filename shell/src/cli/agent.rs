@@ -8,6 +8,8 @@ use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, RunId};
 
+use holon_text::moment;
+
 use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::explained::named;
@@ -144,7 +146,7 @@ fn row(agent: &Listed) -> Vec<String> {
             entry.status.to_string(),
             entry.kind.to_string(),
             entry.open_work.to_string(),
-            entry.next_deadline.map_or_else(|| "-".to_owned(), |next| next.to_string()),
+            entry.next_deadline.map_or_else(|| "-".to_owned(), moment::relative),
             entry.execution.cwd.clone(),
         ],
         Listed::Damaged(agent) => [

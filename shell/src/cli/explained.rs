@@ -18,6 +18,7 @@ use holon_facts::closure::{ClosureDecision, ClosureEvidence, ClosureOutcome};
 use holon_facts::decision::{Evidence, SchedulerDecision};
 use holon_facts::lifecycle::Status;
 use holon_facts::model_ref::ModelRef;
+use holon_text::moment::near;
 
 use super::{hints, spending};
 use crate::present;
@@ -31,7 +32,10 @@ pub(super) fn summary(answer: &AgentStatus) -> Vec<Vec<String>> {
     let mut rows = ledger(answer.ledger_waits.as_ref());
     rows.extend([
         row("agent", &agent.agent_id),
-        row("status", format!("{} since {}", status(agent.status, agent.status_label), agent.status_since)),
+        row(
+            "status",
+            format!("{} since {}", status(agent.status, agent.status_label), near(agent.status_since)),
+        ),
         row("posture", agent.scheduling_posture),
         row("works in", &agent.workspace.execution.cwd),
         row("model", named(agent.model.effective_model.as_ref())),
@@ -65,7 +69,7 @@ pub(super) fn explanation(answer: &AgentWhy) -> Vec<Vec<String>> {
     let mut rows = ledger(answer.ledger_waits.as_ref());
     rows.extend([
         row("agent", &why.agent_id),
-        row("status", format!("{} since {}", status(why.status, why.status_label), why.since)),
+        row("status", format!("{} since {}", status(why.status, why.status_label), near(why.since))),
         row("posture", why.scheduling_posture),
         row("verdict", verdict(why.verdict, &why.closure)),
     ]);
@@ -95,7 +99,9 @@ pub(super) fn explanation(answer: &AgentWhy) -> Vec<Vec<String>> {
     rows.extend(why.decision.evidence.iter().map(because));
     let woken = why.woken_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     rows.push(row("woken by", if woken.is_empty() { "nothing".to_owned() } else { woken }));
-    rows.extend(why.deadlines.iter().map(|one| row("looks again", format!("{} ({})", one.at, one.reason))));
+    rows.extend(
+        why.deadlines.iter().map(|one| row("looks again", format!("{} ({})", near(one.at), one.reason))),
+    );
     rows.extend(answer.events_damaged.as_ref().map(|problem| row("damaged", problem)));
     rows.push(row("tokens", why.token_usage.total_tokens));
     rows.extend(spending::rows(&why.spending));
@@ -116,16 +122,16 @@ fn doing(run: Option<&RunSummary>, waiting: &QueueSummary) -> Vec<Vec<String>> {
     let about =
         format!("{} for {}, turn {}, rounds {}", run.run_id, run.message_id, run.turn_index, run.rounds);
     let mut rows = vec![
-        row("run", format!("{about}, since {}", run.started_at)),
-        row("phase", format!("{} since {}", phase(run.phase), run.since)),
+        row("run", format!("{about}, since {}", near(run.started_at))),
+        row("phase", format!("{} since {}", phase(run.phase), near(run.since))),
     ];
     if let Some(call) = &run.call {
         let place = format!("{} of {}, {} {}", call.number, call.of, call.operation, call.op_id);
-        rows.push(row("call", format!("{} since {} ({place})", said(call), call.since)));
+        rows.push(row("call", format!("{} since {} ({place})", said(call), near(call.since))));
     }
     if let Some(error) = &run.last_attempt_error {
         let message = error.message.as_ref().map(|it| present::whole_line(it.preview())).unwrap_or_default();
-        rows.push(row("last error", format!("{}: {message}, at {}", error.kind, error.at)));
+        rows.push(row("last error", format!("{}: {message}, at {}", error.kind, near(error.at))));
     }
     rows.push(row("queue", queue(waiting)));
     rows
@@ -157,19 +163,19 @@ fn child(child: &ActiveChild) -> String {
     let why = why.map(|why| format!(": {}", present::one_line(&why))).unwrap_or_default();
     let phase = observed.map(|it| it.phase.name()).unwrap_or_default();
     let (id, task) = (&child.child_agent_id, child.supervision_task_id);
-    format!("{id} {phase} ({task}) since {}{why}", child.created_at)
+    format!("{id} {phase} ({task}) since {}{why}", near(child.created_at))
 }
 
 /// What nothing begins for, and how long.
 fn held(hold: &Hold) -> String {
     let what = hold.budget.map(|it| format!(" {} ({})", it.budget, it.budget.told(it.limit)));
     let until = match (hold.until, hold.budget) {
-        (Some(until), _) => format!(", until {until}"),
+        (Some(until), _) => format!(", until {}", near(until)),
         (None, Some(it)) => format!(", until budget.{} is raised and the runtime started again", it.budget),
         (None, None) => String::new(),
     };
     let what = what.unwrap_or_default();
-    format!("{}{what} since {}{until}, wait {}", hold.cause, hold.since, hold.step + 1)
+    format!("{}{what} since {}{until}, wait {}", hold.cause, near(hold.since), hold.step + 1)
 }
 
 /// With what it means beyond itself.
@@ -180,7 +186,7 @@ fn status(status: Status, label: Option<StatusLabel>) -> String {
 
 /// Work that is due later.
 fn deferred(item: &DeferredWork) -> String {
-    let (id, until, times) = (item.work_item_id, item.until, item.times);
+    let (id, until, times) = (item.work_item_id, near(item.until), item.times);
     let (focus, what) = if item.in_focus { (" in focus", "turns") } else { ("", "mentions") };
     let about = present::one_line(&item.objective);
     format!("{id}{focus} until {until}, after {times} {what} without progress: {about}")
@@ -188,16 +194,16 @@ fn deferred(item: &DeferredWork) -> String {
 
 /// The rest that the agent chose.
 fn sleeps(sleep: &Sleep) -> String {
-    let until = sleep.until.map(|until| format!(" until {until}")).unwrap_or_default();
+    let until = sleep.until.map(|until| format!(" until {}", near(until))).unwrap_or_default();
     let reason = sleep.reason.as_ref().map(|it| format!(": {}", present::one_line(it))).unwrap_or_default();
-    format!("since {}{until}{reason}", sleep.since)
+    format!("since {}{until}{reason}", near(sleep.since))
 }
 
 /// A hint that waits to be delivered.
 fn hint(pending: &Pending) -> String {
     let (source, reason) = (present::one_line(&pending.hint.source), present::one_line(&pending.hint.reason));
     let folded = if pending.folded { " (folded: its text was not kept)" } else { "" };
-    format!("{} of {source} since {}: {reason}{folded}", pending.count, pending.first_at)
+    format!("{} of {source} since {}: {reason}{folded}", pending.count, near(pending.first_at))
 }
 
 /// What it waits for, for whom, and since when.
@@ -207,8 +213,8 @@ fn waits(active: &ActiveWait) -> String {
     let sources = wait.wake_sources.join(", ");
     let about = if sources.is_empty() { String::new() } else { format!(" {sources}") };
     let must = if wait.operator_must_act { ", an operator must act" } else { "" };
-    let again = recheck_at.map(|at| format!(", looked at again {at}")).unwrap_or_default();
-    let (id, kind, since) = (wait.id, wait.kind, wait.created_at);
+    let again = recheck_at.map(|at| format!(", looked at again {}", near(at))).unwrap_or_default();
+    let (id, kind, since) = (wait.id, wait.kind, near(wait.created_at));
     let reason = present::one_line(&wait.waiting_for);
     format!("{id}{owner} ({kind}{about}) since {since}{again}{must}: {reason}")
 }
@@ -217,10 +223,10 @@ fn waits(active: &ActiveWait) -> String {
 fn unattended(counted: &Unattended) -> String {
     let next = match counted.self_deferred_until {
         _ if counted.self_hold => ", no further one".to_owned(),
-        Some(until) => format!(", the next not before {until}"),
+        Some(until) => format!(", the next not before {}", near(until)),
         None => String::new(),
     };
-    let over = counted.exhausted.as_ref().map(|it| format!(", all of them until {}", it.until));
+    let over = counted.exhausted.as_ref().map(|it| format!(", all of them until {}", near(it.until)));
     let (row, day, over) = (counted.self_caused_turns, counted.turns_of_day, over.unwrap_or_default());
     format!("{row} of its own in a row without progress{next}; {day} in one day{over}")
 }
@@ -246,7 +252,7 @@ fn tasks(active: u64) -> String {
 
 fn task(task: &TaskLine) -> String {
     let TaskLine { task_id, status, updated_at, summary, .. } = task;
-    format!("{task_id} {status} since {updated_at}: {}", present::one_line(summary))
+    format!("{task_id} {status} since {}: {}", near(*updated_at), present::one_line(summary))
 }
 
 /// How the last turn left it. Its closure says how things stand only while nothing is pending.
@@ -258,7 +264,7 @@ fn past(pending: bool, closure: &ClosureDecision, last: Option<&LastTurn>) -> Ve
     }
     let last = last.map(|turn| {
         let reason = turn.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-        format!("{}{reason} at {}", turn.kind, turn.completed_at)
+        format!("{}{reason} at {}", turn.kind, near(turn.completed_at))
     });
     rows.push(row("last turn", last.unwrap_or_else(|| "none yet".to_owned())));
     rows
@@ -317,7 +323,7 @@ fn queue(queue: &QueueSummary) -> String {
     let bands = queue.queued.iter().map(|(priority, count)| format!("{count} {priority}"));
     let bands = bands.collect::<Vec<_>>().join(", ");
     match &queue.head {
-        Some(head) => format!("{bands}; next is {} since {}", head.message_id, head.created_at),
+        Some(head) => format!("{bands}; next is {} since {}", head.message_id, near(head.created_at)),
         None => bands,
     }
 }
@@ -345,19 +351,21 @@ fn evidence(fact: &Evidence) -> String {
         }
         Evidence::Queued { entries } => format!("{entries} in the queue"),
         Evidence::Hold { until: None } => "it is held".to_owned(),
-        Evidence::Hold { until: Some(until) } => format!("it is held until {until}"),
+        Evidence::Hold { until: Some(until) } => format!("it is held until {}", near(*until)),
         Evidence::Budget { budget } => format!("the budget {budget} is exhausted"),
         Evidence::NoFreeSlot => "no turn slot is free".to_owned(),
-        Evidence::Deadline { at, reason } => format!("at {at}, fact deadline, reason {reason}"),
+        Evidence::Deadline { at, reason } => format!("at {}, fact deadline, reason {reason}", near(*at)),
         Evidence::WorkItem { work_item_id, state } => format!("{work_item_id} is {state}"),
         Evidence::SelfCausedTurns { turns } => {
             format!("{turns} self-caused turns in a row made no progress")
         }
         Evidence::Hints { hints } => format!("{hints} hints waited"),
         Evidence::Wait { wait_id, kind } => format!("{wait_id} waits ({kind})"),
-        Evidence::RecheckDue { owner, at } => format!("{owner} was to be looked at again at {at}"),
-        Evidence::Slept { until } => format!("its sleep was over at {until}"),
-        Evidence::UnattendedTurns { until } => format!("turns without an operator wait until {until}"),
+        Evidence::RecheckDue { owner, at } => format!("{owner} was to be looked at again at {}", near(*at)),
+        Evidence::Slept { until } => format!("its sleep was over at {}", near(*until)),
+        Evidence::UnattendedTurns { until } => {
+            format!("turns without an operator wait until {}", near(*until))
+        }
         Evidence::IgnoredQueue { entries } => format!("{entries} in the queue, ignored because of the hold"),
     }
 }
@@ -370,7 +378,7 @@ fn trouble(error: &Trouble) -> String {
 }
 
 fn mark(event: &EventMark) -> String {
-    format!("event {} at {}", event.event_seq, event.at)
+    format!("event {} at {}", event.event_seq, near(event.at))
 }
 
 pub(super) fn row(name: &str, value: impl std::fmt::Display) -> Vec<String> {

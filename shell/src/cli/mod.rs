@@ -27,6 +27,7 @@ mod setup;
 mod spending;
 mod status;
 mod stopped;
+mod table;
 mod tail;
 mod tail_all;
 mod task;

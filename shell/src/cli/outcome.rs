@@ -2,7 +2,7 @@
 
 use holon_core::view::RunVerdict;
 use holon_facts::AgentId;
-use holon_text::time;
+use holon_text::{moment, time};
 
 use super::exit::Exit;
 use super::output::{self, Failure, Lines};
@@ -61,7 +61,7 @@ fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>, told: impl
         screen.line(Tone::Aside, &text);
     }
     for due in &report.due {
-        output::note(&format!("holon: the next thing to do is due at {}", due.at));
+        output::note(&format!("holon: the next thing to do is due at {}", moment::near(due.at)));
     }
     if report.verdict == RunVerdict::Completed {
         screen.line(Tone::Aside, &summary(report));

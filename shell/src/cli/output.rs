@@ -6,14 +6,14 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use holon_api::ClientError;
-use holon_facts::Wall;
 use holon_platform::spawn;
 use unicode_width::UnicodeWidthStr;
 
 use super::exit::Exit;
 use super::hints;
+use super::table::{self, Width};
 use crate::home::HomeError;
-use crate::screen::{columns, harmless, wrapped};
+use crate::screen::{Tone, columns, harmless, painted, wrapped, wrapped_by};
 use crate::settings::{EditError, SettingsError};
 
 /// Lines that may wait for a slow reader; then whoever writes them waits, too.
@@ -188,23 +188,26 @@ pub(super) fn shown(
 
 /// Writes rows to stdout, their columns one below the other.
 pub(super) fn table(rows: &[Vec<String>]) -> io::Result<()> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.width()).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    for row in rows {
-        let padded = |(cell, width): (&String, &usize)| cell.clone() + &" ".repeat(width - cell.width());
-        let cells = row.iter().zip(&widths).map(padded);
-        line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
-    }
-    Ok(())
+    let columns = io::stdout().is_terminal().then(|| columns(io::stdout()));
+    table::lines(rows, Width { columns, colour: coloured() }).iter().try_for_each(|shown| line(shown))
 }
 
-/// A time to the second.
-pub(super) fn second(at: Wall) -> String {
-    at.to_string().chars().take(19).collect()
+/// Whether stdout takes colours: a terminal, unless `NO_COLOR` or `TERM=dumb` say otherwise.
+pub(super) fn coloured() -> bool {
+    anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+}
+
+/// Text of others as it is written to stdout behind a label, in lines of the terminal's width that are indented as the
+/// label is wide.
+pub(super) fn labelled(label: &str, tone: Tone, text: &str) -> String {
+    let indent = label.width() + 2;
+    if !io::stdout().is_terminal() {
+        return format!("{label}  {}", text.replace('\n', &format!("\n{}", " ".repeat(indent))));
+    }
+    let room = columns(io::stdout()).saturating_sub(indent + 1);
+    let text = wrapped_by(&harmless(text), room, indent);
+    let colour = coloured();
+    format!("{}  {}", painted(Tone::Aside, label, colour), painted(tone, &text, colour))
 }
 
 /// Writes a line to stderr; where that is closed, there is nobody to tell.
@@ -222,7 +225,7 @@ pub(super) fn note(text: &str) {
 
 /// Writes prose to stderr, in lines of the terminal's width.
 pub(super) fn prose(text: &str) {
-    if io::stderr().is_terminal() { note(&wrapped(text, columns())) } else { note(text) }
+    if io::stderr().is_terminal() { note(&wrapped(text, columns(io::stderr()))) } else { note(text) }
 }
 
 /// Writes to stderr which command is worth a try, below what was said before.

@@ -10,6 +10,8 @@ use holon_facts::{AgentId, EventSeq, MessageId, Record};
 use holon_platform::{entropy, spawn};
 use serde::Serialize;
 
+use holon_text::moment;
+
 use super::client_context::ClientContext;
 use super::exit::Exit;
 use super::interrupts::Ending;
@@ -191,7 +193,7 @@ async fn outcome(
         output::text(&told)?;
     }
     for due in &end.due {
-        output::note(&format!("holon: the next thing to do is due at {}", due.at));
+        output::note(&format!("holon: the next thing to do is due at {}", moment::near(due.at)));
     }
     if exit != Exit::Completed {
         explain(agent, &end, &fold);

@@ -9,6 +9,7 @@ use holon_api::{
 };
 use holon_facts::message::Origin;
 use holon_facts::{AgentId, EventSeq};
+use holon_text::moment;
 use serde_json::json;
 
 use super::client_context::{ClientContext, Whom};
@@ -17,11 +18,14 @@ use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::tail_all;
 use crate::envelope;
-use crate::present::{Level, Presentation};
+use crate::present::{Category, Level, Presentation};
+use crate::screen::Tone;
 
 /// Most events, and entries of a transcript: what the runtime gives at once.
 pub(super) const EVENTS: u32 = 512;
 const ENTRIES: u32 = 500;
+/// Pages of events that are looked through for those of a level.
+const PAGES: usize = 20;
 
 #[derive(Debug, Args)]
 pub(super) struct TailArgs {
@@ -30,7 +34,7 @@ pub(super) struct TailArgs {
     /// Show events of all public agents, in one order
     #[arg(long, conflicts_with_all = ["agent", "named"])]
     pub(super) all: bool,
-    /// Begin with this many last events, at most 512; shows those of the level
+    /// Begin with this many last events of the level, at most 512
     #[arg(long, short = 'n', value_name = "N", default_value_t = 64, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(EVENTS)))]
     pub(super) events: u32,
@@ -91,38 +95,74 @@ async fn whole(cli: ClientContext, args: TailArgs, ending: Ending) -> Result<Exi
 
 /// Prints the end of what is there, and says where it is.
 async fn newest(cli: &ClientContext, agent: &AgentId, args: &TailArgs) -> Result<EventSeq, Failure> {
-    // Where no event is wanted, the last one says where to go on.
-    let limit = Some(args.events.max(1));
-    let query = EventsQuery { limit, order: Some(Order::Desc), ..EventsQuery::default() };
-    let events = cli.client.events(agent, query).await?.into_reply().events;
-    let cursor = events.first().map_or(EventSeq(0), |event| event.event_seq);
-    for event in events.iter().take(args.events as usize).rev() {
+    let wanted = args.events as usize;
+    let (mut shown, mut cursor, mut before) = (Vec::new(), None, None);
+    for page in 0..=PAGES {
+        if page == PAGES {
+            output::prose(
+                "holon: the newest events alone were looked at: older ones have more of this level",
+            );
+            break;
+        }
+        // Where no event is wanted, the last one says where to go on.
+        let limit = if args.json { args.events.max(1) } else { EVENTS };
+        let query = EventsQuery {
+            before_seq: before,
+            limit: Some(limit),
+            order: Some(Order::Desc),
+            ..EventsQuery::default()
+        };
+        let events = cli.client.events(agent, query).await?.into_reply().events;
+        cursor = cursor.or(events.first().map(|event| event.event_seq));
+        before = events.last().map(|event| event.event_seq);
+        let ended = events.len() < limit as usize;
+        shown.extend(events.into_iter().filter(|event| args.json || shown_as(event, args.level).is_some()));
+        shown.truncate(wanted);
+        if ended || shown.len() == wanted {
+            break;
+        }
+    }
+    for event in shown.iter().rev() {
         print(event, args)?;
     }
-    Ok(cursor)
+    Ok(cursor.unwrap_or(EventSeq(0)))
 }
 
 fn print(event: &Document<Envelope>, args: &TailArgs) -> Result<(), Failure> {
-    shown(event, args)?.map_or(Ok(()), |shown| Ok(output::text(&shown)?))
+    shown(event, args)?.map_or(Ok(()), |shown| Ok(output::line(&shown)?))
 }
 
-/// One event as a line or more; none if it is of another level.
+/// One event as a line or more, as it is written to stdout; none if it is of another level.
 pub(super) fn shown(event: &Document<Envelope>, args: &TailArgs) -> Result<Option<String>, Failure> {
     if args.json {
         return Ok(Some(output::json(&serde_json::to_string(event)?)));
     }
-    let shown = match envelope::record(event) {
-        Ok(record) => Some(Presentation::of(&record))
-            .filter(|told| args.level.shows(told.visibility))
-            .map(|told| told.text()),
-        // A newer runtime has events that this program does not know.
-        Err(_) => Some(event.kind.clone()),
-    };
-    Ok(shown.map(|shown| {
-        let (at, indent) = (output::second(event.ts), "\n                     ");
-        let agent = if args.all { format!("{}  ", event.agent_id) } else { String::new() };
-        format!("{at}  {agent}{}", shown.replace('\n', indent))
+    Ok(shown_as(event, args.level).map(|(tone, shown)| {
+        let agent = if args.all { format!("  {}", event.agent_id) } else { String::new() };
+        output::labelled(&format!("{}{agent}", moment::exact(event.ts)), tone, &shown)
     }))
+}
+
+/// What goes wrong stands out, and what only surrounds the agent's own doing stands back.
+fn tone(category: Category) -> Tone {
+    match category {
+        Category::OperatorNotification => Tone::Bad,
+        Category::Brief
+        | Category::Message
+        | Category::AssistantProgress
+        | Category::Tool
+        | Category::Task
+        | Category::Waiting => Tone::Plain,
+        Category::Runtime | Category::Workspace | Category::StateSync | Category::Trace => Tone::Aside,
+    }
+}
+
+/// An event for people, where the level shows it.
+fn shown_as(event: &Envelope, level: Level) -> Option<(Tone, String)> {
+    // A newer runtime has events that this program does not know.
+    let Ok(record) = envelope::record(event) else { return Some((Tone::Plain, event.kind.clone())) };
+    let told = Presentation::of(&record);
+    level.shows(told.visibility).then(|| (tone(told.category), told.text()))
 }
 
 pub(super) fn transcript(home: Option<PathBuf>, args: TranscriptArgs) -> Result<Exit, Failure> {
@@ -171,7 +211,7 @@ fn said(entry: &TranscriptEntry) -> String {
         Item::RuntimeFailure { text, .. } => format!("the turn failed\n{text}"),
         Item::ContinuationPrompt { text, .. } => format!("continuation_prompt\n{text}"),
     };
-    format!("── {}  {}\n", output::second(entry.at), body.trim_end())
+    format!("── {}  {}\n", moment::exact(entry.at), body.trim_end())
 }
 
 fn sender(origin: &Origin) -> &'static str {
@@ -202,9 +242,10 @@ mod tests {
                 { "type": "text", "text": "I look." },
                 { "type": "tool_call", "call_id": "c1", "tool_name": "ExecCommand", "arguments": "{}" },
         ] });
-        assert_eq!(said(round), "── 2026-01-01T00:00:00  assistant\nI look.\n$ ExecCommand {}\n");
+        let at = moment::exact(holon_facts::Wall::parse("2026-01-01T00:00:00Z").unwrap());
+        assert_eq!(said(round), format!("── {at}  assistant\nI look.\n$ ExecCommand {{}}\n"));
         let result = json!({ "kind": "tool_results", "event_seq": 1, "at": "2026-01-01T00:00:00Z",
             "run_id": "run_1", "round": 0, "tool_name": "X", "text": "done" });
-        assert_eq!(said(result), "── 2026-01-01T00:00:00  X\ndone\n");
+        assert_eq!(said(result), format!("── {at}  X\ndone\n"));
     }
 }

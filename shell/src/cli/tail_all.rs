@@ -7,6 +7,7 @@ use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::tail::{EVENTS, TailArgs, shown};
+use crate::screen::Tone;
 
 /// Pages that are looked through for events of the level.
 const PAGES: usize = 16;
@@ -14,7 +15,7 @@ const PAGES: usize = 16;
 pub(super) async fn tail(cli: &ClientContext, args: &TailArgs, ending: &Ending) -> Result<Exit, Failure> {
     let (lines, cursor) = ending.or(newest(cli, args)).await?;
     for line in lines.iter().rev() {
-        output::text(line)?;
+        output::line(line)?;
     }
     if !args.follow {
         return Ok(Exit::Completed);
@@ -27,7 +28,7 @@ pub(super) async fn tail(cli: &ClientContext, args: &TailArgs, ending: &Ending) 
             next = follow.next() => next?,
         };
         if let Some(line) = line(&next, args)? {
-            output::text(&line)?;
+            output::line(&line)?;
         }
     }
 }
@@ -64,7 +65,8 @@ fn line(event: &AnyEvent, args: &TailArgs) -> Result<Option<String>, Failure> {
         AnyEvent::Event(event) => shown(event, args),
         AnyEvent::Damaged(event) if args.json => Ok(Some(output::json(&serde_json::to_string(event)?))),
         AnyEvent::Damaged(DamagedEvent { agent_id, event_seq, problem, .. }) => {
-            Ok(Some(format!("{agent_id}  event {event_seq} is damaged: {problem}")))
+            let what = format!("event {event_seq} is damaged: {problem}");
+            Ok(Some(output::labelled(agent_id.as_str(), Tone::Bad, &what)))
         }
     }
 }

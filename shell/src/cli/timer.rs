@@ -7,7 +7,7 @@ use holon_api::{Control, CreateTimer, TimersQuery};
 use holon_facts::Millis;
 use holon_facts::ids::TimerId;
 use holon_facts::timer::{Misfire, TimerStatus};
-use holon_text::time;
+use holon_text::{moment, time};
 use jiff::SignedDuration;
 
 use super::client_context::{ClientContext, one_of};
@@ -99,7 +99,7 @@ async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
         vec![
             timer.timer_id.to_string(),
             timer.status.to_string(),
-            or_none(timer.next_fire_at.map(output::second)),
+            or_none(timer.next_fire_at.map(moment::relative)),
             or_none(timer.interval_ms.map(time::exactly)),
             timer.fire_count.to_string(),
             or_none(summary.filter(|summary| !summary.is_empty())),
@@ -119,7 +119,7 @@ async fn add(cli: &ClientContext, args: AddArgs) -> Result<Exit, Failure> {
     };
     let answer = cli.client.create_timer(&agent, timer).await?;
     output::shown(&answer, args.json, || {
-        let next = answer.timer.next_fire_at.map(|at| at.to_string()).unwrap_or_default();
+        let next = answer.timer.next_fire_at.map(moment::near).unwrap_or_default();
         output::line(&format!("{} fires at {next}", answer.timer.timer_id))
     })
 }

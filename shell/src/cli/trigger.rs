@@ -7,6 +7,8 @@ use clap::{Args, Subcommand};
 use holon_api::{Control, TriggerSnapshot};
 use holon_core::agent::external_trigger::ExternalTrigger;
 
+use holon_text::moment::near;
+
 use super::client_context::ClientContext;
 use super::exit::Exit;
 use super::output::{self, Failure};
@@ -71,7 +73,8 @@ fn print(snapshot: &TriggerSnapshot) -> io::Result<()> {
         vec!["status".to_owned(), status(trigger)],
     ];
     rows.extend(snapshot.trigger_url.as_ref().map(|url| vec!["address".to_owned(), url.clone()]));
-    let last = trigger.last_delivered_at.map(|last| format!(", the last at {last}")).unwrap_or_default();
+    let last =
+        trigger.last_delivered_at.map(|last| format!(", the last at {}", near(last))).unwrap_or_default();
     rows.push(vec!["deliveries".to_owned(), format!("{}{last}", trigger.delivery_count)]);
     output::table(&rows)
 }
@@ -81,5 +84,5 @@ fn status(trigger: &ExternalTrigger) -> String {
         None => ("active", trigger.created_at),
         Some(revoked) => ("revoked", revoked),
     };
-    format!("{word} since {since}, generation {}", trigger.generation)
+    format!("{word} since {}, generation {}", near(since), trigger.generation)
 }

@@ -10,6 +10,8 @@ use holon_facts::call::WorkFilter;
 use holon_facts::ids::WorkItemId;
 use holon_facts::work::{PlanStatus, Todo, TodoState};
 
+use holon_text::moment::near;
+
 use super::client_context::{ClientContext, one_of};
 use super::exit::Exit;
 use super::output::{self, Failure};
@@ -156,18 +158,20 @@ fn rows(item: &WorkItemSnapshot) -> Vec<Vec<String>> {
         row("in focus", &if item.in_focus { "yes" } else { "no" }),
         row("plan", &item.plan_status),
     ];
+    let moments = [item.recheck_at, item.stalled_at, item.deferred_until, item.completed_at];
+    let [recheck, stalled, deferred, completed] = moments.map(|at| at.map(near));
     let mut more = |name: &str, value: Option<&dyn Display>| rows.extend(value.map(|value| row(name, value)));
     more("plan file", item.plan_artifact.as_ref().map(|plan| &plan.path as _));
     more("blocked by", item.blocked_by.as_ref().map(|it| it as _));
     more("waits for", item.wait.as_ref().map(|wait| &wait.waiting_for as _));
     more("wait", item.wait.as_ref().map(|wait| &wait.id as _));
-    more("looked at", item.recheck_at.as_ref().map(|it| it as _));
+    more("looked at", recheck.as_ref().map(|it| it as _));
     more("stalled by", item.stall_reason.as_ref().map(|it| it as _));
-    more("stalled at", item.stalled_at.as_ref().map(|it| it as _));
-    more("next turn at", item.deferred_until.as_ref().map(|it| it as _));
-    more("began", Some(&item.created_at));
-    more("changed", Some(&item.updated_at));
-    more("completed", item.completed_at.as_ref().map(|it| it as _));
+    more("stalled at", stalled.as_ref().map(|it| it as _));
+    more("next turn at", deferred.as_ref().map(|it| it as _));
+    more("began", Some(&near(item.created_at)));
+    more("changed", Some(&near(item.updated_at)));
+    more("completed", completed.as_ref().map(|it| it as _));
     more("report", item.completion_report.as_ref().map(|it| it as _));
     for todo in item.todo_list.iter().flatten() {
         rows.push(row("step", &format!("{}: {}", todo.state, todo.text)));

@@ -5,6 +5,7 @@ mod harmless;
 mod wrap;
 
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use anstyle::{AnsiColor, Style};
 use holon_platform::Environment;
 
 pub use harmless::{harmless, within};
-pub use wrap::wrapped;
+pub use wrap::{wrapped, wrapped_by};
 
 /// Between two repaints of the line below: often enough to look alive, and hardly any work.
 const FRAME: Duration = Duration::from_millis(125);
@@ -62,7 +63,7 @@ impl Screen {
         let live = stderr.is_terminal() && !dumb;
         let colour = anstream::AutoStream::choice(&stderr) != anstream::ColorChoice::Never;
         let terminal = stderr.is_terminal();
-        let screen = Self::new(Box::new(stderr), live, colour, Box::new(columns));
+        let screen = Self::new(Box::new(stderr), live, colour, Box::new(|| columns(io::stderr())));
         screen.lock().terminal = terminal;
         screen
     }
@@ -112,14 +113,8 @@ impl Screen {
         let mut inner = self.lock();
         inner.wipe();
         let text = harmless(text);
-        let shown = match (inner.colour, style(tone)) {
-            (true, Some(style)) => {
-                let lines = text.lines().map(|line| format!("{style}{line}{style:#}\n"));
-                lines.collect()
-            }
-            (true, None) | (false, _) => format!("{text}\n"),
-        };
-        inner.write(&shown);
+        let shown = painted(tone, &text, inner.colour);
+        inner.write(&format!("{shown}\n"));
         inner.paint();
     }
 
@@ -210,6 +205,17 @@ impl Drop for Inner {
     }
 }
 
+/// A text in the colour of its tone, ended on each line.
+pub fn painted(tone: Tone, text: &str, colour: bool) -> String {
+    match style(tone).filter(|_| colour) {
+        Some(style) => {
+            let lines: Vec<String> = text.lines().map(|line| format!("{style}{line}{style:#}")).collect();
+            lines.join("\n")
+        }
+        None => text.to_owned(),
+    }
+}
+
 fn style(tone: Tone) -> Option<Style> {
     let colour = |colour: AnsiColor| Some(Style::new().fg_color(Some(colour.into())));
     match tone {
@@ -220,9 +226,9 @@ fn style(tone: Tone) -> Option<Style> {
     }
 }
 
-/// How wide the terminal at stderr is.
-pub fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stderr());
+/// How wide a terminal is.
+pub fn columns(terminal: impl AsFd) -> usize {
+    let size = rustix::termios::tcgetwinsize(terminal);
     size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
 }
 

@@ -13,11 +13,22 @@ pub fn wrapped(text: &str, columns: usize) -> String {
     if columns < NARROWEST {
         return text.to_owned();
     }
-    let lines: Vec<String> = text.lines().map(|line| one(line, columns)).collect();
+    let lines: Vec<String> = text.lines().map(|line| one(line, columns, INDENT, INDENT.len())).collect();
     lines.join("\n")
 }
 
-fn one(line: &str, columns: usize) -> String {
+/// The text in a column of its own: lines of at most so many columns, the first one excepted behind so many blanks.
+pub fn wrapped_by(text: &str, columns: usize, indent: usize) -> String {
+    let blanks = " ".repeat(indent);
+    if columns < NARROWEST {
+        return text.replace('\n', &format!("\n{blanks}"));
+    }
+    let lines: Vec<String> = text.lines().map(|line| one(line, columns, &blanks, 0)).collect();
+    lines.join(&format!("\n{blanks}"))
+}
+
+/// One line as several, of which those after the first begin with `indent`, which takes so many of the columns.
+fn one(line: &str, columns: usize, indent: &str, taken: usize) -> String {
     if line.width() <= columns {
         return line.to_owned();
     }
@@ -26,8 +37,8 @@ fn one(line: &str, columns: usize) -> String {
         let width = word.width();
         if used > 0 && used + 1 + width > columns {
             whole.push('\n');
-            whole.push_str(INDENT);
-            used = INDENT.len();
+            whole.push_str(indent);
+            used = taken;
         } else if used > 0 {
             whole.push(' ');
             used += 1;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use holon_text::moment::near;
 use serde_json::json;
 
 use super::DaemonHome;
@@ -55,7 +56,7 @@ pub(super) async fn logs(daemon: &DaemonHome, args: LogsArgs) -> Result<Exit, Fa
         ])?;
         for failure in failure.iter() {
             let phase = failure.phase.name();
-            output::text(&format!("failed at {phase}, {}: {}", failure.occurred_at, failure.summary))?;
+            output::text(&format!("failed at {phase}, {}: {}", near(failure.occurred_at), failure.summary))?;
         }
         output::line("")?;
         for line in &lines {

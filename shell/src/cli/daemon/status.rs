@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use holon_api::{Activity, ClientError, Control as _, Document};
 use holon_core::summary::spending::Spending;
 use holon_facts::Wall;
+use holon_text::moment::near;
 use serde::Serialize;
 
 use super::find::find;
@@ -247,7 +248,7 @@ fn show(status: &Status) -> Result<(), Failure> {
     rows.extend(some("access", &status.access));
     rows.extend(some("token", &status.control_token));
     rows.extend(some("version", &status.version));
-    rows.extend(status.started_at.map(|at| row("since", at)));
+    rows.extend(status.started_at.map(|at| row("since", near(at))));
     if let Some(activity) = &status.activity {
         let text = format!(
             "{}: {} active, {} processing, {} waiting, {} tasks",
@@ -263,7 +264,7 @@ fn show(status: &Status) -> Result<(), Failure> {
     rows.push(row("configuration", configuration(&status.config)));
     if let Some(failure) = &status.last_failure {
         let of = failure.agent_id.as_ref().map_or_else(String::new, |agent| format!(" of {agent}"));
-        let (phase, at) = (failure.phase.name(), failure.occurred_at);
+        let (phase, at) = (failure.phase.name(), near(failure.occurred_at));
         rows.push(row("last failure", format!("{phase}{of} at {at}: {}", failure.summary)));
         let hint = failure.detail_hint.as_ref().filter(|hint| !hint.is_empty());
         rows.extend(hint.map(|hint| row("about it", output::with_home(hint))));

@@ -4,7 +4,8 @@ use std::fmt::Display;
 
 use holon_api::{CommandSnapshot, Control, TaskLine, TaskSnapshot, TasksQuery};
 use holon_facts::receipt::InputTarget;
-use holon_text::time;
+use holon_text::moment::near;
+use holon_text::{moment, time};
 
 use super::super::client_context::ClientContext;
 use super::super::exit::Exit;
@@ -37,7 +38,7 @@ fn line(task: &TaskLine) -> Vec<String> {
         task.task_id.to_string(),
         task.status.to_string(),
         task.kind.to_string(),
-        output::second(task.updated_at),
+        moment::relative(task.updated_at),
         task.exit_status.map_or_else(|| "-".to_owned(), |status| status.to_string()),
         present::one_line(&task.summary),
     ]
@@ -53,16 +54,16 @@ fn rows(task: &TaskSnapshot) -> Vec<Vec<String>> {
     let mut rows = vec![
         row("task", task.task_id),
         row("agent", &task.agent_id),
-        row("status", format!("{} since {}", task.status, task.updated_at)),
-        row("began", task.created_at),
+        row("status", format!("{} since {}", task.status, near(task.updated_at))),
+        row("began", near(task.created_at)),
     ];
     if let Some(stop) = &task.stop {
         let force = match stop.escalated_at {
             None if stop.force => ", at once".to_owned(),
             None => String::new(),
-            Some(at) => format!(", killed at {at}"),
+            Some(at) => format!(", killed at {}", near(at)),
         };
-        rows.push(row("stop", format!("by {} at {}{force}", stop.cause, stop.at)));
+        rows.push(row("stop", format!("by {} at {}{force}", stop.cause, near(stop.at))));
     }
     rows.extend(task.exit_status.map(|status| row("exit status", status)));
     rows.extend(task.duration_ms.map(|took| row("took", time::duration(took))));
@@ -106,6 +107,7 @@ fn row(name: &str, value: impl Display) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use holon_facts::Wall;
     use serde_json::{Value, json};
 
     use super::*;
@@ -129,7 +131,8 @@ mod tests {
             "status": "cancelled", "exit_status": 143, "duration_ms": 1_500,
             "stop": { "cause": "operator", "force": true, "at": "2026-01-01T00:00:00Z" },
         }));
-        let stop = ["stop", "by operator at 2026-01-01T00:00:00.000000Z, at once"];
+        let at = near(Wall::parse("2026-01-01T00:00:00Z").unwrap());
+        let stop = ["stop", &*format!("by operator at {at}, at once")];
         for row in [["exit status", "143"], ["took", "1.5 s"], stop] {
             assert!(ended.contains(&row.map(ToOwned::to_owned).to_vec()), "{ended:?}");
         }
