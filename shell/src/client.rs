@@ -22,9 +22,7 @@ pub fn of(home: &Home, environment: &Environment) -> Result<Client, ClientError>
     let named = metadata.and_then(|metadata| metadata.socket_path);
     let configured = || Settings::socket(&home.config(), environment);
     let socket = named.or_else(configured).unwrap_or_else(|| home.socket());
-    let tcp: Option<SocketAddr> = environment.get("HOLON_HTTP_ADDR").and_then(|address| address.parse().ok());
-    // Port 0 is any port for whoever listens, and none for whoever connects.
-    let tcp = tcp.filter(|address| address.port() != 0);
+    let tcp = named_address(environment);
     let token = Token::find(None, environment, None)
         .map_err(|error| ClientError::Token { problem: error.to_string() })?;
     // Somebody else may listen there.
@@ -33,6 +31,12 @@ pub fn of(home: &Home, environment: &Environment) -> Result<Client, ClientError>
     let own_bearer = own_token.as_ref().and_then(bearer);
     let bearer = token.as_ref().and_then(bearer);
     Ok(Client::over(Location { socket, tcp, own_bearer }).with_bearer(bearer))
+}
+
+/// The address that `HOLON_HTTP_ADDR` names. Port 0 is any port for whoever listens, and none for whoever connects.
+pub fn named_address(environment: &Environment) -> Option<SocketAddr> {
+    let address: SocketAddr = environment.get("HOLON_HTTP_ADDR")?.parse().ok()?;
+    (address.port() != 0).then_some(address)
 }
 
 /// A runtime at one socket.

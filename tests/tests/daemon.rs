@@ -92,7 +92,7 @@ fn what_a_killed_runtime_left_is_cleaned_up() {
     let status = daemon.0.run(&["daemon", "status", "--json"]);
     assert_eq!(status.code, Some(5), "{status:?}");
     assert_eq!(status.json()["stale_files"].as_array().unwrap().len(), 2, "{status:?}");
-    daemon.0.run(&["prompt", "hello"]).refused(5, &["holon daemon start"]);
+    daemon.0.run(&["prompt", "--no-start", "hello"]).refused(5, &["holon daemon start"]);
     assert_ne!(daemon.start(), pid);
     daemon.kill();
     daemon.ok(&["daemon", "restart"]);

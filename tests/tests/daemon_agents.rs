@@ -180,7 +180,7 @@ fn whoever_follows_misses_nothing_across_a_restart() {
 fn without_a_runtime_every_command_says_how_to_start_it() {
     let daemon = Daemon::hello();
     for command in [
-        &["prompt", "x"][..],
+        &["prompt", "--no-start", "x"][..],
         &["status"],
         &["why"],
         &["tail"],

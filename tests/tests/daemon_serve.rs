@@ -112,14 +112,14 @@ fn a_token_that_is_required_everywhere_is_asked_for_on_the_socket() {
 }
 
 #[test]
-fn another_home_is_reached_over_tcp() {
+fn a_runtime_is_reached_over_tcp_where_its_socket_is_not() {
     let daemon = Daemon::hello_with(&[("HOLON_CONTROL_TOKEN", TOKEN)]);
     daemon.start();
     let address = daemon.metadata().unwrap()["http_addr"].as_str().unwrap().to_owned();
     let elsewhere = daemon
         .0
         .command(&["prompt", "--wait=settled", "hello"])
-        .env("HOLON_HOME", daemon.0.work().join("no-home"))
+        .env("HOLON_SOCKET_PATH", daemon.0.work().join("no.sock"))
         .env("HOLON_HTTP_ADDR", &address)
         .output()
         .unwrap();

@@ -18,6 +18,7 @@ use holon_facts::outbox::Letter;
 use holon_facts::price::Amount;
 use holon_facts::record::Record;
 use holon_facts::task::{Fingerprint, TaskStatus};
+use holon_facts::terminal::TurnKind;
 use holon_facts::time::Wall;
 
 use crate::agent::history::Heard;
@@ -52,6 +53,7 @@ impl Agent {
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 self.history.last_brief = Some((fact.id, record.at));
+                self.asks.asked(record.at, record.event_seq, fact);
                 if self.spec.supervisor.is_some() {
                     self.childhood.said(fact);
                 }
@@ -132,6 +134,7 @@ impl Agent {
                     hold.admitted(&fact.message);
                 }
                 if fact.message.is_by_operator() {
+                    self.asks.answered();
                     self.heard_operator(at);
                 } else if fact.message.kind.is_from_outside() {
                     self.heard(at);
@@ -300,6 +303,9 @@ impl Agent {
     /// Last record of a run: everything that the run was about has been settled before it.
     fn turn_ended(&mut self, at: Wall, fact: &TurnTerminal) {
         let run = self.run.take();
+        if fact.kind == TurnKind::Completed {
+            self.asks.succeeded();
+        }
         if fact.progress {
             self.unattended.clear();
             self.waits.renew(at);

@@ -1,6 +1,7 @@
 //! One agent: its durable state, which `apply` alone writes. `handler` decides.
 
 mod apply;
+pub mod asks;
 pub mod budget;
 pub mod child;
 pub(crate) mod counters;
@@ -45,6 +46,7 @@ use holon_facts::time::Wall;
 use holon_facts::workspace::ExecutionBinding;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::asks::Asks;
 use crate::agent::budget::Account;
 use crate::agent::child::Supervision;
 use crate::agent::external_trigger::ExternalTrigger;
@@ -121,6 +123,9 @@ pub struct Agent {
     /// Stands for the runtime's primary model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_override: Option<ModelRef>,
+    /// What its operator has not answered.
+    #[serde(default, skip_serializing_if = "Asks::is_empty")]
+    pub asks: Asks,
     pub next: Counters,
 }
 
@@ -203,6 +208,7 @@ impl Agent {
             history: History::default(),
             last_decision: None,
             tools_offered: Arc::default(),
+            asks: Asks::default(),
             model_override: None,
             next: Counters::default(),
         })

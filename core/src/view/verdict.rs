@@ -6,7 +6,7 @@ use holon_facts::event::scheduling::HoldCause;
 use holon_facts::ids::AgentId;
 use holon_facts::lifecycle::Status;
 use holon_facts::terminal::{TurnKind, TurnReason};
-use holon_facts::time::Millis;
+use holon_facts::time::{Millis, Wall};
 use holon_facts::wait::WaitKind;
 
 use crate::agent::Agent;
@@ -118,46 +118,62 @@ impl<'a> View<'a> {
     /// for: then the last turn is history.
     pub fn verdict(&self, id: &AgentId) -> Option<RunVerdict> {
         let agent = self.host.agent(id)?;
-        if agent.status == Status::Stopped {
-            return Some(RunVerdict::Stopped);
+        let own = agent.own_verdict(self.host.facts().now);
+        if agent.status == Status::Stopped || self.held(id).is_some() {
+            return Some(own);
         }
-        if let Some(hold) = self.held(id) {
-            return Some(match hold.cause {
-                HoldCause::Budget => RunVerdict::BudgetExhausted,
-                HoldCause::Credentials => RunVerdict::WaitingForOperator,
-                HoldCause::Outage | HoldCause::Quota => RunVerdict::WaitingForTimer,
-            });
+        if !self.quiet(id) {
+            return None;
         }
-        let last = self.quiet(id).then(|| self.last_verdict(id)).flatten()?;
-        let work = &agent.work;
-        let sleeps = agent.sleeps(self.host.facts().now).is_some();
-        let later = sleeps || work.signal().is_some() || agent.inbox.queued_entries() > 0;
-        // Work that is turned to again later, or by nobody but an operator, is not completed.
-        Some(match last {
-            RunVerdict::Completed if agent.unattended.self_hold => RunVerdict::WaitingForOperator,
-            RunVerdict::Completed if later => RunVerdict::WaitingForTimer,
-            RunVerdict::Completed if agent.waits_for(WaitKind::Operator) => RunVerdict::WaitingForOperator,
-            RunVerdict::Completed if agent.waits_for(WaitKind::External) => RunVerdict::WaitingForExternal,
-            RunVerdict::Completed if agent.waits_for(WaitKind::Timer) || work.is_blocked() => {
-                RunVerdict::WaitingForTimer
-            }
-            RunVerdict::Completed => self.children_wait_for(id).unwrap_or(last),
-            RunVerdict::WaitingForOperator
-            | RunVerdict::WaitingForExternal
-            | RunVerdict::WaitingForTimer
-            | RunVerdict::Failed
-            | RunVerdict::BudgetExhausted
-            | RunVerdict::MaxTurnsExceeded
-            | RunVerdict::Aborted
-            | RunVerdict::Stopped
-            | RunVerdict::Interrupted => last,
-        })
+        let waits = || self.children_wait_for(id).filter(|_| own == RunVerdict::Completed);
+        Some(waits().unwrap_or(own))
     }
 
     /// How things stood when the last turn had ended.
     pub fn last_verdict(&self, id: &AgentId) -> Option<RunVerdict> {
-        let last = self.host.agent(id)?.history.last_turn.as_ref();
-        Some(last.map_or(RunVerdict::Completed, |turn| RunVerdict::of_turn(turn.kind, turn.reason)))
+        Some(self.host.agent(id)?.last_verdict())
+    }
+}
+
+impl Agent {
+    /// How things stand when nothing is in progress, children aside.
+    pub(crate) fn own_verdict(&self, now: Wall) -> RunVerdict {
+        if self.status == Status::Stopped {
+            return RunVerdict::Stopped;
+        }
+        let held = self.held(now).filter(|_| self.run.is_none() && self.inbox.queued_entries() > 0);
+        if let Some(hold) = held {
+            return match hold.cause {
+                HoldCause::Budget => RunVerdict::BudgetExhausted,
+                HoldCause::Credentials => RunVerdict::WaitingForOperator,
+                HoldCause::Outage | HoldCause::Quota => RunVerdict::WaitingForTimer,
+            };
+        }
+        let last = self.last_verdict();
+        if last != RunVerdict::Completed {
+            return last;
+        }
+        let later =
+            self.sleeps(now).is_some() || self.work.signal().is_some() || self.inbox.queued_entries() > 0;
+        // Work that is turned to again later, or by nobody but an operator, is not completed.
+        if self.unattended.self_hold {
+            RunVerdict::WaitingForOperator
+        } else if later {
+            RunVerdict::WaitingForTimer
+        } else if self.waits_for(WaitKind::Operator) {
+            RunVerdict::WaitingForOperator
+        } else if self.waits_for(WaitKind::External) {
+            RunVerdict::WaitingForExternal
+        } else if self.waits_for(WaitKind::Timer) || self.work.is_blocked() {
+            RunVerdict::WaitingForTimer
+        } else {
+            RunVerdict::Completed
+        }
+    }
+
+    fn last_verdict(&self) -> RunVerdict {
+        let last = self.history.last_turn.as_ref();
+        last.map_or(RunVerdict::Completed, |turn| RunVerdict::of_turn(turn.kind, turn.reason))
     }
 }
 

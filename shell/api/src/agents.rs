@@ -3,9 +3,11 @@
 use holon_core::summary::AgentSummary;
 use holon_core::summary::children::ActiveChild;
 use holon_core::view::Explanation;
+use holon_core::view::standing::Standing;
 use holon_facts::identity::{AgentKind, Ownership, ProfilePreset, Visibility};
 use holon_facts::ids::MessageId;
 use holon_facts::lifecycle::Status;
+use holon_facts::price::Amount;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, EventSeq, RunId, Wall};
 use schemars::JsonSchema;
@@ -42,6 +44,12 @@ pub struct AgentListEntry {
     /// When something happens to it by itself, at the earliest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_deadline: Option<Wall>,
+    /// None of an agent that an earlier build wrote, until its next event.
+    #[serde(flatten)]
+    pub standing: Option<Standing>,
+    /// Since midnight, UTC.
+    #[serde(default, skip_serializing_if = "Amount::is_nothing")]
+    pub spent_today: Amount,
     pub created_at: Wall,
     /// Its first workspace; its status has the current one.
     pub execution: ExecutionBinding,

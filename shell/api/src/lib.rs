@@ -13,6 +13,7 @@ mod endpoint;
 mod error;
 mod events;
 mod follow;
+mod inbox;
 mod ingress;
 mod models;
 mod path;
@@ -45,6 +46,7 @@ pub use events::{
     AllEventsPage, AllEventsQuery, AllStreamQuery, AnyEvent, DamagedEvent, DamagedKind, Envelope, EventsPage,
     EventsQuery, LedgerSeq, LiveAttempt, LiveText, Order, StreamQuery,
 };
+pub use inbox::{Inbox, InboxQuery, OpenAsk};
 pub use ingress::{
     Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, PromptOutcome, PromptQuery, Prompted,
     WaitUntil, WebhookQuery,

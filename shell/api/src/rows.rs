@@ -14,11 +14,11 @@ use super::{
     Abort, Admitted, AgentState, AgentStatus, AgentWhy, AllEventsPage, AllEventsQuery, AllStreamQuery,
     AttachWorkspace, Briefs, ControlAgent, ControlReply, CreateAgent, CreateTimer, CreateWork, Created,
     DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, DetachWorkspace, Enqueue, EventsPage,
-    EventsQuery, ForkAgent, Forked, Handshake, Health, ListQuery, Listed, ModelReply, Models, Nothing,
-    OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted, Readiness, RecentQuery, Root,
-    RunTask, RuntimeStatus, SetModel, Shutdown, StopTask, StreamQuery, TaskInputReply, TaskOutputResult,
-    TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers, TimersQuery, Transcript, TriggerReply,
-    Triggers, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply, WorkItemShown, WorkItems,
+    EventsQuery, ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery, ListQuery, Listed, ModelReply,
+    Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted, Readiness,
+    RecentQuery, Root, RunTask, RuntimeStatus, SetModel, Shutdown, StopTask, StreamQuery, TaskInputReply,
+    TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers, TimersQuery, Transcript,
+    TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply, WorkItemShown, WorkItems,
     WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
 };
 
@@ -223,6 +223,7 @@ endpoints! {
             "Shut the runtime down; agents resume at the next start", body Optional<Nothing> => Shutdown;
 
         ListAgents agents GET "/agents/list" "List public agents by name", query ListQuery => Vec<Document<Listed>>;
+        ListAsks inbox GET "/inbox" "List what agents have asked of their operator", query InboxQuery => Inbox;
         ShowAgent status GET "/agents/{agent_id}/status" "Summarize an agent",
             or "/status" "Summarize the default agent", path AgentPath, fails READ => AgentStatus;
         ShowState state GET "/agents/{agent_id}/state" "Show the state a projection starts from",

@@ -9,6 +9,7 @@ use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::snapshot::{AgentSnapshot, SnapshotError};
 use holon_core::view::View;
+use holon_core::view::standing::Standing;
 use holon_facts::identity::Visibility;
 use holon_facts::lifecycle::Status;
 use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};
@@ -142,6 +143,8 @@ pub struct AgentRow {
     pub private: bool,
     /// It is kept for reading, and never runs.
     pub archived: bool,
+    /// For lists alone; none in a row of an earlier build.
+    pub standing: Option<Standing>,
 }
 
 impl AgentRow {
@@ -154,7 +157,14 @@ impl AgentRow {
             open_work: agent.open_work(),
             private: agent.spec.visibility == Visibility::Private,
             archived: agent.childhood.archived,
+            standing: Some(Standing::of(agent)),
         }
+    }
+
+    /// What a start goes by.
+    #[must_use]
+    pub fn without_standing(self) -> Self {
+        Self { standing: None, ..self }
     }
 }
 

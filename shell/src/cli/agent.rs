@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use holon_api::{Abort, Action, Control, ControlAgent, CreateAgent, Document, ListQuery, Listed, SetModel};
+use holon_api::{
+    Abort, Action, AgentListEntry, Control, ControlAgent, CreateAgent, Document, ListQuery, Listed, SetModel,
+};
+use holon_core::summary::SchedulingPosture;
+use holon_core::view::RunVerdict;
 use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, RunId};
@@ -14,7 +18,9 @@ use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::explained::named;
 use super::output::{self, Failure};
+use super::spending;
 use super::status::{self, StatusArgs};
+use crate::{present, workplace};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AgentCommand {
@@ -63,12 +69,15 @@ pub(super) struct ModelArgs {
 pub(super) struct CreateArgs {
     /// Name the agent: a-z, 0-9 and '-'
     id: String,
-    /// Work in this folder [default: the agent's own home]
-    #[arg(long, value_name = "FOLDER")]
+    /// Work in this folder [default: the git repository around the current folder, or that folder]
+    #[arg(long, visible_alias = "workspace", value_name = "FOLDER", conflicts_with = "own_home")]
     workspace_root: Option<PathBuf>,
     /// Start commands here, inside the workspace [default: the workspace]
     #[arg(long, value_name = "FOLDER", requires = "workspace_root")]
     cwd: Option<PathBuf>,
+    /// Work in the agent's own home, below the home of the runtime
+    #[arg(long)]
+    own_home: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -125,7 +134,7 @@ async fn list(cli: &ClientContext, json: bool) -> Result<Exit, Failure> {
         output::document(&agents)?;
         return Ok(Exit::Completed);
     }
-    let heads = ["AGENT", "STATUS", "KIND", "OPEN WORK", "NEXT", "WORKS IN"];
+    let heads = ["AGENT", "STATE", "SINCE", "WAITS FOR", "NEXT", "TODAY", "WORKS IN"];
     let mut rows = vec![heads.map(ToOwned::to_owned).to_vec()];
     rows.extend(agents.iter().map(|agent| row(agent)));
     output::table(&rows)?;
@@ -143,22 +152,44 @@ fn row(agent: &Listed) -> Vec<String> {
     let cells = match agent {
         Listed::Agent(entry) => [
             format!("{}{}", entry.agent_id, if entry.is_default { " *" } else { "" }),
-            entry.status.to_string(),
-            entry.kind.to_string(),
-            entry.open_work.to_string(),
-            entry.next_deadline.map_or_else(|| "-".to_owned(), moment::relative),
+            state(entry),
+            entry.standing.as_ref().map_or_else(none, |standing| moment::relative(standing.since)),
+            waits_for(entry),
+            entry.next_deadline.map_or_else(none, moment::relative),
+            spending::in_short(entry.spent_today),
             entry.execution.cwd.clone(),
         ],
-        Listed::Damaged(agent) => [
-            agent.agent_id.to_string(),
-            agent.status.to_string(),
-            "damaged".to_owned(),
-            "0".to_owned(),
-            "-".to_owned(),
-            String::new(),
-        ],
+        Listed::Damaged(agent) => {
+            [agent.agent_id.to_string(), "damaged".to_owned(), none(), none(), none(), none(), none()]
+        }
     };
     cells.into()
+}
+
+fn none() -> String {
+    "-".to_owned()
+}
+
+/// How an agent stands, in one word: its verdict, or what it is up to.
+fn state(entry: &AgentListEntry) -> String {
+    let Some(standing) = &entry.standing else { return entry.status.to_string() };
+    match (standing.verdict, standing.posture) {
+        (Some(RunVerdict::Completed), SchedulingPosture::Idle) => "idle".to_owned(),
+        (Some(verdict), _) => verdict.to_string(),
+        (None, SchedulingPosture::ActiveTurn) => "running".to_owned(),
+        (None, SchedulingPosture::HasQueuedInput) => "queued".to_owned(),
+        (None, posture) => posture.to_string(),
+    }
+}
+
+/// Who or what ends its wait; an ask of the operator comes first.
+fn waits_for(entry: &AgentListEntry) -> String {
+    let Some(standing) = &entry.standing else { return none() };
+    let waits = standing.waiting_for.as_deref().map(present::one_line);
+    match standing.open_asks() {
+        0 => waits.unwrap_or_else(none),
+        asks => format!("you ({asks}){}", waits.map(|waits| format!(": {waits}")).unwrap_or_default()),
+    }
 }
 
 async fn create(cli: &ClientContext, args: CreateArgs) -> Result<Exit, Failure> {
@@ -168,8 +199,13 @@ async fn create(cli: &ClientContext, args: CreateArgs) -> Result<Exit, Failure> 
         let unreadable = || Failure::usage(anyhow::anyhow!("{} is no UTF-8", folder.display()));
         folder.to_str().map(str::to_owned).ok_or_else(unreadable)
     };
+    let folder = match (args.workspace_root, args.own_home) {
+        (Some(folder), _) => Some(folder),
+        (None, true) => None,
+        (None, false) => here(cli),
+    };
     let wanted = CreateAgent {
-        workspace_root: args.workspace_root.map(named).transpose()?,
+        workspace_root: folder.map(named).transpose()?,
         cwd: args.cwd.map(named).transpose()?,
         visibility: None,
     };
@@ -181,6 +217,17 @@ async fn create(cli: &ClientContext, args: CreateArgs) -> Result<Exit, Failure> 
         output::hint("try", &format!("holon prompt --agent {agent} \"…\""));
     }
     Ok(Exit::Completed)
+}
+
+/// Where somebody works who creates an agent here: nobody's project is a home folder, the root, or the home of the
+/// runtime.
+fn here(cli: &ClientContext) -> Option<PathBuf> {
+    let current = std::env::current_dir().ok()?.canonicalize().ok()?;
+    let home = cli.environment.get("HOME").map(PathBuf::from);
+    let folder = workplace::around(&current, home.as_deref());
+    let is_home = home.and_then(|home| home.canonicalize().ok()).is_some_and(|home| home == folder);
+    let of_runtime = cli.home_root().canonicalize().is_ok_and(|root| folder.starts_with(root));
+    (!is_home && !of_runtime && folder.parent().is_some()).then_some(folder)
 }
 
 async fn model(cli: &ClientContext, args: ModelArgs) -> Result<Exit, Failure> {

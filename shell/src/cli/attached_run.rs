@@ -54,7 +54,11 @@ pub(super) async fn run(
     drop(gate);
     let before = Box::pin(ending.or(ensure_agent(&request, &client))).await?;
     let admitted = ending
-        .or(send(&client, &request.agent, Sent { prompt, interject: false, key: None, wait: None }))
+        .or(send(
+            &client,
+            &request.agent,
+            Sent { prompt, interject: false, key: None, wait: None, answers: None },
+        ))
         .await?;
     let message_id = admitted.message_id;
     let mut fold = RunFold::of(message_id);

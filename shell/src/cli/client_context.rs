@@ -1,20 +1,28 @@
 //! What commands about agents share: they find the runtime of the home, and say whom they mean.
 
-use std::path::PathBuf;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use anyhow::anyhow;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use holon_api::{Client, Control};
+use holon_api::{Client, ClientError, Control, ListQuery};
 use holon_facts::{AgentId, Millis};
 use holon_platform::Environment;
+use holon_text::nearest::did_you_mean;
 
+use super::daemon;
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::output::{self, Failure};
 use super::stopped::{self, Stopped};
 use crate::client;
 use crate::home::Home;
-use crate::settings::Settings;
+use crate::settings::{Origin, Settings, quoted};
+
+/// Agents among which the nearest name is looked for.
+const NEAR: u32 = 1_000;
 
 /// Which agent.
 #[derive(Debug, Clone, Args)]
@@ -27,6 +35,32 @@ pub(super) struct Whom {
     named: Option<String>,
 }
 
+/// Whether a command starts the runtime where none runs.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Autostart {
+    /// Fail if no runtime runs, instead of starting one [default: the setting `daemon.autostart`]
+    #[arg(long)]
+    no_start: bool,
+    #[arg(skip)]
+    quiet: bool,
+}
+
+impl Autostart {
+    /// The start is not shown.
+    #[must_use]
+    pub(super) fn quietly(self, quiet: bool) -> Self {
+        Self { quiet, ..self }
+    }
+
+    /// Whoever names an address means the runtime there; and commands of an agent start none behind its back.
+    fn wanted(&self, home: &Home, environment: &Environment) -> bool {
+        !self.no_start
+            && client::named_address(environment).is_none()
+            && environment.get("HOLON_RUNTIME").is_none()
+            && Settings::survey(&home.config(), environment).is_ok_and(|(settings, _)| settings.autostart)
+    }
+}
+
 /// A runtime, and the home that it has.
 pub(super) struct ClientContext {
     pub(super) client: Client,
@@ -34,6 +68,8 @@ pub(super) struct ClientContext {
     /// Whether it is read without a runtime, which was said already.
     pub(super) stopped: bool,
     home: Home,
+    /// The agent that was named.
+    meant: Rc<OnceCell<AgentId>>,
 }
 
 impl ClientContext {
@@ -46,10 +82,20 @@ impl ClientContext {
         F: Future<Output = Result<Exit, Failure>>,
     {
         let environment = Environment::of_process();
+        let flag = home.clone();
         let home = Home::find(home, &environment)?;
         let client = client::of(&home, &environment)?;
+        let named = Origin::of_home(flag.as_deref(), &environment) != Origin::Default;
         interrupts::block_on(|ending| async move {
-            Box::pin(work(Self { client, environment, stopped: false, home }, ending.clone())).await
+            let meant = Rc::default();
+            let cli =
+                Self { client: client.clone(), environment, stopped: false, home, meant: Rc::clone(&meant) };
+            ending.or(cli.check_home(named)).await?;
+            let done = Box::pin(work(cli, ending.clone())).await;
+            match (done, meant.get()) {
+                (Err(failure), Some(agent)) => Err(ending.or(near(&client, agent, failure)).await?),
+                (done, _) => done,
+            }
         })
     }
 
@@ -71,6 +117,56 @@ impl ClientContext {
         })
     }
 
+    /// An address leads to whichever runtime listens there: the one of another home on this machine is not meant, and
+    /// none of another home is where the home was named.
+    async fn check_home(&self, named: bool) -> Result<(), Failure> {
+        let Some(address) = client::named_address(&self.environment) else { return Ok(()) };
+        // Whoever does not answer is reported by the command itself.
+        let Ok(handshake) = self.client.handshake().await else { return Ok(()) };
+        let Some(theirs) = handshake.runtime.home_dir.as_deref() else { return Ok(()) };
+        let (named_theirs, theirs) = (quoted(theirs), Path::new(theirs));
+        let is_here = theirs.is_absolute() && theirs.is_dir();
+        if same_folder(theirs, self.home.root()) || !(named || is_here) {
+            return Ok(());
+        }
+        let error = anyhow!(
+            "HOLON_HTTP_ADDR leads to the runtime at {address}, which has the home {}, not {}",
+            theirs.display(),
+            self.home.root().display()
+        );
+        let hint = format!("unset HOLON_HTTP_ADDR, or name that home: --home {named_theirs}");
+        Err(Failure::usage(error).hint(hint))
+    }
+
+    /// The same with a runtime that is started where none runs.
+    pub(super) fn work_started<F>(
+        home: Option<PathBuf>,
+        start: Autostart,
+        work: impl FnOnce(Self, Ending) -> F,
+    ) -> Result<Exit, Failure>
+    where
+        F: Future<Output = Result<Exit, Failure>>,
+    {
+        Self::work(home, |cli, ending| async move {
+            let cli = ending.or(cli.started(&start)).await?;
+            work(cli, ending).await
+        })
+    }
+
+    async fn started(mut self, start: &Autostart) -> Result<Self, Failure> {
+        if start.wanted(&self.home, &self.environment)
+            && let Some(pid) = Box::pin(daemon::ensure(&self.home, &self.environment)).await?
+        {
+            if !start.quiet {
+                output::note(&format!(
+                    "holon: started the runtime (process {pid}); `holon daemon stop` ends it"
+                ));
+            }
+            self.client = client::of(&self.home, &self.environment)?;
+        }
+        Ok(self)
+    }
+
     /// What is due within so long is waited for; what is wrong with that is told.
     pub(super) fn idle_limit(&self) -> Millis {
         let (limit, problem) = Settings::idle_limit(&self.home.config(), &self.environment);
@@ -80,6 +176,10 @@ impl ClientContext {
         limit
     }
 
+    pub(super) fn home_root(&self) -> &Path {
+        self.home.root()
+    }
+
     /// The agent that is meant.
     ///
     /// # Errors
@@ -87,7 +187,8 @@ impl ClientContext {
     pub(super) async fn agent(&self, named: Option<&str>) -> Result<AgentId, Failure> {
         let named = named.or_else(|| self.environment.get("HOLON_AGENT_ID"));
         if let Some(named) = named {
-            return AgentId::new(named).map_err(Failure::usage);
+            let agent = AgentId::new(named).map_err(Failure::usage)?;
+            return Ok(self.meant.get_or_init(|| agent.clone()).clone());
         }
         Ok(self.client.handshake().await?.runtime.default_agent.clone())
     }
@@ -97,6 +198,25 @@ impl Whom {
     pub(super) fn name(&self) -> Option<&str> {
         self.agent.as_deref().or(self.named.as_deref())
     }
+}
+
+/// A failure for want of an agent names the nearest one that there is.
+async fn near(client: &Client, agent: &AgentId, failure: Failure) -> Result<Failure, Failure> {
+    let unknown =
+        failure.error.downcast_ref().is_some_and(|error: &ClientError| error.code() == Some("unknown_agent"));
+    if !unknown {
+        return Ok(failure);
+    }
+    let Ok(known) = client.agents(ListQuery { after: None, limit: Some(NEAR) }).await else {
+        return Ok(failure);
+    };
+    let near = did_you_mean(agent.as_str(), known.iter().map(|known| known.agent_id().as_str()));
+    let error = anyhow!("{}{near}", failure.error);
+    Ok(Failure { error, ..failure })
+}
+
+fn same_folder(one: &Path, other: &Path) -> bool {
+    one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// One of several words, as the value that it stands for.

@@ -9,11 +9,13 @@ mod demo;
 mod explained;
 mod fork;
 mod hints;
+mod inbox;
 mod interrupts;
 mod ledger;
 mod leftover_runs;
 mod outcome;
 mod output;
+mod overview;
 mod pages;
 mod prompt;
 mod recover;
@@ -40,7 +42,8 @@ mod workspace;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 use holon_platform::{Environment, shield};
 use holon_text::variables;
 
@@ -53,26 +56,29 @@ use trigger::TriggerCommand;
 use work::WorkCommand;
 use workspace::WorkspaceCommand;
 
-/// Run long-lived software agents with durable history
+/// Run long-lived software agents with durable history; without a command, show how things stand
 #[derive(Debug, Parser)]
 #[command(name = "holon", version = holon_platform::build::version(), max_term_width = 100)]
 pub struct Cli {
     /// Use this folder for all state [default: $HOLON_HOME, or ~/.holon]
     #[arg(long, global = true, value_name = "FOLDER")]
     home: Option<PathBuf>,
+    /// Print one JSON document, where no command is given
+    #[arg(long = "json", id = "overview_json", hide = true)]
+    json: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 impl Cli {
     /// Whether a process with these arguments is a runtime.
     fn serves(arguments: &[String]) -> bool {
-        Self::try_parse_from(arguments).is_ok_and(|cli| matches!(cli.command, Command::Serve(_)))
+        Self::try_parse_from(arguments).is_ok_and(|cli| matches!(cli.command, Some(Command::Serve(_))))
     }
 
     /// Whether its commands could look up what it was started with.
     fn executes_commands(&self) -> bool {
-        matches!(self.command, Command::Run(_) | Command::Serve(_) | Command::Demo(_))
+        matches!(self.command, Some(Command::Run(_) | Command::Serve(_) | Command::Demo(_)))
     }
 }
 
@@ -87,6 +93,10 @@ enum Command {
     Daemon(daemon::DaemonCommand),
     /// Send a prompt to an agent of the runtime
     Prompt(prompt::PromptArgs),
+    /// List what agents have asked of you
+    Inbox(inbox::InboxArgs),
+    /// Answer what an agent has asked
+    Answer(inbox::AnswerArgs),
     /// Summarize one agent
     Status(status::StatusArgs),
     /// Explain why an agent is in its state and what would change it
@@ -148,11 +158,20 @@ pub fn main() -> std::process::ExitCode {
         let environment = Environment::of_process();
         shield::cover(|name| variables::holds_secret(&environment, name));
     }
-    let outcome = match cli.command {
+    let Some(command) = cli.command else {
+        return ended(overview::overview(cli.home, cli.json));
+    };
+    if cli.json {
+        let error = Cli::command().error(ErrorKind::ArgumentConflict, "--json stands after the command");
+        return output::usage(&error);
+    }
+    let outcome = match command {
         Command::Run(args) => run::run(cli.home, args),
         Command::Serve(args) => serve::serve(cli.home, args),
         Command::Daemon(command) => daemon::daemon(cli.home, command),
         Command::Prompt(args) => prompt::prompt(cli.home, args),
+        Command::Inbox(args) => inbox::inbox(cli.home, args),
+        Command::Answer(args) => inbox::answer(cli.home, args),
         Command::Status(args) => status::status(cli.home, args),
         Command::Why(args) => status::why(cli.home, args),
         Command::Tail(args) => tail::tail(cli.home, args),
@@ -172,6 +191,10 @@ pub fn main() -> std::process::ExitCode {
         Command::Config(args) => config::config(cli.home, args),
         Command::Ledger(command) => ledger::ledger(cli.home, command),
     };
+    ended(outcome)
+}
+
+fn ended(outcome: Result<Exit, output::Failure>) -> std::process::ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(error) => output::failed(&error),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use holon_api::{Client, Control, Document, Prompt, PromptOutcome, PromptQuery, Prompted, WaitUntil};
 use holon_core::view::RunVerdict;
+use holon_facts::ids::BriefId;
 use holon_facts::provenance::Priority;
 use holon_facts::{AgentId, EventSeq, MessageId, Record};
 use holon_platform::{entropy, spawn};
@@ -12,7 +13,7 @@ use serde::Serialize;
 
 use holon_text::moment;
 
-use super::client_context::ClientContext;
+use super::client_context::{Autostart, ClientContext};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::{self, Failure};
@@ -44,19 +45,29 @@ impl From<Until> for WaitUntil {
 
 #[derive(Debug, Args)]
 pub(super) struct PromptArgs {
-    /// Send this prompt; `-` reads it from standard input
-    text: String,
+    /// Send this prompt: its words are joined; `-` reads it from standard input
+    #[arg(required = true, value_name = "TEXT")]
+    text: Vec<String>,
     /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
+    /// Deliver into the turn in progress at its next safe point
+    #[arg(long)]
+    interject: bool,
+    #[command(flatten)]
+    start: Autostart,
+    #[command(flatten)]
+    follow_up: FollowUp,
+}
+
+/// What a command does with the message that it has sent.
+#[derive(Debug, Args)]
+pub(super) struct FollowUp {
     /// Wait for the end of the prompt's turn and print the agent's report; `settled` waits as `holon run` does, until
     /// no work is left
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "turn")]
     #[arg(value_name = "UNTIL")]
     wait: Option<Until>,
-    /// Deliver into the turn in progress at its next safe point
-    #[arg(long)]
-    interject: bool,
     /// Name this prompt: a repeat under the same name counts once [default: a new one]
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
@@ -69,32 +80,52 @@ pub(super) struct PromptArgs {
 }
 
 pub(super) fn prompt(home: Option<PathBuf>, args: PromptArgs) -> Result<Exit, Failure> {
-    ClientContext::work(home, |cli, ending| whole(cli, args, ending))
+    let PromptArgs { text, agent, interject, start, follow_up } = args;
+    let start = start.quietly(follow_up.quiet || follow_up.json);
+    ClientContext::work_started(home, start, |cli, ending| async move {
+        let prompt = ending.or(typed(text)).await?;
+        let agent = ending.or(cli.agent(agent.as_deref())).await?;
+        let message = Message { agent, prompt, interject, answers: None };
+        deliver(&cli, message, follow_up, &ending).await
+    })
 }
 
-async fn whole(cli: ClientContext, args: PromptArgs, ending: Ending) -> Result<Exit, Failure> {
-    let typed = args.text.clone();
-    let prompt = ending.or(async { spawn::blocking(move || prompt_text(&typed)).await? }).await?;
-    let wait = args.wait.map(WaitUntil::from);
-    let (agent, sent) = ending
-        .or(async {
-            let agent = cli.agent(args.agent.as_deref()).await?;
-            let sent = Sent { prompt: &prompt, interject: args.interject, key: args.key.clone(), wait };
-            let sent = send(&cli.client, &agent, sent).await?;
-            Ok((agent, sent))
-        })
-        .await?;
+/// The text of a message: its words, or standard input.
+pub(super) async fn typed(words: Vec<String>) -> Result<String, Failure> {
+    spawn::blocking(move || prompt_text(&words.join(" "))).await?
+}
+
+/// What is sent to whom.
+pub(super) struct Message {
+    pub(super) agent: AgentId,
+    pub(super) prompt: String,
+    pub(super) interject: bool,
+    /// The brief that asked for it.
+    pub(super) answers: Option<BriefId>,
+}
+
+/// Sends a message, and shows what comes of it as far as that was asked for.
+pub(super) async fn deliver(
+    cli: &ClientContext,
+    message: Message,
+    follow_up: FollowUp,
+    ending: &Ending,
+) -> Result<Exit, Failure> {
+    let Message { agent, prompt, interject, answers } = message;
+    let wait = follow_up.wait.map(WaitUntil::from);
+    let sent = Sent { prompt: &prompt, interject, key: follow_up.key.clone(), wait, answers };
+    let sent = ending.or(send(&cli.client, &agent, sent)).await?;
     let message = sent.message_id;
     if let Some(until) = wait {
         let before = sent.after_seq.unwrap_or(EventSeq(0));
         let asked = Asked { agent, before, message, until };
-        return outcome(&cli, &asked, &args, &ending).await;
+        return outcome(cli, &asked, &follow_up, ending).await;
     }
-    if args.json {
+    if follow_up.json {
         output::document(&sent)?;
     } else {
         output::line(&format!("{message} for {agent}"))?;
-        if !args.quiet {
+        if !follow_up.quiet {
             output::hint("look", &format!("holon tail {agent} --follow"));
         }
     }
@@ -109,6 +140,8 @@ pub(super) struct Sent<'a> {
     pub(super) key: Option<String>,
     /// With it the reply has the event before the prompt, also of one that was sent before.
     pub(super) wait: Option<WaitUntil>,
+    /// The brief that asked for it.
+    pub(super) answers: Option<BriefId>,
 }
 
 pub(super) async fn send(
@@ -121,7 +154,7 @@ pub(super) async fn send(
         priority: sent.interject.then_some(Priority::Interject),
         actor_id: None,
         correlation_id: None,
-        causation_id: None,
+        causation_id: sent.answers.map(|brief| brief.to_string()),
     };
     let key = match sent.key {
         Some(key) => key,
@@ -155,7 +188,7 @@ struct Asked {
 async fn outcome(
     cli: &ClientContext,
     asked: &Asked,
-    args: &PromptArgs,
+    args: &FollowUp,
     ending: &Ending,
 ) -> Result<Exit, Failure> {
     let Asked { agent, before, message, until } = asked;

@@ -33,8 +33,9 @@ const PROMPT_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Send this prompt; `-` reads it from standard input
-    text: String,
+    /// Send this prompt: its words are joined; `-` reads it from standard input
+    #[arg(required = true, value_name = "TEXT")]
+    text: Vec<String>,
     /// Use this model, as provider/model
     #[arg(long)]
     model: Option<String>,
@@ -186,9 +187,14 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         None => Terms::Own(Box::new(Setup::load(&home, &environment, args.model.as_deref())?)),
     };
     let execution = folders(args.workspace_root.as_deref(), args.cwd.as_deref(), &environment)?;
-    let prompt = prompt_text(&args.text)?;
+    let prompt = prompt_text(&args.text.join(" "))?;
     let screen = screen(format, args.quiet, &environment);
     let (idle_limit, problems) = terms.idle_limit(&home, &environment);
+    if let Terms::Own(setup) = &terms
+        && let Some(chosen) = setup.settings.chosen_model()
+    {
+        screen.line(Tone::Aside, &format!("holon: {chosen}"));
+    }
     for problem in problems {
         screen.warn(Tone::Bad, &format!("holon: {problem}"));
     }

@@ -162,6 +162,9 @@ async fn whole(
     if let Some(unit) = Unit::that_kills_all(std::process::id()) {
         tracing::warn!("{}: {}", unit.warning(), unit.remedy());
     }
+    if let Some(chosen) = effective.setup.settings.chosen_model() {
+        tracing::info!("{chosen}");
+    }
     for problem in &effective.setup.unusable {
         tracing::warn!("{problem}; the other models are used");
     }

@@ -1,6 +1,7 @@
 //! The runtime with its listeners, from recovery to drain. Agents with open work are recovered before anybody can
 //! connect; addresses are taken before that, so that one which is in use is known at once.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
 use crate::http::{self, About, App, Metrics, Parts, Peers, Shutdown};
 use crate::runtime::{Ended, Runtime};
+use crate::settings::Origin;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 use crate::workplace;
 
@@ -71,7 +73,8 @@ impl Server {
         if let Err(error) = remove_drafts(home) {
             tracing::warn!("what earlier processes left unfinished in run/ stays: {error}");
         }
-        let addresses = Addresses::take(&endpoint)?;
+        let by_choice = setup.settings.origin("server.listen") != Origin::Default;
+        let addresses = Addresses::take(&endpoint, by_choice)?;
         reached(Point::SocketClaimed);
         let confinement = setup.confinement.clone();
         let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
@@ -172,7 +175,8 @@ impl Server {
 }
 
 impl Addresses {
-    fn take(endpoint: &Endpoint) -> Result<Self, Failure> {
+    /// An address that nobody has chosen may be the one of another home's runtime: then a free port does as well.
+    fn take(endpoint: &Endpoint, by_choice: bool) -> Result<Self, Failure> {
         let socket = Claim::new(&endpoint.socket).map_err(|error| match error.hint() {
             Some(hint) => Failure::new(super::Exit::NotReachable, error).hint(hint),
             None => Failure::from(error),
@@ -185,7 +189,17 @@ impl Addresses {
         let tcp = if listen.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         // A runtime that is started again right away must get its port.
         tcp.set_reuseaddr(true)?;
-        tcp.bind(listen).map_err(in_use)?;
+        match tcp.bind(listen) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && !by_choice => {
+                tcp.bind(SocketAddr::new(listen.ip(), 0)).map_err(in_use)?;
+                let free = tcp.local_addr()?;
+                tracing::warn!(
+                    "another process listens at {listen}; this runtime listens at {free} until it ends; \
+                     `holon config set server.listen ADDRESS` chooses one"
+                );
+            }
+            bound => bound.map_err(in_use)?,
+        }
         let listen = tcp.local_addr()?;
         Ok(Self { socket, tcp, listen })
     }

@@ -45,9 +45,10 @@ impl Setup {
             settings.flag("--model", "model.default", model)?;
         }
         let confinement = settings.execution.confinement(environment, home.root()).map_err(unconfinable)?;
-        let config = settings.core_config()?;
         let credentials = Credentials::load(&home.credentials())?;
         let configured = Configured::new(&settings, environment, &credentials);
+        settings.choose_model(&configured);
+        let config = settings.core_config()?;
         let providers = configured.providers();
         let of_home = of_home(home).into_iter();
         let secrets = providers.secrets().into_iter().chain(configured.secrets).chain(of_home).collect();

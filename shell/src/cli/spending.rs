@@ -24,6 +24,15 @@ fn amount(amount: Amount) -> String {
     }
 }
 
+/// Money where there is any, tokens otherwise.
+pub(super) fn in_short(amount: Amount) -> String {
+    match amount {
+        Amount { tokens: 0, cost_micros: Cost(0) } => "-".to_owned(),
+        Amount { tokens, cost_micros: Cost(0) } => format!("{tokens} tokens"),
+        Amount { cost_micros, .. } => cost_micros.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

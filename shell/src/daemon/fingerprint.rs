@@ -22,9 +22,10 @@ impl Fingerprint {
         let usual: BTreeSet<(String, String)> =
             defaults.entries().into_iter().map(|entry| (entry.key.clone(), entry.text())).collect();
         let entries = settings.entries().into_iter().map(|entry| (entry.key.clone(), entry.text()));
-        // One-shot runs read their own settings.
+        // Commands of a client read their own settings.
+        let of_clients = |key: &str| key.starts_with("run.") || key.starts_with("daemon.");
         let mut values: BTreeMap<String, String> =
-            entries.filter(|entry| !usual.contains(entry) && !entry.0.starts_with("run.")).collect();
+            entries.filter(|entry| !usual.contains(entry) && !of_clients(&entry.0)).collect();
         let home = settings.file();
         let token = endpoint.token.iter().map(|token| ("control token".to_owned(), token.expose()));
         let secrets = secrets.iter().map(|(name, value)| (name.clone(), value.as_str()));

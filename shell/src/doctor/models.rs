@@ -23,7 +23,9 @@ pub(super) fn examine(
         return (Vec::new(), secrets.collect());
     };
     let configured = Configured::new(settings, environment, credentials);
-    let mut findings = models(settings, &configured);
+    let mut settings = settings.clone();
+    settings.choose_model(&configured);
+    let mut findings = models(&settings, &configured);
     for (id, reason) in &configured.unusable {
         let remedy = format!("holon config providers show {id}");
         findings.push(Finding::warning("providers", format!("{id} can't be used: {reason}"), remedy));

@@ -4,7 +4,7 @@ use holon_facts::event::workspace::WorkspaceFact;
 use holon_facts::event::{Event, LifecycleFact};
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, EventSeq};
-use holon_ledger::sqlite::{LedgerError, Reader, Wanted};
+use holon_ledger::sqlite::{LedgerError, ListedAgent, Listing, Reader, Wanted};
 
 use super::Finding;
 use crate::home::Home;
@@ -37,7 +37,7 @@ pub(super) fn examine(home: &Home) -> Vec<Finding> {
 
 fn moved(reader: &Reader, home: &Home) -> Result<Vec<(AgentId, String)>, LedgerError> {
     let mut moved = Vec::new();
-    for (row, created) in reader.agents_after(None, AGENTS)? {
+    for ListedAgent { row, created, .. } in reader.agents_after(Listing::All, None, AGENTS)? {
         let wanted = Wanted {
             kinds: &["workspace_used"],
             after: EventSeq(0),

@@ -11,8 +11,8 @@ use super::App;
 use super::failure::Failure;
 use super::reply::Answer;
 use super::resource::{
-    agents, all_events, control, debug, events, fork, history, ingress, models, prompt, runtime, stream,
-    tasks, timers, triggers, wake, work_items, workspaces,
+    agents, all_events, control, debug, events, fork, history, inbox, ingress, models, prompt, runtime,
+    stream, tasks, timers, triggers, wake, work_items, workspaces,
 };
 use super::route::{Call, Route};
 use super::{metrics, openapi};
@@ -51,6 +51,7 @@ handlers! {
         ShowRuntime runtime::status,
         ShutDown runtime::shutdown,
         ListAgents agents::list,
+        ListAsks inbox::inbox,
         ShowAgent agents::status,
         ShowState agents::state,
         ExplainAgent agents::why,

@@ -340,6 +340,12 @@ pub const KEYS: &[Key<Settings>] = &[
         Kind::Dollars,
         "most dollars of all agents in all"
     ),
+    key!(
+        "daemon.autostart",
+        autostart,
+        Kind::Flag,
+        "`prompt` starts the runtime of the home in the background when none runs"
+    ),
     key!("run.keep", run.keep, number(0, 1_000_000), "homes of temporary runs that are kept"),
     key!("run.idle_limit_ms", run.idle_limit, time(0), "a run waits up to this long for due timers"),
     key!(

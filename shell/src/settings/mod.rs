@@ -3,6 +3,7 @@
 
 mod commands;
 pub mod credentials;
+mod default_model;
 mod edit;
 mod execution;
 mod field;
@@ -34,6 +35,7 @@ use source::{Leaf, Source};
 use toml_edit::Value;
 
 pub use commands::CommandSettings;
+pub use default_model::DEFAULT_MODELS;
 pub use edit::{EditError, Editor};
 pub use execution::{CommandVariables, ExecutionSettings, SetVariables, VariablePattern};
 pub use keys::{KEYS, Key};
@@ -61,6 +63,8 @@ pub struct Settings {
     /// Whether tokens are redacted by their shape as well.
     pub redact_token_shapes: bool,
     pub run: RunSettings,
+    /// Whether a prompt starts the runtime of its home.
+    pub autostart: bool,
     pub server: ServerSettings,
     /// The core's configuration, still without models.
     pub core: Config,
@@ -105,6 +109,7 @@ impl Settings {
             execution: ExecutionSettings::default(),
             redact_token_shapes: true,
             run: RunSettings::default(),
+            autostart: true,
             server: ServerSettings::default(),
             core: Config::new(Vec::new()),
             providers: BTreeMap::new(),
@@ -309,7 +314,7 @@ fn unknown(origin: &Origin, name: &str) -> Problem {
 /// A problem with the command that helps where the value comes from.
 fn problem(origin: &Origin, key: &str, what: String) -> Problem {
     let remedy = match origin {
-        Origin::File { .. } | Origin::Default => match kind_of(key) {
+        Origin::File { .. } | Origin::Default | Origin::Key { .. } => match kind_of(key) {
             Some(_) => format!("holon config set {} VALUE", quoted(key)),
             None => format!("holon config unset {}", quoted(key)),
         },

@@ -11,9 +11,20 @@ use serde::Serialize;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Origin {
     Default,
-    File { path: PathBuf, line: usize },
-    Environment { variable: String },
-    Flag { flag: String },
+    /// The default of whoever has this key: a variable, or the name of a credential.
+    Key {
+        key: String,
+    },
+    File {
+        path: PathBuf,
+        line: usize,
+    },
+    Environment {
+        variable: String,
+    },
+    Flag {
+        flag: String,
+    },
 }
 
 impl Origin {
@@ -35,6 +46,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
+            Self::Key { key } => write!(f, "default for {key}"),
             Self::File { path, line } => write!(f, "{}:{line}", path.display()),
             Self::Environment { variable } => write!(f, "environment variable {variable}"),
             Self::Flag { flag } => write!(f, "flag {flag}"),

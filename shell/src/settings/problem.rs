@@ -28,8 +28,8 @@ pub enum SettingsError {
     #[error("{} may be read by others (mode {mode:04o}), but holds keys", path.display())]
     OpenToOthers { path: PathBuf, mode: u32 },
     #[error(
-        "no model is configured: set HOLON_MODEL, model.default in {}, or --model of `run`, for \
-             example local/qwen3; `holon demo` needs none", path.display()
+        "no model is configured: set OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model with HOLON_MODEL, \
+             model.default in {}, or --model of `run`, for example local/qwen3; `holon demo` needs none", path.display()
     )]
     NoModel { path: PathBuf },
 }
@@ -50,7 +50,7 @@ impl SettingsError {
             Self::Source(_) => "holon config doctor".to_owned(),
             Self::Invalid { first, .. } => first.remedy.clone(),
             Self::OpenToOthers { path, .. } => format!("chmod 600 {}", quoted(&path.display().to_string())),
-            Self::NoModel { .. } => "holon config set model.default local/qwen3".to_owned(),
+            Self::NoModel { .. } => "holon init".to_owned(),
         }
     }
 }
@@ -66,7 +66,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.origin {
             Origin::Default => {}
-            Origin::File { .. } | Origin::Environment { .. } | Origin::Flag { .. } => {
+            Origin::Key { .. } | Origin::File { .. } | Origin::Environment { .. } | Origin::Flag { .. } => {
                 write!(f, "{}: ", self.origin)?;
             }
         }

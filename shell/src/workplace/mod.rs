@@ -63,13 +63,18 @@ pub fn bind(workspace: &Path, cwd: &Path) -> Result<ExecutionBinding, WorkplaceE
 /// Where somebody works who is in this folder and has named none: the repository that it is part of, with the
 /// instructions that lie there, or the folder itself. A repository that is somebody's whole `home` is none of a project.
 pub fn around(current: &Path, home: Option<&Path>) -> PathBuf {
+    repository(current, home).unwrap_or_else(|| current.to_owned())
+}
+
+/// The top of the repository that a folder is part of, unless that is somebody's whole `home`.
+pub fn repository(current: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let top = current
         .canonicalize()
         .ok()
         .and_then(|real| Repository::around(&real))
         .map(|repository| repository.top);
     let is_home = |top: &PathBuf| home.is_some_and(|home| home.canonicalize().is_ok_and(|home| home == *top));
-    top.filter(|top| !is_home(top) && top.parent().is_some()).unwrap_or_else(|| current.to_owned())
+    top.filter(|top| !is_home(top) && top.parent().is_some())
 }
 
 /// An agent's own home.

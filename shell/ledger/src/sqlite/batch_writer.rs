@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use holon_core::agent::budget::Account;
+use holon_core::view::standing::Standing;
 use holon_facts::{AgentId, ContentId};
 use holon_platform::crash_point::{Point, reached};
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -155,6 +156,10 @@ impl BatchWriter<'_> {
         let id = &row.agent;
         let deadline = row.next_deadline.map(|at| at.0);
         let (status, open_work) = (row.status.name(), stored(row.open_work)?);
+        let standing = row.standing.as_ref().map(serde_json::to_string).transpose();
+        let standing = standing
+            .map_err(|error| LedgerError::damaged(Position::event(id.as_str(), last, None), error))?;
+        let asks = stored(row.standing.as_ref().map_or(0, Standing::open_asks))?;
         let values = params![
             id.as_str(),
             last,
@@ -164,13 +169,15 @@ impl BatchWriter<'_> {
             first - 1,
             account,
             row.private,
-            row.archived
+            row.archived,
+            standing,
+            asks
         ];
         let sql = if first == 1 {
-            "INSERT INTO agents SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8, ?9 WHERE ?6 = 0 ON CONFLICT (agent) DO NOTHING"
+            "INSERT INTO agents SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8, ?9, ?10, ?11 WHERE ?6 = 0 ON CONFLICT (agent) DO NOTHING"
         } else {
             "UPDATE agents SET event_seq = ?2, status = ?3, next_deadline = ?4, open_work = ?5, account = ?7,
-             private = ?8, archived = ?9
+             private = ?8, archived = ?9, standing = ?10, asks = ?11
              WHERE agent = ?1 AND event_seq = ?6"
         };
         if self.execute(sql, values)? == 1 {

@@ -1,13 +1,15 @@
 //! Records of some kinds, the newest or the oldest of a span, without decoding what lies between; and agents
 //! with who they are, without loading them.
 
+use holon_core::agent::budget::Account;
 use holon_facts::{AgentId, EventSeq, Record};
 use rusqlite::{Row, ToSql};
 
 use super::error::{LedgerError, Position};
 use super::read::Reader;
-use super::restore::agent_row;
+use super::restore::{account, agent_row};
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
+use super::schema;
 use crate::store::AgentRow;
 
 /// Which records of an agent are wanted.
@@ -22,6 +24,24 @@ pub struct Wanted<'a> {
     pub limit: usize,
     /// … of the newest, rather than the oldest.
     pub newest: bool,
+}
+
+/// A public agent, for lists.
+#[derive(Debug)]
+pub struct ListedAgent {
+    pub row: AgentRow,
+    pub account: Account,
+    pub created: Beginning,
+}
+
+/// Which agents are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    All,
+    /// Those that are in no list, too.
+    WithPrivate,
+    /// Public ones that have asked their operator something.
+    Asking,
 }
 
 /// The first record of an agent, if there is one, or why it can't be read.
@@ -58,36 +78,52 @@ impl Reader {
         found.iter().map(StoredRecord::decode).collect()
     }
 
-    /// Public agents whose names come after one, in the order of their names, each with the record of its creation.
+    /// Agents whose names come after one, in the order of their names, each with the record of its creation.
     ///
     /// # Errors
     /// When a row is damaged, or the ledger can't be read at all; a damaged record is told in its place.
     pub fn agents_after(
         &self,
+        listing: Listing,
         after: Option<&AgentId>,
         limit: usize,
-    ) -> Result<Vec<(AgentRow, Beginning)>, LedgerError> {
-        let sql = "SELECT agent, event_seq, status, next_deadline, open_work, private, archived FROM agents
-            WHERE agent > ?1 AND private = 0 ORDER BY agent LIMIT ?2";
+    ) -> Result<Vec<ListedAgent>, LedgerError> {
         let failed = || LedgerError::unreadable(Position::default());
         let limit = stored(limit as u64)?;
         let rows = self.read(|connection| {
-            let mut statement = connection.prepare_cached(sql).map_err(failed())?;
-            let read = |row: &Row<'_>| Ok(agent_row(row));
-            let rows = statement.query_map((after.map_or("", AgentId::as_str), limit), read);
+            let which = match listing {
+                Listing::All => "AND private = 0",
+                Listing::WithPrivate => "",
+                Listing::Asking if schema::version(connection)? < schema::STANDING => return Ok(Vec::new()),
+                Listing::Asking => "AND private = 0 AND asks > 0",
+            };
+            let columns = schema::agent_columns(connection, true)?;
+            let sql = format!(
+                "SELECT {columns} FROM agents
+                 WHERE agent > ?1 {which} ORDER BY agent LIMIT ?2"
+            );
+            let mut statement = connection.prepare_cached(&sql).map_err(failed())?;
+            let rows = statement.query_map((after.map_or("", AgentId::as_str), limit), |row| Ok(listed(row)));
             let rows: Vec<_> = rows.map_err(failed())?.collect::<Result<_, _>>().map_err(failed())?;
             rows.into_iter().collect::<Result<Vec<_>, LedgerError>>()
         })?;
         let mut agents = Vec::with_capacity(rows.len());
-        for row in rows {
+        for (row, account) in rows {
             let created = match self.record(&row.agent, EventSeq(1)) {
                 Err(error) if !error.is_damage() => return Err(error),
                 created => created,
             };
-            agents.push((row, created));
+            agents.push(ListedAgent { row, account, created });
         }
         Ok(agents)
     }
+}
+
+fn listed(row: &Row<'_>) -> Result<(AgentRow, Account), LedgerError> {
+    let json = row.get::<_, Option<String>>(8).map_err(LedgerError::unreadable(Position::default()))?;
+    let row = agent_row(row)?;
+    let account = json.map(|json| account(row.agent.as_str(), &json)).transpose()?.unwrap_or_default();
+    Ok((row, account))
 }
 
 #[cfg(test)]
@@ -141,14 +177,16 @@ mod tests {
             world.create(name);
         }
         let page = |after: Option<&str>, limit| -> Vec<String> {
-            let found = world.reader.agents_after(after.map(id).as_ref(), limit).unwrap();
-            assert!(
-                found.iter().all(|(row, created)| matches!(created, Ok(Some(it)) if it.agent == row.agent))
-            );
-            found.iter().map(|(row, _)| row.agent.to_string()).collect()
+            let found = world.reader.agents_after(Listing::All, after.map(id).as_ref(), limit).unwrap();
+            let created =
+                |agent: &ListedAgent| matches!(&agent.created, Ok(Some(it)) if it.agent == agent.row.agent);
+            assert!(found.iter().all(created));
+            assert!(found.iter().all(|agent| agent.row.standing.is_some()));
+            found.iter().map(|agent| agent.row.agent.to_string()).collect()
         };
         assert_eq!(page(None, 2), ["a", "b"]);
         assert_eq!(page(Some("b"), 2), ["c"]);
         assert_eq!(page(Some("c"), 2), [""; 0]);
+        assert!(world.reader.agents_after(Listing::Asking, None, 9).unwrap().is_empty());
     }
 }

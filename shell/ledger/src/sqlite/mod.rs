@@ -67,7 +67,7 @@ pub use error::{AppendError, LedgerError, Position, unreadable};
 pub use export::{ExportError, export, export_recorder};
 pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, Past};
 pub use head::Head;
-pub use history::{Beginning, Wanted};
+pub use history::{Beginning, ListedAgent, Listing, Wanted};
 pub use landmarks::Landmark;
 pub use lock::{HomeLock, LockError};
 pub use overall::{LedgerSeq, Located, Overall, Stretch};

@@ -252,10 +252,14 @@ fn each_account(connection: &Connection, each: &mut dyn FnMut(AgentId, Account))
         let (name, json): (String, String) = (row.get(0).map_err(failed())?, row.get(1).map_err(failed())?);
         let at = || Position::event(&name, 0, None);
         let agent = AgentId::new(&name).map_err(|error| LedgerError::damaged(at(), error))?;
-        let account = serde_json::from_str(&json).map_err(|error| LedgerError::damaged(at(), error))?;
-        each(agent, account);
+        each(agent, account(&name, &json)?);
     }
     Ok(())
+}
+
+/// What an agent has spent, as its row holds it.
+pub(super) fn account(agent: &str, json: &str) -> Result<Account, LedgerError> {
+    serde_json::from_str(json).map_err(|error| LedgerError::damaged(Position::event(agent, 0, None), error))
 }
 
 pub(super) fn agent_rows(connection: &Connection) -> Result<Vec<AgentRow>, LedgerError> {
@@ -265,13 +269,9 @@ pub(super) fn agent_rows(connection: &Connection) -> Result<Vec<AgentRow>, Ledge
 }
 
 fn rows_of_agents(connection: &Connection, each: &mut dyn FnMut(AgentRow)) -> Result<(), LedgerError> {
-    let sql = if schema::version(connection)? < schema::CHILDREN {
-        "SELECT agent, event_seq, status, next_deadline, open_work, 0, 0 FROM agents ORDER BY agent"
-    } else {
-        "SELECT agent, event_seq, status, next_deadline, open_work, private, archived FROM agents ORDER BY agent"
-    };
+    let sql = format!("SELECT {} FROM agents ORDER BY agent", schema::agent_columns(connection, false)?);
     let failed = || LedgerError::unreadable(Position::default());
-    let mut statement = connection.prepare(sql).map_err(failed())?;
+    let mut statement = connection.prepare(&sql).map_err(failed())?;
     let mut rows = statement.query([]).map_err(failed())?;
     while let Some(row) = rows.next().map_err(failed())? {
         each(agent_row(row)?);
@@ -289,6 +289,7 @@ pub(super) fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
     let status: String = row.get(2).map_err(LedgerError::unreadable(at()))?;
     let status = Status::ALL.iter().find(|known| known.name() == status);
     let deadline = row.get::<_, Option<i64>>(3).map_err(LedgerError::unreadable(at()))?;
+    let standing = row.get::<_, Option<String>>(7).map_err(LedgerError::unreadable(at()))?;
     Ok(AgentRow {
         agent: AgentId::new(&name).map_err(|error| LedgerError::damaged(at(), error))?,
         event_seq: EventSeq(number(1)?),
@@ -297,6 +298,8 @@ pub(super) fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
         open_work: number(4)?,
         private: number(5)? > 0,
         archived: number(6)? > 0,
+        // One that this build does not understand is as good as none: it is for lists alone.
+        standing: standing.and_then(|json| serde_json::from_str(&json).ok()),
     })
 }
 
@@ -330,7 +333,10 @@ mod tests {
         let older = home.reader().load(&id("main")).unwrap();
         assert_eq!((older.snapshot, older.state_bytes), (restored.snapshot, state.len()));
         // A schema that has no such column is not changed by those who only read.
-        home.vandal("ALTER TABLE snapshots DROP COLUMN packed; PRAGMA user_version = 5");
+        home.vandal(
+            "DROP INDEX asks; ALTER TABLE agents DROP COLUMN standing; ALTER TABLE agents DROP COLUMN asks;
+             ALTER TABLE snapshots DROP COLUMN packed; PRAGMA user_version = 5",
+        );
         let reader = home.reader();
         assert_eq!(reader.load(&id("main")).unwrap().state_bytes, state.len());
         assert_eq!(super::super::verify(&reader, &mut |_| Ok(())).unwrap().snapshots, 1);

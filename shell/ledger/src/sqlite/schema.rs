@@ -9,9 +9,23 @@ use super::error::LedgerError;
 pub(super) const APPLICATION_ID: i32 = 0x486f_6c6e;
 
 /// Migration `n` brings a ledger from schema version `n` to `n + 1`.
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7];
 
 pub(super) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// The columns of a row of `agents`, with what stands for those that a ledger of an older build lacks. A start reads every
+/// row and needs none of those for lists.
+pub(super) fn agent_columns(connection: &Connection, for_lists: bool) -> Result<String, LedgerError> {
+    let version = version(connection)?;
+    let since = |first: i64, column, instead| if version < first { instead } else { column };
+    Ok(format!(
+        "agent, event_seq, status, next_deadline, open_work, {}, {}, {}, {}",
+        since(CHILDREN, "private", "0 AS private"),
+        since(CHILDREN, "archived", "0 AS archived"),
+        if for_lists { since(STANDING, "standing", "NULL") } else { "NULL" },
+        if for_lists { since(ACCOUNTS, "account", "NULL") } else { "NULL" },
+    ))
+}
 
 const V1: &str = "
 CREATE TABLE meta (
@@ -117,6 +131,16 @@ UPDATE agents SET private = 1 WHERE EXISTS (
 const V6: &str = "
 ALTER TABLE snapshots ADD COLUMN packed BLOB; -- none in rows of earlier versions
 ";
+
+/// How each agent stands, for lists; and who has asked its operator something.
+const V7: &str = "
+ALTER TABLE agents ADD COLUMN standing TEXT; -- none in rows of earlier versions
+ALTER TABLE agents ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX asks ON agents (agent) WHERE asks > 0 AND private = 0;
+";
+
+/// The first version that says how agents stand.
+pub(super) const STANDING: i64 = 7;
 
 /// The first version that compresses states.
 pub(super) const PACKED: i64 = 6;

@@ -208,9 +208,10 @@ impl Check<'_> {
         };
         for row in rows {
             let agent = self.agents.remove(&row.agent);
-            let folded = agent.as_ref().map(AgentRow::of);
+            let folded = agent.as_ref().map(|agent| AgentRow::of(agent).without_standing());
             let told_before = |agent: &Agent| {
-                agent.open_work_before().map(|open_work| AgentRow { open_work, ..AgentRow::of(agent) })
+                let row = AgentRow::of(agent).without_standing();
+                agent.open_work_before().map(|open_work| AgentRow { open_work, ..row.clone() })
             };
             let told_before = agent.as_ref().map(told_before);
             if folded.as_ref() != Some(&row) && !told_before.is_some_and(|rows| rows.contains(&row)) {

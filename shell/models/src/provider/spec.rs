@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::Transport;
-use crate::address::{is_public_openai, without_password};
+use crate::address::{is_public, is_public_openai, without_password};
 use crate::options::ProviderOptions;
 
 /// One provider.
@@ -35,6 +35,11 @@ pub enum Credential {
 }
 
 impl ProviderSpec {
+    /// Whether its address is the public one of a company that needs a key.
+    pub fn is_public(&self) -> bool {
+        is_public(&self.base_url)
+    }
+
     /// Whether requests bound their answer by `max_completion_tokens`: what the public address takes for every model.
     /// Compatible servers know the older name.
     pub fn sends_max_completion_tokens(&self) -> bool {

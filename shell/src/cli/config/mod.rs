@@ -20,6 +20,7 @@ use super::hints;
 use super::output::{self, Failure};
 use crate::home::Home;
 use crate::settings::credentials::Credentials;
+use crate::settings::providers::Configured;
 use crate::settings::{Editor, Origin, Problem, Settings};
 
 #[derive(Debug, Args)]
@@ -95,7 +96,12 @@ pub(super) fn config(home: Option<PathBuf>, args: ConfigArgs) -> Result<Exit, Fa
 impl ConfigHome {
     /// The settings as far as they are usable, and what is wrong with the rest.
     fn survey(&self) -> Result<(Settings, Vec<Problem>), Failure> {
-        Ok(Settings::survey(&self.home.config(), &self.environment)?)
+        let (mut settings, problems) = Settings::survey(&self.home.config(), &self.environment)?;
+        // Problems of that file are reported where keys are shown.
+        let credentials = Credentials::survey(&self.home.credentials()).unwrap_or_default().0;
+        let configured = Configured::new(&settings, &self.environment, &credentials);
+        settings.choose_model(&configured);
+        Ok((settings, problems))
     }
 
     /// The keys as far as they are usable; what is wrong with the rest is told.

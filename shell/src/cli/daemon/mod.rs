@@ -48,7 +48,7 @@ pub(super) struct StartArgs {
     #[command(flatten)]
     options: ServerOptions,
     /// Wait up to this many seconds until it is ready, at most 86400
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", default_value_t = START_SECONDS, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=WAIT))]
     wait: u32,
     /// Print one JSON document
@@ -66,6 +66,9 @@ pub(super) struct StopArgs {
     #[arg(long)]
     json: bool,
 }
+
+/// A start is waited for so long where nobody says how long.
+const START_SECONDS: u32 = 60;
 
 /// Longest wait, in seconds: a day.
 const WAIT: i64 = 86_400;
@@ -112,6 +115,16 @@ impl DaemonHome {
         let token = Token::find(None, &self.environment, file.as_deref()).ok().flatten();
         client::at(socket, token.as_ref()).within(ANSWER_TIMEOUT)
     }
+}
+
+/// Starts the runtime of a home unless a process has it, with its own configuration. Gives the process that was
+/// started.
+///
+/// # Errors
+/// As `daemon start`.
+pub(super) async fn ensure(home: &Home, environment: &Environment) -> Result<Option<u32>, Failure> {
+    let daemon = DaemonHome { home: home.clone(), environment: environment.clone() };
+    start::ensure(&daemon).await
 }
 
 pub(super) fn daemon(home: Option<PathBuf>, command: DaemonCommand) -> Result<Exit, Failure> {

@@ -1,6 +1,6 @@
 //! `daemon start` and `daemon restart`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 
@@ -10,14 +10,16 @@ use holon_platform::build;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::find::{at_socket, filled};
+use super::find::{at_socket, filled, find};
 use super::launch::{ended, kept, launch};
-use super::{ANSWER_TIMEOUT, DaemonHome, LOOK, MOMENT, StartArgs, StopArgs, stop, unusable};
+use super::{ANSWER_TIMEOUT, DaemonHome, LOOK, MOMENT, START_SECONDS, StartArgs, StopArgs, stop, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
-use crate::cli::server_options::Effective;
+use crate::cli::server_options::{Effective, ServerOptions};
 use crate::client;
 use crate::daemon::{Metadata, ProbeResult, look};
+use crate::settings::quoted;
+use crate::workplace;
 use holon_ledger::sqlite::reserve_problem;
 
 /// How a start ended well.
@@ -32,7 +34,51 @@ pub(super) async fn start(daemon: &DaemonHome, args: StartArgs) -> Result<Exit, 
     // What is wrong with the options is told here, not in a log.
     let effective = load(daemon, &args)?;
     let (started, metadata) = Box::pin(begin(daemon, &args, &effective)).await?;
-    tell(started, &metadata, args.json)
+    let client = client(metadata.socket_path.clone().unwrap_or_else(|| daemon.socket()), &effective);
+    let exit = tell(started, &metadata, args.json)?;
+    if started == Started::Now && !args.json {
+        if let Some(chosen) = effective.setup.settings.chosen_model() {
+            output::note(&format!("holon: {chosen}"));
+        }
+        offer_repository(daemon, &client).await;
+    }
+    Ok(exit)
+}
+
+/// Whoever starts the runtime in a repository may want the default agent to work there. What can't be found out is not
+/// offered.
+async fn offer_repository(daemon: &DaemonHome, client: &Client) {
+    let here = std::env::current_dir().ok().and_then(|current| {
+        let home = daemon.environment.get("HOME").map(Path::new);
+        workplace::repository(&current, home)
+    });
+    let (Some(repository), Ok(handshake)) = (here, client.handshake().await) else { return };
+    let agent = &handshake.runtime.default_agent;
+    let Ok(status) = client.status(agent).await else { return };
+    let works_in = &status.summary.workspace.execution.workspace_anchor;
+    if Path::new(works_in) != repository {
+        output::note(&format!("holon: {agent} works in {works_in}"));
+        let folder = quoted(&repository.display().to_string());
+        output::hint("to let it work in this repository", &format!("holon workspace use {folder}"));
+    }
+}
+
+/// Starts the runtime unless a process has the home; gives the process that was started.
+pub(super) async fn ensure(daemon: &DaemonHome) -> Result<Option<u32>, Failure> {
+    let busy_until = Instant::now() + MOMENT;
+    loop {
+        match find(daemon).await? {
+            ProbeResult::Ready(_) => return Ok(None),
+            ProbeResult::Nobody => break,
+            // It starts, or is a one-shot run; what is asked next says so.
+            ProbeResult::Busy { .. } if Instant::now() >= busy_until => return Ok(None),
+            ProbeResult::Busy { .. } => tokio::time::sleep(LOOK).await,
+        }
+    }
+    let args = StartArgs { options: ServerOptions::default(), wait: START_SECONDS, json: false };
+    let effective = load(daemon, &args)?;
+    let (started, metadata) = Box::pin(begin(daemon, &args, &effective)).await?;
+    Ok((started == Started::Now).then_some(metadata.process.pid))
 }
 
 fn load(daemon: &DaemonHome, args: &StartArgs) -> Result<Effective, Failure> {

@@ -11,9 +11,11 @@ use holon_core::view::{Explanation, View};
 use holon_facts::event::LifecycleFact;
 use holon_facts::identity::{AgentSpec, Visibility};
 use holon_facts::lifecycle::Status;
+use holon_facts::price::Amount;
 use holon_facts::{AgentId, Event, EventSeq, Record};
 use holon_ledger::AgentRow;
-use holon_ledger::sqlite::Beginning;
+use holon_ledger::sqlite::{ListedAgent, Listing};
+use holon_platform::clock;
 
 use super::super::App;
 use super::super::failure::Failure;
@@ -35,13 +37,10 @@ pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<
         // Those who are not shown make no page shorter.
         while entries.len() < limit {
             let wanted = limit - entries.len();
-            let page = app.reader.agents_after(after.as_ref(), wanted)?;
-            after = page.last().map(|(row, _)| row.agent.clone());
+            let page = app.reader.agents_after(Listing::All, after.as_ref(), wanted)?;
+            after = page.last().map(|agent| agent.row.agent.clone());
             let ended = page.len() < wanted;
-            let shown = page
-                .into_iter()
-                .filter_map(|(row, created)| listed(app, row, created, ledger_waits.as_ref()));
-            entries.extend(shown);
+            entries.extend(page.into_iter().filter_map(|agent| listed(app, agent, ledger_waits.as_ref())));
             if ended {
                 break;
             }
@@ -138,9 +137,13 @@ pub(super) fn bounded(
         .detail("field", name))
 }
 
-fn listed(app: &App, row: AgentRow, created: Beginning, waits: Option<&String>) -> Option<Listed> {
+fn listed(app: &App, agent: ListedAgent, waits: Option<&String>) -> Option<Listed> {
+    let ListedAgent { row, account, created } = agent;
     match created {
-        Ok(created) => entry(app, row, created, waits).map(|entry| Listed::Agent(Box::new(entry))),
+        Ok(created) => {
+            let today = account.on(clock::now().wall.day());
+            entry(app, row, &created?, today, waits).map(|entry| Listed::Agent(Box::new(entry)))
+        }
         Err(error) => Some(Listed::Damaged(DamagedAgent {
             status: row.status,
             event_seq: row.event_seq,
@@ -152,22 +155,19 @@ fn listed(app: &App, row: AgentRow, created: Beginning, waits: Option<&String>) 
 
 /// The agent of a temporary run, which is private, where nobody else is in its home.
 fn temporary(app: &App, waits: Option<&String>) -> Handled<Option<Listed>> {
-    let agents = app.reader.agents()?;
-    let Some(row) = agents.into_iter().find(|row| row.agent == app.about.default_agent) else {
-        return Ok(None);
-    };
-    let created = app.reader.record(&row.agent, EventSeq(1))?;
-    Ok(listed(app, row, Ok(created), waits))
+    let agents = app.reader.agents_after(Listing::WithPrivate, None, LISTED.1 as usize)?;
+    let own = agents.into_iter().find(|agent| agent.row.agent == app.about.default_agent);
+    Ok(own.and_then(|agent| listed(app, agent, waits)))
 }
 
 fn entry(
     app: &App,
     row: AgentRow,
-    created: Option<Record>,
+    created: &Record,
+    spent_today: Amount,
     waits: Option<&String>,
 ) -> Option<AgentListEntry> {
-    let created = created?;
-    let spec = spec(&created)?;
+    let spec = spec(created)?;
     let shown = spec.visibility == Visibility::Public || row.agent == app.about.default_agent;
     shown.then(|| AgentListEntry {
         is_default: row.agent == app.about.default_agent,
@@ -178,6 +178,8 @@ fn entry(
         status: row.status,
         open_work: row.open_work,
         next_deadline: row.next_deadline,
+        standing: row.standing,
+        spent_today,
         created_at: created.at,
         execution: spec.execution.clone(),
         event_seq: row.event_seq,

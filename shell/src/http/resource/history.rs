@@ -136,7 +136,7 @@ impl Span {
     }
 }
 
-fn brief(app: &App, record: &Record) -> Handled<Option<Brief>> {
+pub(super) fn brief(app: &App, record: &Record) -> Handled<Option<Brief>> {
     let Event::Brief(BriefFact::BriefCreated(fact)) = &record.event else { return Ok(None) };
     Ok(Some(Brief {
         id: fact.id,

@@ -7,6 +7,7 @@ pub(super) mod debug;
 pub(super) mod events;
 pub(super) mod fork;
 pub(super) mod history;
+pub(super) mod inbox;
 pub(super) mod ingress;
 mod look;
 pub(super) mod models;

@@ -1,0 +1,50 @@
+//! What agents have asked of their operator.
+
+use holon_facts::event::brief::BriefKind;
+use holon_facts::ids::{BriefId, WorkItemId};
+use holon_facts::{AgentId, EventSeq, Wall};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which part of the inbox.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InboxQuery {
+    /// Only agents whose names come after this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<AgentId>,
+    /// At most so many agents, 1 to 500; 100 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 500))]
+    pub limit: Option<u32>,
+}
+
+/// A brief that requires an action, since the operator wrote to its agent last. A prompt to that agent answers all of its
+/// asks; one of the kind `failure` also ends when a turn succeeds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenAsk {
+    pub agent_id: AgentId,
+    pub brief_id: BriefId,
+    pub kind: BriefKind,
+    /// The whole text.
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    pub created_at: Wall,
+    pub event_seq: EventSeq,
+}
+
+/// One page, by agent and then by age.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Inbox {
+    pub ok: bool,
+    pub asks: Vec<OpenAsk>,
+    /// Asks of these agents that are left out, because an agent has more than 16.
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
+    pub older: u64,
+    /// Whether there are more agents.
+    pub more: bool,
+    /// Ask for the next page with this as `after`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<AgentId>,
+}

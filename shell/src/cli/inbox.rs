@@ -1,0 +1,121 @@
+//! `holon inbox` and `holon answer`: what agents have asked of their operator, and the answer.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+use holon_api::{Control, InboxQuery, OpenAsk};
+use holon_facts::ids::BriefId;
+use holon_text::moment;
+use holon_text::nearest::did_you_mean;
+use serde_json::json;
+
+use super::client_context::ClientContext;
+use super::exit::Exit;
+use super::output::{self, Failure};
+use super::prompt::{FollowUp, Message, deliver, typed};
+
+/// Asks that one command shows, and looks through.
+const MOST: usize = 2_000;
+
+#[derive(Debug, Args)]
+pub(super) struct InboxArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AnswerArgs {
+    /// Answer this ask, as `holon inbox` shows it; an agent's name if it has one ask alone
+    ask: String,
+    /// Send this answer: its words are joined; `-` reads it from standard input
+    #[arg(required = true, value_name = "TEXT")]
+    text: Vec<String>,
+    #[command(flatten)]
+    follow_up: FollowUp,
+}
+
+pub(super) fn inbox(home: Option<PathBuf>, args: InboxArgs) -> Result<Exit, Failure> {
+    ClientContext::read(home, |cli, ending| async move { ending.or(list(&cli, args)).await })
+}
+
+pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Failure> {
+    ClientContext::work(home, |cli, ending| async move {
+        let ask = ending.or(find(&cli, &args.ask)).await?;
+        let prompt = ending.or(typed(args.text)).await?;
+        let message = Message { agent: ask.agent_id, prompt, interject: false, answers: Some(ask.brief_id) };
+        deliver(&cli, message, args.follow_up, &ending).await
+    })
+}
+
+/// Everything that is asked, the oldest first, and how much more there is.
+pub(super) async fn asks(cli: &ClientContext) -> Result<(Vec<OpenAsk>, u64, bool), Failure> {
+    let (mut asks, mut older, mut after) = (Vec::new(), 0_u64, None);
+    loop {
+        let page = cli.client.inbox(InboxQuery { after, limit: None }).await?.into_reply();
+        asks.extend(page.asks);
+        older = older.saturating_add(page.older);
+        after = page.next;
+        let full = asks.len() >= MOST;
+        if after.is_none() || full {
+            asks.sort_by_key(|ask: &OpenAsk| ask.created_at);
+            return Ok((asks, older, page.more));
+        }
+    }
+}
+
+async fn list(cli: &ClientContext, args: InboxArgs) -> Result<Exit, Failure> {
+    let (asks, older, more) = asks(cli).await?;
+    if args.json {
+        output::document(&json!({ "ok": true, "asks": asks, "older": older, "more": more }))?;
+        return Ok(Exit::Completed);
+    }
+    if asks.is_empty() {
+        output::line("no agent needs you")?;
+        return Ok(Exit::Completed);
+    }
+    for ask in &asks {
+        output::line(&format!("{}  {}", name(ask), moment::relative(ask.created_at)))?;
+        for line in ask.text.trim().lines() {
+            output::text(&format!("  {line}"))?;
+        }
+    }
+    if older > 0 || more {
+        let count = if more { "more asks are".to_owned() } else { format!("{older} older asks are") };
+        output::note(&format!("holon: {count} not shown; holon transcript AGENT has the rest of an agent"));
+    }
+    if let Some(first) = asks.first() {
+        output::hint("answer", &format!("holon answer {} \"…\"", name(first)));
+    }
+    Ok(Exit::Completed)
+}
+
+/// An ask as it is named on the command line.
+fn name(ask: &OpenAsk) -> String {
+    format!("{}/{}", ask.agent_id, ask.brief_id)
+}
+
+async fn find(cli: &ClientContext, named: &str) -> Result<OpenAsk, Failure> {
+    let (asks, ..) = asks(cli).await?;
+    let fits = |ask: &&OpenAsk| {
+        named == name(ask) || named == ask.agent_id.as_str() || named == ask.brief_id.to_string()
+    };
+    let mut fitting = asks.iter().filter(fits);
+    match (fitting.next(), fitting.next()) {
+        (Some(ask), None) => Ok(ask.clone()),
+        (Some(one), Some(other)) => {
+            let error = anyhow!("{named} has several asks: {}, {}, …", name(one), name(other));
+            Err(Failure::usage(error).hint(format!("holon answer {} \"…\"", name(one))))
+        }
+        (None, _) => {
+            let names: Vec<String> = asks.iter().map(name).collect();
+            let near = did_you_mean(named, names.iter().map(String::as_str));
+            let answered = named.rsplit('/').next().is_some_and(|id| id.parse::<BriefId>().is_ok());
+            let why =
+                if answered { "is not open; it was answered, or never asked" } else { "is no open ask" };
+            let error = anyhow!("{named} {why}{near}");
+            Err(Failure::new(Exit::NotFound, error).hint("holon inbox"))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What agents have asked of their operator: from their ledger rows, without loading one, and from their briefs.
+
+use holon_api::rows::ListAsks;
+use holon_api::{Inbox, OpenAsk};
+use holon_core::agent::asks::Ask;
+use holon_core::view::standing::Standing;
+use holon_facts::AgentId;
+use holon_ledger::sqlite::Listing;
+
+use super::super::App;
+use super::super::route::{Call, Handled};
+use super::agents::bounded;
+use super::history::brief;
+
+/// Agents of one page, where nothing else is asked for, and at most.
+const AGENTS: (u32, u32) = (100, 500);
+/// Texts of one page, in bytes: a page with more ends early, after one agent at least.
+const PAGE_BYTES: usize = 4 << 20;
+
+pub(in super::super) async fn inbox(app: App, call: Call<ListAsks>) -> Handled<Inbox> {
+    let limit = bounded("limit", call.query.limit, AGENTS, 1)?;
+    app.blocking(move |app| page(app, call.query.after.as_ref(), limit)).await
+}
+
+fn page(app: &App, after: Option<&AgentId>, limit: usize) -> Handled<Inbox> {
+    let agents = app.reader.agents_after(Listing::Asking, after, limit + 1)?;
+    let mut inbox = Inbox { ok: true, asks: Vec::new(), older: 0, more: false, next: None };
+    let (mut bytes, mut shown) = (0, 0);
+    let mut last = None;
+    for agent in agents {
+        if shown == limit || bytes > PAGE_BYTES {
+            (inbox.more, inbox.next) = (true, last);
+            break;
+        }
+        let Standing { asks, older_asks, .. } = match agent.row.standing {
+            Some(standing) => standing,
+            None => continue,
+        };
+        for ask in asks {
+            let open = open(app, &agent.row.agent, ask)?;
+            bytes += open.as_ref().map_or(0, |open| open.text.len());
+            inbox.asks.extend(open);
+        }
+        inbox.older = inbox.older.saturating_add(older_asks);
+        shown += 1;
+        last = Some(agent.row.agent);
+    }
+    Ok(inbox)
+}
+
+fn open(app: &App, agent: &AgentId, ask: Ask) -> Handled<Option<OpenAsk>> {
+    let Some(record) = app.reader.record(agent, ask.event_seq)? else { return Ok(None) };
+    Ok(brief(app, &record)?.map(|brief| OpenAsk {
+        agent_id: agent.clone(),
+        brief_id: brief.id,
+        kind: brief.kind,
+        text: brief.text,
+        work_item_id: brief.work_item_id,
+        created_at: brief.created_at,
+        event_seq: brief.event_seq,
+    }))
+}
