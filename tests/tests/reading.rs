@@ -4,7 +4,7 @@
 use end_to_end::daemon::Daemon;
 use end_to_end::terminal::OnTerminal;
 use end_to_end::{Ended, Holon};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A home in which three prompts were answered; stopped.
 fn used(variables: &[(&str, &str)]) -> Daemon {
@@ -91,4 +91,61 @@ fn colours_are_for_terminals_that_take_them() {
         assert!(!written.contains("\u{1b}["), "{name}: {written:?}");
         assert!(screen.contains("prompt number 3"), "{screen}");
     }
+}
+
+const PATCH: &str = "--- a/note.txt\n+++ b/note.txt\n@@ -1 +1 @@\n-an old line\n+a new line\n";
+
+/// A folder with a note, and a model that runs a command and patches it.
+fn at_work() -> Daemon {
+    let long = "x".repeat(300);
+    let rounds = json!([
+        { "text": "I look.", "calls": [
+            { "tool": "ExecCommand", "arguments": { "cmd": format!("for i in $(seq 30); do echo line $i; done; exit 3 # {long}"), "login": false } },
+        ] },
+        { "calls": [{ "tool": "ApplyPatch", "arguments": { "patch": PATCH } }] },
+        { "text": "Done." },
+    ]);
+    Daemon::scripted(&rounds)
+}
+
+/// What each command shows of it.
+fn tells_the_steps(shown: &str) {
+    for line in ["line 29", "line 30", "-an old line", "+a new line"] {
+        assert!(shown.lines().any(|shown| shown.trim().ends_with(line)), "{line}: {shown}");
+    }
+    assert!(shown.contains("exit status 3") && !shown.contains("line 5\n"), "{shown}");
+    assert!(!shown.contains("stdout_preview") && !shown.contains("{\"patch\""), "no JSON: {shown}");
+}
+
+#[test]
+fn patches_are_diffs_and_commands_show_the_end_of_their_output() {
+    let daemon = at_work();
+    daemon.start();
+    let folder = daemon.0.work().join("project");
+    std::fs::create_dir(&folder).expect("a folder");
+    std::fs::write(folder.join("note.txt"), "an old line\n").expect("a note");
+    daemon.ok(&["agent", "create", "painter", "--workspace-root", &folder.display().to_string()]);
+    let told = daemon.ok(&["prompt", "--wait", "--agent", "painter", "go"]);
+    tells_the_steps(&told.stderr);
+    assert_eq!(told.stdout, "Done.\n");
+    let transcript = read(&daemon.0, &["transcript", "painter"]).stdout;
+    assert!(
+        transcript.contains("✗ exit status 3") && transcript.contains("✓ changed note.txt"),
+        "{transcript}"
+    );
+    assert!(transcript.contains("line 5\n"), "it has more of the output: {transcript}");
+    tells_the_steps(&read(&daemon.0, &["tail", "painter"]).stdout);
+    let (_, written) = on_terminal(&daemon.0, &["tail", "painter"]);
+    assert!(
+        written.contains("\u{1b}[32m+a new line") && written.contains("\u{1b}[31m-an old line"),
+        "{written:?}"
+    );
+    // A run in this process, and programs, which read what they always did.
+    daemon.ok(&["daemon", "stop"]);
+    std::fs::write(folder.join("note.txt"), "an old line\n").expect("a note");
+    let ended = read(&daemon.0, &["run", "--workspace-root", &folder.display().to_string(), "go"]);
+    tells_the_steps(&ended.stderr);
+    assert_eq!(ended.stdout, "Done.\n");
+    let json = read(&daemon.0, &["transcript", "painter", "--json"]).stdout;
+    assert!(json.contains("stdout_preview"), "{json}");
 }

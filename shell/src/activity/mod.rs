@@ -14,6 +14,7 @@ use holon_facts::{Now, Record};
 use holon_platform::clock;
 use repeats::Repeats;
 use steps::Steps;
+pub use steps::TextSource;
 use waiting::{Partial, Waiting};
 
 use crate::live::{Live, LiveSink};
@@ -31,9 +32,9 @@ pub struct Activity {
 }
 
 impl Activity {
-    pub fn new(screen: Screen) -> Self {
+    pub fn new(screen: Screen, texts: TextSource) -> Self {
         let began = clock::now();
-        let (steps, repeats, attempts) = (Steps::default(), Repeats::default(), Attempts::default());
+        let (steps, repeats, attempts) = (Steps::reading(texts), Repeats::default(), Attempts::default());
         Self { screen, began, steps, repeats, attempts, partial: Arc::default() }
     }
 

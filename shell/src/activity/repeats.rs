@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use holon_facts::receipt::ToolErrorKind;
 
 use super::steps::{Step, StepKind};
+use crate::present::{DetailLine, Look};
 use crate::screen::Tone;
 
 /// Refusals of one kind that are shown one by one; after that, each tenfold number of them.
@@ -30,7 +31,7 @@ impl Repeats {
     /// The lines to show for a step.
     pub(super) fn pass(&mut self, step: Step) -> Vec<Line> {
         match step.kind {
-            StepKind::Done(key) => self.done(key, (step.tone, step.text)),
+            StepKind::Done(key) => self.done(key, (step.tone, step.text), step.below),
             StepKind::Refused(kind) => {
                 let mut lines: Vec<Line> = self.end_of_run().into_iter().collect();
                 lines.extend(self.refuse(kind, step.tone, step.text));
@@ -53,7 +54,7 @@ impl Repeats {
         lines
     }
 
-    fn done(&mut self, key: String, line: Line) -> Vec<Line> {
+    fn done(&mut self, key: String, line: Line, below: Vec<DetailLine>) -> Vec<Line> {
         if let Some((last, more)) = &mut self.last
             && *last == key
         {
@@ -62,7 +63,8 @@ impl Repeats {
         }
         let before = self.end_of_run();
         self.last = Some((key, 0));
-        before.into_iter().chain([line]).collect()
+        let below = below.into_iter().map(|(look, text)| (tone(look), format!("    {text}")));
+        before.into_iter().chain([line]).chain(below).collect()
     }
 
     fn end_of_run(&mut self) -> Option<Line> {
@@ -85,6 +87,16 @@ impl Repeats {
     }
 }
 
+/// The colour of a line below a step.
+fn tone(look: Look) -> Tone {
+    match look {
+        Look::Plain => Tone::Plain,
+        Look::Good => Tone::Good,
+        Look::Bad => Tone::Bad,
+        Look::Aside => Tone::Aside,
+    }
+}
+
 fn times(count: u32) -> &'static str {
     if count == 1 { "time" } else { "times" }
 }
@@ -94,12 +106,17 @@ mod tests {
     use super::*;
 
     fn done(text: &str) -> Step {
-        Step { tone: Tone::Good, text: format!("{text} (2 s)"), kind: StepKind::Done(text.to_owned()) }
+        Step {
+            tone: Tone::Good,
+            text: format!("{text} (2 s)"),
+            kind: StepKind::Done(text.to_owned()),
+            below: Vec::new(),
+        }
     }
 
     fn refused(text: &str) -> Step {
         let kind = StepKind::Refused(ToolErrorKind::UnknownTool);
-        Step { tone: Tone::Bad, text: text.to_owned(), kind }
+        Step { tone: Tone::Bad, text: text.to_owned(), kind, below: Vec::new() }
     }
 
     fn lines(steps: impl IntoIterator<Item = Step>) -> Vec<String> {

@@ -2,15 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use holon_facts::Millis;
 use holon_facts::event::TurnFact;
 use holon_facts::event::turn::{AssistantRoundRecorded, ToolExecuted, ToolExecutionFailed};
 use holon_facts::model::Block;
 use holon_facts::receipt::ToolErrorKind;
+use holon_facts::{Millis, Text};
+use holon_text::Texts;
 use holon_text::time;
+use std::sync::{Arc, OnceLock};
 
-use crate::present;
+use crate::present::{self, DetailLine, Extent};
 use crate::screen::Tone;
+
+/// How much of patches and outputs stands below a step: of what went well, and of what did not.
+const DONE: Extent = Extent { patch: 40, output: 3 };
+const FAILED: Extent = Extent { patch: 40, output: 10 };
 
 /// Durations below this say nothing.
 const NOTICEABLE: Millis = Millis(1_000);
@@ -21,7 +27,12 @@ pub(super) struct Step {
     pub(super) tone: Tone,
     pub(super) text: String,
     pub(super) kind: StepKind,
+    /// What stands below it.
+    pub(super) below: Vec<DetailLine>,
 }
+
+/// Where texts that records name are read; nothing before there is a runtime.
+pub type TextSource = Arc<OnceLock<Texts>>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StepKind {
@@ -33,12 +44,24 @@ pub(super) enum StepKind {
 }
 
 /// Calls whose outcome is not known yet, by their id.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Steps {
-    open: BTreeMap<String, String>,
+    open: BTreeMap<String, Call>,
+    texts: TextSource,
+}
+
+#[derive(Debug)]
+struct Call {
+    title: String,
+    tool_name: String,
+    arguments: Text,
 }
 
 impl Steps {
+    pub(super) fn reading(texts: TextSource) -> Self {
+        Self { texts, ..Self::default() }
+    }
+
     /// The lines that a fact brings.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub(super) fn see(&mut self, fact: &TurnFact) -> Vec<Step> {
@@ -56,7 +79,7 @@ impl Steps {
 
     /// What an open call does, for people.
     pub(super) fn title(&self, call_id: &str) -> &str {
-        self.open.get(call_id).map_or("a tool", String::as_str)
+        self.open.get(call_id).map_or("a tool", |call| &call.title)
     }
 
     /// A round without a call is the answer itself, which is printed at the end.
@@ -68,11 +91,13 @@ impl Steps {
                 Block::Text { text } => {
                     let text = present::one_line(text.preview());
                     if !text.is_empty() {
-                        said.push(Step { tone: Tone::Plain, text, kind: StepKind::Said });
+                        said.push(Step { tone: Tone::Plain, text, kind: StepKind::Said, below: Vec::new() });
                     }
                 }
                 Block::ToolCall { call_id, tool_name, arguments } => {
-                    self.open.insert(call_id.clone(), present::call(tool_name, arguments));
+                    let title = present::call(tool_name, arguments);
+                    let (tool_name, arguments) = (tool_name.clone(), arguments.clone());
+                    self.open.insert(call_id.clone(), Call { title, tool_name, arguments });
                 }
             }
         }
@@ -80,7 +105,9 @@ impl Steps {
     }
 
     fn executed(&mut self, fact: &ToolExecuted) -> Step {
-        let title = self.open.remove(&fact.call_id).unwrap_or_else(|| fact.tool_name.clone());
+        let call = self.open.remove(&fact.call_id);
+        let below = self.below(call.as_ref(), fact);
+        let title = call.map_or_else(|| fact.tool_name.clone(), |call| call.title);
         let facts = &fact.receipt.facts;
         let (mark, tone, outcome) = match (facts.exit_status, facts.changed_files.as_slice()) {
             (Some(0), _) => ("✓", Tone::Good, String::new()),
@@ -91,16 +118,46 @@ impl Steps {
         let title = if facts.changed_files.is_empty() { title } else { fact.tool_name.clone() };
         let key = format!("{mark} {title}{outcome}");
         let text = format!("{key}{}", took(fact.duration_ms));
-        Step { tone, text, kind: StepKind::Done(key) }
+        Step { tone, text, kind: StepKind::Done(key), below }
+    }
+
+    /// The patch, or the end of the output. What can't be read is left out: the ledger has it.
+    fn below(&self, call: Option<&Call>, fact: &ToolExecuted) -> Vec<DetailLine> {
+        let facts = &fact.receipt.facts;
+        if !facts.changed_files.is_empty() {
+            let arguments = call.and_then(|call| Some((&call.tool_name, self.whole(&call.arguments)?)));
+            let lines = arguments.map(|(tool, arguments)| present::call_lines(tool, &arguments, DONE));
+            // The first line names the tool, as the step does.
+            return lines.into_iter().flat_map(|lines| lines.into_iter().skip(1)).collect();
+        }
+        let (Some(status), Some(content)) = (facts.exit_status, fact.receipt.content.as_ref()) else {
+            return Vec::new();
+        };
+        let extent = if status == 0 { DONE } else { FAILED };
+        let Some(text) = self.whole(content) else { return Vec::new() };
+        let mut lines = present::result_lines(&text, &[], extent);
+        // The step says how it ended.
+        lines.pop();
+        lines
+    }
+
+    /// A text as a whole, where it can be had.
+    fn whole(&self, text: &Text) -> Option<String> {
+        match text {
+            Text::Inline(text) => Some(text.clone()),
+            Text::Stored(_) => self.texts.get()?.resolve(text).ok().map(|text| text.to_string()),
+        }
     }
 
     fn failed(&mut self, fact: &ToolExecutionFailed) -> Step {
-        let title = self.open.remove(&fact.call_id).unwrap_or_else(|| fact.tool_name.clone());
+        let call = self.open.remove(&fact.call_id);
+        let title = call.map_or_else(|| fact.tool_name.clone(), |call| call.title);
         let Some(error) = &fact.receipt.error else {
             return Step {
                 tone: Tone::Bad,
                 text: format!("✗ {title}"),
                 kind: StepKind::Refused(ToolErrorKind::Interrupted),
+                below: Vec::new(),
             };
         };
         let why = present::one_line(error.message.preview());
@@ -109,7 +166,7 @@ impl Steps {
         // A command that took too long did something, and says more than its kind.
         let done = error.kind == ToolErrorKind::CommandTimedOut;
         let kind = if done { StepKind::Done(key) } else { StepKind::Refused(error.kind) };
-        Step { tone: Tone::Bad, text, kind }
+        Step { tone: Tone::Bad, text, kind, below: Vec::new() }
     }
 }
 

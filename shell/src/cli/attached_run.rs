@@ -61,6 +61,11 @@ pub(super) async fn run(
         ))
         .await?;
     let message_id = admitted.message_id;
+    let reader = Arc::new(Reader::open(&request.home.ledger())?);
+    // What the runtime knows as secrets was replaced before it was stored.
+    let secrets = Secrets::new(variables::secrets(&request.environment));
+    let texts = Texts::new(secrets, text_reader(reader));
+    drop(request.texts.set(texts.clone()));
     let mut fold = RunFold::of(message_id);
     let mut observer = std::mem::replace(&mut request.observer, Box::new(|_| {}));
     let end = {
@@ -92,10 +97,7 @@ pub(super) async fn run(
         ledger: request.home.ledger().display().to_string(),
         changes,
     };
-    let reader = Arc::new(Reader::open(&request.home.ledger())?);
-    // What the runtime knows as secrets was replaced before it was stored.
-    let secrets = Secrets::new(variables::secrets(&request.environment));
-    Ok(fold.report(ended, &Texts::new(secrets, text_reader(reader)))?)
+    Ok(fold.report(ended, &texts)?)
 }
 
 /// Makes the agent if that was asked for; gives its last event.

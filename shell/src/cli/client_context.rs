@@ -3,20 +3,24 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use holon_api::{Client, ClientError, Control, ListQuery};
 use holon_facts::{AgentId, Millis};
+use holon_ledger::sqlite::{Reader, text_reader};
 use holon_platform::Environment;
 use holon_text::nearest::did_you_mean;
+use holon_text::{Secrets, Texts, variables};
 
 use super::daemon;
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::output::{self, Failure};
 use super::stopped::{self, Stopped};
+use crate::activity::TextSource;
 use crate::client;
 use crate::home::Home;
 use crate::settings::{Origin, Settings, quoted};
@@ -178,6 +182,17 @@ impl ClientContext {
 
     pub(super) fn home_root(&self) -> &Path {
         self.home.root()
+    }
+
+    /// What reads the texts that records name, where the ledger is on this machine: a text is named by its hash, so
+    /// another home's is never taken for it.
+    pub(super) fn texts(&self) -> TextSource {
+        let texts = TextSource::default();
+        if let Ok(reader) = Reader::open(&self.home.ledger()) {
+            let secrets = Secrets::new(variables::secrets(&self.environment));
+            drop(texts.set(Texts::new(secrets, text_reader(Arc::new(reader)))));
+        }
+        texts
     }
 
     /// The agent that is meant.

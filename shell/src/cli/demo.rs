@@ -24,6 +24,7 @@ use super::ledger::{replayed, verified, verify};
 use super::output::{self, Failure};
 use super::run_request::{RunRequest, Target, execution};
 use super::session::{Means, Session};
+use crate::activity::TextSource;
 use crate::driver::Observer;
 use crate::home::Home;
 use crate::live::LiveSink;
@@ -71,6 +72,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         wait_for_tasks: true,
         screen: Screen::quiet(),
         observer: observer(args.quiet || args.json),
+        texts: TextSource::default(),
     };
     let session = Session {
         request,

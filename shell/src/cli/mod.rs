@@ -35,6 +35,7 @@ mod tail_all;
 mod task;
 mod terminal;
 mod timer;
+mod transcript;
 mod trigger;
 mod wake;
 mod work;
@@ -104,7 +105,7 @@ enum Command {
     /// Show an agent's events
     Tail(tail::TailArgs),
     /// Show the transcript of an agent's turns
-    Transcript(tail::TranscriptArgs),
+    Transcript(transcript::TranscriptArgs),
     /// Manage agents and their lifecycle
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -175,7 +176,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Status(args) => status::status(cli.home, args),
         Command::Why(args) => status::why(cli.home, args),
         Command::Tail(args) => tail::tail(cli.home, args),
-        Command::Transcript(args) => tail::transcript(cli.home, args),
+        Command::Transcript(args) => transcript::transcript(cli.home, args),
         Command::Agent(command) => agent::agent(cli.home, command),
         Command::Task(command) => task::task(cli.home, command),
         Command::Work(command) => work::work(cli.home, command),

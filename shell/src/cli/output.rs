@@ -13,6 +13,7 @@ use super::exit::Exit;
 use super::hints;
 use super::table::{self, Width};
 use crate::home::HomeError;
+use crate::present::{DetailLine, Look};
 use crate::screen::{Tone, columns, harmless, painted, wrapped, wrapped_by};
 use crate::settings::{EditError, SettingsError};
 
@@ -186,6 +187,26 @@ pub(super) fn shown(
     Ok(Exit::Completed)
 }
 
+/// Writes lines of others to stdout, in the colours of how they are meant.
+pub(super) fn toned(lines: &[DetailLine]) -> io::Result<()> {
+    let (terminal, colour) = (io::stdout().is_terminal(), coloured());
+    let shown = |(look, text): &DetailLine| {
+        let text = if terminal { harmless(text) } else { text.clone() };
+        painted(tone(*look), &text, colour)
+    };
+    lines.iter().try_for_each(|one| line(&shown(one)))
+}
+
+/// The colour of a line.
+pub(super) fn tone(look: Look) -> Tone {
+    match look {
+        Look::Plain => Tone::Plain,
+        Look::Good => Tone::Good,
+        Look::Bad => Tone::Bad,
+        Look::Aside => Tone::Aside,
+    }
+}
+
 /// Writes rows to stdout, their columns one below the other.
 pub(super) fn table(rows: &[Vec<String>]) -> io::Result<()> {
     let columns = io::stdout().is_terminal().then(|| columns(io::stdout()));
@@ -208,6 +229,17 @@ pub(super) fn labelled(label: &str, tone: Tone, text: &str) -> String {
     let text = wrapped_by(&harmless(text), room, indent);
     let colour = coloured();
     format!("{}  {}", painted(Tone::Aside, label, colour), painted(tone, &text, colour))
+}
+
+/// The same for lines, each in its colour; a line that is too long is left to the terminal.
+pub(super) fn labelled_lines(label: &str, lines: &[DetailLine]) -> String {
+    let (terminal, colour) = (io::stdout().is_terminal(), coloured());
+    let indent = format!("\n{}", " ".repeat(label.width() + 2));
+    let shown = |(look, text): &DetailLine| {
+        painted(tone(*look), &if terminal { harmless(text) } else { text.clone() }, colour)
+    };
+    let lines: Vec<String> = lines.iter().map(shown).collect();
+    format!("{}  {}", painted(Tone::Aside, label, colour), lines.join(&indent))
 }
 
 /// Writes a line to stderr; where that is closed, there is nobody to tell.

@@ -194,7 +194,7 @@ async fn outcome(
     let Asked { agent, before, message, until } = asked;
     let quiet = args.quiet || args.json;
     let screen = if quiet { Screen::quiet() } else { Screen::stderr(&cli.environment) };
-    let mut activity = Activity::new(screen.clone());
+    let mut activity = Activity::new(screen.clone(), cli.texts());
     let mut fold = RunFold::of(*message);
     let mut see = |record: &Record| {
         fold.record(record);

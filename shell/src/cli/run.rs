@@ -17,7 +17,7 @@ use super::run_request::{RunRequest, Target, execution};
 use super::session::{Means, Session};
 use super::setup::Setup;
 use super::{attached_run, outcome};
-use crate::activity::Activity;
+use crate::activity::{Activity, TextSource};
 use crate::daemon::Metadata;
 use crate::driver::Observer;
 use crate::envelope::Envelopes;
@@ -198,7 +198,8 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     for problem in problems {
         screen.warn(Tone::Bad, &format!("holon: {problem}"));
     }
-    let activity = Activity::new(screen.clone());
+    let texts = TextSource::default();
+    let activity = Activity::new(screen.clone(), texts.clone());
     let live = activity.live();
     let activity = Arc::new(Mutex::new(activity));
     let lines = if format == Format::StreamJson { Some(Lines::start()?) } else { None };
@@ -213,6 +214,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         wait_for_tasks: !args.no_wait_for_tasks,
         screen,
         observer: observer(activity.clone(), lines.as_ref()),
+        texts,
     };
     let runner = match terms {
         Terms::Own(setup) => Runner::Here(Box::new(session(*setup, request, &prompt, live, args.max_turns)?)),

@@ -8,6 +8,7 @@ use holon_facts::{AgentId, Millis};
 use holon_platform::Environment;
 
 use super::output::Failure;
+use crate::activity::TextSource;
 use crate::driver::Observer;
 use crate::home::Home;
 use crate::screen::{Screen, Tone};
@@ -29,6 +30,8 @@ pub(super) struct RunRequest {
     pub(super) screen: Screen,
     /// Sees every durable record of the agent.
     pub(super) observer: Observer,
+    /// Takes what reads the texts that records name, once there is a runtime.
+    pub(super) texts: TextSource,
 }
 
 /// Which agents the prompt may be for.

@@ -88,6 +88,8 @@ impl Session {
         let observer = std::mem::replace(&mut self.request.observer, Box::new(|_| {}));
         let observer = observe(self.request.agent.clone(), fold.clone(), observer);
         let mut driver = Driver::start(self.start(observer, gate)).await?;
+        // It is set once: nobody else has a runtime for this run.
+        drop(self.request.texts.set(driver.texts().clone()));
         let outcome = self.prompt(&mut driver, prompt, &ending).await;
         if outcome.is_ok() {
             self.leave_tasks(&mut driver).await?;

@@ -6,6 +6,7 @@
 mod brief;
 mod call;
 mod category;
+mod detail;
 mod inbox;
 mod level;
 mod lifecycle;
@@ -29,6 +30,7 @@ use serde::Serialize;
 
 pub use call::call;
 pub use category::Category;
+pub use detail::{DetailLine, Extent, Look, call_lines, diff, error_line, result_lines};
 pub use level::{Level, Visibility};
 pub use line::{files, one_line, one_line_from_end, whole_line};
 pub use task::bytes;
