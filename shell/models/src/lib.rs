@@ -15,6 +15,7 @@ mod http;
 mod lower;
 mod options;
 mod parts;
+mod probe;
 mod protocol;
 mod provider;
 mod registry;

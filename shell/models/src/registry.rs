@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holon_facts::Now;
 use holon_facts::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
 use holon_facts::model_ref::ModelRef;
+use holon_facts::{Millis, Now};
 use holon_platform::clock;
 use holon_text::Texts;
 use url::Url;
@@ -107,6 +107,14 @@ impl Providers {
                 Ok(ModelAnswer { blocks, stop, usage, timing: timing(started), joined })
             }
             Err(failure) => Err(failure.redacted(texts, timing(started))),
+        }
+    }
+
+    /// The models that a provider's server lists; none where it lists none in time.
+    pub async fn models_of(&self, provider: &str, within: Millis) -> Vec<String> {
+        match self.known.get(provider) {
+            Some(known) => known.provider.models(&*self.client, &known.spec, within).await,
+            None => Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ mod explained;
 mod fork;
 mod hints;
 mod inbox;
+mod init;
 mod interrupts;
 mod ledger;
 mod leftover_runs;
@@ -85,6 +86,8 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Choose a model, store its key and check that it answers
+    Init(init::InitArgs),
     /// Run one prompt to its end
     Run(run::RunArgs),
     /// Run the runtime of a home in the foreground
@@ -167,6 +170,7 @@ pub fn main() -> std::process::ExitCode {
         return output::usage(&error);
     }
     let outcome = match command {
+        Command::Init(args) => init::init(cli.home, args),
         Command::Run(args) => run::run(cli.home, args),
         Command::Serve(args) => serve::serve(cli.home, args),
         Command::Daemon(command) => daemon::daemon(cli.home, command),

@@ -1,6 +1,6 @@
 //! Asking a person on a terminal.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 
 use anyhow::anyhow;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
@@ -37,6 +37,17 @@ pub(super) fn secret(question: &str) -> Result<String, Failure> {
     drop(restore);
     output::note("");
     String::from_utf8(typed?).map_err(|_| Failure::usage(anyhow!("what was typed is not UTF-8")))
+}
+
+/// Asks for a line, as any program does.
+pub(super) fn line(question: &str) -> Result<String, Failure> {
+    output::ask(question);
+    let mut typed = String::new();
+    let bytes = io::stdin().lock().take(TYPED as u64).read_line(&mut typed)?;
+    if bytes == 0 {
+        return Err(Failure::new(Exit::Interrupted, anyhow!("no answer: nothing was changed")));
+    }
+    Ok(typed.trim().to_owned())
 }
 
 fn typed(keys: impl Iterator<Item = io::Result<u8>>) -> Result<Vec<u8>, Failure> {

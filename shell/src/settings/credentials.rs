@@ -50,6 +50,13 @@ impl Credentials {
         Ok((credentials, problems))
     }
 
+    /// The same with one key more, which is in no file yet.
+    #[must_use]
+    pub fn with(mut self, name: &str, key: &str) -> Self {
+        self.keys.insert(name.to_owned(), key.to_owned());
+        self
+    }
+
     pub fn get(&self, name: &str) -> Option<&str> {
         self.keys.get(name).map(String::as_str)
     }

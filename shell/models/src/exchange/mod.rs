@@ -34,8 +34,8 @@ use serde_json::Value;
 use sniff::Form;
 
 use super::answer::{Failure, Reply};
-use super::http::{Ask, BODY_BYTES, Received, check, post};
-use super::provider::{Attempt, Attempting, Provider, ProviderError, ProviderSpec, Transport};
+use super::http::{Ask, BODY_BYTES, HttpClient, Received, check, post};
+use super::provider::{Attempt, Attempting, Listing, Provider, ProviderError, ProviderSpec, Transport};
 use super::tools::Tools;
 
 pub(super) use reported::ReportedError;
@@ -140,6 +140,21 @@ impl<P: Protocol> Provider for OverHttp<P> {
 
     fn attempt<'a>(&'a self, attempt: Attempt<'a>) -> Attempting<'a> {
         Box::pin(exchange::<P>(attempt))
+    }
+
+    fn models<'a>(
+        &'a self,
+        client: &'a dyn HttpClient,
+        spec: &'a ProviderSpec,
+        within: Millis,
+    ) -> Listing<'a> {
+        Box::pin(async move {
+            let Ok(any) = ModelRef::new(&format!("{}/any", spec.id)) else { return Vec::new() };
+            let Ok(Endpoint { url, key, spec }) = Endpoint::new::<P>(spec, &any) else { return Vec::new() };
+            let mut headers = HeaderMap::new();
+            P::sign(&mut headers, key);
+            near::listed::<P>(client, (&url, headers), spec, within).await
+        })
     }
 }
 

@@ -24,14 +24,24 @@ pub(super) async fn models<P: Protocol>(
     (model, known): (&ModelRef, &[ModelRef]),
     left: Millis,
 ) -> Vec<String> {
-    let mut address = url.clone();
-    address.set_path(&P::models(url.path()));
-    let listed = list(client, &address, headers, &spec.options, left).await;
-    let listed = listed.map(|body| ids(&body)).unwrap_or_default();
+    let listed = listed::<P>(client, (url, headers), spec, left).await;
     let known = known.iter().filter(|known| known.provider() == model.provider());
     let all = if listed.is_empty() { known.map(|known| known.model().to_owned()).collect() } else { listed };
     let ranked = nearest::ranked(model.model(), all.iter().map(String::as_str));
     ranked.into_iter().take(NAMED).map(|name| clip(name, NAME)).collect()
+}
+
+/// The models that a server lists, below the address of its method; none where it lists none.
+pub(super) async fn listed<P: Protocol>(
+    client: &dyn HttpClient,
+    (url, headers): (&Url, HeaderMap),
+    spec: &ProviderSpec,
+    left: Millis,
+) -> Vec<String> {
+    let mut address = url.clone();
+    address.set_path(&P::models(url.path()));
+    let listed = list(client, &address, headers, &spec.options, left).await;
+    listed.map(|body| ids(&body)).unwrap_or_default()
 }
 
 /// The ids of a list, in the form that all protocols share.

@@ -6,6 +6,7 @@ mod transport;
 
 use std::pin::Pin;
 
+use holon_facts::Millis;
 use holon_facts::model::ModelRequest;
 use holon_facts::model_ref::ModelRef;
 use holon_text::Texts;
@@ -28,6 +29,11 @@ pub(crate) trait Provider: Send + Sync {
 
     /// One attempt, without retry.
     fn attempt<'a>(&'a self, attempt: Attempt<'a>) -> Attempting<'a>;
+
+    /// The models that a server lists; none where it lists none.
+    fn models<'a>(&'a self, _: &'a dyn HttpClient, _: &'a ProviderSpec, _within: Millis) -> Listing<'a> {
+        Box::pin(async { Vec::new() })
+    }
 }
 
 /// What an attempt is made with.
@@ -42,6 +48,9 @@ pub(crate) struct Attempt<'a> {
     pub(crate) request: &'a ModelRequest,
     pub(crate) show: Show<'a>,
 }
+
+/// Until the list is there.
+pub(crate) type Listing<'a> = Pin<Box<dyn Future<Output = Vec<String>> + Send + 'a>>;
 
 /// Until the answer is there. Dropping it gives the attempt up.
 pub(crate) type Attempting<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send + 'a>>;

@@ -116,7 +116,8 @@ fn named(name: &str) -> Result<(), Failure> {
     Err(Failure::usage(anyhow!("a credential has {}", Kind::Name.expected())))
 }
 
-fn read() -> Result<String, Failure> {
+/// A key from standard input.
+pub(in crate::cli) fn read() -> Result<String, Failure> {
     let mut text = String::new();
     let stdin = std::io::stdin().lock();
     let bytes = stdin.take(INPUT_BYTES + 1).read_to_string(&mut text).context("the key on standard input")?;

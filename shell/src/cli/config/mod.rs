@@ -1,7 +1,7 @@
 //! `holon config`: look at the configuration, change it, and find what is wrong with it. What is broken can
 //! still be looked at and repaired.
 
-mod credentials;
+pub(super) mod credentials;
 mod doctor;
 mod flags;
 mod prices;
