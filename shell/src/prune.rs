@@ -18,6 +18,12 @@ struct Run {
     changed: SystemTime,
 }
 
+/// The homes of temporary runs, each with its last change.
+pub fn runs(runs: &Path) -> Vec<(PathBuf, SystemTime)> {
+    let entries = fs::read_dir(runs).into_iter().flatten();
+    entries.filter_map(|entry| Run::of(&entry.ok()?)).map(|run| (run.path, run.changed)).collect()
+}
+
 /// Removes the oldest homes beyond the newest `keep`, a few at a time. A home that a process holds, or that
 /// changed within the hour before `now`, stays; so does one with a worktree, which is there for somebody to look at, and
 /// whatever can't be removed: it is tried again.

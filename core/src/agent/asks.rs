@@ -62,8 +62,6 @@ impl Asks {
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString;
-
     use holon_facts::content::Text;
 
     use super::*;
@@ -73,7 +71,7 @@ mod tests {
             id: BriefId(id),
             kind,
             visibility,
-            text: Text::short("?".to_string()),
+            text: Text::short("?"),
             work_item_id: None,
             run_id: None,
             related_message_id: None,

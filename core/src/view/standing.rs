@@ -54,7 +54,7 @@ impl Standing {
         };
         let waiting_for = match (hold, waits) {
             (Some(hold), _) => Some(cause(hold.cause).to_string()),
-            (None, Some(wait)) => Some(clip(&wait.waiting_for, WAITS_FOR_BYTES).to_string()),
+            (None, Some(wait)) => Some(clip(&wait.waiting_for, WAITS_FOR_BYTES)),
             (None, None) => None,
         };
         let waiting_for = waiting_for.filter(|_| agent.run.is_none());

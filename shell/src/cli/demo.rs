@@ -22,7 +22,7 @@ use super::exit::Exit;
 use super::interrupts;
 use super::ledger::{replayed, verified, verify};
 use super::output::{self, Failure};
-use super::run_request::{RunRequest, Target, execution};
+use super::run_request::{RunRequest, Target, Task, execution};
 use super::session::{Means, Session};
 use crate::activity::TextSource;
 use crate::driver::Observer;
@@ -89,7 +89,8 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         keep_runs: None,
         live: LiveSink::nobody(),
     };
-    let report = interrupts::block_on(|ending| Box::pin(session.run(PROMPT, ending)))?;
+    let task = Task::Prompt(PROMPT.to_owned());
+    let report = interrupts::block_on(|ending| Box::pin(session.run(&task, ending)))?;
     if args.json {
         let checked = check(&ledger)?;
         output::document(&json!({

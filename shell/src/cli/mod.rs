@@ -6,6 +6,7 @@ mod client_context;
 mod config;
 mod daemon;
 mod demo;
+mod earlier_run;
 mod explained;
 mod fork;
 mod hints;
@@ -22,6 +23,7 @@ mod prompt;
 mod recover;
 mod run;
 mod run_request;
+mod runs;
 mod serve;
 mod server;
 mod server_options;
@@ -90,6 +92,9 @@ enum Command {
     Init(init::InitArgs),
     /// Run one prompt to its end
     Run(run::RunArgs),
+    /// List and show temporary runs
+    #[command(subcommand)]
+    Runs(runs::RunsCommand),
     /// Run the runtime of a home in the foreground
     Serve(serve::ServeArgs),
     /// Start, stop and inspect the runtime in the background
@@ -172,6 +177,7 @@ pub fn main() -> std::process::ExitCode {
     let outcome = match command {
         Command::Init(args) => init::init(cli.home, args),
         Command::Run(args) => run::run(cli.home, args),
+        Command::Runs(command) => runs::runs(cli.home, command),
         Command::Serve(args) => serve::serve(cli.home, args),
         Command::Daemon(command) => daemon::daemon(cli.home, command),
         Command::Prompt(args) => prompt::prompt(cli.home, args),

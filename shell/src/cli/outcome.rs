@@ -11,6 +11,14 @@ use crate::present;
 use crate::report::{RunReport, in_short};
 use crate::screen::{Screen, Tone};
 
+/// How a run that is not completed goes on.
+pub(super) enum GoesOn {
+    /// Its agent stays, and takes the next prompt.
+    Prompted(AgentId),
+    /// It is resumed by its name.
+    Resumed(AgentId),
+}
+
 /// Prints it, and says how the program ends. What can't be printed is in the ledger: a run that completed has
 /// then still failed its reader.
 pub(super) fn print(
@@ -18,7 +26,7 @@ pub(super) fn print(
     format: Format,
     lines: Option<Lines>,
     screen: &Screen,
-    agent: Option<&AgentId>,
+    goes_on: &GoesOn,
     told: impl Fn(&str) -> bool,
 ) -> Result<Exit, Failure> {
     let report = match report {
@@ -36,7 +44,7 @@ pub(super) fn print(
         Format::Text => report.said().map_or(Ok(()), output::text),
     };
     if format == Format::Text {
-        tell(&report, screen, agent, told);
+        tell(&report, screen, goes_on, told);
     }
     let Err(error) = written else { return Ok(exit) };
     let exit = if exit == Exit::Completed { Exit::Failed } else { exit };
@@ -55,7 +63,7 @@ fn stream(report: &RunReport, lines: Option<Lines>) -> Result<std::io::Result<()
 }
 
 /// What a person wants to know beyond the answer.
-fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>, told: impl Fn(&str) -> bool) {
+fn tell(report: &RunReport, screen: &Screen, goes_on: &GoesOn, told: impl Fn(&str) -> bool) {
     if let Some(problem) = &report.changed_files_problem {
         let text = format!("holon: only what patches changed is known: {problem}");
         screen.line(Tone::Aside, &text);
@@ -77,13 +85,19 @@ fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>, told: impl
     };
     output::prose(&format!("holon: {}{why}", report.verdict));
     screen.line(Tone::Aside, &summary(report));
-    if let Some(agent) = agent {
-        let waiting = match report.queued_messages {
-            0 => String::new(),
-            1 => "; a message waits for it in its queue".to_owned(),
-            more => format!("; {more} messages wait for it in its queue"),
-        };
-        output::hint("continue", &format!("holon run --agent {agent} \"…\"{waiting}"));
+    let waiting = match report.queued_messages {
+        0 => String::new(),
+        1 => "; a message waits for it in its queue".to_owned(),
+        more => format!("; {more} messages wait for it in its queue"),
+    };
+    match goes_on {
+        GoesOn::Prompted(agent) => {
+            output::hint("continue", &format!("holon run --agent {agent} \"…\"{waiting}"));
+        }
+        GoesOn::Resumed(run) if report.verdict == RunVerdict::WaitingForOperator => {
+            output::hint("answer", &format!("holon run --resume {run} \"…\""));
+        }
+        GoesOn::Resumed(run) => output::hint("continue", &format!("holon run --resume {run}")),
     }
     output::hint("look", &format!("holon ledger export {}", report.ledger));
 }

@@ -10,10 +10,12 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Millis, Record};
 use holon_platform::{Environment, entropy, spawn};
 
+use super::earlier_run::{self, EarlierRun};
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
+use super::outcome::GoesOn;
 use super::output::{self, Failure, Lines};
-use super::run_request::{RunRequest, Target, execution};
+use super::run_request::{RunRequest, Target, Task, execution};
 use super::session::{Means, Session};
 use super::setup::Setup;
 use super::{attached_run, outcome};
@@ -34,8 +36,15 @@ const PROMPT_BYTES: u64 = 64 << 20;
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// Send this prompt: its words are joined; `-` reads it from standard input
-    #[arg(required = true, value_name = "TEXT")]
+    #[arg(required_unless_present = "resume", value_name = "TEXT")]
     text: Vec<String>,
+    /// Continue the newest temporary run, or the given one, with this prompt
+    #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "", conflicts_with_all = ["agent", "resume", "workspace_root", "cwd"])]
+    continued: Option<String>,
+    /// Resume a temporary run that was killed, has failed, or has asked: without TEXT it continues its task
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["agent", "workspace_root", "cwd"])]
+    resume: Option<String>,
     /// Use this model, as provider/model
     #[arg(long)]
     model: Option<String>,
@@ -86,7 +95,7 @@ enum Runner {
 /// Everything that a run needs, once its arguments turned out to be sensible.
 struct Prepared {
     runner: Runner,
-    prompt: String,
+    task: Task,
     activity: Arc<Mutex<Activity>>,
     lines: Option<Lines>,
     format: Format,
@@ -105,19 +114,23 @@ async fn whole(home: Option<PathBuf>, args: RunArgs, ending: Ending) -> Result<E
         }
         prepared = spawn::blocking(move || prepare(home, args)) => prepared??,
     };
-    let Prepared { runner, prompt, activity, lines, format } = prepared;
+    let Prepared { runner, task, activity, lines, format } = prepared;
     let request = runner.request();
     let screen = request.screen.clone();
-    let named = (request.target != Target::Temporary).then(|| request.agent.clone());
+    let goes_on = if request.target.is_temporary() {
+        GoesOn::Resumed(request.agent.clone())
+    } else {
+        GoesOn::Prompted(request.agent.clone())
+    };
     let report = tokio::select! {
-        report = Box::pin(runner.run(&prompt, ending.clone())) => report,
+        report = Box::pin(runner.run(&task, ending.clone())) => report,
         never = screen.animate() => match never {},
     };
     activity.lock().unwrap_or_else(PoisonError::into_inner).finish();
     let asked = ending.asked();
     let printed = spawn::blocking(move || {
         let told = |failure: &str| activity.lock().unwrap_or_else(PoisonError::into_inner).told(failure);
-        outcome::print(report, format, lines, &screen, named.as_ref(), told)
+        outcome::print(report, format, lines, &screen, &goes_on, told)
     });
     tokio::select! {
         biased;
@@ -136,12 +149,12 @@ impl Runner {
         }
     }
 
-    async fn run(self, prompt: &str, ending: Ending) -> Result<RunReport, Failure> {
+    async fn run(self, task: &Task, ending: Ending) -> Result<RunReport, Failure> {
         match self {
-            Self::Here(session) => Box::pin(session.run(prompt, ending)).await,
+            Self::Here(session) => Box::pin(session.run(task, ending)).await,
             Self::Beside(beside) => {
                 let (request, metadata) = *beside;
-                attached_run::run(request, metadata, prompt, ending).await
+                attached_run::run(request, metadata, task.text(), ending).await
             }
         }
     }
@@ -177,8 +190,9 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let environment = Environment::of_process();
     let home = Home::find(home, &environment)?;
     let format = if args.json { Format::Json } else { args.output_format };
-    let (own_home, agent, target) = target(&args, &home)?;
-    let living = if target == Target::Temporary { None } else { attached_run::living(&own_home) };
+    let earlier = earlier(&args, &home)?;
+    let (own_home, agent, target) = target(&args, &home, earlier.as_ref())?;
+    let living = if target.is_temporary() { None } else { attached_run::living(&own_home) };
     let terms = match living {
         Some(metadata) => {
             own_terms(&args, &metadata)?;
@@ -186,8 +200,16 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         }
         None => Terms::Own(Box::new(Setup::load(&home, &environment, args.model.as_deref())?)),
     };
-    let execution = folders(args.workspace_root.as_deref(), args.cwd.as_deref(), &environment)?;
-    let prompt = prompt_text(&args.text.join(" "))?;
+    let execution = match &earlier {
+        Some(earlier) => earlier.execution.clone(),
+        None => folders(args.workspace_root.as_deref(), args.cwd.as_deref(), &environment)?,
+    };
+    let task = match &earlier {
+        Some(earlier) if args.text.is_empty() => {
+            Task::Resume(earlier.last_prompt.as_ref().map(|message| message.id))
+        }
+        Some(_) | None => Task::Prompt(prompt_text(&args.text.join(" "))?),
+    };
     let screen = screen(format, args.quiet, &environment);
     let (idle_limit, problems) = terms.idle_limit(&home, &environment);
     if let Terms::Own(setup) = &terms
@@ -217,10 +239,12 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         texts,
     };
     let runner = match terms {
-        Terms::Own(setup) => Runner::Here(Box::new(session(*setup, request, &prompt, live, args.max_turns)?)),
+        Terms::Own(setup) => {
+            Runner::Here(Box::new(session(*setup, request, task.text(), live, args.max_turns)?))
+        }
         Terms::Runtime(metadata) => Runner::Beside(Box::new((request, *metadata))),
     };
-    Ok(Prepared { runner, prompt, activity, lines, format })
+    Ok(Prepared { runner, task, activity, lines, format })
 }
 
 /// What this process needs to run a prompt itself.
@@ -257,8 +281,29 @@ fn session(
     })
 }
 
+/// The temporary run that goes on.
+fn earlier(args: &RunArgs, home: &Home) -> Result<Option<EarlierRun>, Failure> {
+    let earlier = match (&args.continued, &args.resume) {
+        (None, None) => return Ok(None),
+        (Some(newest), _) if newest.is_empty() => earlier_run::newest(home)?,
+        (Some(name), _) | (None, Some(name)) => earlier_run::named(home, name)?,
+    };
+    if earlier.in_progress {
+        let error = anyhow!("a process is at {} already", earlier.agent);
+        return Err(Failure::new(Exit::RefusedByState, error).hint("holon runs list"));
+    }
+    Ok(Some(earlier))
+}
+
 /// Which agent in which home: a temporary one gets a home and a ledger of its own.
-fn target(args: &RunArgs, home: &Home) -> Result<(Home, AgentId, Target), Failure> {
+fn target(
+    args: &RunArgs,
+    home: &Home,
+    earlier: Option<&EarlierRun>,
+) -> Result<(Home, AgentId, Target), Failure> {
+    if let Some(earlier) = earlier {
+        return Ok((earlier.home.clone(), earlier.agent.clone(), Target::Resumed));
+    }
     let Some(name) = &args.agent else {
         let name = format!("run-{}", entropy::name()?);
         let agent = AgentId::new(&name)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use holon_facts::workspace::ExecutionBinding;
-use holon_facts::{AgentId, Millis};
+use holon_facts::{AgentId, MessageId, Millis};
 use holon_platform::Environment;
 
 use super::output::Failure;
@@ -39,10 +39,39 @@ pub(super) struct RunRequest {
 pub(super) enum Target {
     /// A private one that lives as long as this run.
     Temporary,
+    /// The one of an earlier temporary run.
+    Resumed,
     /// One that exists.
     Existing,
     /// One that is made if need be.
     Created,
+}
+
+impl Target {
+    /// Whether the agent has a home of its own, which nobody else is told of.
+    pub(super) fn is_temporary(self) -> bool {
+        matches!(self, Self::Temporary | Self::Resumed)
+    }
+}
+
+/// What the agent is to do.
+pub(super) enum Task {
+    Prompt(String),
+    /// To go on with what it was given before; the message was its last prompt.
+    Resume(Option<MessageId>),
+}
+
+/// What an agent is told that is to go on, where nothing of its earlier run is in progress.
+pub(super) const RESUME_TEXT: &str = "Continue with the task where it stopped.";
+
+impl Task {
+    /// What an agent is told for it.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Prompt(text) => text,
+            Self::Resume(_) => RESUME_TEXT,
+        }
+    }
 }
 
 impl RunRequest {

@@ -23,7 +23,7 @@ use super::exit::Exit;
 use super::interrupts::Ending;
 use super::leftover_runs::LeftoverRuns;
 use super::output::Failure;
-use super::run_request::{RunRequest, Target};
+use super::run_request::{RunRequest, Target, Task};
 use super::setup::commands_see;
 use crate::changes::{Before, Changes};
 use crate::driver::{Driver, DriverError, Gate, Observer, Start};
@@ -70,12 +70,12 @@ struct Outcome {
 
 impl Session {
     /// Runs the prompt to its end, or until the end is asked for.
-    pub(super) async fn run(mut self, prompt: &str, ending: Ending) -> Result<RunReport, Failure> {
+    pub(super) async fn run(mut self, task: &Task, ending: Ending) -> Result<RunReport, Failure> {
         let started = clock::now();
-        if self.request.target != Target::Temporary
+        if !self.request.target.is_temporary()
             && let Some(metadata) = attached_run::living(&self.request.home)
         {
-            return Box::pin(attached_run::run(self.request, metadata, prompt, ending)).await;
+            return Box::pin(attached_run::run(self.request, metadata, task.text(), ending)).await;
         }
         self.request.home.create()?;
         let lock = HomeLock::acquire(self.request.home.root()).map_err(not_reachable)?;
@@ -84,13 +84,17 @@ impl Session {
             Before::look(&workspace, &self.request.environment, Some(&holon_supervise::program()));
         // The look gets going in another thread while the ledger is opened in this one.
         tokio::task::yield_now().await;
-        let fold: Arc<Mutex<RunFold>> = Arc::default();
+        let fold = match task {
+            Task::Prompt(_) | Task::Resume(None) => RunFold::default(),
+            Task::Resume(Some(prompt)) => RunFold::of(*prompt),
+        };
+        let fold = Arc::new(Mutex::new(fold));
         let observer = std::mem::replace(&mut self.request.observer, Box::new(|_| {}));
         let observer = observe(self.request.agent.clone(), fold.clone(), observer);
         let mut driver = Driver::start(self.start(observer, gate)).await?;
         // It is set once: nobody else has a runtime for this run.
         drop(self.request.texts.set(driver.texts().clone()));
-        let outcome = self.prompt(&mut driver, prompt, &ending).await;
+        let outcome = self.work(&mut driver, task, &fold, &ending).await;
         if outcome.is_ok() {
             self.leave_tasks(&mut driver).await?;
         }
@@ -125,25 +129,35 @@ impl Session {
     }
 
     fn start(&self, observer: Observer, tools_from: Gate) -> Start {
-        let temporary = self.request.target == Target::Temporary;
+        let temporary = self.request.target.is_temporary();
         let start = self.means.start(&self.request.home, &self.request.environment, temporary);
         Start { live: self.live.clone(), tools_from, observer, ..start }
     }
 
-    async fn prompt(&self, driver: &mut Driver, prompt: &str, ending: &Ending) -> Result<Outcome, Failure> {
+    async fn work(
+        &self,
+        driver: &mut Driver,
+        task: &Task,
+        fold: &Mutex<RunFold>,
+        ending: &Ending,
+    ) -> Result<Outcome, Failure> {
         self.ensure_agent(driver).await?;
         if ending.asked() {
             return Err(Failure::new(Exit::Interrupted, anyhow!("interrupted: the prompt was not taken in")));
         }
-        let text = driver.texts().take(prompt);
-        let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
-        let agent = self.request.agent.clone();
-        let answer = driver.ask(|reply| Input::Ingress { agent, ingress, reply }).await?;
-        if let Answer::Refused { reject } = answer {
-            return Err(refused(reject));
-        }
-        let Answer::Admitted { message_id, .. } = answer else {
-            return Err(Failure::from(anyhow!("a prompt was answered with {answer:?}")));
+        let in_progress = match task {
+            Task::Resume(Some(prompt)) if self.goes_on(driver) => Some(*prompt),
+            Task::Prompt(_) | Task::Resume(_) => None,
+        };
+        let message_id = match in_progress {
+            Some(prompt) => prompt,
+            None => {
+                if let Task::Resume(_) = task {
+                    resumable(driver, &self.request.agent)?;
+                    *locked(fold) = RunFold::default();
+                }
+                self.prompt(driver, task.text()).await?
+            }
         };
         let earlier = self.earlier();
         let interrupted = self.until_settled(driver, ending).await?;
@@ -162,11 +176,25 @@ impl Session {
         Ok(Outcome { message_id, verdict, due, queued, earlier })
     }
 
+    async fn prompt(&self, driver: &mut Driver, prompt: &str) -> Result<MessageId, Failure> {
+        let text = driver.texts().take(prompt);
+        let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
+        let agent = self.request.agent.clone();
+        let answer = driver.ask(|reply| Input::Ingress { agent, ingress, reply }).await?;
+        if let Answer::Refused { reject } = answer {
+            return Err(refused(reject));
+        }
+        let Answer::Admitted { message_id, .. } = answer else {
+            return Err(Failure::from(anyhow!("a prompt was answered with {answer:?}")));
+        };
+        Ok(message_id)
+    }
+
     /// Nobody would ever hear of the tasks of a temporary agent again: they end with the run. Those of another agent
     /// go on, and the next start of a runtime hears of their ends.
     async fn leave_tasks(&self, driver: &mut Driver) -> Result<(), Failure> {
         let agent = &self.request.agent;
-        if self.request.target == Target::Temporary && self.has_tasks(driver) {
+        if self.request.target.is_temporary() && self.has_tasks(driver) {
             let (agent, request) = (agent.clone(), ControlRequest::Stop);
             driver.ask(|reply| Input::Control { agent, request, reply }).await?;
             while self.has_tasks(driver) {
@@ -183,6 +211,11 @@ impl Session {
 
     fn has_tasks(&self, driver: &Driver) -> bool {
         driver.view().agent(&self.request.agent).is_some_and(|agent| agent.tasks.active_count() > 0)
+    }
+
+    /// Whether something of an earlier process is in progress.
+    fn goes_on(&self, driver: &Driver) -> bool {
+        !driver.view().quiet(&self.request.agent) || self.has_tasks(driver)
     }
 
     /// Whether nothing more happens by itself that is waited for.
@@ -217,19 +250,33 @@ impl Session {
 
     /// Sees to what earlier runs have left while the model thinks.
     fn earlier(&self) -> Option<LeftoverRuns> {
-        let runs = self.request.home.root().parent().filter(|_| self.request.target == Target::Temporary);
+        let runs = self.request.home.root().parent().filter(|_| self.request.target.is_temporary());
         let (runs, keep) = (runs.map(Path::to_owned)?, self.keep_runs?);
         let (means, environment) = (self.means.clone(), self.request.environment.clone());
         Some(LeftoverRuns::begin(runs, keep, Box::new(move |home| means.start(home, &environment, true))))
     }
 
+    /// An agent that ended with its run is stopped.
+    async fn start_again(&self, driver: &mut Driver) -> Result<(), Failure> {
+        let agent = self.request.agent.clone();
+        let stopped = driver.view().agent(&agent).is_some_and(|agent| agent.status == Status::Stopped);
+        if stopped {
+            let request = ControlRequest::Start;
+            driver.ask(|reply| Input::Control { agent, request, reply }).await?;
+        }
+        Ok(())
+    }
+
     async fn ensure_agent(&self, driver: &mut Driver) -> Result<(), Failure> {
         if driver.load(&self.request.agent).await? {
+            if self.request.target == Target::Resumed {
+                return self.start_again(driver).await;
+            }
             let own = driver.view().agent(&self.request.agent).map(|agent| agent.workspaces.active().clone());
             return own.map_or(Ok(()), |own| self.request.check_folder(&own));
         }
         let spec = match self.request.target {
-            Target::Existing => {
+            Target::Existing | Target::Resumed => {
                 let reject = Reject::UnknownAgent { agent: self.request.agent.clone() };
                 let hint = format!("holon run --agent {} --create-agent …", self.request.agent);
                 return Err(Failure::new(Exit::NotFound, reject).hint(hint));
@@ -250,6 +297,35 @@ impl Session {
         let agent = self.request.agent.clone();
         let answer = driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await?;
         if let Answer::Refused { reject } = answer { Err(refused(reject)) } else { Ok(()) }
+    }
+}
+
+/// What is over needs another prompt, and what was asked an answer.
+fn resumable(driver: &Driver, agent: &AgentId) -> Result<(), Failure> {
+    let view = driver.view();
+    match view.verdict(agent).or_else(|| view.last_verdict(agent)) {
+        Some(RunVerdict::Completed) => {
+            let error = anyhow!("{agent} is completed: there is nothing to resume");
+            Err(Failure::new(Exit::RefusedByState, error).hint(format!("holon run --continue={agent} \"…\"")))
+        }
+        Some(RunVerdict::WaitingForOperator) => {
+            let waits = view.agent(agent).into_iter().flat_map(|agent| agent.active_waits());
+            let asked = waits.map(|wait| wait.waiting_for.as_str()).next();
+            let asked = asked.map_or_else(String::new, |asked| format!(": {asked}"));
+            let error = anyhow!("{agent} waits for your answer{asked}");
+            Err(Failure::new(Exit::RefusedByState, error).hint(format!("holon run --resume {agent} \"…\"")))
+        }
+        Some(
+            RunVerdict::WaitingForExternal
+            | RunVerdict::WaitingForTimer
+            | RunVerdict::Failed
+            | RunVerdict::BudgetExhausted
+            | RunVerdict::MaxTurnsExceeded
+            | RunVerdict::Aborted
+            | RunVerdict::Stopped
+            | RunVerdict::Interrupted,
+        )
+        | None => Ok(()),
     }
 }
 
