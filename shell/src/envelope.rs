@@ -24,6 +24,7 @@ const REMEMBERED: usize = 1_024;
 
 /// Where an event came from, as far as that is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Provenance {
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<Origin>,

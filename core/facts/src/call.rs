@@ -58,7 +58,7 @@ pub enum DuplicatePolicy {
 }
 
 /// A call that registers a wait.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitCall {
     pub reason: String,
     pub wake: Wake,
@@ -69,8 +69,9 @@ pub struct WaitCall {
 }
 
 /// What ends it, as it was understood.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "on", rename_all = "snake_case")]
+#[schemars(rename = "WakeCall")]
 pub enum Wake {
     Operator {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,7 +124,7 @@ pub const MESSAGE_BYTES: usize = 16 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpawnAgent {
-    /// What it is told first, and what it is to report; needed for a child. At most 16 KiB.
+    /// Its first message, and what it is to report; needed for a child. At most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_message: Option<String>,
     /// What kind of agent.

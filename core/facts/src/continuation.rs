@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::closure::{ClosureOutcome, WaitingReason};
@@ -16,7 +17,7 @@ names! {
 }
 
 /// The resolution with what it was derived from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContinuationResolution {
     pub trigger_kind: TriggerKind,
     pub class: ContinuationClass,
@@ -32,15 +33,15 @@ pub struct ContinuationResolution {
     pub evidence: Vec<ContinuationEvidence>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub enum ContinuationEvidence {
     MessageKind {
         kind: MessageKind,
     },
-    /// A turn has shown what it says, or the agent brought it about itself.
+    /// A turn has shown its text, or the agent brought it about itself.
     KnownAlready,
-    /// Nothing of what it tells is still owed.
+    /// No obligation behind it is left.
     Stale,
     /// It ends that wait.
     Wait {
@@ -53,6 +54,6 @@ pub enum ContinuationEvidence {
 pub enum Spent {
     /// The agent knows what it says.
     Known,
-    /// Nothing of what it tells is still owed.
+    /// No obligation behind it is left.
     Stale,
 }

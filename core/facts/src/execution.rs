@@ -71,8 +71,8 @@ impl Default for ExecutionPolicy {
     }
 }
 
-/// Where tools run, as the model is told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Where tools run, as the model is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutionSnapshot {
     pub binding: ExecutionBinding,
     #[serde(default, skip_serializing_if = "crate::is_default")]

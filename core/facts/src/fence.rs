@@ -6,10 +6,12 @@
 //! text can be written after its own tag was shown: each place names what its text is fixed by. The secret is on record
 //! with the start of the run and goes along with its message, so a restart renders the same bytes.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -39,6 +41,16 @@ pub enum Place {
     Work(u64),
     /// The first so many rounds of the turn, shortened.
     Recap(u32),
+}
+
+impl JsonSchema for Fence {
+    fn schema_name() -> Cow<'static, str> {
+        "Fence".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9a-f]{16}$" })
+    }
 }
 
 impl Fence {

@@ -52,7 +52,7 @@ pub enum Origin {
 }
 
 /// The payload, as text or as JSON text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Body {
     #[serde(rename = "type")]
     pub kind: BodyType,
@@ -108,7 +108,7 @@ impl Ingress {
 }
 
 /// Names one intention of a caller, so that a retry admits nothing new.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Idempotency {
     pub key: String,
     /// Hash of everything that the caller asked for.
@@ -116,7 +116,7 @@ pub struct Idempotency {
 }
 
 /// An admitted message. Everything in it is fixed at admission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
     pub id: MessageId,
     pub created_at: Wall,

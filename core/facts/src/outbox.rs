@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::Text;
@@ -12,7 +13,7 @@ use crate::price::Amount;
 use crate::task::{Need, TaskStatus};
 use crate::workspace::Worktree;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "letter", rename_all = "snake_case")]
 pub enum Letter {
     /// There is to be an agent of that name.
@@ -23,7 +24,7 @@ pub enum Letter {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Text>,
     },
-    /// To a child: its supervisor has more to say.
+    /// To a child: its supervisor adds a message.
     FollowUp { text: Text },
     /// To a child: it is to end.
     Stop { force: bool },

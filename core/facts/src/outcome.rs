@@ -91,7 +91,7 @@ pub enum Certainty {
 }
 
 /// Instruction files and the execution environment, read at the start of a turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadedContext {
     pub sources: Vec<InstructionSource>,
     pub execution: ExecutionSnapshot,
@@ -99,7 +99,7 @@ pub struct LoadedContext {
 }
 
 /// One file of standing instructions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstructionSource {
     pub scope: SourceScope,
     pub path: String,
@@ -117,7 +117,7 @@ pub enum SourceScope {
 }
 
 /// Who executes a command (contract: tasks.md). A process id alone proves nothing: ids are used again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SupervisorIdentity {
     pub pid: u32,
     /// When the process began, in the kernel's ticks since its start.
@@ -133,7 +133,7 @@ pub struct SupervisorIdentity {
 pub struct CommandSpec {
     /// The command, or what a batch consists of.
     pub cmd: Text,
-    /// SHA-256 of the whole of it: together with folder, shell, login and terminal it says which commands are equal.
+    /// SHA-256 of the whole of it: together with folder, shell, login and terminal it identifies equal commands.
     pub cmd_digest: ContentId,
     pub workdir: String,
     pub shell: String,

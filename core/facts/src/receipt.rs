@@ -14,7 +14,7 @@ use crate::time::Millis;
 use crate::work::{PlanStatus, Todo};
 
 /// The one result of an accepted or refused call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// Success: what the model reads, already bounded by the performer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct ToolFacts {
     /// Paths relative to the execution root that `ApplyPatch` changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<String>,
-    /// The ended task whose result this shows: its own message need not tell it again.
+    /// The ended task whose result this shows: its own message need not show it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_task: Option<TaskId>,
     /// What became of text for a task.
@@ -149,8 +149,8 @@ impl ToolErrorKind {
     }
 }
 
-/// What the core said about a proposed call when the round arrived.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The core's verdict on a proposed call when the round arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Accepted(ToolName),
@@ -164,7 +164,7 @@ pub enum Verdict {
 }
 
 /// A call about the agent's tasks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum TaskCall {
     List,
@@ -179,7 +179,7 @@ pub enum TaskCall {
     },
     Input {
         task: TaskId,
-        /// What a child is told.
+        /// The message to a child.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
@@ -190,7 +190,7 @@ pub enum TaskCall {
 }
 
 /// A call about the agent itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum SelfCall {
     Enqueue {
@@ -232,7 +232,7 @@ impl SelfCall {
 }
 
 /// A call about the agent's work items.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum WorkCall {
     Create {

@@ -93,7 +93,7 @@ impl TaskStatus {
 }
 
 /// What a child said last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildEnd {
     pub status: TaskStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,7 +168,7 @@ names! {
     NeedKind { Operator "waiting_for_operator", Stalled "stalled", Held "held" }
 }
 
-/// What a child needs its parent for. The same need is told once.
+/// What a child needs its parent for. The same need is delivered once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Need {
     pub kind: NeedKind,

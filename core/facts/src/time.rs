@@ -222,7 +222,9 @@ impl JsonSchema for Wall {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "description": "RFC 3339 in UTC, with microseconds" })
+        json_schema!({
+            "type": "string", "format": "date-time", "description": "RFC 3339 in UTC, with microseconds",
+        })
     }
 }
 

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::body::PROMPT_BYTES;
 use super::word::{optional_word, word};
 
 /// Starts or stops an agent.
@@ -85,7 +86,7 @@ pub struct Created {
 #[serde(deny_unknown_fields)]
 pub struct DebugPrompt {
     /// At most 1 MiB, as of a prompt.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = PROMPT_BYTES))]
     pub text: String,
 }
 

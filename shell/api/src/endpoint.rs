@@ -26,6 +26,8 @@ pub trait Endpoint: Sized + Send + Sync + 'static {
 /// What an endpoint is called, who may use it, and what may go wrong.
 #[derive(Debug, Clone)]
 pub struct Row {
+    /// The method of `Control` that asks it, or what a client follows.
+    pub name: &'static str,
     pub method: Method,
     /// The parameters of [`Endpoint::Path`] stand in braces.
     pub path: &'static str,

@@ -12,6 +12,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::body::PROMPT_BYTES;
 use super::word::{optional_word, word};
 
 /// A prompt of the operator.
@@ -19,7 +20,7 @@ use super::word::{optional_word, word};
 #[serde(deny_unknown_fields)]
 pub struct Prompt {
     /// At most 1 MiB.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = PROMPT_BYTES))]
     pub text: String,
     /// `interject` reaches a turn in progress at its next safe point.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]

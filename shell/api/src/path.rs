@@ -51,6 +51,7 @@ pub struct WorkItemPath {
 /// The address of a trigger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TriggerPath {
+    #[schemars(length(min = 1, max = 256))]
     pub token: String,
 }
 

@@ -134,7 +134,7 @@ macro_rules! endpoints {
             => $reply:ty;
         )* }
         followed { $(
-            $stream:ident $stream_path:literal $stream_summary:literal,
+            $stream:ident $follow:ident $stream_path:literal $stream_summary:literal,
             path $stream_path_type:ty, query $stream_query:ty, headers $stream_headers:expr, fails $stream_fails:expr;
         )* }
     ) => {
@@ -145,6 +145,7 @@ macro_rules! endpoints {
 
             impl Endpoint for $name {
                 const ROW: Row = Row {
+                    name: stringify!($ask),
                     method: Method::$verb,
                     path: $path,
                     summary: $summary,
@@ -168,6 +169,7 @@ macro_rules! endpoints {
 
             impl Endpoint for $stream {
                 const ROW: Row = Row {
+                    name: stringify!($follow),
                     method: Method::GET,
                     path: $stream_path,
                     summary: $stream_summary,
@@ -367,12 +369,12 @@ endpoints! {
             path WorkItemPath, fails ITEM => WorkItemReply;
     }
     followed {
-        FollowEvents "/agents/{agent_id}/events/stream" "Stream durable events as they happen",
+        FollowEvents follow "/agents/{agent_id}/events/stream" "Stream durable events as they happen",
             path AgentPath, query StreamQuery, headers &[LAST_EVENT_ID], fails STREAM;
-        FollowAllEvents "/events/stream" "Stream durable events of all public agents as they happen",
+        FollowAllEvents follow_all "/events/stream" "Stream durable events of all public agents as they happen",
             path Nothing, query AllStreamQuery, headers &[LAST_POSITION],
             fails &[Code::CursorAhead, Code::InvalidHeader];
-        FollowOutput "/agents/{agent_id}/tasks/{task_id}/output/stream"
+        FollowOutput follow_output "/agents/{agent_id}/tasks/{task_id}/output/stream"
             "Stream the output of a task until it ends",
             path TaskPath, query OutputStreamQuery, headers &[LAST_OFFSET], fails OUTPUT;
     }

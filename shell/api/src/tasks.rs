@@ -1,7 +1,7 @@
 //! Background tasks, as they are asked for and listed.
 
 use holon_facts::AgentId;
-use holon_facts::call::DuplicatePolicy;
+use holon_facts::call::{COMMAND_BYTES, DuplicatePolicy, INPUT_BYTES};
 use holon_facts::task::TaskStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,7 +95,7 @@ pub struct OutputEnd {
 #[serde(deny_unknown_fields)]
 pub struct RunTask {
     /// The command, as one would type it into a shell; at most 100 KiB.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = COMMAND_BYTES))]
     pub cmd: String,
     /// Folder to run in, relative to the agent's own and inside its execution root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,7 +147,7 @@ pub struct TaskReply {
 #[serde(deny_unknown_fields)]
 pub struct WriteTask {
     /// As it is: nothing is appended to it. At most 64 KiB.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = INPUT_BYTES))]
     pub input: String,
 }
 

@@ -2,7 +2,7 @@
 
 use holon_core::agent::timer::Timer;
 use holon_facts::ids::TimerId;
-use holon_facts::timer::{Misfire, TimerOwner, TimerStatus};
+use holon_facts::timer::{Misfire, SUMMARY_BYTES, TimerOwner, TimerStatus};
 use holon_facts::{AgentId, Millis, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,6 +87,7 @@ pub struct CreateTimer {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
     pub misfire: Option<Misfire>,
     /// The text that is delivered when it fires; at most 200 bytes.
+    #[schemars(length(max = SUMMARY_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }

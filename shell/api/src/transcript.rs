@@ -101,6 +101,7 @@ pub enum Item {
 /// A piece of the model's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[schemars(rename = "TranscriptBlock")]
 pub enum Block {
     Text { text: String },
     ToolCall { call_id: String, tool_name: String, arguments: String },

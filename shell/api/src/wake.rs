@@ -6,12 +6,14 @@ use holon_facts::ids::WaitId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::body::WEBHOOK_BYTES;
+
 /// A wake hint: one message delivers all pending hints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wake {
     /// Why it should look; at most 256 characters.
-    #[schemars(length(max = 256))]
+    #[schemars(length(min = 1, max = 256))]
     pub reason: String,
     /// The source of the hint; pending hints of one source are coalesced. `operator` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,6 +30,7 @@ pub struct Wake {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
     /// The text for the model; without it, and unless a wait matches, the hint starts no turn. At most 256 KiB.
+    #[schemars(length(max = WEBHOOK_BYTES))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 
 use holon_facts::AgentId;
 use holon_facts::call::WorkFilter;
-use holon_facts::work::{PlanStatus, Todo};
+use holon_facts::work::{OBJECTIVE_BYTES, PlanStatus, TODOS, Todo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,12 +42,13 @@ pub struct WorkItemShown {
 #[serde(deny_unknown_fields)]
 pub struct CreateWork {
     /// What is to be brought about; at most 4 KiB.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = OBJECTIVE_BYTES))]
     pub objective: String,
     /// How far the plan is; `draft` by default.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
     pub plan_status: Option<PlanStatus>,
     /// The steps, at most 100.
+    #[schemars(length(max = TODOS))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub todo_list: Vec<Todo>,
     /// The initial text of its plan's file; none by default.

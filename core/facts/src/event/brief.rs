@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -23,7 +24,7 @@ names! {
 }
 
 /// The only user-facing channel (contract: agent.md, Briefs).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BriefCreated {
     pub id: BriefId,
     pub kind: BriefKind,

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -23,7 +24,7 @@ family! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageAdmitted {
     pub message: Message,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,12 +35,12 @@ pub struct MessageAdmitted {
 }
 
 /// A retry of something that was admitted already.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageDuplicate {
     pub message_id: MessageId,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageDequeued {
     pub message_id: MessageId,
     /// None when the message needs no model.
@@ -48,7 +49,7 @@ pub struct MessageDequeued {
 }
 
 /// The message has had its effect: by a turn of its own, inside another's turn, or without one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageProcessed {
     pub message_id: MessageId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,20 +59,20 @@ pub struct MessageProcessed {
 
 names! { Disposition { Processed "processed", Interjected "interjected" } }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageAborted {
     pub message_id: MessageId,
     pub run_id: RunId,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageDropped {
     pub message_id: MessageId,
     /// Crashed runs without anything new, in a row.
     pub crashes: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageRequeued {
     pub message_id: MessageId,
     pub run_id: RunId,
@@ -79,7 +80,7 @@ pub struct MessageRequeued {
     /// Crashed runs without anything new, in a row, this one included.
     pub crashes: u32,
     /// The message into whose turn it was taken, which waits, too: the next run of that one takes it along again, where it
-    /// stood. Without one it waits for itself.
+    /// was. Without one it waits for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interjected_into: Option<MessageId>,
     /// How many notes after the last round the next run shows again.
@@ -90,7 +91,7 @@ pub struct MessageRequeued {
 names! { RequeueCause { Crash "crash", Hold "hold", Shutdown "shutdown" } }
 
 /// An operator's prompt was taken into the turn in progress.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorInterjectionAdmitted {
     pub message_id: MessageId,
     pub run_id: RunId,

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -31,18 +32,18 @@ family! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentCreated {
     pub spec: AgentSpec,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ControlRequestAdmitted {
     pub action: ControlAction,
     pub previous: Status,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ControlApplied {
     pub action: ControlAction,
     pub previous: Status,
@@ -63,7 +64,7 @@ pub struct ControlApplied {
     /// Tasks whose ends the aborted run was to deliver: the next start delivers them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untold_tasks: Vec<TaskId>,
-    /// Execution roots that it and its children hold no more. Earlier builds did not say, and gave as `previous` what the
+    /// Execution roots that it and its children hold no more. Earlier builds left this out, and gave as `previous` what the
     /// end of the run had left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released_roots: Option<Vec<String>>,
@@ -77,7 +78,7 @@ pub struct ControlApplied {
 
 /// A change of posture, before what it is due to: a turn that begins or ends, falling asleep, being stopped or started.
 /// Earlier builds recorded none for turns, whose first and last fact change the posture by themselves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SchedulerPostureDecision {
     pub previous: Status,
     pub next: Status,
@@ -87,7 +88,7 @@ pub struct SchedulerPostureDecision {
     pub wakes_at: Option<Wall>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CurrentRunAborted {
     pub run_id: RunId,
     pub message_id: MessageId,
@@ -95,7 +96,7 @@ pub struct CurrentRunAborted {
 }
 
 /// A start of the runtime found the agent with open work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuntimeRecovered {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted_run_id: Option<RunId>,
@@ -104,14 +105,14 @@ pub struct RuntimeRecovered {
 }
 
 /// The wall clock went back by more than an hour, and recorded time follows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockStepped {
     pub from: Wall,
     pub to: Wall,
 }
 
 /// An operator gave the agent another primary model, from its next turn on; none is the runtime's own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelOverrideChanged {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<ModelRef>,
@@ -120,13 +121,13 @@ pub struct ModelOverrideChanged {
 }
 
 /// A child has come to its end; what it still has is being ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRetired {
     pub status: TaskStatus,
 }
 
 /// Nothing of a child is left but its log: it is read, and never runs again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentArchived {
     /// How it has ended.
     pub status: TaskStatus,

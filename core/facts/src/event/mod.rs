@@ -17,6 +17,9 @@ pub mod work;
 pub mod workspace;
 
 use alloc::string::String;
+use alloc::vec::Vec;
+
+use schemars::{Schema, SchemaGenerator};
 
 use crate::content::{Content, Text};
 
@@ -61,6 +64,11 @@ macro_rules! family {
         impl $family {
             /// Name and current version of each fact.
             pub const KINDS: &'static [(&'static str, u16)] = &[$(($kind, $version)),*];
+
+            /// What the payload of each fact is.
+            pub fn schemas(generator: &mut schemars::SchemaGenerator) -> alloc::vec::Vec<(&'static str, schemars::Schema)> {
+                alloc::vec![$(($kind, generator.subschema_for::<$fact>())),*]
+            }
 
             pub fn kind(&self) -> &'static str {
                 match self { $(Self::$fact(_) => $kind),* }
@@ -161,6 +169,28 @@ impl Event {
         .into_iter()
         .flatten()
         .copied()
+    }
+
+    /// What the payload of every fact is, by its name.
+    pub fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
+        [
+            LifecycleFact::schemas,
+            InboxFact::schemas,
+            SchedulingFact::schemas,
+            TurnFact::schemas,
+            OperationFact::schemas,
+            TaskFact::schemas,
+            TimerFact::schemas,
+            WorkFact::schemas,
+            WaitFact::schemas,
+            WakeFact::schemas,
+            OutboxFact::schemas,
+            WorkspaceFact::schemas,
+            BriefFact::schemas,
+        ]
+        .into_iter()
+        .flat_map(|schemas| schemas(generator))
+        .collect()
     }
 
     /// Calls `visit` with every stored text that the fact names.

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -48,7 +49,7 @@ impl OpKind {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationOpened {
     pub op: OpId,
     pub kind: OpKind,
@@ -58,7 +59,7 @@ pub struct OperationOpened {
     /// The number that its command has, or the task that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// After so long the core stops waiting; none for a task, which may take for ever.
+    /// After this time the core stops waiting; none for a task, which may take for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<Millis>,
     /// Who executes the command, when that is what the operation is: on record before anything runs.
@@ -83,7 +84,7 @@ impl OperationFact {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationSettled {
     pub op: OpId,
     pub settlement: Settlement,

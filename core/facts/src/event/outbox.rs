@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -20,7 +21,7 @@ family! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LetterPosted {
     pub letter_id: LetterId,
     pub to: AgentId,
@@ -28,20 +29,20 @@ pub struct LetterPosted {
 }
 
 /// The other agent has it on record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LetterDelivered {
     pub letter_id: LetterId,
 }
 
 /// Nobody takes it any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LetterReturned {
     pub letter_id: LetterId,
     pub problem: String,
 }
 
 /// In the log of whom it is for; what it brings about follows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LetterReceived {
     pub from: AgentId,
     pub letter_id: LetterId,

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -31,21 +32,21 @@ family! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContinuationResolved {
     pub message_id: MessageId,
     #[serde(flatten)]
     pub resolution: ContinuationResolution,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClosureDecided {
     #[serde(flatten)]
     pub closure: ClosureDecision,
 }
 
 /// The agent waits for its providers, or for a budget.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldSet {
     pub cause: HoldCause,
     /// The run that met it.
@@ -71,19 +72,19 @@ names! {
 }
 
 /// A turn succeeded, the agent was stopped, or the budget was raised.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldEnded {
     pub since: Wall,
     pub reason: HoldEnd,
 }
 
 /// A turn that the agent caused itself brought nothing on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTurnCounted {
     pub run_id: RunId,
-    /// Such turns in a row, since somebody outside said something or a turn brought something on.
+    /// Such turns in a row, since somebody outside sent something or a turn made progress.
     pub turns: u32,
-    /// The next one waits so long.
+    /// The next one waits for this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deferred_until: Option<Wall>,
     /// The next one waits for somebody outside.
@@ -92,7 +93,7 @@ pub struct SelfTurnCounted {
 }
 
 /// A day has had all the turns that the agent itself may cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnattendedTurnsExhausted {
     /// The last of them.
     pub run_id: RunId,
@@ -104,16 +105,16 @@ pub struct UnattendedTurnsExhausted {
 }
 
 /// A start of the runtime found that a day may have more turns without an operator than it has had.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnattendedTurnsRaised {
     pub turns_per_day: u32,
 }
 
 /// The agent chose to rest; its turn ends.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SleepBegun {
     pub run_id: RunId,
-    /// What it is owed waits so long; without an end nothing but its own obligations ends it.
+    /// Its obligations wait until then; without an end nothing but they end it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Wall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,8 +123,8 @@ pub struct SleepBegun {
     pub reason: Option<String>,
 }
 
-/// A sleep is over, and its agent is told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A sleep is over, and its agent is notified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SleepElapsed {
     pub message_id: MessageId,
     pub until: Wall,

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -29,7 +30,7 @@ family! {
 }
 
 /// A command goes on as a task, or an operator asked for one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskCreated {
     pub task_id: TaskId,
     pub kind: TaskKind,
@@ -69,8 +70,8 @@ names! {
     }
 }
 
-/// What is said about a task; `status` is what the task has now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What is recorded about a task; `status` is what the task has now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskStatusUpdated {
     pub task_id: TaskId,
     pub previous: TaskStatus,
@@ -111,7 +112,7 @@ names! {
         GraceOver "grace_over",
         /// Everything that it had started was ended.
         Stopped "stopped",
-        /// Nobody can say how it ended.
+        /// Nobody knows how it ended.
         Unproven "unproven",
     }
 }
@@ -139,8 +140,8 @@ impl TaskCause {
     }
 }
 
-/// The one message that tells the agent how a task ended. A tick tells of several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The one message that informs the agent of the end of a task. A tick has several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskResultQueued {
     pub task_id: TaskId,
     pub message_id: MessageId,
@@ -150,21 +151,21 @@ pub struct TaskResultQueued {
 }
 
 /// The child of a task can't go on by itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildNeedNoted {
     pub task_id: TaskId,
     pub need: Need,
 }
 
-/// The one message that tells the parent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The one message that informs the parent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildNeedTold {
     pub task_id: TaskId,
     pub message_id: MessageId,
 }
 
-/// A child with a worktree of its own has said how it ended; its task ends when somebody has looked at that.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A child with a worktree of its own has reported its end; its task ends when its changes were looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildEnded {
     pub task_id: TaskId,
     #[serde(flatten)]
@@ -172,7 +173,7 @@ pub struct ChildEnded {
 }
 
 /// Text has reached the command, or is on its way to the child.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskInputDelivered {
     pub task_id: TaskId,
     pub input_target: InputTarget,

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -21,7 +22,7 @@ family! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerCreated {
     pub timer_id: TimerId,
     pub owner: TimerOwner,
@@ -39,7 +40,7 @@ pub struct TimerCreated {
 }
 
 /// One occurrence has come, or several at once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerFired {
     pub timer_id: TimerId,
     /// Number of the first of them among all occurrences of the timer, from 1.
@@ -55,7 +56,7 @@ pub struct TimerFired {
 }
 
 /// Occurrences that were missed, and let go by the timer's policy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerSkipped {
     pub timer_id: TimerId,
     /// Number of the first of them.
@@ -67,15 +68,15 @@ pub struct TimerSkipped {
     pub next_fire_at: Option<Wall>,
 }
 
-/// The one message that tells of everything that has fired since the last one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The one message about everything that has fired since the last one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerTickQueued {
     pub timer_id: TimerId,
     pub message_id: MessageId,
     pub occurrences: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerCancelled {
     pub timer_id: TimerId,
 }

@@ -44,7 +44,7 @@ family! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnStarted {
     pub run_id: RunId,
     pub turn_index: TurnIndex,
@@ -70,13 +70,13 @@ pub struct TurnStarted {
     pub tools_offered: Option<Arc<[ToolName]>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnContextBuilt {
     pub run_id: RunId,
     pub context: LoadedContext,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderAttemptRecorded {
     pub run_id: RunId,
     pub round: RoundIndex,
@@ -84,7 +84,7 @@ pub struct ProviderAttemptRecorded {
 }
 
 /// Every model of the chain has failed, some of them in ways that may pass: the round asks those again later.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProvidersAwaited {
     pub run_id: RunId,
     pub round: RoundIndex,
@@ -100,7 +100,7 @@ pub struct ProvidersAwaited {
 }
 
 /// Telemetry of a round that brought an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderRoundCompleted {
     pub run_id: RunId,
     pub round: RoundIndex,
@@ -115,8 +115,8 @@ pub struct ProviderRoundCompleted {
     pub provider_completed_at: Wall,
 }
 
-/// What the model said, durable before anything is done about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The model's answer, durable before anything is done about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AssistantRoundRecorded {
     pub run_id: RunId,
     pub round: RoundIndex,
@@ -140,7 +140,7 @@ pub struct AssistantRoundRecorded {
     pub probes: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolStarted {
     pub run_id: RunId,
     pub round: RoundIndex,
@@ -150,7 +150,7 @@ pub struct ToolStarted {
     pub tool: ToolName,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolExecuted {
     pub run_id: RunId,
     pub round: RoundIndex,
@@ -162,7 +162,7 @@ pub struct ToolExecuted {
 }
 
 /// A call whose one result is an error.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolExecutionFailed {
     pub run_id: RunId,
     pub round: RoundIndex,
@@ -173,8 +173,8 @@ pub struct ToolExecutionFailed {
     pub duration_ms: Millis,
 }
 
-/// The runtime said something to the model in the middle of a turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The runtime gave the model a note in the middle of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReminderInjected {
     pub run_id: RunId,
     pub round: RoundIndex,
@@ -185,15 +185,15 @@ pub struct ReminderInjected {
 names! {
     ReminderKind {
         RepeatedToolCall "repeated_tool_call", WorkProgress "work_progress",
-        /// An operator has said something, and a work item still says that it needs input.
+        /// An operator has sent a message, and a work item still needs input.
         NeedsInput "needs_input",
         /// The answer before was cut off and is to be continued.
         Continuation "continuation",
     }
 }
 
-/// The oldest rounds of the turn are told in short from now on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The oldest rounds of the turn are shown in short from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextCompacted {
     pub run_id: RunId,
     /// The round whose request needs it.
@@ -218,7 +218,7 @@ names! {
 }
 
 /// A turn failed; the brief is for the operator, this is for the engineer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuntimeError {
     pub run_id: RunId,
     pub message_id: MessageId,
@@ -260,7 +260,7 @@ names! {
 }
 
 /// A request is about to be sent, and may take so much.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetReserved {
     pub run_id: RunId,
     pub op: OpId,
@@ -271,8 +271,8 @@ pub struct BudgetReserved {
     pub sent: Amount,
 }
 
-/// What the request took, as its provider says, or as it was estimated where nobody says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What the request took, as its provider reports it, or as estimated without a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetSettled {
     pub run_id: RunId,
     pub op: OpId,
@@ -282,7 +282,7 @@ pub struct BudgetSettled {
 }
 
 /// A budget does not cover the next request. Numbers are tokens, or millionths of a dollar.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetExhausted {
     pub run_id: RunId,
     pub budget: BudgetKind,
@@ -293,7 +293,7 @@ pub struct BudgetExhausted {
 }
 
 /// The end of a run (contract: agent.md, Terminal record).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnTerminal {
     pub run_id: RunId,
     pub turn_index: TurnIndex,

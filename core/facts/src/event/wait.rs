@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -23,7 +24,7 @@ family! {
 }
 
 /// An agent waits for something, for a work item or for itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitRegistered {
     pub wait_id: WaitId,
     /// The owner; none is the agent.
@@ -49,7 +50,7 @@ pub struct WaitRegistered {
 }
 
 /// What was waited for has come.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitResolved {
     pub wait_id: WaitId,
     #[serde(flatten)]
@@ -57,7 +58,7 @@ pub struct WaitResolved {
 }
 
 /// What ends a wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Resolution {
     /// A turn takes the message that reports it.
@@ -67,7 +68,7 @@ pub enum Resolution {
 }
 
 /// Nobody waits any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitCancelled {
     pub wait_id: WaitId,
     pub reason: WaitEnd,
@@ -83,8 +84,8 @@ names! {
     }
 }
 
-/// The one message that tells the agent which blockers and waits to look at again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The one message that names the blockers and waits that the agent looks at again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkItemRecheckDue {
     pub message_id: MessageId,
     /// The agent's own wait last; at least one.
@@ -92,7 +93,7 @@ pub struct WorkItemRecheckDue {
 }
 
 /// What is looked at, and when again unless it has changed by then.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rechecked {
     /// None is the agent itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +104,7 @@ pub struct Rechecked {
 }
 
 /// As many rechecks as there may be have changed nothing: an operator has to look.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecheckGivenUp {
     /// None is the agent itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]

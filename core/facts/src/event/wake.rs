@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -26,7 +27,7 @@ family! {
 }
 
 /// The first hint of a source since the last tick.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WakeHintRecorded {
     /// Number among all hints of the agent, from 1.
     pub sequence: u64,
@@ -40,42 +41,42 @@ pub struct WakeHintRecorded {
 }
 
 /// A further hint of a source of which one waits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WakeHintCoalesced {
     pub sequence: u64,
     pub hint: Hint,
 }
 
-/// The one message that tells of every hint that waited.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The one message about every hint that waited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WakeTickQueued {
     pub message_id: MessageId,
-    /// The last hint that it tells of.
+    /// The last hint that it shows.
     pub sequence: u64,
     pub hints: u64,
-    /// One of them says something, or is what somebody waits for: the model has to look.
+    /// One of them has a text, or is what somebody waits for: the model has to look.
     pub contentful: bool,
-    /// Sources that it does not tell of: bare hints, which the stop that follows clears.
+    /// Sources that it leaves out: bare hints, which the stop that follows clears.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
 }
 
-/// A call has shown hints that waited: no message tells of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A call has shown hints that waited: no message shows them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WakeHintsShown {
     pub run_id: RunId,
     pub sources: Vec<String>,
 }
 
 /// The agent can be woken through an address of this generation, and of no other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExternalTriggerProvisioned {
     pub external_trigger_id: ExternalTriggerId,
     pub generation: u64,
 }
 
-/// Something was sent to the address; the hint that follows tells what.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Something was sent to the address; the hint that follows has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExternalTriggerDelivered {
     pub external_trigger_id: ExternalTriggerId,
     pub generation: u64,
@@ -87,7 +88,7 @@ pub struct ExternalTriggerDelivered {
 }
 
 /// No address of this generation wakes the agent any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExternalTriggerRevoked {
     pub external_trigger_id: ExternalTriggerId,
     pub generation: u64,

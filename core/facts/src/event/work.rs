@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -29,7 +30,7 @@ family! {
 names! { WorkAuthor { Agent "agent", Operator "operator" } }
 
 /// A work item is new, changed or completed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkItemWritten {
     pub work_item_id: WorkItemId,
     /// From 1; one more with every change.
@@ -41,7 +42,7 @@ pub struct WorkItemWritten {
     pub change: WorkChange,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum WorkChange {
     Created {
@@ -87,7 +88,7 @@ impl WorkChange {
 }
 
 /// The focus moves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkItemPicked {
     pub work_item_id: WorkItemId,
     /// The item that had it.
@@ -102,18 +103,18 @@ pub struct WorkItemPicked {
 }
 
 /// The plan of an item was looked at, and is another than the last time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkPlanSeen {
     pub work_item_id: WorkItemId,
     /// None where there is no such file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContentId>,
-    /// Whether somebody has edited it: what came with its item is seen for the first time.
+    /// Whether somebody has edited it: what came with its item is noted for the first time.
     pub edited: bool,
 }
 
 /// What the agent delivers with an item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeliverySummaryRecorded {
     pub work_item_id: WorkItemId,
     pub run_id: RunId,
@@ -121,8 +122,8 @@ pub struct DeliverySummaryRecorded {
     pub text: Text,
 }
 
-/// The one message that tells the agent what is owed: a turn to the item in focus, or a mention to others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The one message about obligations: a turn for the item in focus, or a mention for others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkTickQueued {
     pub tick: WorkTick,
     pub message_id: MessageId,
@@ -132,26 +133,26 @@ pub struct WorkTickQueued {
 
 names! { WorkTick { ContinueActive "continue_active", QueuedAvailable "queued_available" } }
 
-/// A turn that was owed to an item brought no progress, or one that mentioned it left it where it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A turn that an item had an obligation for brought no progress, or one that mentioned it left it where it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkDeferred {
     pub work_item_id: WorkItemId,
     pub run_id: RunId,
     /// How many of them there were in a row, this one included.
     pub turns: u32,
-    /// The next one is owed from then on.
+    /// The next obligation is due from then on.
     pub until: Wall,
 }
 
-/// What an item is owed is owed at once, and counted anew: a turn bound to it made progress, or was an operator's.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The obligations of an item are due at once, and counted anew: a turn bound to it made progress, or was an operator's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkOwed {
     pub work_item_id: WorkItemId,
     pub run_id: RunId,
 }
 
 /// Nothing more is done for an item before somebody looks at it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkItemStalled {
     pub work_item_id: WorkItemId,
     pub run_id: RunId,

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -25,14 +26,14 @@ family! {
 }
 
 /// The agent knows it from now on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkspaceAttached {
     pub workspace_id: WorkspaceId,
     pub workspace_anchor: String,
 }
 
 /// Where the agent works.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkspaceUsed {
     pub workspace_id: WorkspaceId,
     pub execution: ExecutionBinding,
@@ -43,14 +44,14 @@ pub struct WorkspaceUsed {
 }
 
 /// The agent knows it no longer; its files are as they were.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkspaceDetached {
     pub workspace_id: WorkspaceId,
     pub workspace_anchor: String,
 }
 
 /// Nobody outside of the agent's supervision tree writes there until it is released.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OccupancyAcquired {
     pub execution_root: String,
     /// The run that needs it; none for an operator's command.
@@ -58,7 +59,7 @@ pub struct OccupancyAcquired {
     pub run_id: Option<RunId>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OccupancyReleased {
     pub execution_root: String,
     pub cause: ReleaseCause,
@@ -75,7 +76,7 @@ names! {
 }
 
 /// The worktree that an operation was to make is there; before, it may have been.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorktreeCreated {
     pub worktree_id: WorktreeId,
     pub workspace_anchor: String,
@@ -86,19 +87,19 @@ pub struct WorktreeCreated {
 }
 
 /// Nobody needs it any more: it is removed if nothing in it is new.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorktreeLeft {
     pub worktree_id: WorktreeId,
 }
 
 /// There is nothing of it any more, neither folder nor branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorktreeRemoved {
     pub worktree_id: WorktreeId,
 }
 
 /// It stays for somebody to look at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorktreeRetained {
     #[serde(flatten)]
     pub plan: WorktreePlan,

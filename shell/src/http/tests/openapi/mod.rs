@@ -1,13 +1,22 @@
 //! The description of the surface as the table of routes and the types of their handlers make it. What is served is its
 //! snapshot.
 
+mod callbacks;
+mod checks;
+mod events;
+mod names;
+mod streams;
+mod tight;
+
 use holon_api::{
     Body as _, Code, Endpoint, ErrorBody, Header, HeaderValue, Reply, RouteAccess as Access, Row,
 };
+use holon_facts::Event;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
+use crate::envelope::Provenance;
 use crate::http::table;
 
 /// The whole description; its order is fixed, so that a change of the surface shows.
@@ -25,20 +34,29 @@ pub(super) fn document() -> Value {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.row.method.as_str().to_ascii_lowercase()] = operation;
     }
-    let schemas: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
-    json!({
+    let streamed = streams::schemas(&mut generator);
+    let payloads = Event::schemas(&mut generator);
+    let provenance = generator.subschema_for::<Provenance>();
+    let mut schemas: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
+    events::describe(&mut schemas, payloads, &provenance);
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Holon",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "The control surface of a Holon runtime. `docs/http.md` explains it.",
         },
+        "tags": names::tags(),
         "paths": paths,
         "components": {
             "schemas": schemas,
             "securitySchemes": { "control_token": { "type": "http", "scheme": "bearer" } },
         },
-    })
+    });
+    streams::describe(&mut document, &streamed);
+    callbacks::describe(&mut document);
+    tight::describe(&mut document);
+    document
 }
 
 /// What the description says of a route.
@@ -95,7 +113,8 @@ fn types<E: Endpoint>(generator: &mut SchemaGenerator) -> Types {
 fn operation(route: &Described, generator: &mut SchemaGenerator, error: &Schema) -> Value {
     let types = (route.types)(generator);
     let mut operation = json!({
-        "operationId": operation_id(route),
+        "operationId": names::operation_id(&route.row, route.path),
+        "tags": [names::tag(route.path)],
         "summary": route.summary,
         "parameters": parameters(route, &types),
         "responses": responses(route, &types, error),
@@ -112,12 +131,6 @@ fn operation(route: &Described, generator: &mut SchemaGenerator, error: &Schema)
         operation["security"] = json!([{ "control_token": [] }, {}]);
     }
     operation
-}
-
-fn operation_id(route: &Described) -> String {
-    let path = route.path.replace(['{', '}'], "").replace(['/', '-', '.'], "_");
-    let path = if path == "_" { "_root".to_owned() } else { path };
-    format!("{}{path}", route.row.method.as_str().to_ascii_lowercase())
 }
 
 fn parameters(route: &Described, types: &Types) -> Vec<Value> {

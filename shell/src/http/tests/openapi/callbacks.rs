@@ -1,0 +1,30 @@
+//! What deliveries to triggers and webhooks send (any JSON, or text and bytes of any type), and what the metrics are: their bodies are whatever others make of them,
+//! and the description says which forms are taken.
+
+use serde_json::{Value, json};
+
+const DELIVERIES: &[&str] = &["/callbacks/wake/{token}", "/callbacks/enqueue/{token}"];
+
+pub(super) fn describe(document: &mut Value) {
+    for path in DELIVERIES {
+        let body = &mut document["paths"][path]["post"]["requestBody"];
+        body["content"] = json!({
+            "application/json": { "schema": any() },
+            "application/octet-stream": { "schema": { "type": "string", "format": "binary" } },
+        });
+    }
+    let webhook = &mut document["paths"]["/webhooks/generic/{agent_id}"]["post"]["requestBody"];
+    webhook["content"]["application/json"]["schema"] = any();
+    let schemas = &mut document["components"]["schemas"];
+    schemas["OpenMetrics"] = json!({
+        "description": "OpenMetrics text 1.0.0: families `holon_…`, each with its type and its help.",
+        "type": "string", "minLength": 6, "pattern": "# EOF\n$",
+    });
+    let metrics = &mut document["paths"]["/metrics"]["get"]["responses"]["200"];
+    metrics["content"]["application/openmetrics-text"]["schema"] =
+        json!({ "$ref": "#/components/schemas/OpenMetrics" });
+}
+
+fn any() -> Value {
+    json!({ "description": "Any JSON document of another system." })
+}
