@@ -16,6 +16,7 @@ pub mod home;
 pub mod http;
 pub mod in_flight;
 pub mod live;
+pub mod markdown;
 #[cfg(test)]
 mod network;
 pub mod perform;

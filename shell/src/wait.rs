@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use holon_api::{AgentWhy, ClientError, Control, Events, Followed, PageQuery, PromptOutcome, WaitUntil};
+use holon_api::{
+    AgentWhy, ClientError, Control, Events, Followed, LiveAttempt, LiveText, PageQuery, PromptOutcome,
+    WaitUntil,
+};
 use holon_core::view::{ExplainedDeadline, Explanation, RunVerdict};
 use holon_facts::decision::DeadlineReason;
 use holon_facts::ids::{MessageId, TaskId};
@@ -14,6 +17,7 @@ use holon_platform::clock;
 use crate::answer::AnswerBrief;
 use crate::envelope;
 use crate::exit::Exit;
+use crate::live::{Live, LiveSink};
 use crate::prompt_turn::PromptTurn;
 
 /// Without any event the agent is looked at so often.
@@ -79,6 +83,7 @@ pub struct Wait<C: Control> {
     idle_limit: Millis,
     for_tasks: bool,
     turn: Option<PromptTurn>,
+    live: Option<LiveSink>,
 }
 
 impl<C: Control + Clone> Wait<C> {
@@ -86,13 +91,20 @@ impl<C: Control + Clone> Wait<C> {
     pub fn new(runtime: &C, agent: &AgentId, after: EventSeq, idle_limit: Millis) -> Self {
         let follow = runtime.follow(agent, Some(after), false);
         let (runtime, agent) = (runtime.clone(), agent.clone());
-        Self { runtime, agent, follow, idle_limit, for_tasks: false, turn: None }
+        Self { runtime, agent, follow, idle_limit, for_tasks: false, turn: None, live: None }
     }
 
     /// Whether background tasks are waited for as well, and what their results bring.
     #[must_use]
     pub fn for_tasks(self, for_tasks: bool) -> Self {
         Self { for_tasks, ..self }
+    }
+
+    /// Shows pieces of what models say, too.
+    #[must_use]
+    pub fn with_live(self, live: LiveSink) -> Self {
+        let follow = self.runtime.follow(&self.agent, self.follow.cursor(), true);
+        Self { follow, live: Some(live), ..self }
     }
 
     /// Whether the end of this prompt's turn is enough.
@@ -111,7 +123,12 @@ impl<C: Control + Clone> Wait<C> {
     pub async fn until_end(mut self, see: &mut impl FnMut(&Record)) -> Result<End, ClientError> {
         loop {
             let last = match tokio::time::timeout(LOOK, self.follow.next()).await {
-                Ok(followed) => show(&followed?, self.turn.as_mut(), see),
+                Ok(followed) => {
+                    let followed = followed?;
+                    let pieces = self.live.as_ref().zip(piece(&followed));
+                    pieces.into_iter().for_each(|(live, piece)| live.send(piece));
+                    show(&followed, self.turn.as_mut(), see)
+                }
                 // The runtime may have nothing to tell, or be away.
                 Err(_) => true,
             };
@@ -166,6 +183,22 @@ pub async fn whole_text(
     let brief = page.briefs.into_iter().find(|brief| brief.id == told.id);
     let missing = || ClientError::Odd { problem: "it has no brief".to_owned() };
     Ok(brief.ok_or_else(missing)?.text)
+}
+
+/// A piece of what a model says; none of a newer build's.
+fn piece(followed: &Followed) -> Option<Live> {
+    let Followed::Live { kind, data } = followed else { return None };
+    match kind.as_str() {
+        "live_attempt" => {
+            let LiveAttempt { agent_id: agent, op } = serde_json::from_value(data.clone()).ok()?;
+            Some(Live::Attempt { agent, op })
+        }
+        "live_text" => {
+            let LiveText { agent_id: agent, op, text: piece } = serde_json::from_value(data.clone()).ok()?;
+            Some(Live::Text { agent, op, piece })
+        }
+        _ => None,
+    }
 }
 
 /// Says whether it may be the last one for now.

@@ -2,6 +2,8 @@
 
 use std::fs::File;
 
+use end_to_end::daemon::Daemon;
+use end_to_end::provider::{Provider, says};
 use end_to_end::terminal::OnTerminal;
 use end_to_end::{Holon, wait_for};
 use serde_json::{Value, json};
@@ -104,4 +106,58 @@ fn a_prompt_can_be_typed_or_given_up() {
     let (status, screen, _) = run.end();
     assert_eq!(status.code(), Some(130), "{screen}");
     assert!(screen.contains("interrupted before the run began"), "{screen}");
+}
+
+const ANSWER: &str = "# Found\n\nThe test fails since `greet` returns *nothing*, and so \
+                      every caller of it reads an empty line.\n\n| file | why |\n|---|---|\n| greet.sh | no echo |\n\nDone.";
+
+/// A provider that gives its answer slowly.
+fn slow(answer: &str) -> Provider {
+    let pieces = says(answer).dribble(std::time::Duration::from_millis(1));
+    Provider::start([pieces.clone(), pieces])
+}
+
+fn asking(provider: &Provider) -> Holon {
+    Holon::new().with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url)
+}
+
+fn rendered(screen: &str) {
+    let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();
+    let from = lines.iter().position(|line| *line == "Found").expect("the heading");
+    let table = ["file      why", "────────  ───────", "greet.sh  no echo", "", "Done."];
+    assert_eq!(lines[from + 1], "", "{screen}");
+    assert!(lines[from + 2].starts_with("The test fails since greet returns nothing"), "{screen}");
+    assert!(lines[from + 5..].starts_with(&table), "{screen}");
+    assert_eq!(screen.matches("Done.").count(), 1, "it is shown once: {screen}");
+}
+
+#[test]
+fn an_answer_is_rendered_while_it_is_made_and_a_pipe_has_it_as_it_is() {
+    let provider = slow(ANSWER);
+    let holon = asking(&provider);
+    let run = OnTerminal::start(&holon.command(&["run", "go"]), None);
+    wait_for("the heading, before the end", || {
+        let screen = run.screen();
+        assert!(screen.contains("Found") || !screen.contains("completed after"), "{screen}");
+        screen.contains("Found")
+    });
+    assert!(!run.screen().contains("completed after"), "the answer is still being made: {}", run.screen());
+    let (status, screen, written) = run.end();
+    assert_eq!(status.code(), Some(0), "{screen}");
+    rendered(&screen);
+    assert!(written.contains("\u{1b}[36mgreet\u{1b}[0m"), "{written:?}");
+    let piped = holon.run(&["run", "go"]);
+    assert_eq!(piped.stdout, format!("{ANSWER}\n"), "byte for byte");
+}
+
+#[test]
+fn an_answer_of_the_runtime_comes_the_same_way() {
+    let provider = slow(ANSWER);
+    let daemon = Daemon::asking(asking(&provider), &provider);
+    daemon.start();
+    let (status, screen, _) = OnTerminal::start(&daemon.0.command(&["prompt", "--wait", "go"]), None).end();
+    assert_eq!(status.code(), Some(0), "{screen}");
+    rendered(&screen);
+    let piped = daemon.ok(&["prompt", "--wait", "go"]);
+    assert_eq!(piped.stdout, format!("{ANSWER}\n"), "byte for byte");
 }

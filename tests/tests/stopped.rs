@@ -86,7 +86,7 @@ fn a_stopped_home_answers_as_its_runtime_did() {
     let human = read(&daemon.0, &["status"]);
     assert!(human.stdout.contains("this is the last durable state: the runtime is stopped"), "{human:?}");
     // What changes something, and what follows, needs a runtime.
-    for needs in [&["prompt", "more"][..], &["tail", "--follow"], &["agent", "stop", "main"]] {
+    for needs in [&["prompt", "--no-start", "more"][..], &["tail", "--follow"], &["agent", "stop", "main"]] {
         daemon.0.run(needs).refused(5, &["holon daemon start"]);
     }
     daemon.0.run(&["status", "nobody"]).refused(3, &[]);

@@ -3,6 +3,7 @@
 
 mod attempts;
 mod repeats;
+mod spoken;
 mod steps;
 mod waiting;
 
@@ -13,13 +14,14 @@ use holon_facts::event::{Event, InboxFact, LifecycleFact, TurnFact};
 use holon_facts::{Now, Record};
 use holon_platform::clock;
 use repeats::Repeats;
-use steps::Steps;
+use spoken::Spoken;
 pub use steps::TextSource;
+use steps::{StepKind, Steps};
 use waiting::{Partial, Waiting};
 
 use crate::live::{Live, LiveSink};
 use crate::present::{Category, Level, Presentation};
-use crate::screen::{Screen, Tone};
+use crate::screen::{Screen, Tone, harmless};
 
 /// Turns records into lines on a screen.
 pub struct Activity {
@@ -29,23 +31,47 @@ pub struct Activity {
     repeats: Repeats,
     attempts: Attempts,
     partial: Arc<Mutex<Partial>>,
+    spoken: Arc<Mutex<Spoken>>,
 }
 
 impl Activity {
     pub fn new(screen: Screen, texts: TextSource) -> Self {
         let began = clock::now();
         let (steps, repeats, attempts) = (Steps::reading(texts), Repeats::default(), Attempts::default());
-        Self { screen, began, steps, repeats, attempts, partial: Arc::default() }
+        Self { screen, began, steps, repeats, attempts, partial: Arc::default(), spoken: Arc::default() }
     }
 
     /// Where pieces of the model's text go, to be seen below while the model speaks.
     pub fn live(&self) -> LiveSink {
-        let partial = self.partial.clone();
+        let (partial, spoken, screen) = (self.partial.clone(), self.spoken.clone(), self.screen.clone());
         LiveSink::new(move |live| {
-            let mut partial = partial.lock().unwrap_or_else(PoisonError::into_inner);
+            // Before anything is locked: whoever has the screen may wait for what is partial.
+            let (columns, colour) = (screen.speaks(), screen.colour());
+            let mut spoken = spoken.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut said = None;
+            let mut partial_now = partial.lock().unwrap_or_else(PoisonError::into_inner);
             match live {
-                Live::Attempt { .. } => partial.clear(),
-                Live::Text { piece, .. } => partial.push(&piece),
+                Live::Attempt { .. } => {
+                    partial_now.clear();
+                    if spoken.begin() {
+                        said = Some("… the model begins its answer anew\n".to_owned());
+                    }
+                }
+                Live::Text { piece, .. } => {
+                    partial_now.push(&piece);
+                    if let Some(columns) = columns {
+                        said = spoken.push(&harmless(&piece), columns, colour);
+                    }
+                    if said.is_some() {
+                        partial_now.clear();
+                        partial_now.push(spoken.pending());
+                    }
+                }
+            }
+            // The line below looks at what is partial.
+            drop(partial_now);
+            if let Some(said) = said {
+                screen.say(&said);
             }
         })
     }
@@ -53,9 +79,13 @@ impl Activity {
     /// Takes the next durable record of the agent.
     pub fn see(&mut self, record: &Record) {
         if let Event::Turn(fact) = &record.event {
+            let spoke = matches!(fact, TurnFact::AssistantRoundRecorded(_)) && self.end_of_speech();
             let failed = self.attempts.see(fact);
             self.failed(failed);
-            for step in self.steps.see(fact) {
+            // What was shown while it was said stands above.
+            let steps =
+                self.steps.see(fact).into_iter().filter(|step| !(spoke && step.kind == StepKind::Said));
+            for step in steps {
                 for (tone, line) in self.repeats.pass(step) {
                     self.screen.line(tone, &line);
                 }
@@ -80,6 +110,23 @@ impl Activity {
     /// Whether it has shown why a model failed, in these words.
     pub fn told(&self, failure: &str) -> bool {
         self.screen.shows() && self.attempts.told(failure)
+    }
+
+    /// Whether this answer was shown while it was made.
+    pub fn answered(&self, answer: &str) -> bool {
+        self.spoken.lock().unwrap_or_else(PoisonError::into_inner).was(&harmless(answer))
+    }
+
+    /// Shows the rest of what the model says in a round that is over; whether it said anything.
+    fn end_of_speech(&self) -> bool {
+        let Some(columns) = self.screen.speaks() else { return false };
+        let colour = self.screen.colour();
+        let rest = self.spoken.lock().unwrap_or_else(PoisonError::into_inner).end(columns, colour);
+        if let Some(rest) = &rest {
+            self.partial.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            self.screen.say(rest);
+        }
+        rest.is_some()
     }
 
     fn failed(&mut self, attempt: Option<String>) {

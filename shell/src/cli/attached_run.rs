@@ -73,8 +73,9 @@ pub(super) async fn run(
             fold.record(record);
             observer(record);
         };
-        let wait =
-            Wait::new(&client, &request.agent, before, request.idle_limit).for_tasks(request.wait_for_tasks);
+        let wait = Wait::new(&client, &request.agent, before, request.idle_limit)
+            .for_tasks(request.wait_for_tasks)
+            .with_live(request.live.clone());
         tokio::select! {
             biased;
             () = ending.wait() => interrupted(abort(&request, &client).await?)?,

@@ -73,6 +73,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         screen: Screen::quiet(),
         observer: observer(args.quiet || args.json),
         texts: TextSource::default(),
+        live: LiveSink::nobody(),
     };
     let session = Session {
         request,

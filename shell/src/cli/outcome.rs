@@ -1,5 +1,7 @@
 //! What a run prints when it is over: the answer on stdout, a word about the run on stderr.
 
+use std::sync::{Mutex, PoisonError};
+
 use holon_core::view::RunVerdict;
 use holon_facts::AgentId;
 use holon_text::{moment, time};
@@ -7,6 +9,7 @@ use holon_text::{moment, time};
 use super::exit::Exit;
 use super::output::{self, Failure, Lines};
 use super::run::Format;
+use crate::activity::Activity;
 use crate::present;
 use crate::report::{RunReport, in_short};
 use crate::screen::{Screen, Tone};
@@ -27,8 +30,9 @@ pub(super) fn print(
     lines: Option<Lines>,
     screen: &Screen,
     goes_on: &GoesOn,
-    told: impl Fn(&str) -> bool,
+    shown: &Mutex<Activity>,
 ) -> Result<Exit, Failure> {
+    let shown = || shown.lock().unwrap_or_else(PoisonError::into_inner);
     let report = match report {
         Ok(report) => report,
         Err(failure) => {
@@ -41,10 +45,10 @@ pub(super) fn print(
     let written = match format {
         Format::Json => output::line(&output::json(&serde_json::to_string_pretty(&report)?)),
         Format::StreamJson => stream(&report, lines)?,
-        Format::Text => report.said().map_or(Ok(()), output::text),
+        Format::Text => report.said().filter(|said| !shown().answered(said)).map_or(Ok(()), output::answer),
     };
     if format == Format::Text {
-        tell(&report, screen, goes_on, told);
+        tell(&report, screen, goes_on, |failure| shown().told(failure));
     }
     let Err(error) = written else { return Ok(exit) };
     let exit = if exit == Exit::Completed { Exit::Failed } else { exit };

@@ -13,6 +13,7 @@ use super::exit::Exit;
 use super::hints;
 use super::table::{self, Width};
 use crate::home::HomeError;
+use crate::markdown;
 use crate::present::{DetailLine, Look};
 use crate::screen::{Tone, columns, harmless, painted, wrapped, wrapped_by};
 use crate::settings::{EditError, SettingsError};
@@ -108,6 +109,15 @@ pub(super) fn line(text: &str) -> io::Result<()> {
 pub(super) fn text(text: &str) -> io::Result<()> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     if io::stdout().is_terminal() { line(&harmless(text)) } else { line(text) }
+}
+
+/// Writes what an agent answers: rendered for a terminal, as it is for everybody else.
+pub(super) fn answer(text: &str) -> io::Result<()> {
+    if !io::stdout().is_terminal() {
+        return self::text(text);
+    }
+    let rendered = markdown::render(&harmless(text), columns(io::stdout()), coloured());
+    line(rendered.trim_end())
 }
 
 /// Writes a part of a text of others to stdout: nothing is put behind it.

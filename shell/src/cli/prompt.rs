@@ -196,11 +196,13 @@ async fn outcome(
     let screen = if quiet { Screen::quiet() } else { Screen::stderr(&cli.environment) };
     let mut activity = Activity::new(screen.clone(), cli.texts());
     let mut fold = RunFold::of(*message);
+    let live = activity.live();
     let mut see = |record: &Record| {
         fold.record(record);
         activity.see(record);
     };
-    let wait = Wait::new(&cli.client, agent, *before, cli.idle_limit()).for_prompt(*message, *until);
+    let wait =
+        Wait::new(&cli.client, agent, *before, cli.idle_limit()).for_prompt(*message, *until).with_live(live);
     let end = tokio::select! {
         biased;
         () = ending.wait() => {
@@ -222,8 +224,8 @@ async fn outcome(
         output::document(&Shown { ok, agent_id: agent, message_id: *message, outcome: end.outcome(told) })?;
         return Ok(exit);
     }
-    if let Some(told) = told {
-        output::text(&told)?;
+    if let Some(told) = told.filter(|told| !activity.answered(told)) {
+        output::answer(&told)?;
     }
     for due in &end.due {
         output::note(&format!("holon: the next thing to do is due at {}", moment::near(due.at)));

@@ -128,10 +128,8 @@ async fn whole(home: Option<PathBuf>, args: RunArgs, ending: Ending) -> Result<E
     };
     activity.lock().unwrap_or_else(PoisonError::into_inner).finish();
     let asked = ending.asked();
-    let printed = spawn::blocking(move || {
-        let told = |failure: &str| activity.lock().unwrap_or_else(PoisonError::into_inner).told(failure);
-        outcome::print(report, format, lines, &screen, &goes_on, told)
-    });
+    let printed =
+        spawn::blocking(move || outcome::print(report, format, lines, &screen, &goes_on, &activity));
     tokio::select! {
         biased;
         () = ending.wait(), if !asked => {
@@ -237,12 +235,13 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         screen,
         observer: observer(activity.clone(), lines.as_ref()),
         texts,
+        live: LiveSink::nobody(),
     };
     let runner = match terms {
         Terms::Own(setup) => {
             Runner::Here(Box::new(session(*setup, request, task.text(), live, args.max_turns)?))
         }
-        Terms::Runtime(metadata) => Runner::Beside(Box::new((request, *metadata))),
+        Terms::Runtime(metadata) => Runner::Beside(Box::new((RunRequest { live, ..request }, *metadata))),
     };
     Ok(Prepared { runner, task, activity, lines, format })
 }

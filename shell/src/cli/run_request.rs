@@ -11,6 +11,7 @@ use super::output::Failure;
 use crate::activity::TextSource;
 use crate::driver::Observer;
 use crate::home::Home;
+use crate::live::LiveSink;
 use crate::screen::{Screen, Tone};
 use crate::workplace::{self, WorkplaceError};
 
@@ -32,6 +33,8 @@ pub(super) struct RunRequest {
     pub(super) observer: Observer,
     /// Takes what reads the texts that records name, once there is a runtime.
     pub(super) texts: TextSource,
+    /// Sees pieces of what a model says, where another process asks it.
+    pub(super) live: LiveSink,
 }
 
 /// Which agents the prompt may be for.

@@ -75,7 +75,8 @@ impl Session {
         if !self.request.target.is_temporary()
             && let Some(metadata) = attached_run::living(&self.request.home)
         {
-            return Box::pin(attached_run::run(self.request, metadata, task.text(), ending)).await;
+            let request = RunRequest { live: self.live, ..self.request };
+            return Box::pin(attached_run::run(request, metadata, task.text(), ending)).await;
         }
         self.request.home.create()?;
         let lock = HomeLock::acquire(self.request.home.root()).map_err(not_reachable)?;

@@ -118,6 +118,30 @@ impl Screen {
         inner.paint();
     }
 
+    /// How wide what the agent says may be, where it is shown while it is made: both streams are a terminal's.
+    pub fn speaks(&self) -> Option<usize> {
+        let inner = self.lock();
+        (inner.terminal && !inner.quiet && io::stdout().is_terminal()).then(|| columns(io::stdout()))
+    }
+
+    /// Whether colours are wanted.
+    pub fn colour(&self) -> bool {
+        self.lock().colour
+    }
+
+    /// Writes what the agent says to stdout, above the line below.
+    pub fn say(&self, text: &str) {
+        let mut inner = self.lock();
+        inner.wipe();
+        let mut stdout = io::stdout().lock();
+        // Where stdout is closed there is nobody to show it to; the outcome says so.
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Ok(()) | Err(_) => {}
+        }
+        drop(stdout);
+        inner.paint();
+    }
+
     /// Whether activity is shown at all.
     pub fn shows(&self) -> bool {
         !self.lock().quiet
