@@ -16,6 +16,7 @@ use holon_facts::usage::TokenUsage;
 use holon_facts::{Record, Text};
 use holon_text::{TextError, Texts};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::answer::{Answer, AnswerBrief};
 use crate::changes::Changes;
@@ -60,6 +61,65 @@ pub struct Ended {
     pub duration_ms: u64,
     pub ledger: String,
     pub changes: Changes,
+    pub verified: Verified,
+}
+
+/// Whether the conditions of a run held when it ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Verified {
+    /// The final answer as JSON that fits the schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// Why the final answer does not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_problem: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckOutcome>,
+}
+
+/// How the command of `--check` ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckOutcome {
+    pub command: String,
+    pub passed: bool,
+    /// None where a signal or its time ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_status: Option<i32>,
+    /// The end of its output.
+    pub output: String,
+}
+
+impl Verified {
+    /// What does not hold, as the agent is told; none where everything holds.
+    pub fn objection(&self) -> Option<String> {
+        let answer = self.output_problem.as_ref().map(|problem| {
+            format!("Your final answer can't be used: {problem}. Answer again with the JSON document alone.")
+        });
+        let check = self.check.as_ref().filter(|check| !check.passed).map(|check| {
+            let status = check.exit_status.map_or_else(String::new, |status| format!(" with exit status {status}"));
+            format!(
+                "The task is not done: the check `{}` failed{status}. The end of its output:\n{}\nRepair that, then \
+                 answer again.",
+                check.command, check.output
+            )
+        });
+        match (answer, check) {
+            (Some(answer), Some(check)) => Some(format!("{check}\n\n{answer}")),
+            (answer, check) => answer.or(check),
+        }
+    }
+
+    /// The same in a line for a person.
+    pub fn in_short(&self) -> Option<String> {
+        let answer =
+            self.output_problem.as_ref().map(|problem| format!("the answer can't be used: {problem}"));
+        let check = self.check.as_ref().filter(|check| !check.passed);
+        let check = check.map(|check| match check.exit_status {
+            Some(status) => format!("the check `{}` failed with exit status {status}", check.command),
+            None => format!("the check `{}` was ended", check.command),
+        });
+        check.or(answer)
+    }
 }
 
 /// The JSON document of `holon run --json`.
@@ -101,6 +161,8 @@ pub struct RunReport {
     pub changed_files_problem: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_artifact: Option<FailureArtifact>,
+    #[serde(flatten)]
+    pub verified: Verified,
     pub provider_attempt_timeline: AttemptTimeline,
     /// What happens later by itself, beyond what the run waits for.
     pub due: Vec<ExplainedDeadline>,
@@ -151,6 +213,11 @@ impl RunFold {
     /// Of this prompt; the default is of the one that this process gives its agent.
     pub fn of(prompt: MessageId) -> Self {
         Self { answer: Answer::to(prompt), ..Self::default() }
+    }
+
+    /// The agent was given another prompt, and what it reports on that is the answer.
+    pub fn prompted_again(&mut self, prompt: MessageId) {
+        self.answer = Answer::to(prompt);
     }
 
     /// Takes the next durable record of the agent.
@@ -268,6 +335,7 @@ impl RunFold {
             changed_files_source: source,
             changed_files_problem: problem.map(|problem| texts.redact(&problem)),
             failure_artifact: self.failure,
+            verified: ended.verified,
             due: ended.due,
             queued_messages: ended.queued,
             duration_ms: ended.duration_ms,

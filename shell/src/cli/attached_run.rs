@@ -21,7 +21,7 @@ use crate::changes::Before;
 use crate::client;
 use crate::daemon::{Metadata, ProbeResult, Token, look};
 use crate::home::Home;
-use crate::report::{Ended, RunFold, RunReport};
+use crate::report::{Ended, RunFold, RunReport, Verified};
 use crate::screen::Tone;
 use crate::settings::Settings;
 use crate::wait::{End, Wait};
@@ -52,12 +52,13 @@ pub(super) async fn run(
     let (before_files, gate) =
         Before::look(&workspace, &request.environment, Some(&holon_supervise::program()));
     drop(gate);
+    let prompt = request.conditions.instruct(prompt);
     let before = Box::pin(ending.or(ensure_agent(&request, &client))).await?;
     let admitted = ending
         .or(send(
             &client,
             &request.agent,
-            Sent { prompt, interject: false, key: None, wait: None, answers: None },
+            Sent { prompt: &prompt, interject: false, key: None, wait: None, answers: None },
         ))
         .await?;
     let message_id = admitted.message_id;
@@ -68,7 +69,9 @@ pub(super) async fn run(
     drop(request.texts.set(texts.clone()));
     let mut fold = RunFold::of(message_id);
     let mut observer = std::mem::replace(&mut request.observer, Box::new(|_| {}));
-    let end = {
+    let mut verified = Verified::default();
+    let (mut before, mut left) = (before, request.conditions.tries);
+    let End { verdict, due, why, .. } = loop {
         let mut see = |record: &Record| {
             fold.record(record);
             observer(record);
@@ -76,14 +79,32 @@ pub(super) async fn run(
         let wait = Wait::new(&client, &request.agent, before, request.idle_limit)
             .for_tasks(request.wait_for_tasks)
             .with_live(request.live.clone());
-        tokio::select! {
+        let mut end = tokio::select! {
             biased;
-            () = ending.wait() => interrupted(abort(&request, &client).await?)?,
+            () = ending.wait() => break interrupted(abort(&request, &client).await?)?,
             end = wait.until_end(&mut see) => end?,
+        };
+        if end.verdict != RunVerdict::Completed {
+            break end;
+        }
+        let answer = fold.told().map(|told| texts.resolve(&told.text)).transpose()?;
+        verified = ending.or(request.verify(answer.as_deref())).await?;
+        match verified.objection() {
+            None => break end,
+            Some(_) if left == 0 => {
+                end.verdict = RunVerdict::Failed;
+                break end;
+            }
+            Some(objection) => {
+                left -= 1;
+                before = end.why.explanation.event_seq;
+                let again =
+                    Sent { prompt: &objection, interject: false, key: None, wait: None, answers: None };
+                fold.prompted_again(ending.or(send(&client, &request.agent, again)).await?.message_id);
+            }
         }
     };
     drop(observer);
-    let End { verdict, due, why, .. } = end;
     let tools = fold.tools_started();
     let changes =
         if tools { Box::pin(before_files.changes(&workspace)).await } else { before_files.nothing() };
@@ -97,6 +118,7 @@ pub(super) async fn run(
         duration_ms: clock::since(started).0,
         ledger: request.home.ledger().display().to_string(),
         changes,
+        verified,
     };
     Ok(fold.report(ended, &texts)?)
 }

@@ -18,6 +18,7 @@ use holon_models::{Providers, Tools, built_in};
 use holon_platform::{Environment, build, entropy};
 use serde_json::json;
 
+use super::conditions::Conditions;
 use super::exit::Exit;
 use super::interrupts;
 use super::ledger::{replayed, verified, verify};
@@ -65,6 +66,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         home,
         agent: AgentId::new("demo")?,
         target: Target::Temporary,
+        conditions: Conditions::default(),
         execution: execution(&project, &project)?,
         folder_asked_for: true,
         environment: Environment::of_process(),

@@ -2,7 +2,9 @@
 
 mod agent;
 mod attached_run;
+mod budget_limit;
 mod client_context;
+mod conditions;
 mod config;
 mod daemon;
 mod demo;

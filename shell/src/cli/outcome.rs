@@ -45,7 +45,10 @@ pub(super) fn print(
     let written = match format {
         Format::Json => output::line(&output::json(&serde_json::to_string_pretty(&report)?)),
         Format::StreamJson => stream(&report, lines)?,
-        Format::Text => report.said().filter(|said| !shown().answered(said)).map_or(Ok(()), output::answer),
+        Format::Text => match &report.verified.output {
+            Some(output) => output::line(&output::json(&output.to_string())),
+            None => report.said().filter(|said| !shown().answered(said)).map_or(Ok(()), output::answer),
+        },
     };
     if format == Format::Text {
         tell(&report, screen, goes_on, |failure| shown().told(failure));
@@ -85,7 +88,7 @@ fn tell(report: &RunReport, screen: &Screen, goes_on: &GoesOn, told: impl Fn(&st
         (Some(failure), _) if told(failure.summary.preview()) => format!(" ({})", failure.kind),
         (Some(failure), _) => format!(": {}", in_short(failure)),
         (None, Some(asked)) => format!(": {}", present::whole_line(asked)),
-        (None, None) => String::new(),
+        (None, None) => report.verified.in_short().map_or_else(String::new, |unmet| format!(": {unmet}")),
     };
     output::prose(&format!("holon: {}{why}", report.verdict));
     screen.line(Tone::Aside, &summary(report));

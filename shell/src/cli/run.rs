@@ -10,6 +10,8 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Millis, Record};
 use holon_platform::{Environment, entropy, spawn};
 
+use super::budget_limit::BudgetLimit;
+use super::conditions::{ConditionArgs, Conditions};
 use super::earlier_run::{self, EarlierRun};
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
@@ -58,6 +60,11 @@ pub(super) struct RunArgs {
     /// Create the agent if it does not exist
     #[arg(long, requires = "agent")]
     create_agent: bool,
+    /// End the run when it has cost this much: dollars (`0.50`) or tokens (`200k tokens`)
+    #[arg(long, value_name = "AMOUNT")]
+    budget: Option<BudgetLimit>,
+    #[command(flatten)]
+    conditions: ConditionArgs,
     /// Exit without waiting for background tasks; those of a temporary agent end with the run
     #[arg(long)]
     no_wait_for_tasks: bool,
@@ -220,7 +227,9 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     }
     let texts = TextSource::default();
     let activity = Activity::new(screen.clone(), texts.clone());
-    let live = activity.live();
+    let conditions = Conditions::of(&args.conditions)?;
+    // An answer that has to fit a schema is shown when it does.
+    let live = if conditions.changes_answer() { LiveSink::nobody() } else { activity.live() };
     let activity = Arc::new(Mutex::new(activity));
     let lines = if format == Format::StreamJson { Some(Lines::start()?) } else { None };
     let request = RunRequest {
@@ -232,15 +241,14 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         environment,
         idle_limit,
         wait_for_tasks: !args.no_wait_for_tasks,
+        conditions,
         screen,
         observer: observer(activity.clone(), lines.as_ref()),
         texts,
         live: LiveSink::nobody(),
     };
     let runner = match terms {
-        Terms::Own(setup) => {
-            Runner::Here(Box::new(session(*setup, request, task.text(), live, args.max_turns)?))
-        }
+        Terms::Own(setup) => Runner::Here(Box::new(session(*setup, request, task.text(), live, &args)?)),
         Terms::Runtime(metadata) => Runner::Beside(Box::new((RunRequest { live, ..request }, *metadata))),
     };
     Ok(Prepared { runner, task, activity, lines, format })
@@ -252,13 +260,16 @@ fn session(
     request: RunRequest,
     prompt: &str,
     live: LiveSink,
-    rounds: Option<u32>,
+    args: &RunArgs,
 ) -> Result<Session, Failure> {
     let Setup { settings, mut config, providers, secrets, confinement, .. } = setup;
     // Nobody waits for hours in front of a prompt: an outage is waited for as long as the setting says.
     config.hold.on_outage = false;
     config.retry.patience = settings.run.patience;
-    config.turn.rounds = rounds.unwrap_or(config.turn.rounds);
+    config.turn.rounds = args.max_turns.unwrap_or(config.turn.rounds);
+    if let Some(budget) = args.budget {
+        budget.apply(&mut config, request.target.is_temporary())?;
+    }
     if prompt.len() as u64 > config.queue.body_bytes {
         let error = anyhow!("the prompt is {} bytes, the limit is {}", prompt.len(), config.queue.body_bytes);
         return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
@@ -315,11 +326,11 @@ fn target(
 
 /// A runtime asks the models that it was started with, as long as it was told to.
 fn own_terms(args: &RunArgs, metadata: &Metadata) -> Result<(), Failure> {
-    if args.model.is_none() && args.max_turns.is_none() {
+    if args.model.is_none() && args.max_turns.is_none() && args.budget.is_none() {
         return Ok(());
     }
     let error = anyhow!(
-        "the runtime of the home (process {}) runs this agent: --model and --max-turns are its own settings",
+        "the runtime of the home (process {}) runs this agent: --model, --max-turns and --budget are its own settings",
         metadata.process.pid
     );
     Err(Failure::usage(error).hint("leave them out, or holon config set, then holon daemon restart"))

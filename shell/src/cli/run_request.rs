@@ -7,11 +7,13 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, MessageId, Millis};
 use holon_platform::Environment;
 
+use super::conditions::Conditions;
 use super::output::Failure;
 use crate::activity::TextSource;
 use crate::driver::Observer;
 use crate::home::Home;
 use crate::live::LiveSink;
+use crate::report::Verified;
 use crate::screen::{Screen, Tone};
 use crate::workplace::{self, WorkplaceError};
 
@@ -28,6 +30,8 @@ pub(super) struct RunRequest {
     pub(super) idle_limit: Millis,
     /// Whether its background tasks are waited for, too.
     pub(super) wait_for_tasks: bool,
+    /// What has to hold before it is completed.
+    pub(super) conditions: Conditions,
     pub(super) screen: Screen,
     /// Sees every durable record of the agent.
     pub(super) observer: Observer,
@@ -78,6 +82,17 @@ impl Task {
 }
 
 impl RunRequest {
+    /// Whether the conditions hold, shown to who watches.
+    pub(super) async fn verify(&self, answer: Option<&str>) -> Result<Verified, Failure> {
+        let verified = self.conditions.verify(Path::new(&self.execution.cwd), answer).await?;
+        if let Some(unmet) = verified.in_short() {
+            self.screen.line(Tone::Bad, &format!("holon: {unmet}"));
+        } else if let Some(check) = &verified.check {
+            self.screen.line(Tone::Aside, &format!("holon: the check `{}` passed", check.command));
+        }
+        Ok(verified)
+    }
+
     /// An agent works where it was told to: asking for another one is refused, being elsewhere told.
     pub(super) fn check_folder(&self, own: &ExecutionBinding) -> Result<(), Failure> {
         let asked = &self.execution;

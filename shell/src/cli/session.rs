@@ -30,7 +30,7 @@ use crate::driver::{Driver, DriverError, Gate, Observer, Start};
 use crate::home::Home;
 use crate::live::LiveSink;
 use crate::perform;
-use crate::report::{Ended, RunFold, RunReport};
+use crate::report::{Ended, RunFold, RunReport, Verified};
 use crate::screen::{Screen, Tone};
 use crate::settings::{CommandSettings, CommandVariables};
 
@@ -66,6 +66,7 @@ struct Outcome {
     due: Vec<ExplainedDeadline>,
     queued: u64,
     earlier: Option<LeftoverRuns>,
+    verified: Verified,
 }
 
 impl Session {
@@ -124,6 +125,7 @@ impl Session {
             duration_ms: clock::since(started).0,
             ledger: self.request.home.ledger().display().to_string(),
             changes,
+            verified: outcome.verified,
         };
         let fold = std::mem::take(&mut *locked(&fold));
         Ok(fold.report(ended, &texts)?)
@@ -157,24 +159,53 @@ impl Session {
                     resumable(driver, &self.request.agent)?;
                     *locked(fold) = RunFold::default();
                 }
-                self.prompt(driver, task.text()).await?
+                self.prompt(driver, &self.request.conditions.instruct(task.text())).await?
             }
         };
         let earlier = self.earlier();
-        let interrupted = self.until_settled(driver, ending).await?;
-        let view = driver.view();
-        // What was aborted says so, although the next message is at work already.
-        let agent = &self.request.agent;
-        let verdict = view.verdict(agent).or_else(|| view.last_verdict(agent));
-        let mut verdict = verdict.unwrap_or(RunVerdict::Failed);
-        let ended = matches!(verdict, RunVerdict::Aborted | RunVerdict::Stopped);
-        if interrupted && !ended {
-            // Nothing of this agent was running: the prompt still waits.
-            verdict = RunVerdict::Interrupted;
+        let mut verdict = self.verdict(driver, ending).await?;
+        let mut verified = Verified::default();
+        for left in (0..=self.request.conditions.tries).rev() {
+            if verdict != RunVerdict::Completed {
+                break;
+            }
+            verified = self.verify(driver, fold, ending).await?;
+            match verified.objection() {
+                None => break,
+                Some(_) if left == 0 => verdict = RunVerdict::Failed,
+                Some(objection) => {
+                    let again = self.prompt(driver, &objection).await?;
+                    locked(fold).prompted_again(again);
+                    verdict = self.verdict(driver, ending).await?;
+                }
+            }
         }
+        let view = driver.view();
         let queued = view.agent(&self.request.agent).map_or(0, |agent| agent.inbox.queued_entries());
         let due = view.due(&self.request.agent).into_iter().collect();
-        Ok(Outcome { message_id, verdict, due, queued, earlier })
+        Ok(Outcome { message_id, verdict, due, queued, earlier, verified })
+    }
+
+    /// How things stand when nothing more happens by itself, or when the end was asked for.
+    async fn verdict(&self, driver: &mut Driver, ending: &Ending) -> Result<RunVerdict, Failure> {
+        let interrupted = self.until_settled(driver, ending).await?;
+        let (view, agent) = (driver.view(), &self.request.agent);
+        // What was aborted says so, although the next message is at work already.
+        let verdict = view.verdict(agent).or_else(|| view.last_verdict(agent)).unwrap_or(RunVerdict::Failed);
+        let ended = matches!(verdict, RunVerdict::Aborted | RunVerdict::Stopped);
+        // Nothing of this agent was running: the prompt still waits.
+        Ok(if interrupted && !ended { RunVerdict::Interrupted } else { verdict })
+    }
+
+    async fn verify(
+        &self,
+        driver: &Driver,
+        fold: &Mutex<RunFold>,
+        ending: &Ending,
+    ) -> Result<Verified, Failure> {
+        let told = locked(fold).told().map(|told| told.text.clone());
+        let answer = told.map(|text| driver.texts().resolve(&text)).transpose()?;
+        ending.or(self.request.verify(answer.as_deref())).await
     }
 
     async fn prompt(&self, driver: &mut Driver, prompt: &str) -> Result<MessageId, Failure> {

@@ -1,0 +1,95 @@
+//! What a run in CI can require: an answer that fits a schema, a check that passes, a limit on what it costs.
+
+use end_to_end::Holon;
+use end_to_end::daemon::Daemon;
+use end_to_end::provider::{Provider, Reply, calls, says};
+use serde_json::json;
+
+const SCHEMA: &str = r#"{"type":"object","required":["risk"],"properties":{"risk":{"enum":["low","high"]}}}"#;
+
+fn holon(replies: Vec<Reply>) -> (Holon, Provider) {
+    let provider = Provider::start(replies);
+    let holon = Holon::new().with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url);
+    (holon, provider)
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_asked_for_again() {
+    let (holon, provider) = holon(vec![
+        says("The risk is low."),
+        says("```json\n{ \"risk\": \"none\" }\n```"),
+        says(r#"{ "risk": "low" }"#),
+    ]);
+    holon.file("schema.json", SCHEMA);
+    let ended = holon.run(&["run", "--output-schema", "schema.json", "review"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "{\"risk\":\"low\"}\n"), "{ended:?}");
+    let asked: Vec<String> = provider.requests().iter().map(ToString::to_string).collect();
+    assert!(asked[0].contains("valid against this JSON") && asked[0].contains("low"), "{}", asked[0]);
+    assert!(asked[1].contains("it is not JSON") && asked[2].contains("/risk"), "{asked:?}");
+    assert!(ended.stderr.contains("the answer can't be used"), "{ended:?}");
+}
+
+#[test]
+fn an_answer_that_never_fits_fails_the_run() {
+    let (holon, provider) = holon(vec![says("no"), says("no"), says("no")]);
+    holon.file("schema.json", SCHEMA);
+    let ended =
+        holon.run(&["run", "-q", "--json", "--tries", "1", "--output-schema", "schema.json", "review"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let report = ended.json();
+    assert_eq!((&report["verdict"], &report["final_text"]), (&json!("failed"), &json!("no")), "{report}");
+    assert!(report["output_problem"].as_str().unwrap().contains("not JSON"), "{report}");
+    assert_eq!((provider.requests().len(), &report["turns"]), (2, &json!(2)));
+    holon.run(&["run", "--output-schema", "missing.json", "x"]).refused(2, &["missing.json"]);
+    holon.file("schema.json", r#"{"type": 7}"#);
+    holon.run(&["run", "--output-schema", "schema.json", "x"]).refused(2, &["no JSON schema"]);
+    assert_eq!(provider.requests().len(), 2, "nothing was sent");
+}
+
+#[test]
+fn a_check_decides_whether_a_run_is_completed() {
+    let repair = json!({ "cmd": "echo good > result", "login": false });
+    let (holon, provider) =
+        holon(vec![says("Done."), calls(&[("ExecCommand", repair)]), says("Repaired."), says("Made.")]);
+    let check = "cat result && grep -q good result";
+    let ended = holon.run(&["run", "--json", "--check", check, "make", "it"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let report = ended.json();
+    assert_eq!((&report["verdict"], &report["final_text"]), (&json!("completed"), &json!("Repaired.")));
+    assert_eq!(
+        report["check"],
+        json!({ "command": check, "passed": true, "exit_status": 0, "output": "good\n" })
+    );
+    let told = provider.requests()[1].to_string();
+    assert!(told.contains("The task is not done") && told.contains("result: No such file"), "{told}");
+    let never = holon.run(&["run", "--tries", "0", "--check", "echo broken; exit 3", "make", "it"]);
+    assert_eq!(never.code, Some(1), "{never:?}");
+    assert!(never.stderr.contains("the check `echo broken; exit 3` failed with exit status 3"), "{never:?}");
+    holon.run(&["run", "--check", " ", "x"]).refused(2, &["--check", "empty"]);
+}
+
+#[test]
+fn the_conditions_hold_for_a_run_with_an_agent_of_the_runtime_too() {
+    let daemon = Daemon::new(&Provider::start(vec![says("no"), says(r#"{"risk":"high"}"#)]));
+    daemon.start();
+    daemon.0.file("schema.json", SCHEMA);
+    let arguments =
+        ["run", "-q", "--agent", "main", "--output-schema", "schema.json", "--check", "true", "go"];
+    let ended = daemon.0.run(&arguments);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "{\"risk\":\"high\"}\n"), "{ended:?}");
+    daemon.0.run(&["run", "--agent", "main", "--budget", "1", "x"]).refused(2, &["--budget"]);
+}
+
+#[test]
+fn a_budget_ends_the_run() {
+    let work = || calls(&[("ExecCommand", json!({ "cmd": "true", "login": false }))]);
+    let (holon, provider) = holon((0..50).map(|_| work()).collect());
+    let ended = holon.run(&["run", "-q", "--json", "--budget", "10k tokens", "go"]);
+    assert_eq!(ended.code, Some(8), "{ended:?}");
+    assert_eq!(ended.json()["verdict"], "budget_exhausted");
+    assert!(provider.requests().len() < 50);
+    let before = provider.requests().len();
+    holon.run(&["run", "--budget", "0.50", "go"]).refused(2, &["local/test has no price", "tokens"]);
+    holon.run(&["run", "--budget", "lots", "go"]).refused(2, &["expected dollars"]);
+    assert_eq!(provider.requests().len(), before);
+}
