@@ -57,6 +57,8 @@ pub enum Access {
     Signed,
     /// Whoever the policy lets in.
     Control,
+    /// The same, and whoever has a token for streams in the query.
+    Stream,
 }
 
 /// A header that a route looks at.
@@ -98,7 +100,7 @@ impl Row {
     /// Every code that the route can answer with at a path of its own.
     pub fn codes(&self, path: &str) -> Vec<Code> {
         let mut codes = vec![Code::InvalidHead, Code::InvalidQuery, Code::Draining, Code::Internal];
-        if matches!(self.access, Access::Control | Access::Signed) {
+        if matches!(self.access, Access::Control | Access::Signed | Access::Stream) {
             codes.extend([Code::MissingToken, Code::WrongToken, Code::ForbiddenOrigin, Code::ConfinedCaller]);
         }
         if self.access == Access::Signed {

@@ -105,6 +105,10 @@ pub struct AllStreamQuery {
     /// Only later positions; 0 begins with the first event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<LedgerSeq>,
+    /// A token of `POST /control/stream-token`, where no header can be sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub token: Option<String>,
 }
 
 impl AnyEvent {
@@ -164,6 +168,10 @@ pub struct StreamQuery {
     /// They have no id, are never repeated, and a slow reader misses some.
     #[serde(default)]
     pub live: bool,
+    /// A token of `POST /control/stream-token`, where no header can be sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub token: Option<String>,
 }
 
 /// Data of a `live_attempt`: the model is asked (again); pieces of an earlier attempt of the round are void.

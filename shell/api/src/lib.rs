@@ -54,7 +54,7 @@ pub use ingress::{
 pub use models::{Availability, ModelReply, Models, SetModel};
 pub use runtime::{
     Activity, Auth, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol, Readiness, Root,
-    RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+    RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown, StreamToken,
 };
 pub use task::{
     Artifact, CommandSnapshot, TaskInputResult, TaskLine, TaskOutputResult, TaskResult, TaskSnapshot,

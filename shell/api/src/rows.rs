@@ -16,10 +16,10 @@ use super::{
     DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, DetachWorkspace, Enqueue, EventsPage,
     EventsQuery, ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery, ListQuery, Listed, ModelReply,
     Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted, Readiness,
-    RecentQuery, Root, RunTask, RuntimeStatus, SetModel, Shutdown, StopTask, StreamQuery, TaskInputReply,
-    TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers, TimersQuery, Transcript,
-    TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply, WorkItemShown, WorkItems,
-    WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
+    RecentQuery, Root, RunTask, RuntimeStatus, SetModel, Shutdown, StopTask, StreamQuery, StreamToken,
+    TaskInputReply, TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers,
+    TimersQuery, Transcript, TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply,
+    WorkItemShown, WorkItems, WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
 };
 
 /// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
@@ -174,7 +174,7 @@ macro_rules! endpoints {
                     path: $stream_path,
                     summary: $stream_summary,
                     of_default: None,
-                    access: Access::Control,
+                    access: Access::Stream,
                     headers: $stream_headers,
                     fails: $stream_fails,
                     status: StatusCode::OK,
@@ -223,6 +223,8 @@ endpoints! {
             => RuntimeStatus;
         ShutDown shut_down POST "/control/runtime/shutdown"
             "Shut the runtime down; agents resume at the next start", body Optional<Nothing> => Shutdown;
+        MakeStreamToken create_stream_token POST "/control/stream-token"
+            "Create a short-lived token for event streams", body Optional<Nothing>, status CREATED => StreamToken;
 
         ListAgents agents GET "/agents/list" "List public agents by name", query ListQuery => Vec<Document<Listed>>;
         ListAsks inbox GET "/inbox" "List what agents have asked of their operator", query InboxQuery => Inbox;

@@ -195,3 +195,12 @@ impl FailurePhase {
         }
     }
 }
+
+/// A token for streams, where a client can send no headers: as `?token=` of a stream, and of nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamToken {
+    pub ok: bool,
+    pub token: String,
+    /// No stream begins with it later; one that has begun goes on.
+    pub expires_at: Wall,
+}

@@ -63,6 +63,10 @@ pub struct OutputStreamQuery {
     /// Bytes of output that are left out; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
+    /// A token of `POST /control/stream-token`, where no header can be sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub token: Option<String>,
 }
 
 /// Data of an `output`: more of what the task has written. Its id is `next_offset`.

@@ -34,7 +34,7 @@ use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
-use crate::http::{self, About, App, Metrics, Parts, Peers, Shutdown};
+use crate::http::{self, About, App, Metrics, Parts, Peers, Shutdown, StreamTokens};
 use crate::runtime::{Ended, Runtime};
 use crate::settings::Origin;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
@@ -80,6 +80,7 @@ impl Server {
         let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let idle_limit = setup.settings.run.idle_limit;
+        let allowed_origins = setup.settings.server.allowed_origins.clone();
         let (hub, metrics) = (Hub::default(), Metrics::default());
         let observer = {
             let (hub, metrics) = (hub.clone(), metrics.clone());
@@ -118,6 +119,8 @@ impl Server {
             providers,
             idle_limit,
             waits: Semaphore::new(http::WAITS),
+            allowed_origins,
+            stream_tokens: StreamTokens::default(),
         });
         let (socket, serving) = addresses.serve(&http::router(app), &shutdown)?;
         reached(Point::Listening);

@@ -23,7 +23,7 @@ use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
-use crate::http::{About, App, InProcess, Metrics, Parts, Peers, Shutdown, router};
+use crate::http::{About, App, InProcess, Metrics, Parts, Peers, Shutdown, StreamTokens, router};
 use crate::live::LiveSink;
 use crate::perform::{self, Performers};
 use crate::runtime::Runtime;
@@ -124,6 +124,8 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
         idle_limit: Millis(0),
         // Nobody prompts, so nobody waits.
         waits: Semaphore::new(0),
+        allowed_origins: Vec::new(),
+        stream_tokens: StreamTokens::default(),
     }))
 }
 

@@ -19,10 +19,11 @@ use super::route::Handled;
 use super::server::CONNECTIONS;
 use super::shutdown::Shutdown;
 use super::signature::Signatures;
+use super::stream_tokens::StreamTokens;
 use crate::events::Hub;
 use crate::home::Home;
 use crate::runtime::Runtime;
-use crate::settings::Access;
+use crate::settings::{Access, PageOrigin};
 use crate::trigger_address::TriggerAddresses;
 
 /// Requests at once that wait for what comes of a prompt: as many as there are connections.
@@ -53,6 +54,9 @@ pub struct Parts {
     pub providers: Providers,
     /// What is due later is not waited for by whoever waits for a prompt.
     pub idle_limit: Millis,
+    /// Whose pages may read replies, besides those of this machine.
+    pub allowed_origins: Vec<PageOrigin>,
+    pub stream_tokens: StreamTokens,
     /// A place for each request that waits for a prompt.
     pub waits: Semaphore,
 }

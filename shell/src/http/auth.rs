@@ -115,6 +115,17 @@ impl Policy {
         }
     }
 
+    /// Who opens a stream with a token that was made for that.
+    ///
+    /// # Errors
+    /// A confined command, whatever token it may have found.
+    pub(super) fn admit_stream(&self, peer: Peer) -> Result<Caller, Box<Failure>> {
+        if self.among_commands {
+            refuse_commands(peer)?;
+        }
+        Ok(Caller::Token)
+    }
+
     /// Who asks.
     ///
     /// # Errors
@@ -246,7 +257,7 @@ fn named(place: &str, usual: u16) -> Option<(String, u16)> {
 }
 
 /// Whether a host, with or without its port, names this machine.
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     if let Ok(address) = host.parse::<SocketAddr>() {
         return address.ip().is_loopback();
     }

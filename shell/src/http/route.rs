@@ -7,7 +7,7 @@ use std::future::Future;
 use axum::body::Body as HttpBody;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request, State};
-use axum::http::header::HOST;
+use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::response::IntoResponse;
@@ -25,7 +25,7 @@ use super::reply::Respond;
 use super::resource::triggers;
 #[cfg(test)]
 use super::tests::openapi::Described;
-use super::{App, field};
+use super::{App, field, stream_tokens};
 
 /// Names one intention.
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -136,9 +136,16 @@ impl<E: Endpoint<Body: ReadBody>> Call<E> {
         let caller = match access {
             Access::Open | Access::Token => None,
             Access::Signed if app.signatures.are_required() => None,
-            Access::Signed | Access::Control => {
+            Access::Signed | Access::Control | Access::Stream => {
                 let peer = other_end.peer(&app.peers, app.policy.care(&parts.headers)).await;
-                Some(app.policy.admit(peer, &parts.headers)?)
+                let token = stream_tokens::in_query(&parts.uri).filter(|_| access == Access::Stream);
+                if let Some(token) = &token {
+                    app.stream_tokens.check(token)?;
+                }
+                Some(match token {
+                    Some(_) if !parts.headers.contains_key(AUTHORIZATION) => app.policy.admit_stream(peer)?,
+                    Some(_) | None => app.policy.admit(peer, &parts.headers)?,
+                })
             }
         };
         let path = match named::<E::Path>(app, &mut parts, of_default).await {

@@ -15,7 +15,7 @@ use super::resource::{
     stream, tasks, timers, triggers, wake, work_items, workspaces,
 };
 use super::route::{Call, Route};
-use super::{metrics, openapi};
+use super::{cors, metrics, openapi, stream_tokens};
 
 macro_rules! handlers {
     (asked { $($endpoint:ident $($handler:ident)::+,)* } followed { $($stream:ident $($follower:ident)::+,)* }) => {
@@ -50,6 +50,7 @@ handlers! {
         ShowReadiness runtime::readiness,
         ShowRuntime runtime::status,
         ShutDown runtime::shutdown,
+        MakeStreamToken stream_tokens::create,
         ListAgents agents::list,
         ListAsks inbox::inbox,
         ShowAgent agents::status,
@@ -112,6 +113,7 @@ pub fn router(app: App) -> Router {
     router
         .fallback(unknown_route)
         .method_not_allowed_fallback(method_not_allowed)
+        .layer(middleware::from_fn_with_state(app.clone(), cors::answer))
         .layer(middleware::from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
 }

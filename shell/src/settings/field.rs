@@ -14,6 +14,7 @@ use serde_json::{Value as Json, json};
 use toml_edit::Value;
 
 use super::execution::{SetVariables, VariablePattern};
+use super::page_origin::PageOrigin;
 use super::{Access, AuthMode, prices};
 
 /// A type that a key of the configuration fills.
@@ -119,6 +120,15 @@ impl Field for Vec<PathBuf> {
     }
     fn show(&self) -> Json {
         self.iter().map(PathBuf::show).collect()
+    }
+}
+
+impl Field for Vec<PageOrigin> {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_array()?.iter().map(|item| PageOrigin::new(item.as_str()?)).collect()
+    }
+    fn show(&self) -> Json {
+        self.iter().map(|origin| json!(origin.as_str())).collect()
     }
 }
 

@@ -415,6 +415,12 @@ pub const KEYS: &[Key<Settings>] = &[
         "the file that holds the control token, where no variable does"
     ),
     key!(
+        "server.allowed_origins",
+        server.allowed_origins,
+        Kind::Origins,
+        "whose pages may use the runtime from a browser, with a token; pages of this machine always may"
+    ),
+    key!(
         "server.webhook_credential",
         server.webhook_credential,
         Kind::Name,

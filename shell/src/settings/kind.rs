@@ -8,6 +8,7 @@ use toml_edit::{Array, Value};
 use url::Url;
 
 use super::execution::{FOLDERS, SetVariables, VARIABLES, VariablePattern};
+use super::page_origin::{ORIGINS, PageOrigin};
 use super::prices;
 
 /// What a key accepts.
@@ -38,6 +39,8 @@ pub enum Kind {
     Transport,
     Path,
     Paths,
+    /// Origins of pages.
+    Origins,
     /// Variables by name, or by what their names begin with.
     Variables,
     /// Variables with their values.
@@ -85,6 +88,10 @@ impl Kind {
             Self::Paths => {
                 format!("a list of at most {FOLDERS} folders that start with /, for example [\"/var/cache\"]")
             }
+            Self::Origins => format!(
+                "a list of at most {ORIGINS} origins as browsers send them, with scheme, name and any unusual port, for \
+                 example [\"https://console.example\", \"http://localhost:5173\"]"
+            ),
             Self::Variables => format!(
                 "a list of at most {VARIABLES} variables, by name or as PREFIX_*, for example [\"SSH_AUTH_SOCK\", \
                  \"DOCKER_*\"]"
@@ -128,6 +135,10 @@ impl Kind {
                 let mut texts = items.iter().map(Value::as_str);
                 items.len() <= FOLDERS && texts.all(|text| text.is_some_and(|text| text.starts_with('/')))
             }),
+            Self::Origins => value.as_array().is_some_and(|items| {
+                let mut texts = items.iter().map(Value::as_str);
+                items.len() <= ORIGINS && texts.all(|text| text.and_then(PageOrigin::new).is_some())
+            }),
             Self::Variables => value.as_array().is_some_and(|items| {
                 let mut texts = items.iter().map(Value::as_str);
                 items.len() <= VARIABLES && texts.all(|text| text.and_then(VariablePattern::new).is_some())
@@ -144,7 +155,7 @@ impl Kind {
     fn got(&self, value: &Value) -> String {
         let secretive = match self {
             Self::Url(_) | Self::Variable | Self::Name => value.is_str(),
-            Self::SetVariables | Self::Variables => true,
+            Self::SetVariables | Self::Variables | Self::Origins => true,
             Self::Flag
             | Self::Number { .. }
             | Self::Dollars
@@ -174,10 +185,10 @@ impl Kind {
             Self::Flag | Self::Number { .. } | Self::Dollars | Self::Prices | Self::SetVariables => {
                 toml().unwrap_or_else(|| trimmed.into())
             }
-            Self::Models | Self::Paths | Self::Variables if trimmed.starts_with('[') => {
+            Self::Models | Self::Paths | Self::Origins | Self::Variables if trimmed.starts_with('[') => {
                 toml().unwrap_or_else(|| trimmed.into())
             }
-            Self::Models | Self::Paths | Self::Variables => {
+            Self::Models | Self::Paths | Self::Origins | Self::Variables => {
                 let items = trimmed.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Value::Array(items.collect::<Array>())
             }
@@ -213,6 +224,10 @@ impl Kind {
             Self::Transport => json!({ "type": "string", "pattern": "^[a-z0-9_]{1,64}$" }),
             Self::Path => json!({ "type": "string", "pattern": "^/" }),
             Self::Paths => json!({ "type": "array", "items": Self::Path.schema(), "maxItems": FOLDERS }),
+            Self::Origins => {
+                let origin = json!({ "type": "string", "pattern": "^https?://[^/*@\\s]+$" });
+                json!({ "type": "array", "items": origin, "maxItems": ORIGINS })
+            }
             Self::Variables => {
                 let name = json!({ "type": "string", "pattern": "^([A-Za-z_][A-Za-z0-9_]*)?\\*?$" });
                 json!({ "type": "array", "items": name, "maxItems": VARIABLES })

@@ -63,6 +63,7 @@ impl Settings {
                 | Kind::Transport
                 | Kind::Path
                 | Kind::Paths
+                | Kind::Origins
                 | Kind::Variables
                 | Kind::SetVariables => key.get(values),
             };

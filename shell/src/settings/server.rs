@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 pub use holon_api::{Access, AuthMode};
 
+use super::page_origin::PageOrigin;
+
 /// The keys below `server`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSettings {
@@ -14,6 +16,8 @@ pub struct ServerSettings {
     pub advertise: Option<String>,
     pub auth: AuthMode,
     pub token_file: Option<PathBuf>,
+    /// Whose pages may read replies, besides those of this machine.
+    pub allowed_origins: Vec<PageOrigin>,
     /// Name of the key that webhooks are signed with.
     pub webhook_credential: Option<String>,
     /// The home's own where none is named.
@@ -29,6 +33,7 @@ impl Default for ServerSettings {
             advertise: None,
             auth: AuthMode::Auto,
             token_file: None,
+            allowed_origins: Vec::new(),
             webhook_credential: None,
             socket: None,
             default_agent: "main".to_owned(),

@@ -24,7 +24,7 @@ impl HttpOutput {
 impl Output for HttpOutput {
     async fn next(&mut self) -> Result<Written, ClientError> {
         loop {
-            let query = OutputStreamQuery { offset: Some(self.offset) };
+            let query = OutputStreamQuery { offset: Some(self.offset), token: None };
             let request = Request::<FollowOutput> { path: self.task.clone(), query, body: Empty, key: None };
             let Message { kind, data } = self.events.next(&Prepared::of(request)?).await?;
             match kind.as_str() {

@@ -51,7 +51,7 @@ async fn every_route_but_the_open_ones_asks_for_the_token() {
         match route.described.row.access {
             Access::Open => assert!(reply.status.is_success(), "{path}"),
             Access::Token => drop(reply.fails(404, "unknown_trigger")),
-            Access::Signed | Access::Control => drop(reply.fails(401, "missing_token")),
+            Access::Signed | Access::Control | Access::Stream => drop(reply.fails(401, "missing_token")),
         }
     }
 }

@@ -4,6 +4,7 @@ mod all_events;
 mod auth;
 mod bad_input;
 mod control;
+mod cors;
 mod described;
 mod disk;
 mod in_process;
@@ -44,7 +45,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::auth::Policy;
-use super::{About, App, Metrics, Parts, Peers, Shutdown, WAITS, router, serve};
+use super::{About, App, Metrics, Parts, Peers, Shutdown, StreamTokens, WAITS, router, serve};
 use crate::driver::{Driver, Gate, Start};
 use crate::events::Hub;
 use crate::home::Home;
@@ -52,6 +53,7 @@ use crate::http::signature::Signatures;
 use crate::perform;
 use crate::perform::tool::CommandEnvironment;
 use crate::runtime::{Ended, Runtime};
+use crate::settings::PageOrigin;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
 pub(super) const TOKEN: &str = "a-control-token";
@@ -72,6 +74,7 @@ pub(super) struct Scene {
 pub(crate) struct Setup {
     pub(crate) mode: AuthMode,
     pub(crate) token: Option<&'static str>,
+    pub(crate) allowed_origins: &'static [&'static str],
     /// With which webhooks have to be signed.
     pub(crate) webhook_key: Option<&'static str>,
     /// Rounds of the scripted model, as JSON.
@@ -84,7 +87,15 @@ pub(crate) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let rounds = json!([{ "text": "done" }]);
-        Self { mode: AuthMode::Auto, token: None, webhook_key: None, rounds, change: |_| {}, full: None }
+        Self {
+            mode: AuthMode::Auto,
+            token: None,
+            allowed_origins: &[],
+            webhook_key: None,
+            rounds,
+            change: |_| {},
+            full: None,
+        }
     }
 }
 
@@ -152,6 +163,8 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         models: vec![model],
         providers,
         idle_limit: Millis::seconds(60),
+        allowed_origins: setup.allowed_origins.iter().filter_map(|origin| PageOrigin::new(origin)).collect(),
+        stream_tokens: StreamTokens::default(),
         waits: Semaphore::new(WAITS),
     });
     Started { app, ended }

@@ -50,7 +50,10 @@ pub(super) fn document() -> Value {
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "securitySchemes": { "control_token": { "type": "http", "scheme": "bearer" } },
+            "securitySchemes": {
+                "control_token": { "type": "http", "scheme": "bearer" },
+                "stream_token": { "type": "apiKey", "in": "query", "name": "token" },
+            },
         },
     });
     streams::describe(&mut document, &streamed);
@@ -126,9 +129,13 @@ fn operation(route: &Described, generator: &mut SchemaGenerator, error: &Schema)
             "content": { body.media: { "schema": body.schema } },
         });
     }
-    if matches!(route.row.access, Access::Control | Access::Signed) {
-        // None, too: the socket, and loopback without a configured token.
-        operation["security"] = json!([{ "control_token": [] }, {}]);
+    // None, too: the socket, and loopback without a configured token.
+    match route.row.access {
+        Access::Control | Access::Signed => operation["security"] = json!([{ "control_token": [] }, {}]),
+        Access::Stream => {
+            operation["security"] = json!([{ "control_token": [] }, { "stream_token": [] }, {}]);
+        }
+        Access::Open | Access::Token => {}
     }
     operation
 }

@@ -58,6 +58,9 @@ pub(super) fn operation_id(row: &Row, path: &str) -> String {
 }
 
 pub(super) fn tag(path: &str) -> &'static str {
+    if path == "/control/stream-token" {
+        return "events";
+    }
     // The runtime's own status is no agent's.
     let of_runtime = path.starts_with("/control/runtime");
     let found = TAGS.iter().find(|(_, _, parts)| parts.iter().any(|part| path.contains(part)));
