@@ -131,8 +131,9 @@ fn the_docs_name_what_the_help_names() {
         assert!(option.is_none_or(|option| known.contains(&option) || run.contains(option)), "{option:?}");
     }
     let readme = page("README.md");
-    let help =
-        ["run", "prompt", "tail"].map(|command| Holon::new().run(&[command, "--help"]).stdout).concat();
+    let help = ["run", "prompt", "tail", "demo"]
+        .map(|command| Holon::new().run(&[command, "--help"]).stdout)
+        .concat();
     let words = readme.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     for word in words.filter(|word| word.starts_with("--") && word.ends_with(char::is_alphabetic)) {
         let known = help.contains(word) || ["--release", "--workspace", "--stat", "--path"].contains(&word);

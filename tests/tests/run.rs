@@ -27,6 +27,22 @@ fn the_demo_repairs_its_project_and_proves_it() {
     for text in ["exit status 1", "changed greet.sh", "completed: 5 rounds", "in order:", "the same:"] {
         assert!(ended.stdout.contains(text), "{text} is not in {ended:?}");
     }
+    let lines: Vec<&str> = ended.stdout.lines().map(str::trim).collect();
+    assert!(lines.len() <= 35, "it is a short story: {}", ended.stdout);
+    for line in [
+        "I look at the project first.",
+        "-    echo \"Helo, $1\"",
+        "+    echo \"Hello, $1\"",
+        "ok: Hello, World",
+    ] {
+        assert!(lines.contains(&line), "{line} is not in {lines:#?}");
+    }
+    let verbose = holon.run(&["demo", "--verbose"]);
+    assert_eq!(verbose.code, Some(0), "{verbose:?}");
+    for event in ["turn_started", "operation_opened", "closure_decided"] {
+        assert!(verbose.stdout.contains(event) && !ended.stdout.contains(event), "{event}");
+    }
+    holon.run(&["demo", "--verbose", "--json"]).refused(2, &["--verbose"]);
     assert!(!holon.home().exists(), "the demo leaves the home alone");
     let document = holon.run(&["demo", "--json"]).json();
     assert_eq!(

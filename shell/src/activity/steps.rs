@@ -15,7 +15,7 @@ use crate::present::{self, DetailLine, Extent};
 use crate::screen::Tone;
 
 /// How much of patches and outputs stands below a step: of what went well, and of what did not.
-const DONE: Extent = Extent { patch: 40, output: 3 };
+const DONE: Extent = Extent { patch: 40, output: 2 };
 const FAILED: Extent = Extent { patch: 40, output: 10 };
 
 /// Durations below this say nothing.
@@ -127,8 +127,11 @@ impl Steps {
         if !facts.changed_files.is_empty() {
             let arguments = call.and_then(|call| Some((&call.tool_name, self.whole(&call.arguments)?)));
             let lines = arguments.map(|(tool, arguments)| present::call_lines(tool, &arguments, DONE));
-            // The first line names the tool, as the step does.
-            return lines.into_iter().flat_map(|lines| lines.into_iter().skip(1)).collect();
+            // The first line names the tool, as the step does; and the step names a file that is the only one.
+            let lines = lines.into_iter().flatten().skip(1);
+            let head = |line: &DetailLine| line.1.starts_with("--- ") || line.1.starts_with("+++ ");
+            let only = facts.changed_files.len() == 1;
+            return lines.skip_while(|line| only && head(line)).collect();
         }
         let (Some(status), Some(content)) = (facts.exit_status, fact.receipt.content.as_ref()) else {
             return Vec::new();

@@ -25,7 +25,7 @@ use super::ledger::{replayed, verified, verify};
 use super::output::{self, Failure};
 use super::run_request::{RunRequest, Target, Task, execution};
 use super::session::{Means, Session};
-use crate::activity::TextSource;
+use crate::activity::{Activity, TextSource};
 use crate::driver::Observer;
 use crate::home::Home;
 use crate::live::LiveSink;
@@ -47,6 +47,9 @@ pub(super) struct DemoArgs {
     /// Print only the outcome
     #[arg(long, short)]
     quiet: bool,
+    /// Print every durable event under its number
+    #[arg(long, short, conflicts_with_all = ["quiet", "json"])]
+    verbose: bool,
     /// Print one JSON document: the report of the run and of the checked ledger
     #[arg(long)]
     json: bool,
@@ -62,6 +65,8 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         output::line(&format!("A small broken project: {}", project.display()))?;
         output::line(&format!("The prompt: {PROMPT}\n"))?;
     }
+    let texts = TextSource::default();
+    let observer = observer(&args, &texts);
     let request = RunRequest {
         home,
         agent: AgentId::new("demo")?,
@@ -73,8 +78,8 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         idle_limit: Millis::seconds(60),
         wait_for_tasks: true,
         screen: Screen::quiet(),
-        observer: observer(args.quiet || args.json),
-        texts: TextSource::default(),
+        observer,
+        texts,
         live: LiveSink::nobody(),
     };
     let session = Session {
@@ -103,14 +108,14 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
     }
     output::line("")?;
     if let Some(text) = &report.final_text {
-        output::line(text)?;
+        output::answer(text)?;
     }
-    output::line(&format!("\n{}: {} rounds, changed {}", report.verdict, report.rounds, {
+    output::line(&format!("{}: {} rounds, changed {}", report.verdict, report.rounds, {
         let files = report.changed_files.join(", ");
         if files.is_empty() { "nothing".to_owned() } else { files }
     }))?;
     let checked = check(&ledger)?;
-    output::line(&format!("\nLedger {}", ledger.display()))?;
+    output::line(&format!("Ledger {}", ledger.display()))?;
     output::line(&format!("  {}", verified(&checked.verified)))?;
     output::line(&format!("  {}", replayed(&checked.replayed)))?;
     if report.verdict != RunVerdict::Completed {
@@ -129,22 +134,29 @@ fn copy_project(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each durable event under its number, with what it means for people where that is more than its name.
-fn observer(quiet: bool) -> Observer {
-    if quiet {
+/// Nothing, every event, or the story as a run shows it.
+fn observer(args: &DemoArgs, texts: &TextSource) -> Observer {
+    if args.quiet || args.json {
         return Box::new(|_| {});
     }
-    Box::new(|record: &Record| {
-        let told = Presentation::of(record);
-        let shown = if Level::Verbose.shows(told.visibility) {
-            told.text().replace('\n', "\n      ")
-        } else {
-            told.source_event_kind.to_owned()
-        };
-        match output::line(&format!("{:>4}  {shown}", record.event_seq.0)) {
-            Ok(()) | Err(_) => {}
-        }
-    })
+    if args.verbose {
+        return Box::new(event);
+    }
+    let mut activity = Activity::new(Screen::stdout(), texts.clone());
+    Box::new(move |record| activity.see(record))
+}
+
+/// Each durable event under its number, with what it means for people where that is more than its name.
+fn event(record: &Record) {
+    let told = Presentation::of(record);
+    let shown = if Level::Verbose.shows(told.visibility) {
+        told.text().replace('\n', "\n      ")
+    } else {
+        told.source_event_kind.to_owned()
+    };
+    match output::line(&format!("{:>4}  {shown}", record.event_seq.0)) {
+        Ok(()) | Err(_) => {}
+    }
 }
 
 /// What the ledger says of itself afterwards.

@@ -68,6 +68,16 @@ impl Screen {
         screen
     }
 
+    /// The process's stdout, for what is shown to people alone.
+    pub fn stdout() -> Self {
+        let stdout = io::stdout();
+        let (terminal, colour) =
+            (stdout.is_terminal(), anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never);
+        let screen = Self::new(Box::new(stdout), false, colour, Box::new(|| columns(io::stdout())));
+        screen.lock().terminal = terminal;
+        screen
+    }
+
     /// Stderr for warnings alone.
     pub fn quiet() -> Self {
         let screen = Self::new(Box::new(io::stderr()), false, false, Box::new(|| COLUMNS));
