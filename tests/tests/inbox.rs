@@ -6,12 +6,18 @@ use end_to_end::wait_for;
 use serde_json::{Value, json};
 
 fn asks(daemon: &Daemon) -> Vec<Value> {
-    daemon.ok(&["inbox", "--json"]).json()["asks"].as_array().unwrap().clone()
+    daemon.ok(&["inbox", "--json"]).json()["asks"].as_array().expect("a list").clone()
 }
 
 fn listed(daemon: &Daemon, name: &str) -> Value {
     let agents = daemon.ok(&["agent", "list", "--json"]).json();
-    agents.as_array().unwrap().iter().find(|agent| agent["agent_id"] == name).unwrap().clone()
+    agents
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|agent| agent["agent_id"] == name)
+        .expect("it is listed")
+        .clone()
 }
 
 #[test]

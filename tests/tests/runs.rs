@@ -16,11 +16,11 @@ fn holon(replies: Vec<Reply>) -> (Holon, Provider) {
 fn runs(holon: &Holon) -> Vec<Value> {
     let listed = holon.run(&["runs", "list", "--json"]);
     assert_eq!(listed.code, Some(0), "{listed:?}");
-    listed.json()["runs"].as_array().unwrap().clone()
+    listed.json()["runs"].as_array().expect("a list").clone()
 }
 
 fn ledger(run: &Value) -> PathBuf {
-    PathBuf::from(run["ledger"].as_str().unwrap())
+    PathBuf::from(run["ledger"].as_str().expect("a path"))
 }
 
 #[test]

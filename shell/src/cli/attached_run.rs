@@ -20,6 +20,7 @@ use super::run_request::{RunRequest, Target};
 use crate::changes::Before;
 use crate::client;
 use crate::daemon::{Metadata, ProbeResult, Token, look};
+use crate::driver::Observer;
 use crate::home::Home;
 use crate::report::{Ended, RunFold, RunReport, Verified};
 use crate::screen::Tone;
@@ -62,48 +63,13 @@ pub(super) async fn run(
         ))
         .await?;
     let message_id = admitted.message_id;
-    let reader = Arc::new(Reader::open(&request.home.ledger())?);
-    // What the runtime knows as secrets was replaced before it was stored.
-    let secrets = Secrets::new(variables::secrets(&request.environment));
-    let texts = Texts::new(secrets, text_reader(reader));
+    let texts = texts_of(&request)?;
     drop(request.texts.set(texts.clone()));
     let mut fold = RunFold::of(message_id);
     let mut observer = std::mem::replace(&mut request.observer, Box::new(|_| {}));
-    let mut verified = Verified::default();
-    let (mut before, mut left) = (before, request.conditions.tries);
-    let End { verdict, due, why, .. } = loop {
-        let mut see = |record: &Record| {
-            fold.record(record);
-            observer(record);
-        };
-        let wait = Wait::new(&client, &request.agent, before, request.idle_limit)
-            .for_tasks(request.wait_for_tasks)
-            .with_live(request.live.clone());
-        let mut end = tokio::select! {
-            biased;
-            () = ending.wait() => break interrupted(abort(&request, &client).await?)?,
-            end = wait.until_end(&mut see) => end?,
-        };
-        if end.verdict != RunVerdict::Completed {
-            break end;
-        }
-        let answer = fold.told().map(|told| texts.resolve(&told.text)).transpose()?;
-        verified = ending.or(request.verify(answer.as_deref())).await?;
-        match verified.objection() {
-            None => break end,
-            Some(_) if left == 0 => {
-                end.verdict = RunVerdict::Failed;
-                break end;
-            }
-            Some(objection) => {
-                left -= 1;
-                before = end.why.explanation.event_seq;
-                let again =
-                    Sent { prompt: &objection, interject: false, key: None, wait: None, answers: None };
-                fold.prompted_again(ending.or(send(&client, &request.agent, again)).await?.message_id);
-            }
-        }
-    };
+    let attached = Attached { request: &request, client: &client, texts: &texts, ending: &ending };
+    let (end, verified) = Box::pin(attached.until_end(before, &mut fold, &mut observer)).await?;
+    let End { verdict, due, why, .. } = end;
     drop(observer);
     let tools = fold.tools_started();
     let changes =
@@ -121,6 +87,62 @@ pub(super) async fn run(
         verified,
     };
     Ok(fold.report(ended, &texts)?)
+}
+
+/// A prompt that the runtime works on.
+struct Attached<'a> {
+    request: &'a RunRequest,
+    client: &'a Client,
+    texts: &'a Texts,
+    ending: &'a Ending,
+}
+
+impl Attached<'_> {
+    /// Waits for the end, and gives unmet conditions back to the agent.
+    async fn until_end(
+        &self,
+        mut before: EventSeq,
+        fold: &mut RunFold,
+        observer: &mut Observer,
+    ) -> Result<(End, Verified), Failure> {
+        let Self { request, client, texts, ending } = *self;
+        let mut verified = Verified::default();
+        let mut left = request.conditions.tries;
+        loop {
+            let mut see = |record: &Record| {
+                fold.record(record);
+                observer(record);
+            };
+            let wait = Wait::new(client, &request.agent, before, request.idle_limit)
+                .for_tasks(request.wait_for_tasks)
+                .with_live(request.live.clone());
+            let mut end = tokio::select! {
+                biased;
+                () = ending.wait() => return Ok((interrupted(abort(request, client).await?)?, verified)),
+                end = wait.until_end(&mut see) => end?,
+            };
+            if end.verdict != RunVerdict::Completed {
+                return Ok((end, verified));
+            }
+            let answer = fold.told().map(|told| texts.resolve(&told.text)).transpose()?;
+            verified = ending.or(request.verify(answer.as_deref())).await?;
+            let Some(objection) = verified.objection() else { return Ok((end, verified)) };
+            if left == 0 {
+                end.verdict = RunVerdict::Failed;
+                return Ok((end, verified));
+            }
+            left -= 1;
+            before = end.why.explanation.event_seq;
+            let again = Sent { prompt: &objection, interject: false, key: None, wait: None, answers: None };
+            fold.prompted_again(ending.or(send(client, &request.agent, again)).await?.message_id);
+        }
+    }
+}
+
+/// The texts that the records of the runtime name. What it knows as secrets was replaced before they were stored.
+fn texts_of(request: &RunRequest) -> Result<Texts, Failure> {
+    let reader = Arc::new(Reader::open(&request.home.ledger())?);
+    Ok(Texts::new(Secrets::new(variables::secrets(&request.environment)), text_reader(reader)))
 }
 
 /// Makes the agent if that was asked for; gives its last event.

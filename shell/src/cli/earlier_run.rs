@@ -127,11 +127,9 @@ fn prompt(reader: &Reader, agent: &AgentId, newest: bool) -> Result<Option<Messa
     let kinds = &["message_admitted"];
     let records =
         reader.of_kinds(agent, Wanted { kinds, after: EventSeq(0), before: END, limit: MESSAGES, newest })?;
-    let by_operator = |record: &Record| match &record.event {
-        Event::Inbox(InboxFact::MessageAdmitted(fact)) if fact.message.is_by_operator() => {
-            Some(fact.message.clone())
-        }
-        _ => None,
+    let by_operator = |record: &Record| {
+        let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return None };
+        fact.message.is_by_operator().then(|| fact.message.clone())
     };
     let mut prompts = records.iter().filter_map(by_operator);
     Ok(if newest { prompts.next_back() } else { prompts.next() })

@@ -32,10 +32,7 @@ fn page(app: &App, after: Option<&AgentId>, limit: usize) -> Handled<Inbox> {
             (inbox.more, inbox.next) = (true, last);
             break;
         }
-        let Standing { asks, older_asks, .. } = match agent.row.standing {
-            Some(standing) => standing,
-            None => continue,
-        };
+        let Some(Standing { asks, older_asks, .. }) = agent.row.standing else { continue };
         for ask in asks {
             let open = open(app, &agent.row.agent, ask)?;
             bytes += open.as_ref().map_or(0, |open| open.text.len());
