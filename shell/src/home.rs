@@ -152,8 +152,14 @@ impl Home {
     /// Makes an agent's folders and first files; never overwrites one. What a link stands for is the agent's own
     /// business: nothing is made behind one.
     pub fn create_agent(&self, agent: &AgentId) -> Result<PathBuf, HomeError> {
+        self.create_instructed_agent(agent, AGENTS_MD)
+    }
+
+    /// The same with other standing instructions.
+    pub fn create_instructed_agent(&self, agent: &AgentId, instructions: &str) -> Result<PathBuf, HomeError> {
         let (path, home) = self.open_agent(agent)?;
-        for (name, text) in [("AGENTS.md", AGENTS_MD), ("memory/self.md", ""), ("memory/operator.md", "")] {
+        for (name, text) in [("AGENTS.md", instructions), ("memory/self.md", ""), ("memory/operator.md", "")]
+        {
             put(&home, name, text.as_bytes()).map_err(|source| not_writable(path.join(name), source))?;
         }
         Ok(path)

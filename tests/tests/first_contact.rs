@@ -153,3 +153,27 @@ fn agents_work_where_they_are_created_and_a_start_offers_the_repository() {
     daemon.0.run(&["task", "list", "--agent", "lonr"]).refused(3, &["did you mean loner?"]);
     wait_for("rest", || daemon.ok(&["agent", "list"]).stdout.contains("idle"));
 }
+
+#[test]
+fn an_agent_is_created_with_a_model_and_instructions() {
+    let provider = Provider::start(vec![says("Aye.")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.0.file("guide.md", "Speak like a sailor.\n");
+    let create = ["agent", "create", "tar", "--model", "local/other", "--instructions", "guide.md", "--own-home"];
+    daemon.ok(&create);
+    let asked = daemon.0.run(&["prompt", "--agent", "tar", "--wait", "-q", "hello"]);
+    assert_eq!(asked.stdout, "Aye.\n", "{asked:?}");
+    let body = &provider.requests()[0];
+    assert_eq!(body["model"], "other");
+    assert!(body.to_string().contains("Speak like a sailor."));
+    let file = daemon.0.home().join("agents/tar/AGENTS.md");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "Speak like a sailor.\n");
+    // What is there already is somebody's work.
+    std::fs::create_dir_all(daemon.0.home().join("agents/late")).unwrap();
+    std::fs::write(daemon.0.home().join("agents/late/AGENTS.md"), "Mine.").unwrap();
+    daemon.0.run(&["agent", "create", "late", "--instructions", "guide.md"]).refused(2, &["not overwritten"]);
+    daemon.0.run(&["agent", "create", "x", "--instructions", "none.md"]).refused(2, &["none.md"]);
+    daemon.0.run(&["agent", "create", "x", "--model", "nowhere/x"]).refused(2, &["nowhere"]);
+    daemon.0.run(&["status", "x"]).refused(3, &["no agent x"]);
+}

@@ -37,7 +37,7 @@ pub struct Json<T, const BYTES: usize>(pub T);
 
 /// As [`Json`]; nothing means the default.
 #[derive(Debug)]
-pub struct Optional<T>(pub T);
+pub struct Optional<T, const BYTES: usize = OTHER_BYTES>(pub T);
 
 /// Any JSON document, as it came.
 #[derive(Debug)]
@@ -69,8 +69,8 @@ impl<T: Serialize + JsonSchema + Send + 'static, const BYTES: usize> Body for Js
     }
 }
 
-impl<T: Serialize + JsonSchema + Send + 'static> Body for Optional<T> {
-    const BYTES: usize = OTHER_BYTES;
+impl<T: Serialize + JsonSchema + Send + 'static, const BYTES: usize> Body for Optional<T, BYTES> {
+    const BYTES: usize = BYTES;
     const REQUIRED: bool = false;
 
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
@@ -129,7 +129,7 @@ impl<T, const BYTES: usize> From<T> for Json<T, BYTES> {
     }
 }
 
-impl<T> From<T> for Optional<T> {
+impl<T, const BYTES: usize> From<T> for Optional<T, BYTES> {
     fn from(body: T) -> Self {
         Self(body)
     }

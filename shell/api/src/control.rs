@@ -3,6 +3,7 @@
 use holon_facts::frame::Stability;
 use holon_facts::identity::{AgentSpec, Visibility};
 use holon_facts::lifecycle::ControlOutcome;
+use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::SourceScope;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, EventSeq, RunId};
@@ -70,7 +71,18 @@ pub struct CreateAgent {
     /// `public` by default; a private agent is in no list.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
     pub visibility: Option<Visibility>,
+    /// The model that it asks first; the runtime's own by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+    /// Its standing instructions, which become `AGENTS.md` in its home: at most 256 KiB. A file that is there already is
+    /// not overwritten, and the request is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 262_144))]
+    pub instructions: Option<String>,
 }
+
+/// Most bytes of the standing instructions that an agent is created with.
+pub const INSTRUCTIONS_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Created {

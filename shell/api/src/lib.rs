@@ -39,7 +39,7 @@ pub use agents::{
 pub use briefs::{Brief, Briefs};
 pub use control::{
     Abort, Action, ControlAgent, ControlReply, CreateAgent, Created, DebugPrompt, DebugPromptReply,
-    ForkAgent, Forked, PromptSection, Source,
+    ForkAgent, Forked, INSTRUCTIONS_BYTES, PromptSection, Source,
 };
 pub use error::ErrorBody;
 pub use events::{

@@ -4,6 +4,7 @@
 use holon_facts::call::{COMMAND_BYTES, INPUT_BYTES};
 use http::{Method, StatusCode};
 
+use super::INSTRUCTIONS_BYTES;
 use super::body::{AnyJson, Anything, Empty, Json, OTHER_BYTES, Optional, PROMPT_BODY_BYTES, WEBHOOK_BYTES};
 use super::code::Code;
 use super::endpoint::{Access, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
@@ -26,6 +27,7 @@ use super::{
 const ENVELOPE_BYTES: usize = 64 << 10;
 const COMMAND_BODY_BYTES: usize = 6 * COMMAND_BYTES + ENVELOPE_BYTES;
 const INPUT_BODY_BYTES: usize = 6 * INPUT_BYTES + ENVELOPE_BYTES;
+const CREATE_BODY_BYTES: usize = 6 * INSTRUCTIONS_BYTES + ENVELOPE_BYTES;
 const TIMER_BODY_BYTES: usize = 16 << 10;
 const WORK_ITEM_BODY_BYTES: usize = 512 << 10;
 
@@ -272,8 +274,10 @@ endpoints! {
             fails &[Code::UnknownAgent, Code::AgentDamaged, Code::StaleRunId, Code::NoCurrentRun]
             => ControlReply;
         MakeAgent create_agent POST "/control/agents/{agent_id}/create" "Create an agent",
-            path AgentPath, body Optional<CreateAgent>,
-            fails &[Code::AgentExists, Code::AgentDamaged, Code::TooManyAgents, Code::InvalidWorkspace],
+            path AgentPath, body Optional<CreateAgent, CREATE_BODY_BYTES>,
+            fails &[
+                Code::AgentExists, Code::AgentDamaged, Code::TooManyAgents, Code::InvalidWorkspace, Code::InvalidModel,
+            ],
             status CREATED => Created;
         CopyAgent fork POST "/control/agents/{agent_id}/fork"
             "Fork an agent from a past event",

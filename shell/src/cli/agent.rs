@@ -1,8 +1,10 @@
 //! `holon agent`: who there is, and their lifecycle.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use holon_api::INSTRUCTIONS_BYTES;
 use holon_api::{
     Abort, Action, AgentListEntry, Control, ControlAgent, CreateAgent, Document, ListQuery, Listed, SetModel,
 };
@@ -78,6 +80,12 @@ pub(super) struct CreateArgs {
     /// Work in the agent's own home, below the home of the runtime
     #[arg(long)]
     own_home: bool,
+    /// Ask this model first, as provider/model [default: the runtime's own]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<ModelRef>,
+    /// Give it the text of this file as standing instructions: it becomes AGENTS.md in its home
+    #[arg(long, value_name = "FILE")]
+    instructions: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -208,6 +216,8 @@ async fn create(cli: &ClientContext, args: CreateArgs) -> Result<Exit, Failure> 
         workspace_root: folder.map(named).transpose()?,
         cwd: args.cwd.map(named).transpose()?,
         visibility: None,
+        model: args.model,
+        instructions: args.instructions.as_deref().map(instructions).transpose()?,
     };
     let created = cli.client.create_agent(&agent, wanted).await?;
     if args.json {
@@ -217,6 +227,17 @@ async fn create(cli: &ClientContext, args: CreateArgs) -> Result<Exit, Failure> 
         output::hint("try", &format!("holon prompt --agent {agent} \"…\""));
     }
     Ok(Exit::Completed)
+}
+
+/// The text of a file of instructions.
+fn instructions(file: &Path) -> Result<String, Failure> {
+    let wrong = |what: String| Failure::usage(anyhow::anyhow!("--instructions {}: {what}", file.display()));
+    let size = fs::metadata(file).map_err(|error| wrong(error.to_string()))?.len();
+    if size > INSTRUCTIONS_BYTES as u64 {
+        return Err(wrong(format!("it has {size} bytes, the limit is {INSTRUCTIONS_BYTES}")));
+    }
+    let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    if text.trim().is_empty() { Err(wrong("it is empty".to_owned())) } else { Ok(text) }
 }
 
 /// Where somebody works who creates an agent here: nobody's project is a home folder, the root, or the home of the

@@ -157,7 +157,7 @@ async fn ensure_agent(request: &RunRequest, client: &Client) -> Result<EventSeq,
             let wanted = CreateAgent {
                 workspace_root: Some(request.execution.workspace_anchor.clone()),
                 cwd: Some(request.execution.cwd.clone()),
-                visibility: None,
+                ..CreateAgent::default()
             };
             client.create_agent(agent, wanted).await?;
             Ok(client.status(agent).await?.summary.event_seq)

@@ -35,7 +35,9 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static, const BYTES:
     }
 }
 
-impl<T: Serialize + DeserializeOwned + Default + JsonSchema + Send + 'static> ReadBody for Optional<T> {
+impl<T: Serialize + DeserializeOwned + Default + JsonSchema + Send + 'static, const BYTES: usize> ReadBody
+    for Optional<T, BYTES>
+{
     fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>> {
         if bytes.is_empty() {
             return Ok(Self(T::default()));

@@ -1,7 +1,11 @@
 //! What operators do to agents: start, stop, abort, create.
 
+use std::path::PathBuf;
+
 use holon_api::rows::{AbortRun, ChangeAgent, MakeAgent};
-use holon_api::{Abort, Action, ControlAgent, ControlReply, Created, Json, Optional};
+use holon_api::{
+    Abort, Action, Code, ControlAgent, ControlReply, Created, INSTRUCTIONS_BYTES, Json, Optional,
+};
 use holon_core::input::ControlRequest;
 use holon_core::{Answer as Answered, Input};
 use holon_facts::identity::{AgentKind, AgentSpec, Visibility};
@@ -10,7 +14,7 @@ use holon_facts::{AgentId, EventSeq, Reject};
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
-use super::workspace;
+use super::{models, workspace};
 use crate::runtime::Unavailable;
 
 pub(in super::super) async fn control(app: App, call: Call<ChangeAgent>) -> Handled<ControlReply> {
@@ -46,24 +50,46 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
             Reject::AgentExists { agent }.into()
         });
     }
-    let named = agent.clone();
+    if let Some(model) = &wanted.model {
+        models::check(&app, model).await?;
+    }
+    let (named, model, visibility) = (agent.clone(), wanted.model.clone(), wanted.visibility);
     let (home, execution) = app
         .blocking(move |app| {
             let asked = workspace::asked(wanted.workspace_root.as_deref(), wanted.cwd.as_deref())?;
-            let home = app.home.create_agent(&named).map_err(Failure::internal)?;
+            let home = make_home(app, &named, wanted.instructions.as_deref())?;
             let execution = asked.map_or_else(|| workspace::own(&home), Ok)?;
             Ok((home, execution))
         })
         .await?;
     let is_default = agent == app.about.default_agent;
     let kind = if is_default { AgentKind::Default } else { AgentKind::Named };
-    let visibility = wanted.visibility.unwrap_or(Visibility::Public);
+    let visibility = visibility.unwrap_or(Visibility::Public);
     let spec = AgentSpec { visibility, ..AgentSpec::named(kind, execution) };
     let (named, identity) = (agent.clone(), spec.clone());
     let ask = move |reply| Input::CreateAgent { agent: named, spec, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::Created { agent: agent_id } = answered else { return Err(unexpected(answered)) };
+    if model.is_some() {
+        models::apply(app, agent_id.clone(), model).await?;
+    }
     Ok(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() })
+}
+
+/// The home of a new agent. Instructions that are there already would win over those that were given.
+fn make_home(app: &App, agent: &AgentId, instructions: Option<&str>) -> Handled<PathBuf> {
+    let Some(instructions) = instructions else {
+        return app.home.create_agent(agent).map_err(Failure::internal);
+    };
+    let refused = |problem: String| Failure::new(Code::InvalidBody, problem).detail("field", "instructions");
+    if instructions.trim().is_empty() || instructions.len() > INSTRUCTIONS_BYTES {
+        return Err(refused(format!("instructions: expected 1 to {INSTRUCTIONS_BYTES} bytes of text")));
+    }
+    let file = app.home.agent(agent).join("AGENTS.md");
+    if file.symlink_metadata().is_ok() {
+        return Err(refused(format!("{} is there already, and is not overwritten", file.display())));
+    }
+    app.home.create_instructed_agent(agent, instructions).map_err(Failure::internal)
 }
 
 /// Stops and aborts get through whatever else waits.

@@ -31,6 +31,12 @@ pub(in super::super) async fn models(app: App, _: Call<ListModels>) -> Handled<M
 
 pub(in super::super) async fn set(app: App, call: Call<ChooseModel>) -> Handled<ModelReply> {
     let Json(SetModel { model }) = call.body;
+    check(&app, &model).await?;
+    apply(app, call.path.agent_id, Some(model)).await
+}
+
+/// Whether an agent may be told to ask this model.
+pub(super) async fn check(app: &App, model: &ModelRef) -> Handled<()> {
     let asked = model.clone();
     // A model that can't be asked would fail every turn from now on.
     let check = move |app: &App| Ok(app.providers.check(&asked).map_err(|error| error.to_string()));
@@ -46,14 +52,14 @@ pub(in super::super) async fn set(app: App, call: Call<ChooseModel>) -> Handled<
             .hint("set model.prices (0 where it costs nothing): holon config prices")
             .detail("field", "model"));
     }
-    apply(app, call.path.agent_id, Some(model)).await
+    Ok(())
 }
 
 pub(in super::super) async fn clear(app: App, call: Call<ClearModel>) -> Handled<ModelReply> {
     apply(app, call.path.agent_id, None).await
 }
 
-async fn apply(app: App, agent: AgentId, model: Option<ModelRef>) -> Handled<ModelReply> {
+pub(super) async fn apply(app: App, agent: AgentId, model: Option<ModelRef>) -> Handled<ModelReply> {
     let named = agent.clone();
     let ask = move |reply| Input::SetModel { agent: named, model, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
