@@ -160,7 +160,8 @@ fn an_agent_is_created_with_a_model_and_instructions() {
     let daemon = Daemon::new(&provider);
     daemon.start();
     daemon.0.file("guide.md", "Speak like a sailor.\n");
-    let create = ["agent", "create", "tar", "--model", "local/other", "--instructions", "guide.md", "--own-home"];
+    let create =
+        ["agent", "create", "tar", "--model", "local/other", "--instructions", "guide.md", "--own-home"];
     daemon.ok(&create);
     let asked = daemon.0.run(&["prompt", "--agent", "tar", "--wait", "-q", "hello"]);
     assert_eq!(asked.stdout, "Aye.\n", "{asked:?}");
