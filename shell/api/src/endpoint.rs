@@ -2,6 +2,7 @@
 //! the description, and both kinds of clients are made of the same rows.
 
 use std::future::Future;
+use std::time::Duration;
 
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
@@ -21,6 +22,11 @@ pub trait Endpoint: Sized + Send + Sync + 'static {
     type Query: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static;
     type Body: Body + Sync;
     type Reply: Reply;
+
+    /// How long the runtime may wait before it answers, because the request asks for that.
+    fn waits(_: &Self::Query) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// What an endpoint is called, who may use it, and what may go wrong.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_facts::ids::TaskId;
@@ -161,6 +162,17 @@ pub struct PromptQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 3_600_000))]
     pub timeout_ms: Option<u32>,
+}
+
+impl PromptQuery {
+    /// Milliseconds to wait where nothing else is asked for, and at most.
+    pub const WAIT_MS: (u32, u32) = (60_000, 3_600_000);
+
+    /// How long its reply may take.
+    pub fn waits(&self) -> Duration {
+        let limit = Duration::from_millis(self.timeout_ms.unwrap_or(Self::WAIT_MS.0).into());
+        self.wait.map_or(Duration::ZERO, |_| limit)
+    }
 }
 
 /// What a client that sent a prompt waits for.

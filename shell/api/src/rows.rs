@@ -1,6 +1,8 @@
 //! Every endpoint, in the order of the description: its name and the method of [`Control`] that asks it, its row, and its
 //! types. What is not named is the default: nothing in the path, no query, no body, a caller whom the policy lets in.
 
+use std::time::Duration;
+
 use holon_facts::call::{COMMAND_BYTES, INPUT_BYTES};
 use http::{Method, StatusCode};
 
@@ -129,6 +131,7 @@ macro_rules! endpoints {
             $(, query $query:ty)?
             $(, body $body:ty)?
             $(, once $key:ident)?
+            $(, waits $waits:path)?
             $(, headers $headers:expr)?
             $(, fails $fails:expr)?
             $(, status $status:ident)?
@@ -162,6 +165,11 @@ macro_rules! endpoints {
                 type Query = or!([$($query)?] Nothing);
                 type Body = or!([$($body)?] Empty);
                 type Reply = $reply;
+                $(
+                    fn waits(query: &Self::Query) -> Duration {
+                        $waits(query)
+                    }
+                )?
             }
         )*
         $(
@@ -254,7 +262,7 @@ endpoints! {
             path TaskPath, fails TASK => TaskShown;
         ReadOutput task_output GET "/agents/{agent_id}/tasks/{task_id}/output"
             "Read the output of a task, now or when it ends",
-            path TaskPath, query OutputQuery, fails TASK => TaskOutputResult;
+            path TaskPath, query OutputQuery, waits OutputQuery::waits, fails TASK => TaskOutputResult;
 
         PostMessage enqueue POST "/agents/{agent_id}/enqueue" "Enqueue an external message",
             or "/enqueue" "Enqueue an external message for the default agent",
@@ -266,7 +274,7 @@ endpoints! {
             fails INGRESS => Admitted;
         SendPrompt prompt POST "/control/agents/{agent_id}/prompt" "Send a prompt as the operator",
             path AgentPath, query PromptQuery, body Json<Prompt, PROMPT_BODY_BYTES>, once key,
-            headers &[IDEMPOTENCY_KEY], fails INGRESS, or_status NOT_ENDED => Prompted;
+            waits PromptQuery::waits, headers &[IDEMPOTENCY_KEY], fails INGRESS, or_status NOT_ENDED => Prompted;
         ChangeAgent control POST "/control/agents/{agent_id}/control" "Start or stop an agent",
             path AgentPath, body Json<ControlAgent, OTHER_BYTES>, fails READ => ControlReply;
         AbortRun abort POST "/control/agents/{agent_id}/current-run/abort" "Abort the run in progress",

@@ -1,5 +1,7 @@
 //! Background tasks, as they are asked for and listed.
 
+use std::time::Duration;
+
 use holon_facts::AgentId;
 use holon_facts::call::{COMMAND_BYTES, DuplicatePolicy, INPUT_BYTES};
 use holon_facts::task::TaskStatus;
@@ -54,6 +56,17 @@ pub struct OutputQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 262_144))]
     pub characters: Option<u32>,
+}
+
+impl OutputQuery {
+    /// Milliseconds to wait where nothing else is asked for, and at most.
+    pub const WAIT_MS: (u32, u32) = (30_000, 600_000);
+
+    /// How long its reply may take.
+    pub fn waits(&self) -> Duration {
+        let limit = Duration::from_millis(self.timeout_ms.unwrap_or(Self::WAIT_MS.0).into());
+        if self.block.unwrap_or(true) { limit } else { Duration::ZERO }
+    }
 }
 
 /// From where a stream of output goes on. The header `Last-Event-ID` stands before `offset`.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use holon_api::{Events, Follow, Followed};
+use holon_api::{AllEvents, AnyEvent, Events, Follow, Followed, LedgerSeq};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -84,6 +84,53 @@ fn every_event_comes_once_and_in_order_through_partitions() {
                     sleep(dice.time(100, 20_000)).await;
                     turmoil::repair("follower", NAME);
                     told.record("repair");
+                }
+                Ok(())
+            });
+            sim.run().unwrap();
+        },
+    );
+}
+
+#[test]
+fn events_of_all_agents_come_once_and_in_order_through_partitions() {
+    each_seed(
+        |_| {},
+        |sim, timeline, mut dice| {
+            let _server = Server::start(sim, timeline, &json!([{ "text": "done", "delay_ms": 700 }]));
+            let last = Rc::<Last>::default();
+            let known = last.clone();
+            sim.client("operator", async move {
+                operate(&known).await;
+                Ok(())
+            });
+            let timeline = timeline.clone();
+            sim.client("follower", async move {
+                sleep(Duration::from_secs(3)).await;
+                let mut follow = client().follow_all(Some(LedgerSeq(0)));
+                let (mut seqs, mut position) = (Vec::new(), LedgerSeq(0));
+                while last.seq.get().is_none_or(|last| seqs.last() != Some(&last)) {
+                    let next = tokio::select! {
+                        biased;
+                        next = follow.next() => next.unwrap(),
+                        () = last.known.notified() => continue,
+                    };
+                    let AnyEvent::Event(event) = next else { panic!("{next:?}") };
+                    let at = event.position.unwrap();
+                    assert!(at > position && follow.cursor() == Some(at), "{at} after {position}");
+                    position = at;
+                    timeline.record(format!("{at} {} {}", event.event_seq, event.kind));
+                    seqs.push(event.event_seq.0);
+                }
+                assert_eq!(seqs, (1..=last.seq.get().unwrap()).collect::<Vec<_>>());
+                Ok(())
+            });
+            sim.client("weather", async move {
+                for _ in 0..3 {
+                    sleep(dice.time(3_000, 30_000)).await;
+                    turmoil::partition("follower", NAME);
+                    sleep(dice.time(100, 20_000)).await;
+                    turmoil::repair("follower", NAME);
                 }
                 Ok(())
             });

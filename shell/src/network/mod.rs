@@ -11,6 +11,7 @@ mod once;
 mod reset;
 mod server;
 mod slow;
+mod waited;
 
 use std::cell::RefCell;
 use std::fmt::Display;

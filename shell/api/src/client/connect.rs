@@ -44,10 +44,11 @@ pub trait Connect: fmt::Debug + Send + Sync {
 }
 
 impl Client {
-    /// Sends a request and waits for the head of the answer.
+    /// Sends a request and waits for the head of the answer; longer where it asks the runtime to wait.
     pub(super) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
+        waits: Duration,
     ) -> Result<Response<Incoming>, ClientError> {
         let broken = |error: hyper::Error| ClientError::Broken { problem: error.to_string() };
         let Connection { stream, own_bearer } = self.runtime.connect().await?;
@@ -56,9 +57,10 @@ impl Client {
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         // How it ends is seen by whoever reads the answer.
         drop(spawn::task(async move { drop(connection.await) }));
-        match timeout(self.timeout, sender.send_request(request)).await {
+        let limit = self.timeout.saturating_add(waits);
+        match timeout(limit, sender.send_request(request)).await {
             Ok(answer) => answer.map_err(broken),
-            Err(_) => Err(ClientError::TimedOut { seconds: self.timeout.as_secs() }),
+            Err(_) => Err(ClientError::TimedOut { seconds: limit.as_secs() }),
         }
     }
 }

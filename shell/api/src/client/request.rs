@@ -28,6 +28,8 @@ pub(super) struct Prepared {
     accept: &'static str,
     body: Option<Bytes>,
     key: Option<String>,
+    /// How much longer than usual the answer may take.
+    waits: Duration,
 }
 
 impl Prepared {
@@ -40,13 +42,14 @@ impl Prepared {
         for (name, value) in named.as_object().into_iter().flatten() {
             uri = uri.replace(&format!("{{{name}}}"), &escaped(value.as_str().unwrap_or_default()));
         }
+        let waits = E::waits(&query);
         let query = serde_urlencoded::to_string(query).map_err(|error| odd(&error))?;
         if !query.is_empty() {
             uri = format!("{uri}?{query}");
         }
         let body = (E::ROW.method == Method::POST).then(|| body.write()).transpose();
         let body = body.map_err(|error| odd(&error))?.map(Bytes::from);
-        Ok(Self { method: E::ROW.method, uri, accept: E::Reply::MEDIA, body, key })
+        Ok(Self { method: E::ROW.method, uri, accept: E::Reply::MEDIA, body, key, waits })
     }
 
     pub(super) fn request(&self, client: &Client) -> Result<http::Request<Full<Bytes>>, ClientError> {
@@ -90,7 +93,7 @@ impl Client {
     }
 
     async fn attempt(&self, prepared: &Prepared) -> Result<Bytes, ClientError> {
-        let answer = self.send(prepared.request(self)?).await?;
+        let answer = self.send(prepared.request(self)?, prepared.waits).await?;
         let status = answer.status();
         let body = body(answer.into_body()).await?;
         if status.is_success() { Ok(body) } else { Err(refused(status, &body)) }

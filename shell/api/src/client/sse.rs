@@ -101,7 +101,7 @@ impl Sse {
 }
 
 async fn open(client: &Client, prepared: &Prepared) -> Result<Stream, ClientError> {
-    let answer = client.send(prepared.request(client)?).await?;
+    let answer = client.send(prepared.request(client)?, Duration::ZERO).await?;
     let status = answer.status();
     if !status.is_success() {
         return Err(refused(status, &body(answer.into_body()).await?));

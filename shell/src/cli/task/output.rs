@@ -1,7 +1,5 @@
 //! `holon task output`: a preview of it, or all of it as it comes.
 
-use std::time::Duration;
-
 use holon_api::{Control, Follow, Output, OutputPiece, OutputQuery, TaskResult, Written};
 use holon_facts::Millis;
 use holon_facts::task::TaskStatus;
@@ -17,9 +15,6 @@ use super::{One, OutputArgs};
 /// Seconds; more characters, and a longer wait, the runtime refuses.
 pub(super) const LONGEST_WAIT: u32 = 600;
 pub(super) const MOST_CHARACTERS: u32 = 1_000_000;
-/// An answer may take so much longer than its wait.
-const BEYOND: Duration = Duration::from_secs(60);
-
 pub(super) async fn output(cli: &ClientContext, args: OutputArgs, ending: &Ending) -> Result<Exit, Failure> {
     let one = One::of(cli, &args.whose, args.task, ending).await?;
     if args.follow {
@@ -31,8 +26,7 @@ pub(super) async fn output(cli: &ClientContext, args: OutputArgs, ending: &Endin
         timeout_ms: Some(wait.saturating_mul(1_000)),
         characters: Some(args.characters),
     };
-    let client = cli.client.clone().within(Duration::from_secs(wait.into()) + BEYOND);
-    let asked = async { client.task_output(one.path(), query).await.map_err(Failure::from) };
+    let asked = async { cli.client.task_output(one.path(), query).await.map_err(Failure::from) };
     let answer = tokio::select! {
         biased;
         () = ending.wait() => return Err(one.goes_on()),

@@ -19,16 +19,13 @@ use super::ingress::{admission, admit, check_names, key, keyed};
 use crate::answer::Answer;
 use crate::wait::{Wait, whole_text};
 
-/// Milliseconds to wait, where nothing else is asked for, and at most.
-const WAIT: (u32, u32) = (60_000, 3_600_000);
-
 pub(in super::super) async fn prompt(app: App, call: Call<SendPrompt>) -> Handled<OrStatus<Prompted>> {
     let PromptQuery { wait, timeout_ms } = call.query;
     if wait.is_none() && timeout_ms.is_some() {
         let text = "timeout_ms: only a request with wait=turn or wait=settled waits";
         return Err(Failure::new(Code::InvalidQuery, text).detail("field", "timeout_ms"));
     }
-    let limit = Duration::from_millis(bounded("timeout_ms", timeout_ms, WAIT, 0)? as u64);
+    let limit = Duration::from_millis(bounded("timeout_ms", timeout_ms, PromptQuery::WAIT_MS, 0)? as u64);
     let Json(prompt) = call.body;
     check_prompt(&prompt.text)?;
     check_names(

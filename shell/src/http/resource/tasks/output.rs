@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use holon_api::rows::ReadOutput;
-use holon_api::{TaskOutputResult, TaskPath};
+use holon_api::{OutputQuery, TaskOutputResult, TaskPath};
 use holon_core::agent::task::Task;
 use holon_core::effect::Retrieval;
 use holon_facts::AgentId;
@@ -18,14 +18,12 @@ use super::known;
 use crate::runtime::Unavailable;
 use crate::tasks::{self, OutputRequest};
 
-/// Milliseconds to wait, where nothing else is asked for, and at most.
-const WAIT: (u32, u32) = (30_000, 600_000);
 /// Characters of a preview, where nothing else is asked for, and at most.
 const PREVIEW: (u32, u32) = (8_000, output_log::PREVIEW as u32);
 
 pub(in super::super::super) async fn output(app: App, call: Call<ReadOutput>) -> Handled<TaskOutputResult> {
     let TaskPath { agent_id: agent, task_id: id } = call.path;
-    let wait = bounded("timeout_ms", call.query.timeout_ms, WAIT, 0)?;
+    let wait = bounded("timeout_ms", call.query.timeout_ms, OutputQuery::WAIT_MS, 0)?;
     let characters = bounded("characters", call.query.characters, PREVIEW, 0)?;
     let (task, retrieval) = if call.query.block.unwrap_or(true) {
         ended(&app, &agent, id, Duration::from_millis(wait as u64)).await?
