@@ -14,7 +14,7 @@ fn refusals() -> Vec<Row> {
     let row = |code, body, kind, says| (fails(code, body), kind, "response", Some(code), says);
     vec![
         row(400, r#"{"error":{"message":"no such field"}}"#, "client", "400 Bad Request: no such field"),
-        row(401, expired, "auth", "401 Unauthorized: The key has expired"),
+        row(401, expired, "auth", ": The key has expired"),
         row(403, "", "auth", "403 Forbidden"),
         row(404, r#"{"error":"model \"x\" not found"}"#, "client", "not found"),
         row(405, "", "client", "405"),

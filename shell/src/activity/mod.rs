@@ -148,7 +148,7 @@ impl Activity {
         }
         self.flush();
         let bad = told.category == Category::OperatorNotification;
-        self.screen.line(if bad { Tone::Bad } else { Tone::Aside }, &told.text());
+        self.screen.line(if bad { Tone::Bad } else { Tone::Aside }, &told.shown());
     }
 
     fn wait_for(&self, waiting: Waiting) {

@@ -165,5 +165,5 @@ fn shown_as(event: &Envelope, level: Level) -> Option<(Tone, String)> {
     // A newer runtime has events that this program does not know.
     let Ok(record) = envelope::record(event) else { return Some((Tone::Plain, event.kind.clone())) };
     let told = Presentation::of(&record);
-    level.shows(told.visibility).then(|| (tone(told.category), told.text()))
+    level.shows(told.visibility).then(|| (tone(told.category), told.shown()))
 }

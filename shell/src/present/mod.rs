@@ -26,6 +26,7 @@ mod workspace;
 
 use holon_facts::Record;
 use holon_facts::event::Event;
+use holon_text::moment;
 use serde::Serialize;
 
 pub use call::call;
@@ -73,6 +74,20 @@ impl Presentation {
         };
         let Rendered { visibility, category, title, body, summary } = told;
         Self { visibility, category, title, body, summary, source_event_kind: event.kind() }
+    }
+
+    /// The same for people at a terminal: moments that the runtime names are local. What others have said stays as it is.
+    pub fn shown(&self) -> String {
+        match self.category {
+            Category::Brief | Category::Message | Category::AssistantProgress | Category::Tool => self.text(),
+            Category::OperatorNotification
+            | Category::Waiting
+            | Category::Runtime
+            | Category::Task
+            | Category::Workspace
+            | Category::StateSync
+            | Category::Trace => moment::localized(&self.text()),
+        }
     }
 
     /// For surfaces that are made of lines: the body as a whole where there is one, otherwise the summary.

@@ -32,6 +32,18 @@ pub fn relative(at: Wall) -> String {
     distance(at, clock::now().wall).unwrap_or_else(|| exact(at))
 }
 
+/// The runtime's own words, with each moment in them as people read it.
+pub fn localized(text: &str) -> String {
+    let word = |word: &str| {
+        let bare = word.trim_end_matches([',', ';', '.', ':', ')']);
+        match Wall::parse(bare).filter(|_| bare.len() > "2026-01-31".len()) {
+            Some(at) => near(at) + &word[bare.len()..],
+            None => word.to_owned(),
+        }
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 fn near_to(at: Wall, now: Wall, zone: &TimeZone) -> String {
     let day = |moment: Wall| zoned(moment, zone).map(|moment| moment.date());
     let format = if day(at) == day(now) { "%H:%M:%S %Z" } else { "%Y-%m-%d %H:%M:%S %Z" };
@@ -73,6 +85,13 @@ mod tests {
 
     fn wall(text: &str) -> Wall {
         Wall::parse(text).unwrap()
+    }
+
+    #[test]
+    fn moments_in_a_text_are_told_like_others() {
+        let at = wall("2020-01-31T12:00:00.000000Z");
+        let told = localized("next at 2020-01-31T12:00:00.000000Z; see 2020-01-31 and T, or\nnothing");
+        assert_eq!(told, format!("next at {}; see 2020-01-31 and T, or\nnothing", near(at)));
     }
 
     #[test]
