@@ -133,10 +133,12 @@ fn described(value: &Value, lines: &mut Vec<String>) {
 fn areas() -> BTreeMap<String, Vec<String>> {
     let mut areas = BTreeMap::new();
     let mut pages = vec!["README.md".to_owned()];
-    for entry in fs::read_dir(root().join("docs")).expect("the pages") {
-        let name = entry.expect("a page").file_name().into_string().expect("text");
-        if Path::new(&name).extension().is_some_and(|extension| extension == "md") {
-            pages.push(format!("docs/{name}"));
+    for folder in ["docs", "docs/guides"] {
+        for entry in fs::read_dir(root().join(folder)).expect("the pages") {
+            let name = entry.expect("a page").file_name().into_string().expect("text");
+            if Path::new(&name).extension().is_some_and(|extension| extension == "md") {
+                pages.push(format!("{folder}/{name}"));
+            }
         }
     }
     for page in pages {
