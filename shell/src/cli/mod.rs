@@ -3,6 +3,7 @@
 mod agent;
 mod attached_run;
 mod budget_limit;
+mod candidates;
 mod client_context;
 mod conditions;
 mod config;
@@ -50,6 +51,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 use holon_platform::{Environment, shield};
 use holon_text::variables;
 
@@ -157,6 +159,8 @@ enum Command {
 
 /// Runs the command line; everything that can go wrong ends in an exit code.
 pub fn main() -> std::process::ExitCode {
+    // Where a shell asks for completions, nothing else is done.
+    CompleteEnv::with_factory(|| candidates::completing(Cli::command())).var(pages::COMPLETE).complete();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error),

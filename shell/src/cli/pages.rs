@@ -7,12 +7,16 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use clap_complete::env::Shells;
 use holon_text::nearest::did_you_mean;
 use serde_json::json;
 
 use super::Cli;
 use super::exit::Exit;
 use super::output::{self, Failure};
+
+/// Where a shell says that it asks for completions.
+pub(super) const COMPLETE: &str = "HOLON_COMPLETE";
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {
@@ -39,7 +43,10 @@ pub(super) struct ManArgs {
 /// Prints the completions of a shell.
 pub(super) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "holon", &mut script);
+    let shell = args.shell.to_string();
+    let shells = Shells::builtins();
+    let completer = shells.completer(&shell).ok_or_else(|| anyhow!("{shell} gets no completions"))?;
+    completer.write_registration(COMPLETE, "holon", "holon", "holon", &mut script)?;
     if args.json {
         let script = String::from_utf8(script).context("completions")?;
         output::document(&json!({ "shell": args.shell.to_string(), "completions": script }))?;

@@ -10,7 +10,8 @@ use crate::settings::credentials::Credentials;
 use crate::settings::{KEYS, Settings, SettingsError};
 
 /// Variables that mean something and belong to no key.
-const VARIABLES: [&str; 8] = [
+const VARIABLES: [&str; 9] = [
+    "HOLON_COMPLETE",
     "HOLON_HOME",
     "HOLON_LOG",
     TOKEN_VARIABLE,

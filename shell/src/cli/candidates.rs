@@ -1,0 +1,115 @@
+//! Names that a shell offers where one is to be typed: those of the living runtime, of the home and of the settings. What
+//! can't be found out at once is not offered.
+
+use std::time::Duration;
+
+use clap::{Arg, Command};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use holon_api::{Client, Control, InboxQuery, ListQuery, TasksQuery, WorkItemsQuery};
+use holon_facts::AgentId;
+use holon_platform::Environment;
+use tokio::runtime::Builder;
+use tokio::time::timeout;
+
+use super::earlier_run;
+use crate::client;
+use crate::home::Home;
+use crate::settings::{KEYS, prices};
+
+/// A person waits for the list.
+const ANSWER: Duration = Duration::from_millis(500);
+/// Names that are offered.
+const MOST: u32 = 200;
+
+/// What an argument names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Agent,
+    Task,
+    WorkItem,
+    Model,
+    Key,
+    Run,
+    Ask,
+}
+
+/// The command line with what its arguments can be.
+pub(super) fn completing(command: Command) -> Command {
+    let name = command.get_name().to_owned();
+    let offered = move |arg: Arg| match named(&name, &arg) {
+        Some(named) => arg.add(ArgValueCandidates::new(move || candidates(named))),
+        None => arg,
+    };
+    command.mut_args(offered).mut_subcommands(completing)
+}
+
+/// Arguments are known by their names, which one thing has everywhere.
+fn named(command: &str, arg: &Arg) -> Option<Named> {
+    let value = arg.get_value_names().and_then(|names| names.first()).map(clap::builder::Str::as_str);
+    match (command, arg.get_id().as_str(), value) {
+        ("create", ..) | ("abort", "run", _) if value != Some("MODEL") => None,
+        (_, "agent" | "named" | "from", Some("AGENT" | "ID" | "FROM")) => Some(Named::Agent),
+        (_, "task", _) => Some(Named::Task),
+        (_, "item", _) => Some(Named::WorkItem),
+        (_, "ask", _) => Some(Named::Ask),
+        (_, "key", Some("KEY")) if matches!(command, "get" | "set" | "unset") => Some(Named::Key),
+        (_, "continued" | "resume" | "run", Some("RUN")) => Some(Named::Run),
+        (_, _, Some("MODEL")) => Some(Named::Model),
+        _ => None,
+    }
+}
+
+fn candidates(named: Named) -> Vec<CompletionCandidate> {
+    let environment = Environment::of_process();
+    let home = Home::find(None, &environment).ok();
+    let names = match named {
+        Named::Key => KEYS.iter().map(|key| key.name.to_owned()).collect(),
+        Named::Model => prices::built_in().map(|known| known.model.to_string()).collect(),
+        Named::Run => home.map(|home| earlier_run::names(&home)).unwrap_or_default(),
+        Named::Agent | Named::Task | Named::WorkItem | Named::Ask => {
+            home.and_then(|home| asked(&home, &environment, named)).unwrap_or_default()
+        }
+    };
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// What the runtime of a home has, if it answers at once.
+fn asked(home: &Home, environment: &Environment, named: Named) -> Option<Vec<String>> {
+    let client = client::of(home, environment).ok()?;
+    let runtime = Builder::new_current_thread().enable_all().build().ok()?;
+    let names = async { timeout(ANSWER, names(&client, environment, named)).await.ok()? };
+    let names = runtime.block_on(names);
+    runtime.shutdown_background();
+    names
+}
+
+async fn names(client: &Client, environment: &Environment, named: Named) -> Option<Vec<String>> {
+    match named {
+        Named::Agent => {
+            let agents = client.agents(ListQuery { after: None, limit: Some(MOST) }).await.ok()?;
+            Some(agents.iter().map(|agent| agent.agent_id().to_string()).collect())
+        }
+        Named::Ask => {
+            let inbox = client.inbox(InboxQuery { after: None, limit: Some(MOST) }).await.ok()?;
+            Some(inbox.asks.iter().map(|ask| format!("{}/{}", ask.agent_id, ask.brief_id)).collect())
+        }
+        Named::Task => {
+            let tasks = client.tasks(&agent(client, environment).await?, TasksQuery::default()).await.ok()?;
+            Some(tasks.tasks.iter().map(|task| task.task_id.to_string()).collect())
+        }
+        Named::WorkItem => {
+            let agent = agent(client, environment).await?;
+            let items = client.work_items(&agent, WorkItemsQuery::default()).await.ok()?;
+            Some(items.work_items.iter().map(|item| item.work_item_id.to_string()).collect())
+        }
+        Named::Model | Named::Key | Named::Run => None,
+    }
+}
+
+/// The agent that is meant when none is named: which one stands later on the line, the shell does not say.
+async fn agent(client: &Client, environment: &Environment) -> Option<AgentId> {
+    match environment.get("HOLON_AGENT_ID") {
+        Some(named) => AgentId::new(named).ok(),
+        None => Some(client.handshake().await.ok()?.runtime.default_agent.clone()),
+    }
+}
