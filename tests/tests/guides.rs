@@ -288,6 +288,35 @@ fn providers() {
     assert!(models.contains("azure/my-deployment can be used"), "{models}");
 }
 
+#[test]
+fn memory() {
+    let shown = ["agents/main/AGENTS.md (", "read `memory/self.md`", "operator.md", "run-", "fresh", "again"];
+    User::new(HELLO).follows("memory.md", &shown);
+}
+
+#[test]
+fn security() {
+    let shown = ["control.token", "not_enforced", "generation 2", "revoked", "hash links", "the same:"];
+    User::new(HELLO).follows("security.md", &shown);
+}
+
+#[test]
+fn glossary_and_questions() {
+    let user = User::new("");
+    user.follows("glossary.md", &[]);
+    assert!(user.ok("cat ~/.holon/* 2> /dev/null || true").is_empty(), "the glossary has no commands");
+    User::new(HELLO)
+        .follows("faq.md", &["hash links", "Hello!", "model.default", "would decide", "the same:"]);
+}
+
+/// The glossary is in the order of its words.
+#[test]
+fn words_of_the_glossary_are_in_order() {
+    let page = page("glossary.md");
+    let words: Vec<_> = page.split("| **").skip(1).filter_map(|rest| rest.split("**").next()).collect();
+    assert!(words.len() > 40 && words.is_sorted(), "{words:?}");
+}
+
 /// Each page of the folder has its test here.
 #[test]
 fn every_guide_is_run() {

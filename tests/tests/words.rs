@@ -132,7 +132,7 @@ fn described(value: &Value, lines: &mut Vec<String>) {
 
 fn areas() -> BTreeMap<String, Vec<String>> {
     let mut areas = BTreeMap::new();
-    let mut pages = vec!["README.md".to_owned()];
+    let mut pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(str::to_owned).to_vec();
     for folder in ["docs", "docs/guides"] {
         for entry in fs::read_dir(root().join(folder)).expect("the pages") {
             let name = entry.expect("a page").file_name().into_string().expect("text");
