@@ -14,6 +14,7 @@ pub mod strays;
 pub mod task;
 pub mod terminal;
 pub mod trial;
+pub mod user;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -5,13 +5,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use end_to_end::daemon::Daemon;
 use end_to_end::provider::{Provider, Reply, calls, says};
-use end_to_end::{Ended, Holon, binary};
+use end_to_end::user::User;
 use serde_json::json;
 
 fn root() -> PathBuf {
@@ -73,69 +71,11 @@ fn script(page: &str) -> String {
     script
 }
 
-/// A user with a home folder, a repository `~/shop` and the program.
-struct User {
-    daemon: Daemon,
-    variables: Vec<(String, String)>,
-}
-
-impl User {
-    fn new(model: &str) -> Self {
-        let daemon = Daemon(Holon::new());
-        fs::create_dir(daemon.0.home()).expect("a home");
-        fs::set_permissions(daemon.0.home(), fs::Permissions::from_mode(0o700)).expect("its mode");
-        let folder = daemon.0.folder().to_owned();
-        symlink(daemon.0.home(), folder.join(".holon")).expect("a link");
-        fs::create_dir_all(folder.join(".cargo/bin")).expect("a folder");
-        symlink(binary(), folder.join(".cargo/bin/holon")).expect("a link");
-        let user = Self { daemon, variables: Vec::new() };
-        let user = user.with("HOLON_MODEL", model).with("HOLON_HTTP_ADDR", "127.0.0.1:0");
-        user.ok(
-            "git init -q -b main ~/shop && cd ~/shop && git config user.name t && git config user.email t@example.org
-             echo '# Shop' > README.md && git add . && git commit -qm start && git update-ref refs/remotes/origin/main HEAD",
-        );
-        user
-    }
-
-    /// One whose model gives these answers.
-    fn asking(provider: &Provider) -> Self {
-        Self::new("local/test").with("HOLON_LOCAL_BASE_URL", &provider.url)
-    }
-
-    fn with(mut self, name: &str, value: &str) -> Self {
-        self.variables.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// Puts a program into the path that stands in for one of the machine.
-    fn stand_in(self, name: &str, script: &str) -> Self {
-        let path = self.daemon.0.folder().join(".cargo/bin").join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}")).expect("a program");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
-        self
-    }
-
-    fn run(&self, script: &str) -> Ended {
-        let folder = self.daemon.0.folder();
-        let path = format!("{}:{}", folder.join(".cargo/bin").display(), env!("PATH"));
-        let mut shell = Command::new("sh");
-        shell.args(["-c", script]).current_dir(folder).env_clear();
-        shell.env("HOME", folder).env("PATH", path).env("TMPDIR", folder).env("TZ", "UTC");
-        shell.envs(self.variables.iter().cloned()).output().expect("a shell").into()
-    }
-
-    fn ok(&self, script: &str) -> String {
-        let ended = self.run(script);
-        assert_eq!(ended.code, Some(0), "{script}\n{}\n{}", ended.stdout, ended.stderr);
-        ended.stdout + &ended.stderr
-    }
-
-    /// Runs a page from top to bottom; it must show each of these.
-    fn follows(&self, name: &str, shown: &[&str]) {
-        let all = self.ok(&script(&page(name)));
-        for text in shown {
-            assert!(all.contains(text), "{name} does not show {text:?}:\n{all}");
-        }
+/// Runs a page from top to bottom; it must show each of these.
+fn follows(user: &User, name: &str, shown: &[&str]) {
+    let all = user.ok(&script(&page(name)));
+    for text in shown {
+        assert!(all.contains(text), "{name} does not show {text:?}:\n{all}");
     }
 }
 
@@ -149,7 +89,7 @@ const HELLO: &str = "scripted/hello";
 fn five_minutes() {
     let shown =
         ["started: process", "works in", "Hello! I am a scripted model", "no agent needs you", "stopped:"];
-    User::new(HELLO).follows("five-minutes.md", &shown);
+    follows(&User::new(HELLO), "five-minutes.md", &shown);
 }
 
 /// Starts and stops what the unit names, as a service manager does.
@@ -176,7 +116,11 @@ fn service() {
     let user = User::new("").stand_in("systemctl", SYSTEMCTL);
     let user = user.stand_in("loginctl", r#"test "$*" = "enable-linger" "#);
     let user = user.stand_in("journalctl", r#"cat "$HOME/service.log""#).stand_in("cargo", "echo installed");
-    user.follows("service.md", &["started", "installed", "running, process", "scripted model", "hash links"]);
+    follows(
+        &user,
+        "service.md",
+        &["started", "installed", "running, process", "scripted model", "hash links"],
+    );
 }
 
 #[test]
@@ -185,7 +129,8 @@ fn client() {
     let user = User::new(HELLO);
     let text = page("client.md");
     if has("node") {
-        user.follows(
+        follows(
+            &user,
             "client.md",
             &["Hello! I am a scripted model", "turn_terminal", "provider_attempt_recorded"],
         );
@@ -202,8 +147,11 @@ fn client() {
 
 #[test]
 fn why_nothing() {
-    User::new(HELLO)
-        .follows("why-nothing.md", &["would decide", "0 problems", "no agent needs you", "queue"]);
+    follows(
+        &User::new(HELLO),
+        "why-nothing.md",
+        &["would decide", "0 problems", "no agent needs you", "queue"],
+    );
 }
 
 /// The commands of a workflow's steps.
@@ -274,13 +222,14 @@ fn watcher() {
         "May they be published?",
         "They are published.",
     ];
-    User::asking(&provider).follows("watcher.md", &shown);
+    follows(&User::asking(&provider), "watcher.md", &shown);
 }
 
 #[test]
 fn providers() {
     let user = User::new("").with("OPENAI_API_KEY", "a-key-of-a-test");
-    user.follows(
+    follows(
+        &user,
         "providers.md",
         &["local/qwen3 is the model now", "azure/my-deployment", "proxy.example:3128"],
     );
@@ -291,22 +240,25 @@ fn providers() {
 #[test]
 fn memory() {
     let shown = ["agents/main/AGENTS.md (", "read `memory/self.md`", "operator.md", "run-", "fresh", "again"];
-    User::new(HELLO).follows("memory.md", &shown);
+    follows(&User::new(HELLO), "memory.md", &shown);
 }
 
 #[test]
 fn security() {
     let shown = ["control.token", "not_enforced", "generation 2", "revoked", "hash links", "the same:"];
-    User::new(HELLO).follows("security.md", &shown);
+    follows(&User::new(HELLO), "security.md", &shown);
 }
 
 #[test]
 fn glossary_and_questions() {
     let user = User::new("");
-    user.follows("glossary.md", &[]);
+    follows(&user, "glossary.md", &[]);
     assert!(user.ok("cat ~/.holon/* 2> /dev/null || true").is_empty(), "the glossary has no commands");
-    User::new(HELLO)
-        .follows("faq.md", &["hash links", "Hello!", "model.default", "would decide", "the same:"]);
+    follows(
+        &User::new(HELLO),
+        "faq.md",
+        &["hash links", "Hello!", "model.default", "would decide", "the same:"],
+    );
 }
 
 /// The glossary is in the order of its words.

@@ -1,0 +1,172 @@
+//! Commands that the pages show without a promise to be copied as they are: `text` blocks, and commands in a line.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use end_to_end::Holon;
+use end_to_end::provider::{Provider, says};
+use end_to_end::user::User;
+
+const HELLO: &str = "scripted/hello";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The `text` blocks of a page that begin like this.
+fn blocks<'a>(page: &'a str, beginning: &[&str]) -> Vec<&'a str> {
+    let texts = page.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next());
+    texts.filter(|text| beginning.iter().any(|beginning| text.starts_with(beginning))).collect()
+}
+
+/// The commands of a recorded session.
+fn session(page: &str) -> Vec<&str> {
+    blocks(page, &["$ "])
+        .into_iter()
+        .flat_map(str::lines)
+        .filter_map(|line| line.strip_prefix("$ "))
+        .collect()
+}
+
+#[test]
+fn the_session_of_the_readme() {
+    let readme = page("README.md");
+    let commands = session(&readme);
+    let kill = commands.iter().find(|command| command.starts_with("kill -9 ")).expect("a kill");
+    // The timer and the command need their time; a page has a reader who takes it.
+    let script = commands.join("\n").replace(kill, "kill -9 $(jq .pid ~/.holon/run/daemon.json)");
+    let all =
+        User::new(HELLO).ok(&format!("set -e\n{}", script.replace("holon tail", "sleep 5; holon tail")));
+    let shown = [
+        "started: process",
+        "Hello! I am",
+        "task_1\n",
+        "timer_1 fires at",
+        "timer_1 fired",
+        "task_1 is completed",
+    ];
+    for text in shown.iter().chain(&["and 67 laws hold", "byte for byte", "stopped: process"]) {
+        assert!(all.contains(text), "{text}: {all}");
+    }
+}
+
+#[test]
+fn the_requests_of_the_page_on_http() {
+    let text = page("docs/http.md");
+    let user = User::new(HELLO);
+    user.ok("holon daemon start && printf 'a-secret-of-a-forge' > secret.txt");
+    let requests = blocks(&text, &["curl "]);
+    assert!(requests.len() >= 6, "{requests:?}");
+    for request in requests {
+        // A stream that does not end is left after two seconds: 28.
+        let request = request.replace(" -N ", " -N --max-time 2 ").replace("curl ", "curl -sS ");
+        let ended = user.run(&format!("set -e\n{request}"));
+        assert!(matches!(ended.code, Some(0 | 28)) && !ended.stdout.is_empty(), "{request}: {ended:?}");
+        assert!(!ended.stdout.contains(r#""ok":false"#), "{request}: {ended:?}");
+    }
+    for settings in blocks(&text, &["holon config"]) {
+        user.ok(&format!("set -e\n{settings}"));
+    }
+}
+
+#[test]
+fn the_commands_of_the_page_on_runs() {
+    let text = page("docs/run.md");
+    let provider = Provider::answering(|_| says(r#"{"risk": "low"}"#));
+    let user = User::asking(&provider).stand_in("cargo", "true");
+    user.ok(r#"cd ~/shop && echo '{"type": "object"}' > review.json && echo changed > README.md && holon run first"#);
+    for line in blocks(&text, &["holon run", "git diff"]).into_iter().flat_map(str::lines) {
+        let command = line.split("  ").next().unwrap_or(line);
+        let command = command.replace("RUN", "$(ls -t ~/.holon/runs | head -n 1)");
+        let ended = user.run(&format!("cd ~/shop && {command}"));
+        // A completed run has nothing to resume.
+        let nothing = command.contains("--resume") && ended.stderr.contains("completed");
+        assert!(ended.code == Some(0) || (ended.code == Some(4) && nothing), "{command}: {ended:?}");
+    }
+}
+
+#[test]
+fn the_deliveries_of_the_page_on_triggers() {
+    let text = page("docs/triggers.md");
+    let user = User::new(HELLO);
+    user.ok("holon daemon start");
+    let deliveries = blocks(&text, &["curl "]);
+    assert_eq!(deliveries.len(), 1);
+    let address = "ADDRESS=$(holon trigger show --json | jq -r '.triggers[0].trigger_url')";
+    let deliveries = deliveries[0].replace("curl ", "curl -sS -X POST ");
+    let all = user.ok(&format!("set -e\n{address}\n{deliveries}"));
+    assert_eq!(all.matches(r#""ok":true"#).count(), 2, "{all}");
+}
+
+#[test]
+fn the_session_of_the_page_on_workspaces() {
+    let text = page("docs/workspaces.md");
+    let user = User::new(HELLO);
+    user.ok("mkdir ~/shop/web && holon daemon start");
+    for command in session(&text) {
+        let shop = "$(holon workspace list | grep -o 'shop-[0-9a-f]*' | head -n 1)";
+        user.ok(&command.replace("shop-93d1c2aa", shop));
+    }
+}
+
+/// What the help of commands has, asked once each.
+struct Help(Holon, BTreeMap<String, String>);
+
+impl Help {
+    fn of(&mut self, command: &[&str]) -> String {
+        let Self(holon, known) = self;
+        let ask = || holon.run(&[command, &["--help"]].concat()).stdout;
+        known.entry(command.join(" ")).or_insert_with(ask).clone()
+    }
+
+    /// What is wrong with a command that a page names.
+    fn problem(&mut self, span: &str) -> Option<String> {
+        let words: Vec<_> = span.split(['\\', '#']).next()?.split_whitespace().skip(1).collect();
+        let mut path: Vec<&str> = Vec::new();
+        let mut help = self.of(&path);
+        for word in words.iter().map(|word| word.trim_matches([',', '(', ')'])) {
+            let groups = help.contains("\nCommands:\n");
+            if groups && word.starts_with(|c: char| c.is_ascii_lowercase()) {
+                if !help.lines().any(|line| line.trim_start().split(' ').next() == Some(word)) {
+                    return Some(format!("`{span}`: there is no command {word}"));
+                }
+                path.push(word);
+                help = self.of(&path);
+            } else if word.starts_with("--") && word.len() > 2 {
+                let option = word.split(['=', '[']).next().unwrap_or(word);
+                let quoted = span.split('"').nth(1).is_some_and(|quoted| quoted.contains(option));
+                if !help.contains(option) && !quoted && !["--version"].contains(&option) {
+                    return Some(format!("`{span}`: there is no option {option}"));
+                }
+            }
+        }
+        None
+    }
+}
+
+#[test]
+fn commands_that_a_page_names_exist() {
+    let mut help = Help(Holon::new(), BTreeMap::new());
+    let (mut problems, mut count) = (Vec::new(), 0);
+    for folder in [".", "docs", "docs/guides"] {
+        for entry in fs::read_dir(root().join(folder)).expect("the pages") {
+            let path = entry.expect("a page").path();
+            if path.extension().is_none_or(|extension| extension != "md") {
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a page");
+            let prose = text.split("```").step_by(2).collect::<Vec<_>>().concat();
+            for span in prose.split('`').skip(1).step_by(2).filter(|span| span.starts_with("holon ")) {
+                count += 1;
+                let problem = help.problem(&span.replace('\n', " "));
+                problems.extend(problem.map(|problem| format!("{}: {problem}", path.display())));
+            }
+        }
+    }
+    assert!(problems.is_empty() && count > 200, "{count}: {}", problems.join("\n"));
+}
