@@ -1,5 +1,6 @@
 //! What the documentation shows is run.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -288,9 +289,23 @@ fn links_lead_somewhere() {
             if link.starts_with("http") || link.starts_with('#') {
                 continue;
             }
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
             let target = root.join(name);
-            let target = target.parent().unwrap().join(link.split('#').next().unwrap_or(link));
+            let target = target.parent().unwrap().join(file);
             assert!(target.exists(), "{name} links to {link}, which does not exist");
+            let headings = || anchors(&fs::read_to_string(&target).unwrap());
+            assert!(
+                heading.is_empty() || headings().contains(heading),
+                "{name} links to {link}: no such heading"
+            );
         }
     }
+}
+
+/// The names under which the headings of a page are linked.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    let kept = |c: &char| c.is_alphanumeric() || ['-', '_', ' '].contains(c);
+    let names = headings.map(|heading| heading.trim_start_matches('#').trim().to_lowercase());
+    names.map(|name| name.chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
 }
