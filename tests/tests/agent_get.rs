@@ -9,7 +9,7 @@ fn an_agent_sees_what_its_operator_sees() {
     let calls = [call(json!({})), call(json!({ "agent_id": "helper" })), call(json!({ "agent_id": "No!" }))];
     let daemon = Daemon::scripted(&json!([{ "calls": calls }, { "text": "that is me" }]));
     daemon.start();
-    daemon.ok(&["agent", "create", "helper"]);
+    daemon.ok(&["agent", "create", "helper", "--own-home"]);
     daemon.ok(&["prompt", "--wait=settled", "who are you?"]);
     let said = daemon.ok(&["transcript", "--json"]).stdout;
     for part in [

@@ -72,7 +72,7 @@ fn what_a_budget_stops_goes_on_once_it_is_raised() {
 fn all_agents_of_a_home_share_what_a_day_may_cost() {
     let daemon = poor("runtime_day_cost = 0.09");
     daemon.ok(&["prompt", "--wait=settled", "look"]);
-    daemon.ok(&["agent", "create", "other"]);
+    daemon.ok(&["agent", "create", "other", "--own-home"]);
     let prompted = daemon.0.run(&["prompt", "--wait=settled", "--agent", "other", "look"]);
     assert_eq!(prompted.code, Some(8), "{prompted:?}");
     let why = daemon.ok(&["why", "--agent", "other"]).stdout;

@@ -120,7 +120,7 @@ fn killed_at_any_moment_every_key_is_admitted_and_settled_once() {
     daemon.start();
     daemon.ok(&["config", "set", "runtime.retry_backoff_ms", "1"]);
     for (agent, _) in &CLIENTS[1..] {
-        daemon.ok(&["agent", "create", agent]);
+        daemon.ok(&["agent", "create", agent, "--own-home"]);
     }
     daemon.ok(&["daemon", "stop"]);
     let lives = AtomicU64::new(0);

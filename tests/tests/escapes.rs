@@ -295,7 +295,7 @@ print "told-", length $answer, "\n";
 fn no_command_reaches_the_runtimes_secrets_or_tasks_of_others() {
     let scene = Scene::new("on");
     let home = scene.daemon.0.home().canonicalize().expect("a home");
-    scene.daemon.ok(&["agent", "create", "b"]);
+    scene.daemon.ok(&["agent", "create", "b", "--own-home"]);
     let cmd = "cat >> got; echo over > over";
     let task = scene.daemon.ok(&["task", "run", "--agent", "b", "--input", cmd]).stdout.trim().to_owned();
     let folders = || fs::read_dir(home.join("run/commands")).expect("commands").flatten();

@@ -143,7 +143,7 @@ fn killed_at_any_moment_every_task_has_its_true_end_and_is_told_once() {
     let provider = Provider::start((0..1_000 + 100 * kills).map(|number| reply(number, &done)));
     let daemon = Daemon::new(&provider);
     daemon.start();
-    daemon.ok(&["agent", "create", AGENTS[1]]);
+    daemon.ok(&["agent", "create", AGENTS[1], "--own-home"]);
     daemon.ok(&["daemon", "stop"]);
     let (told, killed) = killed_so_often(&daemon, kills);
     daemon.start();

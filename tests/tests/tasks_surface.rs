@@ -230,7 +230,7 @@ fn what_is_not_there_and_what_is_asked_for_wrongly() {
 #[test]
 fn a_stopped_agent_has_no_task_under_way_and_can_be_read() {
     let daemon = started();
-    daemon.ok(&["agent", "create", "helper"]);
+    daemon.ok(&["agent", "create", "helper", "--own-home"]);
     let task = daemon.ok(&["task", "run", "--agent", "helper", "--", "echo mine; sleep 600"]);
     assert!(task.stderr.contains("holon task output task_1 --follow --agent helper"), "{task:?}");
     let mine = || daemon.ok(&["task", "output", "task_1", "--agent", "helper"]).stdout == "mine\n";

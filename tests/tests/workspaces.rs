@@ -35,7 +35,7 @@ fn an_operator_says_where_an_agent_works() {
     let (one, two) = (folder(place.path(), "one/sub"), folder(place.path(), "two"));
     let one = one.parent().expect("one").to_owned();
     let daemon = daemon();
-    daemon.ok(&["agent", "create", "a"]);
+    daemon.ok(&["agent", "create", "a", "--own-home"]);
     let home = binding(&daemon, "a");
     daemon.ok(&["workspace", "attach", text(&one), "--agent", "a"]);
     let shown = daemon.ok(&["workspace", "attach", text(&one), "--agent", "a"]);
@@ -91,7 +91,7 @@ fn an_agent_goes_elsewhere_and_stays_there_over_restarts() {
     let daemon = Daemon::new(&provider);
     let mut life = Life::begin(&daemon, &[]);
     life.ready(&daemon);
-    daemon.ok(&["agent", "create", "a"]);
+    daemon.ok(&["agent", "create", "a", "--own-home"]);
     // From the next call on, in the same turn.
     let here = asks(&daemon, "a", &[goes(&plain), command("pwd"), goes(&repo), command("pwd; touch made")]);
     assert!(here.contains(&format!(r#"execution_root\":\"{}\"#, text(&top))), "{here}");
@@ -139,7 +139,7 @@ fn one_supervision_tree_at_a_time_works_in_a_folder() {
     let mut life = Life::begin(&daemon, &[]);
     life.ready(&daemon);
     for agent in ["a", "b"] {
-        daemon.ok(&["agent", "create", agent]);
+        daemon.ok(&["agent", "create", agent, "--own-home"]);
         daemon.ok(&["workspace", "use", text(&alias), "--agent", agent]);
     }
     let stays = |until: &str| [begins(until, &json!({}))];
@@ -200,7 +200,7 @@ fn a_stopped_agent_has_its_folder_until_its_last_command_has_ended() {
     daemon.ok(&["config", "set", "runtime.command_grace_ms", "2000"]);
     daemon.start();
     for agent in ["a", "b"] {
-        daemon.ok(&["agent", "create", agent]);
+        daemon.ok(&["agent", "create", agent, "--own-home"]);
         daemon.ok(&["workspace", "use", text(&shared), "--agent", agent]);
     }
     let writes = "trap '' TERM; while :; do date >> log; sleep 0.05; done";

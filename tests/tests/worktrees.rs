@@ -22,7 +22,7 @@ fn begun(top: &Path, agents: &[&str]) -> (Daemon, Life) {
     let mut life = Life::begin(&daemon, &[]);
     life.ready(&daemon);
     for agent in agents {
-        daemon.ok(&["agent", "create", agent]);
+        daemon.ok(&["agent", "create", agent, "--own-home"]);
         daemon.ok(&["workspace", "use", text(top), "--agent", agent]);
     }
     (daemon, life)
