@@ -148,6 +148,13 @@ fn agents_work_where_they_are_created_and_a_start_offers_the_repository() {
     assert_eq!(works_in("helper"), work);
     daemon.ok(&["agent", "create", "loner", "--own-home"]);
     assert!(works_in("loner").ends_with("agents/loner"));
+    daemon.ok(&["workspace", "use", &work, "--agent", "loner"]);
+    wait_for("the other folder", || {
+        let listed = daemon.ok(&["agent", "list", "--json"]).json();
+        let loner =
+            listed.as_array().and_then(|agents| agents.iter().find(|agent| agent["agent_id"] == "loner"));
+        loner.is_some_and(|loner| loner["works_in"] == work.as_str())
+    });
     daemon.0.run(&["agent", "create", "both", "--own-home", "--workspace", "."]).refused(2, &["own-home"]);
     daemon.0.run(&["status", "helpr"]).refused(3, &["did you mean helper?"]);
     daemon.0.run(&["task", "list", "--agent", "lonr"]).refused(3, &["did you mean loner?"]);

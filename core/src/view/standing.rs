@@ -28,6 +28,8 @@ pub struct Standing {
     pub verdict: Option<RunVerdict>,
     /// Since when.
     pub since: Wall,
+    /// The folder where its commands start.
+    pub works_in: String,
     /// In the agent's own words, or the cause of its hold; of a long text the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
@@ -62,6 +64,7 @@ impl Standing {
             posture: posture(agent, now),
             verdict,
             since,
+            works_in: agent.workspaces.active().cwd.clone(),
             waiting_for,
             asks: agent.asks.open.iter().copied().collect(),
             older_asks: agent.asks.older,

@@ -165,7 +165,7 @@ fn row(agent: &Listed) -> Vec<String> {
             waits_for(entry),
             entry.next_deadline.map_or_else(none, moment::relative),
             spending::in_short(entry.spent_today),
-            entry.execution.cwd.clone(),
+            works_in(entry),
         ],
         Listed::Damaged(agent) => {
             [agent.agent_id.to_string(), "damaged".to_owned(), none(), none(), none(), none(), none()]
@@ -176,6 +176,12 @@ fn row(agent: &Listed) -> Vec<String> {
 
 fn none() -> String {
     "-".to_owned()
+}
+
+/// Where its commands start now; of one that an earlier build wrote, where it began.
+fn works_in(entry: &AgentListEntry) -> String {
+    let standing = entry.standing.as_ref();
+    standing.map_or(&entry.execution.cwd, |standing| &standing.works_in).clone()
 }
 
 /// How an agent stands, in one word: its verdict, or what it is up to.

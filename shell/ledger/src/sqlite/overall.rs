@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_read_looks_at_so_many_rows_and_says_where_it_ended() {
         let home = Home::with_turns(1);
-        let private = "INSERT INTO agents VALUES ('hidden', 0, 'asleep', NULL, 0, NULL, 1, 0);
+        let private = "INSERT INTO agents (agent, event_seq, status, open_work, private) VALUES ('hidden', 0, 'asleep', 0, 1);
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)
             INSERT INTO records SELECT NULL, 'hidden', i, 1, 1, 0, 'x', 1, '{}', 0 FROM n;";
         home.vandal(private);
