@@ -10,7 +10,7 @@ use holon_text::moment;
 use holon_text::nearest::did_you_mean;
 use serde_json::json;
 
-use super::client_context::ClientContext;
+use super::client_context::{Autostart, ClientContext};
 use super::exit::Exit;
 use super::output::{self, Failure};
 use super::prompt::{FollowUp, Message, deliver, typed};
@@ -33,6 +33,8 @@ pub(super) struct AnswerArgs {
     #[arg(required = true, value_name = "TEXT")]
     text: Vec<String>,
     #[command(flatten)]
+    start: Autostart,
+    #[command(flatten)]
     follow_up: FollowUp,
 }
 
@@ -41,7 +43,8 @@ pub(super) fn inbox(home: Option<PathBuf>, args: InboxArgs) -> Result<Exit, Fail
 }
 
 pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Failure> {
-    ClientContext::work(home, |cli, ending| async move {
+    let start = args.start.quietly(args.follow_up.is_quiet());
+    ClientContext::work_started(home, start, |cli, ending| async move {
         let ask = ending.or(find(&cli, &args.ask)).await?;
         let prompt = ending.or(typed(args.text)).await?;
         let message = Message { agent: ask.agent_id, prompt, interject: false, answers: Some(ask.brief_id) };
@@ -50,7 +53,7 @@ pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Fa
 }
 
 /// Everything that is asked, the oldest first, and how much more there is.
-pub(super) async fn asks(cli: &ClientContext) -> Result<(Vec<OpenAsk>, u64, bool), Failure> {
+async fn asks(cli: &ClientContext) -> Result<(Vec<OpenAsk>, u64, bool), Failure> {
     let (mut asks, mut older, mut after) = (Vec::new(), 0_u64, None);
     loop {
         let page = cli.client.inbox(InboxQuery { after, limit: None }).await?.into_reply();

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use holon_api::{Control, ListQuery, Listed};
+use holon_core::view::standing::Standing;
 use holon_facts::lifecycle::Status;
 use holon_platform::Environment;
 use serde::Serialize;
 
 use super::client_context::ClientContext;
 use super::exit::Exit;
-use super::inbox;
 use super::output::{self, Failure};
 use crate::home::Home;
 use crate::settings::Settings;
@@ -86,16 +86,18 @@ fn model(home: &Home, environment: &Environment) -> (Option<String>, String) {
 async fn runtime(cli: &ClientContext) -> Option<RuntimeOverview> {
     let status = cli.client.runtime_status().await.ok()?.into_reply();
     let agents = cli.client.agents(ListQuery { after: None, limit: Some(COUNTED) }).await.ok()?.into_reply();
-    let runs = |agent: &Listed| match agent {
-        Listed::Agent(entry) => entry.status == Status::AwakeRunning,
-        Listed::Damaged(_) => false,
+    let entries = || {
+        agents.iter().filter_map(|agent| match &**agent {
+            Listed::Agent(entry) => Some(entry),
+            Listed::Damaged(_) => None,
+        })
     };
-    let (asks, older, _) = inbox::asks(cli).await.ok()?;
+    let standings = entries().filter_map(|entry| entry.standing.as_ref());
     Some(RuntimeOverview {
         version: status.version,
         agents: agents.len(),
-        running: agents.iter().filter(|agent| runs(agent)).count(),
-        asks: older.saturating_add(asks.len() as u64),
+        running: entries().filter(|entry| entry.status == Status::AwakeRunning).count(),
+        asks: standings.map(Standing::open_asks).sum(),
     })
 }
 

@@ -81,13 +81,20 @@ pub(super) struct FollowUp {
 
 pub(super) fn prompt(home: Option<PathBuf>, args: PromptArgs) -> Result<Exit, Failure> {
     let PromptArgs { text, agent, interject, start, follow_up } = args;
-    let start = start.quietly(follow_up.quiet || follow_up.json);
+    let start = start.quietly(follow_up.is_quiet());
     ClientContext::work_started(home, start, |cli, ending| async move {
         let prompt = ending.or(typed(text)).await?;
         let agent = ending.or(cli.agent(agent.as_deref())).await?;
         let message = Message { agent, prompt, interject, answers: None };
         deliver(&cli, message, follow_up, &ending).await
     })
+}
+
+impl FollowUp {
+    /// Whether nothing but the outcome is shown.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet || self.json
+    }
 }
 
 /// The text of a message: its words, or standard input.
@@ -192,7 +199,7 @@ async fn outcome(
     ending: &Ending,
 ) -> Result<Exit, Failure> {
     let Asked { agent, before, message, until } = asked;
-    let quiet = args.quiet || args.json;
+    let quiet = args.is_quiet();
     let screen = if quiet { Screen::quiet() } else { Screen::stderr(&cli.environment) };
     let mut activity = Activity::new(screen.clone(), cli.texts());
     let mut fold = RunFold::of(*message);

@@ -13,7 +13,7 @@ use super::super::failure::Failure;
 use super::super::reply::{Stream, Written};
 use super::super::route::{Call, Handled};
 use super::agents::bounded;
-use super::events::EVENTS;
+use super::events::{EVENTS, page_of};
 use super::sse::{self, HEARTBEAT, LAST_EVENT_ID, Steps};
 use crate::events::{AllSubscription, PlacedEvent, PlacedPage, page_of_all};
 
@@ -105,21 +105,8 @@ impl Steps for Follower {
     }
 }
 
-/// The envelopes are JSON already.
 fn written(PlacedPage { events, reached, more, last }: &PlacedPage) -> String {
-    let bytes: usize = events.iter().map(|event| event.json.len() + 1).sum();
-    let mut json = String::with_capacity(bytes + 100);
-    json.push_str(r#"{"ok":true,"events":["#);
-    for (number, event) in events.iter().enumerate() {
-        if number > 0 {
-            json.push(',');
-        }
-        json.push_str(&event.json);
-    }
-    json.push_str(&format!(r#"],"last_position":{},"more":{more}"#, last.0));
-    if *more {
-        json.push_str(&format!(r#","next":{}"#, reached.0));
-    }
-    json.push('}');
-    json
+    let envelopes = events.iter().map(|event| &*event.json);
+    let next = if *more { format!(r#","next":{}"#, reached.0) } else { String::new() };
+    page_of(envelopes, &format!(r#""last_position":{},"more":{more}{next}"#, last.0))
 }

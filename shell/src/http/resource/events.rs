@@ -33,17 +33,24 @@ pub(in super::super) async fn events(app: App, call: Call<ListEvents>) -> Handle
     .await
 }
 
-/// The envelopes are JSON already.
 fn written(Page { events, last: EventSeq(last), more }: &Page) -> String {
-    let bytes: usize = events.iter().map(|event| event.json.len() + 1).sum();
-    let mut json = String::with_capacity(bytes + 80);
+    let envelopes = events.iter().map(|event| &*event.json);
+    page_of(envelopes, &format!(r#""last_event_seq":{last},"more":{more}"#))
+}
+
+/// A page of envelopes, which are JSON already, and the fields behind them.
+pub(super) fn page_of<'a>(envelopes: impl Iterator<Item = &'a str> + Clone, fields: &str) -> String {
+    let bytes: usize = envelopes.clone().map(|envelope| envelope.len() + 1).sum();
+    let mut json = String::with_capacity(bytes + fields.len() + 30);
     json.push_str(r#"{"ok":true,"events":["#);
-    for (number, event) in events.iter().enumerate() {
+    for (number, envelope) in envelopes.enumerate() {
         if number > 0 {
             json.push(',');
         }
-        json.push_str(&event.json);
+        json.push_str(envelope);
     }
-    json.push_str(&format!(r#"],"last_event_seq":{last},"more":{more}}}"#));
+    json.push_str("],");
+    json.push_str(fields);
+    json.push('}');
     json
 }
