@@ -14,7 +14,6 @@ use super::output::{self, Failure};
 use crate::home::Home;
 use crate::settings::Settings;
 use crate::settings::credentials::Credentials;
-use crate::settings::providers::Configured;
 
 /// Agents that are counted; of more, the number is at least this.
 const COUNTED: u32 = 1_000;
@@ -73,8 +72,7 @@ fn model(home: &Home, environment: &Environment) -> (Option<String>, String) {
         Ok((settings, _)) => settings,
         Err(error) => return (None, error.to_string()),
     };
-    let configured = Configured::new(&settings, environment, &credentials);
-    settings.choose_model(&configured);
+    let configured = settings.choose_model(environment, &credentials);
     let Some(model) = settings.model.as_ref() else { return (None, "none is configured".to_owned()) };
     match configured.providers().check(model) {
         Ok(()) => (Some(model.to_string()), settings.origin("model.default").to_string()),

@@ -16,7 +16,6 @@ use crate::live::LiveSink;
 use crate::perform;
 use crate::perform::tool::CommandEnvironment;
 use crate::settings::credentials::Credentials;
-use crate::settings::providers::Configured;
 use crate::settings::{CommandVariables, Settings};
 use crate::trigger_address::TriggerKey;
 
@@ -46,8 +45,7 @@ impl Setup {
         }
         let confinement = settings.execution.confinement(environment, home.root()).map_err(unconfinable)?;
         let credentials = Credentials::load(&home.credentials())?;
-        let configured = Configured::new(&settings, environment, &credentials);
-        settings.choose_model(&configured);
+        let configured = settings.choose_model(environment, &credentials);
         let config = settings.core_config()?;
         let providers = configured.providers();
         let of_home = of_home(home).into_iter();

@@ -27,6 +27,7 @@ use crate::http::{About, App, InProcess, Metrics, Parts, Peers, Shutdown, Stream
 use crate::live::LiveSink;
 use crate::perform::{self, Performers};
 use crate::runtime::Runtime;
+use crate::settings::credentials::Credentials;
 use crate::settings::{Access, Settings};
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
@@ -83,7 +84,11 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
     let reader = Arc::new(reader);
     // Whatever else is wrong with the configuration does not matter to whoever reads.
     let configured = Home::at(Home::shared(home.root())).config();
-    let settings = Settings::survey(&configured, environment).ok().map(|(settings, _)| settings);
+    let mut settings = Settings::survey(&configured, environment).ok().map(|(settings, _)| settings);
+    if let Some(settings) = &mut settings {
+        let credentials = Credentials::survey(&Home::at(Home::shared(home.root())).credentials());
+        settings.choose_model(environment, &credentials.unwrap_or_default().0);
+    }
     let config = settings.as_ref().and_then(|settings| settings.core_config().ok());
     let config = match config {
         Some(config) => config,

@@ -22,9 +22,8 @@ pub(super) fn examine(
         let secrets = credentials.secrets().chain(variables::secrets(environment));
         return (Vec::new(), secrets.collect());
     };
-    let configured = Configured::new(settings, environment, credentials);
     let mut settings = settings.clone();
-    settings.choose_model(&configured);
+    let configured = settings.choose_model(environment, credentials);
     let mut findings = models(&settings, &configured);
     for (id, reason) in &configured.unusable {
         let remedy = format!("holon config providers show {id}");

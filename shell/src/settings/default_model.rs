@@ -2,7 +2,9 @@
 
 use holon_facts::model_ref::ModelRef;
 use holon_models::Credential;
+use holon_platform::Environment;
 
+use super::credentials::Credentials;
 use super::providers::Configured;
 use super::{Origin, Settings};
 
@@ -13,9 +15,11 @@ pub const DEFAULT_MODELS: [(&str, &str); 2] =
 impl Settings {
     /// Chooses the default model of the first provider that has a key, where no model is configured. A server that
     /// isn't the provider's own has models of its own: nothing is chosen for it.
-    pub fn choose_model(&mut self, configured: &Configured) {
+    /// Gives the providers that it has looked at.
+    pub fn choose_model(&mut self, environment: &Environment, credentials: &Credentials) -> Configured {
+        let configured = Configured::new(self, environment, credentials);
         if self.model.is_some() {
-            return;
+            return configured;
         }
         let chosen = DEFAULT_MODELS.iter().find_map(|(provider, model)| {
             let spec = configured.specs.iter().find(|spec| spec.id == *provider)?;
@@ -27,6 +31,7 @@ impl Settings {
             self.model = Some(model);
             self.origins.insert("model.default".to_owned(), origin);
         }
+        configured
     }
 
     /// The model that was chosen for a key, as a line for who runs it.
@@ -43,18 +48,14 @@ impl Settings {
 mod tests {
     use std::path::Path;
 
-    use holon_platform::Environment;
-
     use super::*;
-    use crate::settings::credentials::Credentials;
     use crate::settings::prices;
 
     fn chosen(variables: &[(&str, &str)]) -> Option<String> {
         let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         let environment = Environment::new(variables);
         let mut settings = Settings::load(Path::new("/nowhere/config.toml"), &environment).unwrap();
-        let configured = Configured::new(&settings, &environment, &Credentials::default());
-        settings.choose_model(&configured);
+        settings.choose_model(&environment, &Credentials::default());
         settings.model.map(|model| model.to_string())
     }
 

@@ -20,7 +20,6 @@ use super::hints;
 use super::output::{self, Failure};
 use crate::home::Home;
 use crate::settings::credentials::Credentials;
-use crate::settings::providers::Configured;
 use crate::settings::{Editor, Origin, Problem, Settings};
 
 #[derive(Debug, Args)]
@@ -99,8 +98,7 @@ impl ConfigHome {
         let (mut settings, problems) = Settings::survey(&self.home.config(), &self.environment)?;
         // Problems of that file are reported where keys are shown.
         let credentials = Credentials::survey(&self.home.credentials()).unwrap_or_default().0;
-        let configured = Configured::new(&settings, &self.environment, &credentials);
-        settings.choose_model(&configured);
+        settings.choose_model(&self.environment, &credentials);
         Ok((settings, problems))
     }
 
