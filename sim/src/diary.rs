@@ -205,6 +205,7 @@ fn turn(fact: &TurnFact) -> Option<String> {
 fn block(block: &Block) -> String {
     match block {
         Block::Text { text } => format!("“{}”", said(text.preview())),
+        Block::Reasoning { .. } => "thinks".into(),
         Block::ToolCall { tool_name, arguments, .. } => {
             let told = serde_json::from_str::<serde_json::Value>(arguments.preview()).unwrap_or_default();
             let what = [

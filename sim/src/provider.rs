@@ -49,11 +49,12 @@ pub fn joined(mut deliveries: Deliveries, before: &[Text]) -> Deliveries {
     for (_, outcome) in &mut deliveries {
         let Outcome::Answer { answer } = outcome else { continue };
         let own = answer.blocks.iter().map(|block| match block {
-            AnswerBlock::Text { text } => Some(text),
+            AnswerBlock::Text { text } => Some(Some(text)),
+            AnswerBlock::Reasoning { .. } => Some(None),
             AnswerBlock::ToolCall(_) => None,
         });
         let Some(own) = own.collect::<Option<Vec<_>>>().filter(|_| !before.is_empty()) else { continue };
-        let texts: Vec<&Text> = before.iter().chain(own).collect();
+        let texts: Vec<&Text> = before.iter().chain(own.into_iter().flatten()).collect();
         let bytes =
             texts.iter().map(|text| text.content().map_or(text.preview().len() as u64, |it| it.bytes));
         let bytes: u64 = bytes.sum();
@@ -150,6 +151,11 @@ fn said(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
         (false, false) => here.below("calls", 3),
     };
     let mut blocks = Vec::new();
+    if here.below("reasons", 5) == 0 {
+        here.injector.saw("provider.reasons");
+        let bytes = 300 + u64::from(here.below("reasoning", 1_500));
+        blocks.push(AnswerBlock::Reasoning { content: stored(here.site.ordinal ^ bytes, bytes) });
+    }
     // An odd one may have thought alone.
     let talks =
         if calls == 0 { !odd || here.below("says nothing", 4) > 0 } else { here.below("talks", 2) == 0 };
@@ -358,11 +364,21 @@ fn continues(request: &ModelRequest) -> Result<(), Failure> {
     let mut said = said.into_iter().flatten();
     let text = said.find_map(|block| match block {
         Block::Text { text } if !text.is_empty() => Some(text),
-        Block::Text { .. } | Block::ToolCall { .. } => None,
+        Block::Text { .. } | Block::ToolCall { .. } | Block::Reasoning { .. } => None,
     });
     let recapped = text.is_none();
     ensure!(asked && (recapped || text == Some(last)), "T12", "an answer continues {last:?} after {text:?}");
     Ok(())
+}
+
+/// Whether a model is shown what it thought before.
+pub fn gets_thoughts_back(request: &ModelRequest) -> bool {
+    request.conversation.iter().any(|item| match item {
+        Item::Assistant { blocks } => blocks
+            .iter()
+            .any(|block| matches!(block, Block::Reasoning { model, .. } if *model == request.model)),
+        Item::User { .. } | Item::ToolResults { .. } => false,
+    })
 }
 
 /// A request fits its model. T5 as the provider sees it: every call of the transcript is followed by its one result, and no id stands

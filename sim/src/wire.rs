@@ -29,6 +29,7 @@ pub(crate) fn lowered(request: &ModelRequest, kept: &BTreeSet<ContentId>) -> Res
                     match block {
                         Block::Text { text } => resolved(text, kept)?,
                         Block::ToolCall { arguments, .. } => resolved(arguments, kept)?,
+                        Block::Reasoning { content, .. } => resolved(content, kept)?,
                     }
                 }
             }

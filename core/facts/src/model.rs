@@ -65,8 +65,20 @@ impl Item {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
-    Text { text: Text },
-    ToolCall { call_id: String, tool_name: String, arguments: Text },
+    Text {
+        text: Text,
+    },
+    ToolCall {
+        call_id: String,
+        tool_name: String,
+        arguments: Text,
+    },
+    /// What the model thought before, as its provider gave it: nobody but that model reads it, and it gets it back as it
+    /// is. It means nothing to another model.
+    Reasoning {
+        model: ModelRef,
+        content: Text,
+    },
 }
 
 impl Block {
@@ -76,6 +88,7 @@ impl Block {
             Self::ToolCall { tool_name, arguments, .. } => {
                 arguments.est_tokens().saturating_add(crate::content::estimate_tokens(tool_name.len() as u64))
             }
+            Self::Reasoning { content, .. } => content.est_tokens(),
         }
     }
 }
@@ -150,8 +163,14 @@ pub struct ModelAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AnswerBlock {
-    Text { text: Text },
+    Text {
+        text: Text,
+    },
     ToolCall(ProposedCall),
+    /// For the model that was asked alone ([`Block::Reasoning`]).
+    Reasoning {
+        content: Text,
+    },
 }
 
 impl AnswerBlock {
@@ -159,6 +178,7 @@ impl AnswerBlock {
         match self {
             Self::Text { text } => text.est_tokens(),
             Self::ToolCall(call) => call.arguments.est_tokens(),
+            Self::Reasoning { content } => content.est_tokens(),
         }
     }
 }

@@ -33,7 +33,7 @@ fn recorded(run: &Run, fact: &AssistantRoundRecorded) -> Checked {
     let words = fact.blocks.iter().any(|block| match block {
         Block::Text { text: Text::Inline(text) } => !text.trim().is_empty(),
         Block::Text { text: Text::Stored(_) } => true,
-        Block::ToolCall { .. } => false,
+        Block::ToolCall { .. } | Block::Reasoning { .. } => false,
     });
     let right = match fact.stop_reason {
         StopReason::EndTurn => {

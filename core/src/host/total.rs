@@ -216,6 +216,9 @@ fn block() -> impl Strategy<Value = AnswerBlock> {
     let id = select(vec!["", "c1", "c2", "call_1_0_2", "call_2_0_2", "call_1_1_2"]);
     prop_oneof![
         1 => "[a-z]{0,5}".prop_map(|text| AnswerBlock::Text { text: Text::short(text) }),
+        1 => any::<bool>().prop_map(|large| AnswerBlock::Reasoning {
+            content: if large { stored(1 << 40) } else { Text::default() },
+        }),
         3 => (id, asked, any::<bool>()).prop_map(|(id, (tool, arguments), large)| {
             AnswerBlock::ToolCall(ProposedCall {
                 call_id: id.into(),

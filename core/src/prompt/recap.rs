@@ -64,7 +64,8 @@ fn told(rounds: &[Round], room: u64) -> usize {
 
 /// How many texts a round has.
 fn excerpts(round: &Round) -> u64 {
-    (round.blocks.len() + round.results.len()) as u64
+    let told = round.blocks.iter().filter(|block| !matches!(block, Block::Reasoning { .. }));
+    (told.count() + round.results.len()) as u64
 }
 
 fn lines(parts: &mut Vec<Part>, round: &Round, chars: u32) {
@@ -84,6 +85,7 @@ fn lines(parts: &mut Vec<Part>, round: &Round, chars: u32) {
                     parts.push(Part::Excerpt { text, chars });
                 }
             }
+            Block::Reasoning { .. } => continue,
         }
         parts.push(Part::Rendered("\n".into()));
     }

@@ -18,6 +18,8 @@ mod parts;
 mod probe;
 mod protocol;
 mod provider;
+#[cfg(test)]
+mod reasoning_tests;
 mod registry;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, reason = "only tests come here")]

@@ -35,7 +35,7 @@ impl<'a> Calls<'a> {
                     Block::ToolCall { call_id, tool_name, .. } => {
                         Some((call_id.as_str(), tool_name.as_str()))
                     }
-                    Block::Text { .. } => None,
+                    Block::Text { .. } | Block::Reasoning { .. } => None,
                 })
                 .collect(),
         )
@@ -57,6 +57,26 @@ impl<'a> Calls<'a> {
             None => Ok(String::new()),
         }
     }
+}
+
+/// What the model has thought, as its provider gave it. It means nothing to another model, and at the end of an answer,
+/// behind which nothing else is sent, providers refuse it.
+pub(super) fn reasoning(
+    lowering: &Lowering<'_>,
+    blocks: &[Block],
+    at: usize,
+) -> Result<Option<Value>, TextError> {
+    let Some(Block::Reasoning { model, content }) = blocks.get(at) else { return Ok(None) };
+    let more = blocks.iter().skip(at).any(|block| match block {
+        Block::Text { text } => !text.is_empty(),
+        Block::ToolCall { .. } => true,
+        Block::Reasoning { .. } => false,
+    });
+    if *model != lowering.request.model || !more {
+        return Ok(None);
+    }
+    let item = serde_json::from_str::<Value>(&lowering.texts.resolve(content)?);
+    Ok(item.ok().filter(Value::is_object))
 }
 
 /// What stands in the system role, as one text.

@@ -59,6 +59,7 @@ pub(crate) fn joined_answer(texts: &Texts, before: &[Text], blocks: &[AnswerBloc
     for block in blocks {
         match block {
             AnswerBlock::Text { text } => whole.push_str(&texts.resolve(text).ok()?),
+            AnswerBlock::Reasoning { .. } => {}
             AnswerBlock::ToolCall(_) => return None,
         }
     }

@@ -99,6 +99,7 @@ impl Steps {
                     let (tool_name, arguments) = (tool_name.clone(), arguments.clone());
                     self.open.insert(call_id.clone(), Call { title, tool_name, arguments });
                 }
+                Block::Reasoning { .. } => {}
             }
         }
         said

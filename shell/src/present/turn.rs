@@ -110,6 +110,7 @@ fn block(block: &Block) -> Option<String> {
         Block::ToolCall { tool_name, arguments, .. } => {
             Some(one_line(&format!("→ {tool_name} {}", command(arguments))))
         }
+        Block::Reasoning { .. } => None,
     }
 }
 

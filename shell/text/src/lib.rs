@@ -80,15 +80,26 @@ impl Texts {
         self.keep(self.secrets.redact_known(text))
     }
 
+    /// Names a text that is worth nothing unless it stays as it is, and whose beginning nobody reads. None where it
+    /// contains a secret: it could not stay as it is.
+    pub fn take_opaque(&self, text: &str) -> Option<Text> {
+        (self.secrets.redact(text) == text).then(|| self.store(text.to_owned(), String::new()))
+    }
+
     fn keep(&self, text: String) -> Text {
         if text.len() <= INLINE_BYTES {
             return Text::Inline(text);
         }
+        let preview = clip(&text, INLINE_BYTES);
+        self.store(text, preview)
+    }
+
+    fn store(&self, text: String, preview: String) -> Text {
         let content = Content {
             id: hash(text.as_bytes()),
             bytes: text.len() as u64,
             est_tokens: estimate_tokens(text.chars().count() as u64),
-            preview: clip(&text, INLINE_BYTES),
+            preview,
         };
         let id = content.id;
         self.lock().pending.put(id, Arc::from(text));

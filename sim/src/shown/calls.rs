@@ -10,7 +10,7 @@ use holon_core::tool::Tool;
 use holon_facts::event::operation::Settlement;
 use holon_facts::event::{OperationFact, TaskFact, TurnFact};
 use holon_facts::ids::TaskId;
-use holon_facts::model::{AnswerBlock, Block, ModelAnswer};
+use holon_facts::model::{AnswerBlock, Block, ModelAnswer, ModelRef};
 use holon_facts::receipt::{Receipt, TaskCall, ToolFacts, Verdict};
 use holon_facts::{AgentId, Event, OpId, Outcome, Record, Text};
 
@@ -91,10 +91,11 @@ pub(super) fn heard(
     let Call::Step { input: Input::Completed { agent, op, outcome }, .. } = call else { return Ok(()) };
     match outcome {
         Outcome::Answer { answer } => {
+            let model = records.iter().filter(|record| record.agent == *agent).find_map(winner);
             for record in records.iter().filter(|record| record.agent == *agent) {
                 if let Event::Turn(TurnFact::AssistantRoundRecorded(fact)) = &record.event {
                     *said.entry("M3").or_default() += 1;
-                    answered(agent, answer, &fact.blocks, &fact.verdicts)?;
+                    answered(agent, (answer, model), &fact.blocks, &fact.verdicts)?;
                 }
             }
             Ok(())
@@ -146,10 +147,17 @@ fn result(record: &Record) -> Option<&Receipt> {
     }
 }
 
-/// A round is what was answered: each text, and each call with its own arguments and its own verdict.
+/// The model that answered.
+fn winner(record: &Record) -> Option<&ModelRef> {
+    let Event::Turn(TurnFact::ProviderRoundCompleted(fact)) = &record.event else { return None };
+    Some(&fact.winning_model_ref)
+}
+
+/// A round is what was answered: each text, each call with its own arguments and its own verdict, and each thought as
+/// that of the model that answered.
 fn answered(
     agent: &AgentId,
-    answer: &ModelAnswer,
+    (answer, by): (&ModelAnswer, Option<&ModelRef>),
     blocks: &[Block],
     verdicts: &[Verdict],
 ) -> Result<(), Failure> {
@@ -163,6 +171,8 @@ fn answered(
     for (said, kept) in answer.blocks.iter().zip(blocks) {
         match (said, kept) {
             (AnswerBlock::Text { text: said }, Block::Text { text }) if said == text => {}
+            (AnswerBlock::Reasoning { content: said }, Block::Reasoning { model, content })
+                if said == content && by == Some(model) => {}
             (AnswerBlock::ToolCall(said), Block::ToolCall { tool_name, arguments, .. })
                 if said.arguments == *arguments =>
             {
@@ -182,8 +192,8 @@ fn answered(
                 }
             }
             (
-                AnswerBlock::Text { .. } | AnswerBlock::ToolCall(_),
-                Block::Text { .. } | Block::ToolCall { .. },
+                AnswerBlock::Text { .. } | AnswerBlock::ToolCall(_) | AnswerBlock::Reasoning { .. },
+                Block::Text { .. } | Block::ToolCall { .. } | Block::Reasoning { .. },
             ) => {
                 return Err(wrong("another block"));
             }

@@ -235,6 +235,7 @@ fn texts(round: &Round) -> Vec<Text> {
     for block in round.blocks.iter() {
         match block {
             Block::Text { text } => texts.push(text.clone()),
+            Block::Reasoning { .. } => {}
             Block::ToolCall { call_id, arguments, .. } => {
                 texts.push(arguments.clone());
                 let Some(receipt) = round.result(call_id) else { continue };

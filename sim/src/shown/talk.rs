@@ -116,7 +116,7 @@ impl Round {
             Block::ToolCall { call_id, tool_name, arguments } => {
                 Some((call_id.as_str(), tool_name.as_str(), arguments))
             }
-            Block::Text { .. } => None,
+            Block::Text { .. } | Block::Reasoning { .. } => None,
         })
     }
 

@@ -53,6 +53,9 @@ impl World<'_> {
             Work::LoadContext { .. } => self.begin(agent, op, "context", tools::load_context),
             Work::CallModel { request } => {
                 provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
+                if provider::gets_thoughts_back(&request) {
+                    self.injector.saw("a thought comes back");
+                }
                 self.checks.authority(&request)?;
                 if self.options.judges == Judges::All {
                     self.checks.shown.request(op, &request)?;

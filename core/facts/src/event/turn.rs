@@ -337,6 +337,7 @@ impl TurnFact {
                     match block {
                         Block::Text { text } => visit(text),
                         Block::ToolCall { arguments, .. } => visit(arguments),
+                        Block::Reasoning { content, .. } => visit(content),
                     }
                 }
                 fact.joined.iter().for_each(visit);

@@ -556,7 +556,7 @@ impl Run {
         self.results = 0;
         let ids = fact.blocks.iter().filter_map(|block| match block {
             Block::ToolCall { call_id, .. } => Some(call_id.clone()),
-            Block::Text { .. } => None,
+            Block::Text { .. } | Block::Reasoning { .. } => None,
         });
         let reads = |verdict: &Verdict| {
             let Verdict::OnTask(TaskCall::Output { task, .. }) = verdict else { return None };

@@ -82,7 +82,7 @@ impl Round {
             Block::ToolCall { call_id, tool_name, arguments } => {
                 Some((call_id.as_str(), tool_name.as_str(), arguments))
             }
-            Block::Text { .. } => None,
+            Block::Text { .. } | Block::Reasoning { .. } => None,
         })
     }
 
@@ -105,7 +105,7 @@ impl Round {
     pub fn texts(&self) -> impl DoubleEndedIterator<Item = &Text> {
         self.blocks.iter().filter_map(|block| match block {
             Block::Text { text } if !text.is_empty() => Some(text),
-            Block::Text { .. } | Block::ToolCall { .. } => None,
+            Block::Text { .. } | Block::ToolCall { .. } | Block::Reasoning { .. } => None,
         })
     }
 

@@ -109,7 +109,7 @@ fn has_words(block: &Block) -> bool {
     match block {
         Block::Text { text: Text::Inline(text) } => !text.trim().is_empty(),
         Block::Text { text: Text::Stored(_) } => true,
-        Block::ToolCall { .. } => false,
+        Block::ToolCall { .. } | Block::Reasoning { .. } => false,
     }
 }
 
@@ -130,6 +130,9 @@ fn judge(run: &Run, answer: Vec<AnswerBlock>, stop: StopReason, limit: u32) -> (
     for block in answer {
         match block {
             AnswerBlock::Text { text } => blocks.push(Block::Text { text }),
+            AnswerBlock::Reasoning { content } => {
+                blocks.extend(run.model().cloned().map(|model| Block::Reasoning { model, content }));
+            }
             AnswerBlock::ToolCall(call) => {
                 let cut_off = stop == StopReason::MaxOutput && verdicts.len() + 1 == calls;
                 let over = verdicts.len() >= limit as usize;
@@ -283,7 +286,7 @@ mod tests {
             let Event::Turn(TurnFact::AssistantRoundRecorded(fact)) = &record.event else { return None };
             let kept = fact.blocks.iter().filter_map(|block| match block {
                 Block::ToolCall { call_id, tool_name, .. } => Some((call_id.clone(), tool_name.clone())),
-                Block::Text { .. } => None,
+                Block::Text { .. } | Block::Reasoning { .. } => None,
             });
             Some(kept.collect())
         });

@@ -64,8 +64,13 @@ impl Asking {
 
     /// One attempt.
     pub async fn ask(&self) -> Result<ModelAnswer, AttemptFailure> {
+        self.ask_for(&self.request()).await
+    }
+
+    /// One attempt at a request of one's own.
+    pub async fn ask_for(&self, request: &ModelRequest) -> Result<ModelAnswer, AttemptFailure> {
         let show = |piece: String| self.shown.lock().unwrap().push_str(&piece);
-        self.providers.ask(&self.texts, &self.request(), &show).await
+        self.providers.ask(&self.texts, request, &show).await
     }
 
     pub async fn answer(&self) -> ModelAnswer {

@@ -28,7 +28,10 @@ pub(super) fn whole(runtime: &Runtime, recorded: &Recorded) -> Handled<(Transcri
             Item::AssistantRound {
                 run_id: *run_id,
                 round: *round,
-                blocks: blocks.iter().map(|piece| block(piece, &mut text)).collect::<Handled<_>>()?,
+                blocks: blocks
+                    .iter()
+                    .filter_map(|piece| block(piece, &mut text).transpose())
+                    .collect::<Handled<_>>()?,
                 stop_reason: *stop_reason,
                 input_tokens: *input_tokens,
                 output_tokens: *output_tokens,
@@ -78,13 +81,15 @@ fn incoming(message: &Message, text: String) -> Item {
     }
 }
 
-fn block(block: &model::Block, text: &mut impl FnMut(&Text) -> Handled<String>) -> Handled<Block> {
+/// What the model thought before it said something is for itself alone.
+fn block(block: &model::Block, text: &mut impl FnMut(&Text) -> Handled<String>) -> Handled<Option<Block>> {
     Ok(match block {
-        model::Block::Text { text: said } => Block::Text { text: text(said)? },
-        model::Block::ToolCall { call_id, tool_name, arguments } => Block::ToolCall {
+        model::Block::Text { text: said } => Some(Block::Text { text: text(said)? }),
+        model::Block::ToolCall { call_id, tool_name, arguments } => Some(Block::ToolCall {
             call_id: call_id.clone(),
             tool_name: tool_name.clone(),
             arguments: text(arguments)?,
-        },
+        }),
+        model::Block::Reasoning { .. } => None,
     })
 }

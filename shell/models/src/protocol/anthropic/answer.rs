@@ -25,6 +25,11 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
                 calls = true;
                 blocks.push(call(texts, block)?);
             }
+            // Signed: it comes back to the provider as it is.
+            Some("thinking" | "redacted_thinking") => {
+                let content = texts.take_opaque(&block.to_string());
+                blocks.extend(content.map(|content| AnswerBlock::Reasoning { content }));
+            }
             Some(_) | None => {}
         }
     }

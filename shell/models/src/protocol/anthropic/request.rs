@@ -6,7 +6,7 @@ use holon_text::TextError;
 use serde_json::{Value, json};
 
 use crate::exchange::Lowering;
-use crate::lower::{Calls, arguments, block_text, conversation, offered};
+use crate::lower::{Calls, arguments, block_text, conversation, offered, reasoning};
 use crate::options::ProviderOptions;
 use crate::parts::joined;
 use crate::tools::Offered;
@@ -76,8 +76,8 @@ fn messages(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
                 "user"
             }
             Item::Assistant { blocks } => {
-                for block in &**blocks {
-                    content.extend(said(lowering, block)?);
+                for at in 0..blocks.len() {
+                    content.extend(said(lowering, blocks, at)?);
                 }
                 "assistant"
             }
@@ -109,8 +109,9 @@ fn text(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
 
-fn said(lowering: &Lowering<'_>, block: &Block) -> Result<Option<Value>, TextError> {
-    match block {
+fn said(lowering: &Lowering<'_>, blocks: &[Block], at: usize) -> Result<Option<Value>, TextError> {
+    match &blocks[at] {
+        Block::Reasoning { .. } => reasoning(lowering, blocks, at),
         Block::Text { text: given } => Ok(text(&lowering.texts.resolve(given)?)),
         Block::ToolCall { call_id, tool_name, arguments: given } => {
             let input: Value = serde_json::from_str(&arguments(lowering.texts, given)?).unwrap_or_default();

@@ -20,6 +20,8 @@ enum Block {
     Text(String),
     /// The block as it was begun, and the JSON of its input so far.
     Call(Value, String),
+    /// What the model thinks, and its signature so far. People are not shown it.
+    Thinking(Value),
     /// The runtime has no use for it.
     Other,
 }
@@ -57,6 +59,7 @@ impl Fold for Blocks {
                     }
                     Some(block)
                 }
+                Block::Thinking(block) => Some(block),
                 Block::Other => None,
             })
             .collect();
@@ -77,6 +80,7 @@ impl Blocks {
                 Block::Text(text.to_owned())
             }
             Some("tool_use") => Block::Call(block.clone(), String::new()),
+            Some("thinking" | "redacted_thinking") => Block::Thinking(block.clone()),
             Some(_) | None => Block::Other,
         };
         self.blocks.insert(index(event)?, begun);
@@ -94,6 +98,16 @@ impl Blocks {
                 text.push_str(piece("/delta/text"));
             }
             Block::Call(_, input) => input.push_str(piece("/delta/partial_json")),
+            Block::Thinking(block) => {
+                for field in ["thinking", "signature"] {
+                    let more = piece(&format!("/delta/{field}"));
+                    if let (Some(Value::String(text)), false) = (block.get_mut(field), more.is_empty()) {
+                        text.push_str(more);
+                    } else if !more.is_empty() {
+                        block[field] = more.into();
+                    }
+                }
+            }
             Block::Other => {}
         }
         Ok(())

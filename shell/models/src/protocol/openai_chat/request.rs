@@ -54,6 +54,7 @@ fn assistant(texts: &Texts, blocks: &[Block]) -> Result<Option<Value>, TextError
     let (mut content, mut calls) = (String::new(), Vec::new());
     for block in blocks {
         match block {
+            Block::Reasoning { .. } => {}
             Block::Text { text } => content.push_str(&texts.resolve(text)?),
             Block::ToolCall { call_id, tool_name, arguments: given } => calls.push(json!({
                 "id": call_id,

@@ -182,7 +182,7 @@ async fn pieces_of_calls_find_their_call() {
                 AnswerBlock::ToolCall(call) => {
                     (call.call_id.as_str(), call.tool_name.as_str(), call.json().unwrap())
                 }
-                AnswerBlock::Text { .. } => panic!("{answer:?}"),
+                AnswerBlock::Text { .. } | AnswerBlock::Reasoning { .. } => panic!("{answer:?}"),
             })
             .collect();
         assert_eq!(found, expected, "{pieces:?}");

@@ -1,10 +1,10 @@
-//! From the wire to the runtime's answer. Items that the runtime has no use for, reasoning among them, are
-//! skipped; so are kinds of items that are not known yet.
+//! From the wire to the runtime's answer. Items that the runtime has no use for are skipped; so are kinds of items that
+//! are not known yet.
 
 use holon_facts::model::{AnswerBlock, StopReason};
 use holon_facts::usage::TokenUsage;
 use holon_text::Texts;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::freeform;
 use crate::answer::{Reply, arguments, proposed};
@@ -43,6 +43,7 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
                 let json = freeform::arguments(&name, input);
                 blocks.push(proposed(texts, id(item), name, &json));
             }
+            Some("reasoning") => blocks.extend(reasoning(texts, item)),
             Some(_) | None => {}
         }
     }
@@ -50,6 +51,20 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
     let stop = stop(status, reason, calls);
     let stop = if refused && stop == StopReason::EndTurn { StopReason::Refusal } else { stop };
     Ok(Reply { blocks, stop, usage: tokens(root.get("usage")) })
+}
+
+/// What the model thought, in the fields that it is sent back with; nothing where it is only named, since nothing is
+/// stored at the provider.
+fn reasoning(texts: &Texts, item: &Value) -> Option<AnswerBlock> {
+    item.get("encrypted_content").and_then(Value::as_str).filter(|content| !content.is_empty())?;
+    let kept = ["type", "id", "summary", "content", "encrypted_content"].into_iter().filter_map(|field| {
+        let value = item.get(field).filter(|value| !value.is_null())?;
+        Some((field.to_owned(), value.clone()))
+    });
+    let mut kept: Map<String, Value> = kept.collect();
+    kept.entry("summary").or_insert_with(|| Value::Array(Vec::new()));
+    let content = texts.take_opaque(&Value::Object(kept).to_string())?;
+    Some(AnswerBlock::Reasoning { content })
 }
 
 /// The text of a message, a refusal included.

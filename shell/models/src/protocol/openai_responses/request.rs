@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::freeform;
 use crate::exchange::Lowering;
-use crate::lower::{Calls, arguments, conversation, instructions, offered};
+use crate::lower::{Calls, arguments, conversation, instructions, offered, reasoning};
 use crate::options::ProviderOptions;
 use crate::parts::joined;
 use crate::tools::Offered;
@@ -20,8 +20,8 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         match &**item {
             Item::User { parts } => input.push(user(&joined(texts, parts)?)),
             Item::Assistant { blocks } => {
-                for block in &**blocks {
-                    let said = said(lowering, block, input.len())?;
+                for at in 0..blocks.len() {
+                    let said = said(lowering, blocks, at, input.len())?;
                     input.extend(said);
                 }
             }
@@ -68,9 +68,15 @@ fn assistant(text: &str, place: usize) -> Value {
 }
 
 /// What the model said; nothing for a text without characters.
-fn said(lowering: &Lowering<'_>, block: &Block, place: usize) -> Result<Option<Value>, TextError> {
+fn said(
+    lowering: &Lowering<'_>,
+    blocks: &[Block],
+    at: usize,
+    place: usize,
+) -> Result<Option<Value>, TextError> {
     let texts = lowering.texts;
-    Ok(match block {
+    Ok(match &blocks[at] {
+        Block::Reasoning { .. } => reasoning(lowering, blocks, at)?,
         Block::Text { text } if text.is_empty() => None,
         Block::Text { text } => Some(assistant(&texts.resolve(text)?, place)),
         Block::ToolCall { call_id, tool_name, arguments: given } if is_freeform(lowering, tool_name) => {

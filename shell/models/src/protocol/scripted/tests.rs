@@ -117,7 +117,7 @@ async fn large_arguments_cross_with_their_text() {
     let reply = play(&scripted, &request(&file(&folder, &calls), 0, "")).await.unwrap();
     let json = |block: &AnswerBlock| match block {
         AnswerBlock::ToolCall(call) => call.json().map(ToOwned::to_owned),
-        AnswerBlock::Text { .. } => None,
+        AnswerBlock::Text { .. } | AnswerBlock::Reasoning { .. } => None,
     };
     assert_eq!(json(&reply.blocks[0]), Some(format!(r#"{{"cmd":"{long}"}}"#)));
     assert_eq!(json(&reply.blocks[1]).as_deref(), Some("not json"));
