@@ -108,6 +108,9 @@ pub struct ContextLimits {
 pub struct ModelWindow {
     pub model: ModelRef,
     pub tokens: u64,
+    /// Most tokens of one answer, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<u64>,
 }
 
 impl ContextLimits {
@@ -115,6 +118,11 @@ impl ContextLimits {
     pub fn window(&self, model: &ModelRef) -> u64 {
         let known = self.windows.iter().find(|window| window.model == *model);
         known.map_or(self.window_tokens, |window| window.tokens)
+    }
+
+    /// Most tokens of one answer of a model, where that is known.
+    pub fn output(&self, model: &ModelRef) -> Option<u64> {
+        self.windows.iter().find(|window| window.model == *model)?.output
     }
 }
 

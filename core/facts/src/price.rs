@@ -135,7 +135,7 @@ impl Prices {
 }
 
 /// `provider/model-2025-08-07`, `provider/model-20250807` and `provider/model-latest` are `provider/model`.
-fn is_version(name: &str, of: &str) -> bool {
+pub fn is_version(name: &str, of: &str) -> bool {
     let Some(rest) = of.strip_prefix(name).and_then(|rest| rest.strip_prefix('-')) else { return false };
     let year = rest.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit()));
     let date: String = rest.chars().filter(char::is_ascii_digit).collect();

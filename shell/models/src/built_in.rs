@@ -1,6 +1,8 @@
 //! The providers that are built in, and what the environment says about them (contract: providers.md,
 //! Transports).
 
+use std::collections::BTreeMap;
+
 use super::address::{PUBLIC_ANTHROPIC, PUBLIC_OPENAI, is_public};
 use super::options::ProviderOptions;
 use super::protocol::{self, anthropic, openai_chat, openai_responses};
@@ -27,6 +29,7 @@ pub fn built_in(get: impl Fn(&str) -> Option<String>) -> Vec<ProviderSpec> {
             credential,
             key_remedy: key_variable.map_or_else(String::new, |variable| format!("set {variable}")),
             options: ProviderOptions::default(),
+            models: BTreeMap::new(),
         }
     };
     let openai = ("OPENAI_BASE_URL", PUBLIC_OPENAI);
@@ -51,6 +54,7 @@ pub fn scripted() -> ProviderSpec {
         credential: Credential::Unneeded,
         key_remedy: String::new(),
         options: ProviderOptions::default(),
+        models: BTreeMap::new(),
     }
 }
 

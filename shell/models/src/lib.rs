@@ -12,7 +12,9 @@ mod dialect;
 mod dialect_tests;
 mod exchange;
 mod http;
+pub mod known;
 mod lower;
+mod model_options;
 mod options;
 mod parts;
 mod probe;
@@ -21,6 +23,8 @@ mod provider;
 #[cfg(test)]
 mod reasoning_tests;
 mod registry;
+#[cfg(test)]
+mod settings_tests;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, reason = "only tests come here")]
 pub mod testing;
@@ -31,7 +35,8 @@ mod wire;
 pub use built_in::built_in;
 pub use dialect::SchemaMode;
 pub use http::{Answer, Broken, How, HttpClient, Sending};
-pub use options::ProviderOptions;
+pub use model_options::{ModelOptions, Temperature};
+pub use options::{MaxTokensField, ProviderOptions};
 pub use parts::joined;
 pub use protocol::{TRANSPORTS, transport};
 pub use provider::{Credential, ProviderError, ProviderSpec, Show, Transport};

@@ -72,7 +72,7 @@ pub(super) fn reasoning(
         Block::ToolCall { .. } => true,
         Block::Reasoning { .. } => false,
     });
-    if *model != lowering.request.model || !more {
+    if *model != lowering.request.model || !more || !lowering.thoughts {
         return Ok(None);
     }
     let item = serde_json::from_str::<Value>(&lowering.texts.resolve(content)?);

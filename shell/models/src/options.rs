@@ -16,8 +16,8 @@ pub struct ProviderOptions {
     pub strict_tools: bool,
     /// Offer `ApplyPatch` as a freeform tool, where the protocol has them.
     pub freeform_tools: bool,
-    /// Send `max_completion_tokens` rather than `max_tokens`, where the protocol has both; none is by the address.
-    pub max_completion_tokens: Option<bool>,
+    /// The field that bounds an answer, where the protocol has two; none is by the address.
+    pub max_tokens_field: Option<MaxTokensField>,
     /// Send `prompt_cache_key`, where the protocol has it; none is by the address.
     pub prompt_cache_key: Option<bool>,
     /// Time until a connection stands.
@@ -32,13 +32,31 @@ pub struct ProviderOptions {
     pub ca_file: Option<PathBuf>,
 }
 
+/// The field of chat completions that bounds an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MaxTokensField {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+impl MaxTokensField {
+    pub const ALL: [Self; 2] = [Self::MaxTokens, Self::MaxCompletionTokens];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MaxTokens => "max_tokens",
+            Self::MaxCompletionTokens => "max_completion_tokens",
+        }
+    }
+}
+
 impl Default for ProviderOptions {
     fn default() -> Self {
         Self {
             stream: true,
             strict_tools: false,
             freeform_tools: false,
-            max_completion_tokens: None,
+            max_tokens_field: None,
             prompt_cache_key: None,
             connect_timeout: Millis::seconds(30),
             first_byte_timeout: Millis::minutes(10),

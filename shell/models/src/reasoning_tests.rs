@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holon_facts::Text;
-use holon_facts::model::{AnswerBlock, Block, CallResult, Item, ModelAnswer};
+use holon_facts::model::{AnswerBlock, AttemptFailure, Block, CallResult, Item, ModelAnswer, ModelRequest};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::receipt::{Receipt, ToolFacts};
 use serde_json::{Value, json};
@@ -53,6 +53,29 @@ async fn asked_again(id: &str, first: Vec<u8>, model: &str) -> (ModelAnswer, Val
     let server = Server::start([vec![Send::Bytes(first)], vec![Send::Bytes(answer(400, &[], b""))]]).await;
     let asking = Asking::new(id, &server.base, ProviderOptions::default());
     let said = asking.answer().await;
+    asking.ask_for(&going_on(&asking, &said, model)).await.unwrap_err();
+    assert_eq!(asking.shown(), "", "nobody is shown what a model thinks");
+    let sent = server.asked.lock().unwrap()[1].1.clone();
+    (said, sent)
+}
+
+/// The same where the second request is answered, and perhaps repeated; all requests.
+async fn asked_thrice(
+    id: &str,
+    first: Vec<u8>,
+    second: Vec<u8>,
+    third: Vec<u8>,
+) -> (Result<ModelAnswer, AttemptFailure>, Vec<Value>) {
+    let server = Server::start([first, second, third].map(|bytes| vec![Send::Bytes(bytes)])).await;
+    let asking = Asking::new(id, &server.base, ProviderOptions::default());
+    let said = asking.answer().await;
+    let again = asking.ask_for(&going_on(&asking, &said, &format!("{id}/some/model"))).await;
+    let sent = server.asked.lock().unwrap().iter().map(|(_, body)| body.clone()).collect();
+    (again, sent)
+}
+
+/// The request after an answer.
+fn going_on(asking: &Asking, said: &ModelAnswer, model: &str) -> ModelRequest {
     let model = ModelRef::new(model).unwrap();
     let blocks = said.blocks.iter().cloned().map(|block| match block {
         AnswerBlock::Text { text } => Block::Text { text },
@@ -67,10 +90,7 @@ async fn asked_again(id: &str, first: Vec<u8>, model: &str) -> (ModelAnswer, Val
     let receipt = Arc::new(Receipt::success(Text::short("a.txt"), ToolFacts::default()));
     let results = vec![CallResult { call_id: "t1".into(), receipt }];
     request.conversation.push(Item::ToolResults { results });
-    asking.ask_for(&request).await.unwrap_err();
-    assert_eq!(asking.shown(), "", "nobody is shown what a model thinks");
-    let sent = server.asked.lock().unwrap()[1].1.clone();
-    (said, sent)
+    request
 }
 
 #[tokio::test]
@@ -127,4 +147,32 @@ async fn a_thought_with_nothing_behind_it_is_not_sent() {
         asked_again("anthropic", answer(200, &[], body.as_bytes()), "anthropic/some/model").await;
     assert_eq!(said.blocks.len(), 1);
     assert_eq!(sent["messages"].as_array().unwrap().len(), 1, "{sent}");
+}
+
+/// A request that a provider refuses for what the model thought is sent once more without it, in the same attempt.
+#[tokio::test]
+async fn thoughts_that_are_refused_are_left_out_once() {
+    let refusals = [
+        ("anthropic", events(MESSAGES), "messages.1.content.0: Invalid `signature` in `thinking` block"),
+        ("openai", responses(json!("Z0FBQUE")), "The encrypted content gAAA... could not be verified."),
+    ];
+    for (id, first, refusal) in refusals {
+        let refused = answer(400, &[], json!({"error": {"message": refusal}}).to_string().as_bytes());
+        let (again, sent) = asked_thrice(id, first.clone(), refused.clone(), first.clone()).await;
+        assert_eq!(again.unwrap().blocks.len(), if id == "openai" { 2 } else { 3 });
+        assert_eq!(sent.len(), 3, "one repetition");
+        assert!(thoughts(&sent[1]) > 0 && thoughts(&sent[2]) == 0, "{sent:?}");
+
+        let (again, sent) = asked_thrice(id, first.clone(), refused.clone(), refused).await;
+        assert!(again.is_err() && sent.len() == 3, "and no second one");
+
+        let other = answer(400, &[], br#"{"error":{"message":"no such field"}}"#);
+        let (again, sent) = asked_thrice(id, first.clone(), other, first).await;
+        assert!(again.is_err() && sent.len() == 2, "nothing is repeated for another reason");
+    }
+}
+
+fn thoughts(body: &Value) -> usize {
+    let text = body.to_string();
+    text.matches("c2ln").count() + text.matches("Z0FBQUE").count()
 }

@@ -165,6 +165,9 @@ async fn whole(
     if let Some(chosen) = effective.setup.settings.chosen_model() {
         tracing::info!("{chosen}");
     }
+    if let Some(guess) = effective.setup.settings.guessed_window() {
+        tracing::info!("{guess}");
+    }
     for problem in &effective.setup.unusable {
         tracing::warn!("{problem}; the other models are used");
     }

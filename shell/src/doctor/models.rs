@@ -73,7 +73,7 @@ fn models(settings: &Settings, configured: &Configured) -> Vec<Finding> {
             Finding::problem(check, what, remedy)
         }
     });
-    findings.collect()
+    findings.chain(settings.guessed_window().map(|guess| Finding::fine(check, guess))).collect()
 }
 
 /// Only a variable can still be wrong here: what stands in the file was judged when it was read.

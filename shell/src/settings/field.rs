@@ -9,6 +9,7 @@ use holon_facts::execution::ExecutionProfile;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::price::{Cost, Prices};
 use holon_ledger::sqlite::Durability;
+use holon_models::{MaxTokensField, Temperature};
 use holon_supervise::confine::Network;
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
@@ -181,6 +182,26 @@ impl Field for SocketAddr {
     }
     fn show(&self) -> Json {
         json!(self.to_string())
+    }
+}
+
+impl Field for MaxTokensField {
+    fn read(value: &Value) -> Option<Self> {
+        Self::ALL.into_iter().find(|field| value.as_str() == Some(field.name()))
+    }
+    fn show(&self) -> Json {
+        json!(self.name())
+    }
+}
+
+impl Field for Temperature {
+    fn read(value: &Value) -> Option<Self> {
+        #[expect(clippy::cast_precision_loss, reason = "it is small, or no temperature")]
+        let number = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))?;
+        Self::new(number)
+    }
+    fn show(&self) -> Json {
+        self.value()
     }
 }
 

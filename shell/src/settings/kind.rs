@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use holon_facts::model_ref::ModelRef;
+use holon_models::Temperature;
 use serde_json::{Value as Json, json};
 use toml_edit::{Array, Value};
 use url::Url;
@@ -23,6 +24,8 @@ pub enum Kind {
     Dollars,
     /// Prices by model.
     Prices,
+    /// How freely a model chooses words.
+    Temperature,
     /// One of these words.
     Word(&'static [&'static str]),
     Model,
@@ -66,6 +69,7 @@ impl Kind {
             Self::Prices => "models with their prices in US dollars for a million tokens, for example \
                  { \"local/qwen3\" = { input = 0.5, cached_input = 0.05, output = 2 } }"
                 .to_owned(),
+            Self::Temperature => "a number from 0 to 2 in steps of 0.01, for example 0.7".to_owned(),
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::Model => "a model as provider/model, for example \"local/qwen3\"".to_owned(),
             Self::Models => "a list of models, for example [\"local/qwen3\"]".to_owned(),
@@ -117,6 +121,7 @@ impl Kind {
             }
             Self::Dollars => prices::dollars(value).is_some(),
             Self::Prices => prices::read(value).is_some(),
+            Self::Temperature => <Temperature as super::field::Field>::read(value).is_some(),
             Self::Word(words) => text.is_some_and(|text| words.contains(&text)),
             Self::Model => text.is_some_and(|text| ModelRef::new(text).is_ok()),
             Self::Models => value.as_array().is_some_and(|items| {
@@ -160,6 +165,7 @@ impl Kind {
             | Self::Number { .. }
             | Self::Dollars
             | Self::Prices
+            | Self::Temperature
             | Self::Word(_)
             | Self::Model
             | Self::Models
@@ -182,9 +188,12 @@ impl Kind {
         let toml = || trimmed.parse::<Value>().ok().map(|value| value.decorated("", ""));
         let quoted = trimmed.starts_with(['"', '\'']);
         match self {
-            Self::Flag | Self::Number { .. } | Self::Dollars | Self::Prices | Self::SetVariables => {
-                toml().unwrap_or_else(|| trimmed.into())
-            }
+            Self::Flag
+            | Self::Number { .. }
+            | Self::Dollars
+            | Self::Prices
+            | Self::Temperature
+            | Self::SetVariables => toml().unwrap_or_else(|| trimmed.into()),
             Self::Models | Self::Paths | Self::Origins | Self::Variables if trimmed.starts_with('[') => {
                 toml().unwrap_or_else(|| trimmed.into())
             }
@@ -212,6 +221,7 @@ impl Kind {
             }
             Self::Dollars => json!({ "type": "number", "minimum": 0, "maximum": prices::MOST_DOLLARS }),
             Self::Prices => prices::schema(),
+            Self::Temperature => json!({ "type": "number", "minimum": 0, "maximum": 2 }),
             Self::Word(words) => json!({ "type": "string", "enum": words }),
             Self::Model => json!({ "type": "string", "pattern": "^[^/]+/.+$", "maxLength": 256 }),
             Self::Models => json!({ "type": "array", "items": Self::Model.schema() }),

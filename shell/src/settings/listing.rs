@@ -4,6 +4,7 @@ use holon_text::variables::password;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use super::models::{MODEL_KEYS, canonical, key_name};
 use super::{KEYS, Kind, OPTIONS, Origin, ProviderSettings, Settings};
 
 /// One value and where it comes from.
@@ -34,14 +35,22 @@ impl Settings {
             let entries = self.options(id, provider).into_iter();
             entries.filter(|entry| !entry.value.is_null())
         });
-        keys.chain(options).collect()
+        let models = self.models.iter().flat_map(|(model, own)| {
+            let entries = MODEL_KEYS.iter().map(|key| {
+                let name = key_name(model, key.name);
+                Entry { value: key.get(own), origin: self.origin(&name), key: name }
+            });
+            entries.filter(|entry| !entry.value.is_null())
+        });
+        keys.chain(options).chain(models).collect()
     }
 
     /// The value of one key; none where no key has that name.
     pub fn entry(&self, name: &str) -> Option<Entry> {
         super::kind_of(name)?;
+        let name = &canonical(name);
         let unset = || Entry { key: name.to_owned(), value: Json::Null, origin: Origin::Default };
-        Some(self.entries().into_iter().find(|entry| entry.key == name).unwrap_or_else(unset))
+        Some(self.entries().into_iter().find(|entry| entry.key == *name).unwrap_or_else(unset))
     }
 
     /// Every option of a provider, with these values.
@@ -54,6 +63,7 @@ impl Settings {
                 | Kind::Number { .. }
                 | Kind::Dollars
                 | Kind::Prices
+                | Kind::Temperature
                 | Kind::Word(_)
                 | Kind::Model
                 | Kind::Models

@@ -10,6 +10,9 @@ mod field;
 mod keys;
 mod kind;
 mod listing;
+mod models;
+#[cfg(test)]
+mod models_tests;
 mod options;
 mod origin;
 mod page_origin;
@@ -30,9 +33,10 @@ use holon_facts::config::ModelWindow;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{Config, Millis};
 use holon_ledger::sqlite::Durability;
+use holon_models::{ModelOptions, known};
 use holon_platform::Environment;
 use holon_text::nearest::did_you_mean;
-use source::{Leaf, Source};
+use source::{Leaf, Source, split};
 use toml_edit::Value;
 
 pub use commands::CommandSettings;
@@ -42,6 +46,8 @@ pub use execution::{CommandVariables, ExecutionSettings, SetVariables, VariableP
 pub use keys::{KEYS, Key};
 pub use kind::{Kind, is_name};
 pub use listing::Entry;
+pub use models::{MODEL_KEYS, canonical};
+use models::{ModelKey, model_key};
 pub use options::{OPTIONS, ProviderSettings};
 pub use origin::Origin;
 pub use page_origin::PageOrigin;
@@ -71,6 +77,7 @@ pub struct Settings {
     /// The core's configuration, still without models.
     pub core: Config,
     pub providers: BTreeMap<String, ProviderSettings>,
+    pub models: BTreeMap<ModelRef, ModelOptions>,
     /// Where the values come from that are not defaults, by dotted name.
     origins: BTreeMap<String, Origin>,
     file: PathBuf,
@@ -115,6 +122,7 @@ impl Settings {
             server: ServerSettings::default(),
             core: Config::new(Vec::new()),
             providers: BTreeMap::new(),
+            models: BTreeMap::new(),
             origins: BTreeMap::new(),
             file: file.to_owned(),
         }
@@ -179,6 +187,7 @@ impl Settings {
             }
         }
         problems.extend(rules::broken(&settings));
+        problems.extend(models::broken(&settings));
         Ok((settings, problems))
     }
 
@@ -203,17 +212,51 @@ impl Settings {
         let others = self.fallbacks.iter().filter(|fallback| *fallback != first);
         let models: Vec<ModelRef> = std::iter::once(first).chain(others).cloned().collect();
         let mut config = Config { models, ..self.core.clone() };
-        let window = |model: &ModelRef| {
-            let tokens = self.providers.get(model.provider())?.context_window_tokens?;
-            Some(ModelWindow { model: model.clone(), tokens })
-        };
-        config.context.windows = config.models.iter().filter_map(window).collect();
+        config.context.windows = config.models.iter().filter_map(|model| self.window(model)).collect();
         config.prices = prices::effective(&self.core.prices);
         if let Err(error) = config.check() {
             let first = problem(&self.origin(error.key), error.key, error.problem);
             return Err(SettingsError::Invalid { first, more: 0 });
         }
         Ok(config)
+    }
+
+    /// Tokens that a model takes, and of one answer, where that has a bound of its own.
+    pub fn limits_of(&self, model: &ModelRef) -> (u64, u64) {
+        let window = self.window(model);
+        let most = self.core.turn.max_output_tokens;
+        let output = window.as_ref().and_then(|window| window.output).map_or(most, |output| output.min(most));
+        (window.map_or(self.core.context.window_tokens, |window| window.tokens), output)
+    }
+
+    /// The first model that is asked and of which nothing is known or said, as a line for who runs it: what it takes is a
+    /// guess.
+    pub fn guessed_window(&self) -> Option<String> {
+        let mut asked = self.model.iter().chain(&self.fallbacks);
+        let said = self.origin("runtime.context_window_tokens") != Origin::Default;
+        let model = asked.find(|model| model.provider() != "scripted" && self.window(model).is_none())?;
+        let tokens = self.core.context.window_tokens;
+        (!said).then(|| {
+            format!(
+                "nothing is known of {model}, which is taken to have a window of {tokens} tokens; `holon config set \
+                 models.{model}.context_window_tokens TOKENS` changes it"
+            )
+        })
+    }
+
+    /// What a model takes: as the file says of it, or of its provider, otherwise as it is known; and so for its answers.
+    fn window(&self, model: &ModelRef) -> Option<ModelWindow> {
+        let own = self.models.get(model);
+        let known = known::of(model);
+        let of_provider = || self.providers.get(model.provider())?.context_window_tokens;
+        let said = own.and_then(|own| own.context_window_tokens).or_else(of_provider);
+        let output = own.and_then(|own| own.max_output_tokens).or_else(|| Some(known?.output));
+        let tokens = said.or_else(|| Some(known?.window));
+        if tokens.is_none() && output.is_none() {
+            return None;
+        }
+        let tokens = tokens.unwrap_or(self.core.context.window_tokens);
+        Some(ModelWindow { model: model.clone(), tokens, output })
     }
 
     /// Where the value of a key comes from.
@@ -230,6 +273,9 @@ impl Settings {
         let name = leaf.name.as_str();
         if let Some(rest) = name.strip_prefix("providers.") {
             return self.take_option(name, rest, &leaf.value, origin);
+        }
+        if let Some(rest) = name.strip_prefix("models.") {
+            return self.take_model(name, rest, &leaf.value, origin);
         }
         match KEYS.iter().find(|key| key.name == name) {
             Some(key) => self.put(key, &leaf.value, origin.clone()),
@@ -256,6 +302,22 @@ impl Settings {
         }
     }
 
+    fn take_model(&mut self, name: &str, rest: &str, value: &Value, origin: &Origin) -> Result<(), Problem> {
+        match model_key(rest) {
+            ModelKey::Option(model, key) => {
+                let own = self.models.entry(model).or_default();
+                key.set(own, value).map_err(|what| problem(origin, name, what))?;
+                self.origins.insert(name.to_owned(), origin.clone());
+                Ok(())
+            }
+            ModelKey::Unknown(..) => Err(unknown(origin, name)),
+            ModelKey::BadModel => {
+                let what = "expected models.<model>.<option>, the model as \"provider/model\"".to_owned();
+                Err(problem(origin, name, what))
+            }
+        }
+    }
+
     fn put(&mut self, key: &Key<Self>, value: &Value, origin: Origin) -> Result<(), Problem> {
         key.set(self, value).map_err(|what| problem(&origin, key.name, what))?;
         self.origins.insert(key.name.to_owned(), origin);
@@ -271,6 +333,12 @@ pub fn kind_of(name: &str) -> Option<Kind> {
             ProviderKey::Unknown(..) | ProviderKey::BadId => None,
         };
     }
+    if let Some(rest) = name.strip_prefix("models.") {
+        return match model_key(rest) {
+            ModelKey::Option(_, key) => Some(key.kind),
+            ModelKey::Unknown(..) | ModelKey::BadModel => None,
+        };
+    }
     KEYS.iter().find(|key| key.name == name).map(|key| key.kind)
 }
 
@@ -281,6 +349,9 @@ pub fn variable_of(name: &str) -> Option<&'static str> {
 
 /// The end of a sentence that says that there is no such key.
 pub fn nearest_key(name: &str) -> String {
+    if let Some(ModelKey::Unknown(_, option)) = name.strip_prefix("models.").map(model_key) {
+        return did_you_mean(&option, MODEL_KEYS.iter().map(|key| key.name));
+    }
     match name.strip_prefix("providers.").map(provider_key) {
         Some(ProviderKey::Unknown(id, option)) => {
             let near = did_you_mean(option, OPTIONS.iter().map(|key| key.name));
@@ -306,7 +377,13 @@ fn provider_key(rest: &str) -> ProviderKey<'_> {
 /// Whether a table of this name has keys in it.
 pub(crate) fn is_group(name: &str) -> bool {
     let below = |key: &Key<Settings>| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
-    name == "providers" || name.strip_prefix("providers.").is_some_and(is_name) || KEYS.iter().any(below)
+    let model =
+        |rest: &str| split(rest).is_some_and(|parts| matches!(&*parts, [one] if ModelRef::new(one).is_ok()));
+    name == "models"
+        || name.strip_prefix("models.").is_some_and(model)
+        || name == "providers"
+        || name.strip_prefix("providers.").is_some_and(is_name)
+        || KEYS.iter().any(below)
 }
 
 fn unknown(origin: &Origin, name: &str) -> Problem {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use holon_facts::Millis;
+use holon_models::MaxTokensField;
 
 use super::field::Field;
 use super::keys::{Key, key, number, time};
@@ -18,7 +19,7 @@ pub struct ProviderSettings {
     pub stream: Option<bool>,
     pub strict_tools: Option<bool>,
     pub freeform_tools: Option<bool>,
-    pub max_completion_tokens: Option<bool>,
+    pub max_tokens_field: Option<MaxTokensField>,
     pub prompt_cache_key: Option<bool>,
     pub context_window_tokens: Option<u64>,
     pub connect_timeout: Option<Millis>,
@@ -53,11 +54,11 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         "offer `ApplyPatch` as a freeform tool where the protocol has them"
     ),
     key!(
-        "max_completion_tokens",
-        max_completion_tokens,
-        Kind::Flag,
-        "send `max_completion_tokens` rather than `max_tokens` where the protocol has both; without it at the public \
-         address alone"
+        "max_tokens_field",
+        max_tokens_field,
+        Kind::Word(&["max_tokens", "max_completion_tokens"]),
+        "the field of chat completions that bounds an answer; by default `max_completion_tokens` at the public address, \
+         `max_tokens` elsewhere"
     ),
     key!(
         "prompt_cache_key",

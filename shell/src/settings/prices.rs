@@ -1,46 +1,23 @@
-//! What models cost: those that are known, as their providers listed them at a date, and what the file says instead.
+//! What models cost: those that are known, and what the file says instead.
 
 use holon_facts::model_ref::ModelRef;
 use holon_facts::price::{Cost, ModelPrice, Price, Prices};
+use holon_models::known::KNOWN;
 use serde_json::{Map, Value as Json, json};
 use toml_edit::{InlineTable, Value};
-
-/// When the table below was right.
-pub const AS_OF: &str = "2025-11-30";
-
-/// Millionths of a dollar for a million tokens: input, input from the provider's cache, output. Only the standard price:
-/// what is charged otherwise for long contexts, batches or writing a cache is not in it.
-const BUILT_IN: &[(&str, u64, u64, u64)] = &[
-    ("anthropic/claude-opus-4-5", 5_000_000, 500_000, 25_000_000),
-    ("anthropic/claude-opus-4-1", 15_000_000, 1_500_000, 75_000_000),
-    ("anthropic/claude-opus-4", 15_000_000, 1_500_000, 75_000_000),
-    ("anthropic/claude-sonnet-4-5", 3_000_000, 300_000, 15_000_000),
-    ("anthropic/claude-sonnet-4", 3_000_000, 300_000, 15_000_000),
-    ("anthropic/claude-haiku-4-5", 1_000_000, 100_000, 5_000_000),
-    ("anthropic/claude-3-5-haiku", 800_000, 80_000, 4_000_000),
-    ("openai/gpt-5.1", 1_250_000, 125_000, 10_000_000),
-    ("openai/gpt-5", 1_250_000, 125_000, 10_000_000),
-    ("openai/gpt-5-mini", 250_000, 25_000, 2_000_000),
-    ("openai/gpt-5-nano", 50_000, 5_000, 400_000),
-    ("openai/gpt-4.1", 2_000_000, 500_000, 8_000_000),
-    ("openai/gpt-4.1-mini", 400_000, 100_000, 1_600_000),
-    ("openai/gpt-4.1-nano", 100_000, 25_000, 400_000),
-    ("openai/gpt-4o", 2_500_000, 1_250_000, 10_000_000),
-    ("openai/gpt-4o-mini", 150_000, 75_000, 600_000),
-    ("openai/o3", 2_000_000, 500_000, 8_000_000),
-    ("openai/o4-mini", 1_100_000, 275_000, 4_400_000),
-];
 
 /// More than anybody asks for a million tokens, or pays in all.
 pub(super) const MOST_DOLLARS: f64 = 1e9;
 
 /// The models that are known. Those of OpenAI cost the same by either of its interfaces.
 pub fn built_in() -> impl Iterator<Item = ModelPrice> {
-    BUILT_IN.iter().flat_map(|(model, input, cached, output)| {
-        let price = Price { input: Cost(*input), cached_input: Cost(*cached), output: Cost(*output) };
-        let chat = model.strip_prefix("openai/").map(|name| format!("openai-chat/{name}"));
-        let names = [Some((*model).to_owned()), chat].into_iter().flatten();
-        names.filter_map(move |model| Some(ModelPrice { model: ModelRef::new(&model).ok()?, price }))
+    KNOWN.iter().flat_map(|known| {
+        let chat = (known.provider == "openai").then_some("openai-chat");
+        let providers = std::iter::once(known.provider).chain(chat);
+        providers.filter_map(|provider| {
+            let model = ModelRef::new(&format!("{provider}/{}", known.name)).ok()?;
+            Some(ModelPrice { model, price: known.price })
+        })
     })
 }
 
@@ -112,10 +89,7 @@ mod tests {
     #[test]
     fn every_known_model_has_a_name_and_a_price() {
         let known: Vec<_> = built_in().collect();
-        assert!(known.len() > BUILT_IN.len(), "one interface of two");
-        for ModelPrice { model, price: Price { input, cached_input, output } } in &known {
-            assert!(cached_input < input && input < output, "{model}");
-        }
+        assert!(known.len() > KNOWN.len(), "one interface of two");
     }
 
     #[test]

@@ -75,6 +75,7 @@ impl Build<'_> {
             spec.base_url_origin = format!("providers.{}.base_url", spec.id);
         }
         spec.options = options(spec.options, changes);
+        spec.models = self.settings.models_of(&spec.id);
         (spec.credential, spec.key_remedy) = self.credential(&spec, changes);
         Ok(spec)
     }
@@ -103,6 +104,7 @@ impl Build<'_> {
             credential: Credential::Unneeded,
             key_remedy: String::new(),
             options: options(ProviderOptions::default(), changes),
+            models: self.settings.models_of(id),
         };
         (spec.credential, spec.key_remedy) = self.credential(&spec, changes);
         Ok(spec)
@@ -172,7 +174,7 @@ pub fn shown(spec: &ProviderSpec, configured: Option<&ProviderSettings>) -> Prov
         stream: Some(options.stream),
         strict_tools: Some(options.strict_tools),
         freeform_tools: Some(options.freeform_tools),
-        max_completion_tokens: Some(spec.sends_max_completion_tokens()),
+        max_tokens_field: Some(spec.max_tokens_field()),
         prompt_cache_key: Some(spec.sends_prompt_cache_key()),
         context_window_tokens: configured.and_then(|configured| configured.context_window_tokens),
         connect_timeout: Some(options.connect_timeout),
@@ -210,7 +212,7 @@ fn options(mut options: ProviderOptions, changes: &ProviderSettings) -> Provider
     put(&mut options.stream, changes.stream.as_ref());
     put(&mut options.strict_tools, changes.strict_tools.as_ref());
     put(&mut options.freeform_tools, changes.freeform_tools.as_ref());
-    options.max_completion_tokens = changes.max_completion_tokens.or(options.max_completion_tokens);
+    options.max_tokens_field = changes.max_tokens_field.or(options.max_tokens_field);
     options.prompt_cache_key = changes.prompt_cache_key.or(options.prompt_cache_key);
     put(&mut options.connect_timeout, changes.connect_timeout.as_ref());
     put(&mut options.first_byte_timeout, changes.first_byte_timeout.as_ref());

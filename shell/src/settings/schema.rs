@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::kind::NAME_PATTERN;
-use super::{KEYS, Key, OPTIONS, Settings};
+use super::{KEYS, Key, MODEL_KEYS, OPTIONS, Settings};
 
 /// The schema of `config.toml`.
 pub fn schema() -> Json {
@@ -23,6 +23,15 @@ pub fn schema() -> Json {
         json!({
             "type": "object",
             "patternProperties": { NAME_PATTERN: closed(options) },
+            "additionalProperties": false,
+        }),
+    );
+    let own = MODEL_KEYS.iter().map(|key| (key.name.to_owned(), about(key))).collect();
+    groups.insert(
+        "models".to_owned(),
+        json!({
+            "type": "object",
+            "patternProperties": { "^[^/]+/.+$": closed(own) },
             "additionalProperties": false,
         }),
     );

@@ -43,8 +43,16 @@ fn input(call: &Call) -> Value {
     serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into())
 }
 
-pub(super) fn document(answer: &Answer) -> Value {
+/// Whether the model is asked to think.
+fn thinks(request: &Value) -> bool {
+    matches!(request["thinking"]["type"].as_str(), Some("enabled" | "adaptive"))
+}
+
+pub(super) fn document(answer: &Answer, request: &Value) -> Value {
     let mut content = Vec::new();
+    if thinks(request) {
+        content.push(json!({ "type": "thinking", "thinking": "Hm.", "signature": super::THOUGHT }));
+    }
     if !answer.text.is_empty() {
         content.push(json!({ "type": "text", "text": answer.text }));
     }
@@ -52,7 +60,7 @@ pub(super) fn document(answer: &Answer) -> Value {
     message(content, Some(stop(answer)), usage(answer, answer.output_tokens()))
 }
 
-pub(super) fn stream(answer: &Answer) -> Vec<Piece> {
+pub(super) fn stream(answer: &Answer, request: &Value) -> Vec<Piece> {
     let event = |place, event: Value| Piece::event(place, event["type"].as_str(), &event);
     let start = json!({ "type": "message_start", "message": message(vec![], None, usage(answer, 1.into())) });
     let mut pieces = vec![event(Place::Start, start), event(Place::Start, json!({ "type": "ping" }))];
@@ -66,6 +74,14 @@ pub(super) fn stream(answer: &Answer) -> Vec<Piece> {
         pieces.push(event(place, json!({ "type": "content_block_stop", "index": index })));
     };
     let mut index = 0;
+    if thinks(request) {
+        let deltas = vec![
+            json!({ "type": "thinking_delta", "thinking": "Hm." }),
+            json!({ "type": "signature_delta", "signature": super::THOUGHT }),
+        ];
+        block(index, Place::Start, json!({ "type": "thinking", "thinking": "", "signature": "" }), deltas);
+        index += 1;
+    }
     if !answer.text.is_empty() {
         let deltas =
             parts(&answer.text).into_iter().map(|part| json!({ "type": "text_delta", "text": part }));

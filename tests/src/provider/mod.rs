@@ -27,6 +27,9 @@ use serde_json::Value;
 pub use chat::completion;
 pub use reply::{Answer, Call, Fault, Place, Reply, Stop, calls, command, fails, raw_calls, says};
 
+/// What a model that is asked to think has thought, in a form that nobody else reads.
+pub const THOUGHT: &str = "dGhvdWdodC1jYW5hcnk";
+
 /// A running server; it ends with its process.
 pub struct Provider {
     /// With `/v1`: the base URL of all protocols.

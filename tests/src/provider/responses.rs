@@ -13,6 +13,9 @@ fn is_custom(request: &Value, name: &str) -> bool {
 
 fn items(answer: &Answer, request: &Value) -> Vec<Value> {
     let mut items = vec![json!({ "type": "reasoning", "id": "rs_1", "summary": [] })];
+    if request["include"] == json!(["reasoning.encrypted_content"]) {
+        items[0]["encrypted_content"] = super::THOUGHT.into();
+    }
     if !answer.text.is_empty() {
         let content = match answer.stop {
             Stop::Refused => json!([{ "type": "refusal", "refusal": answer.text }]),

@@ -193,7 +193,7 @@ async fn said(
     let (document, pieces) = match asked.path.as_str() {
         "/v1/chat/completions" => (chat::document(answer), chat::stream(answer)),
         "/v1/responses" => (responses::document(answer, &asked.body), responses::stream(answer, &asked.body)),
-        "/v1/messages" => (messages::document(answer), messages::stream(answer)),
+        "/v1/messages" => (messages::document(answer, &asked.body), messages::stream(answer, &asked.body)),
         _ => return whole(stream, 404, &[], b"there is no such path").await,
     };
     let kind = if streamed { "text/event-stream" } else { "application/json" };

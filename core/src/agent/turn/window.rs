@@ -26,7 +26,8 @@ impl Window {
     /// What fits one model: 95 % of its window, an answer included.
     pub(crate) fn of(config: &Config, model: &ModelRef) -> Self {
         let tokens = config.context.window(model);
-        let output = config.turn.max_output_tokens.min(tokens / 4).max(1);
+        let most = config.context.output(model).unwrap_or(u64::MAX);
+        let output = config.turn.max_output_tokens.min(most).min(tokens / 4).max(1);
         Self { input: (tokens / 100).saturating_mul(95).saturating_sub(output), output }
     }
 

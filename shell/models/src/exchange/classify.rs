@@ -36,6 +36,25 @@ const NO_QUOTA: [&str; 6] = [
     "exceeded your current quota",
 ];
 
+/// How servers say that they don't take back what the model has thought: it is too old, of another account, or not as it
+/// was.
+const THOUGHTS: [&str; 9] = [
+    "invalid_encrypted_content",
+    "encrypted_content",
+    "encrypted content",
+    "reasoning item",
+    "'reasoning'",
+    "thinking block",
+    "`thinking`",
+    "redacted_thinking",
+    "signature",
+];
+
+/// Whether a refusal is about thoughts that came back.
+pub(super) fn refuses_thoughts(status: u16, said: &ReportedError) -> bool {
+    matches!(status, 400 | 422) && said.mentions(&THOUGHTS)
+}
+
 /// A quota that is full again so soon is a limit on the rate.
 const SOON: u64 = 120_000;
 

@@ -141,7 +141,7 @@ impl AttemptContext<'_> {
 }
 
 /// The option that sends what the server asks for, or leaves out what it does not know.
-fn hint(said: &ReportedError) -> Option<(&'static str, bool)> {
+fn hint(said: &ReportedError) -> Option<(&'static str, &'static str)> {
     const NEWER: [&str; 4] = [
         "use 'max_completion_tokens'",
         "use max_completion_tokens",
@@ -149,10 +149,10 @@ fn hint(said: &ReportedError) -> Option<(&'static str, bool)> {
         "'max_tokens' is not supported",
     ];
     if said.mentions(&NEWER) {
-        return Some(("max_completion_tokens", true));
+        return Some(("max_tokens_field", "max_completion_tokens"));
     }
     if said.mentions(&["max_completion_tokens"]) {
-        return Some(("max_completion_tokens", false));
+        return Some(("max_tokens_field", "max_tokens"));
     }
-    said.mentions(&["prompt_cache_key"]).then_some(("prompt_cache_key", false))
+    said.mentions(&["prompt_cache_key"]).then_some(("prompt_cache_key", "false"))
 }

@@ -23,18 +23,20 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use endpoint::Endpoint;
-use holon_facts::Millis;
-use holon_facts::model::{FailureKind, ModelRequest};
+use holon_facts::model::{Block, FailureKind, Item, ModelRequest};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::usage::TokenUsage;
+use holon_facts::{Millis, Now};
 use holon_platform::clock;
 use holon_text::{TextError, Texts};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 use sniff::Form;
+use url::Url;
 
 use super::answer::{Failure, Reply};
 use super::http::{Ask, BODY_BYTES, HttpClient, Received, check, post};
+use super::model_options::ModelOptions;
 use super::provider::{Attempt, Attempting, Listing, Provider, ProviderError, ProviderSpec, Transport};
 use super::tools::Tools;
 
@@ -45,6 +47,8 @@ pub(super) use stream::Shown;
 pub(crate) trait Protocol: Send + Sync {
     /// What its answers are called in errors.
     const NAME: &'static str;
+    /// The settings of a model that its requests carry (`models.<ref>.<setting>`).
+    const SETTINGS: &'static [&'static str];
     type Fold: Fold + Send;
 
     /// The path of its method, below this path of a base.
@@ -113,11 +117,30 @@ pub(super) struct Lowering<'a> {
     pub(super) request: &'a ModelRequest,
     pub(super) spec: &'a ProviderSpec,
     pub(super) tools: &'a Tools,
+    /// Whether the model is told again what it has thought; not where its provider has refused that.
+    pub(super) thoughts: bool,
+}
+
+impl<'a> Lowering<'a> {
+    /// What is configured of the model.
+    pub(super) fn model(&self) -> Option<&'a ModelOptions> {
+        self.spec.models.get(self.request.model.model())
+    }
+
+    /// Whether thoughts of the model that is asked are in the conversation.
+    fn has_thoughts(&self) -> bool {
+        let request = self.request;
+        let own = |block: &Block| matches!(block, Block::Reasoning { model, .. } if *model == request.model);
+        request.conversation.iter().any(|item| match item {
+            Item::Assistant { blocks } => blocks.iter().any(own),
+            Item::User { .. } | Item::ToolResults { .. } => false,
+        })
+    }
 }
 
 /// The transport of a protocol.
 pub(crate) const fn transport<P: Protocol + 'static>(name: &'static str) -> Transport {
-    Transport::remote(name, || Arc::new(OverHttp::<P>::default()))
+    Transport::remote(name, P::SETTINGS, || Arc::new(OverHttp::<P>::default()))
 }
 
 /// A provider that speaks this protocol.
@@ -161,27 +184,25 @@ impl<P: Protocol> Provider for OverHttp<P> {
 /// One attempt.
 async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
     let Attempt { client, texts, spec, tools, models, request, show } = attempt;
-    let started = clock::now();
     let Endpoint { url, key, spec } = Endpoint::new::<P>(spec, &request.model)?;
-    let body = P::lower(&Lowering { texts, request, spec, tools }).map_err(|problem| {
-        Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
-    })?;
-    let options = &spec.options;
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let accepted = if options.stream { "text/event-stream, application/json" } else { "application/json" };
-    headers.insert(ACCEPT, HeaderValue::from_static(accepted));
-    P::sign(&mut headers, key);
-    let (body, signed) = (body.to_string(), headers.clone());
-    let ask = Ask { url: &url, headers, body, options, timeout: request.timeout };
-    let sent = post(client, ask).await;
-    let mut received = sent.map_err(|failure| advice::unreachable(failure, &url, spec))?;
+    let sender =
+        Sender { client, url: &url, headers: headers::<P>(spec, key), request, spec, started: clock::now() };
+    let mut lowering = Lowering { texts, request, spec, tools, thoughts: true };
+    let mut received = sender.send(body::<P>(&lowering)?).await?;
+    let mut refusal = received.refused().await;
+    if let Some(body) = &refusal
+        && lowering.has_thoughts()
+        && classify::refuses_thoughts(received.status.as_u16(), &ReportedError::body(body))
+    {
+        lowering.thoughts = false;
+        received = sender.send(self::body::<P>(&lowering)?).await?;
+        refusal = received.refused().await;
+    }
     let context =
         failure::AttemptContext { texts, url: &url, protocol: P::NAME, spec, model: &request.model };
-    if !received.status.is_success() {
-        let body = received.refusal().await;
+    if let Some(body) = refusal {
         let near = if advice::lacks_model(received.status, &ReportedError::body(&body)) {
-            let left = Millis(request.timeout.0.saturating_sub(clock::since(started).0));
+            let (signed, left) = (sender.headers.clone(), sender.left());
             near::models::<P>(client, (&url, signed), spec, (&request.model, models), left).await
         } else {
             Vec::new()
@@ -192,6 +213,46 @@ async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
     match form {
         Form::Document => document::<P>(&context, received, head).await,
         Form::Events => stream::read::<P>(&context, received, &head, show).await,
+    }
+}
+
+fn body<P: Protocol>(lowering: &Lowering<'_>) -> Result<String, Failure> {
+    let body = P::lower(lowering).map_err(|problem| {
+        Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
+    })?;
+    Ok(body.to_string())
+}
+
+fn headers<P: Protocol>(spec: &ProviderSpec, key: Option<HeaderValue>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let stream = spec.options.stream;
+    let accepted = if stream { "text/event-stream, application/json" } else { "application/json" };
+    headers.insert(ACCEPT, HeaderValue::from_static(accepted));
+    P::sign(&mut headers, key);
+    headers
+}
+
+/// Sends the request of an attempt: once, and where it is repeated in another form, within the same time.
+struct Sender<'a> {
+    client: &'a dyn HttpClient,
+    url: &'a Url,
+    headers: HeaderMap,
+    request: &'a ModelRequest,
+    spec: &'a ProviderSpec,
+    started: Now,
+}
+
+impl Sender<'_> {
+    fn left(&self) -> Millis {
+        Millis(self.request.timeout.0.saturating_sub(clock::since(self.started).0))
+    }
+
+    async fn send(&self, body: String) -> Result<Received, Failure> {
+        let Self { client, url, spec, .. } = *self;
+        let ask =
+            Ask { url, headers: self.headers.clone(), body, options: &spec.options, timeout: self.left() };
+        post(client, ask).await.map_err(|failure| advice::unreachable(failure, url, spec))
     }
 }
 

@@ -58,8 +58,13 @@ impl Received {
         Ok(chunk)
     }
 
+    /// What comes with a status that says that it is no answer; none where it is one.
+    pub(crate) async fn refused(&mut self) -> Option<Vec<u8>> {
+        if self.status.is_success() { None } else { Some(self.refusal().await) }
+    }
+
     /// The beginning of a body whose status says that it is no answer; whatever of it can be had.
-    pub(crate) async fn refusal(&mut self) -> Vec<u8> {
+    async fn refusal(&mut self) -> Vec<u8> {
         let mut body = Vec::new();
         let reading = async {
             while let Ok(Some(chunk)) = self.chunk().await {

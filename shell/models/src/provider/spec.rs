@@ -1,11 +1,16 @@
 //! A provider as it is configured: where it is, how it is spoken to, and with which key (contract:
 //! providers.md, Transports). Who reads settings makes these; the registry only looks them up.
 
+use std::collections::BTreeMap;
 use std::fmt;
+
+use holon_facts::model_ref::ModelRef;
 
 use super::Transport;
 use crate::address::{is_public, is_public_openai, without_password};
-use crate::options::ProviderOptions;
+use crate::known::{self, Feature};
+use crate::model_options::ModelOptions;
+use crate::options::{MaxTokensField, ProviderOptions};
 
 /// One provider.
 #[derive(Clone, PartialEq, Eq)]
@@ -21,6 +26,8 @@ pub struct ProviderSpec {
     /// How to give a key, or another one, for errors: `set OPENAI_API_KEY`.
     pub key_remedy: String,
     pub options: ProviderOptions,
+    /// What is configured of its models, by their names.
+    pub models: BTreeMap<String, ModelOptions>,
 }
 
 /// The key of a provider. Its value never shows, not even in debug output.
@@ -40,10 +47,22 @@ impl ProviderSpec {
         is_public(&self.base_url)
     }
 
-    /// Whether requests bound their answer by `max_completion_tokens`: what the public address takes for every model.
-    /// Compatible servers know the older name.
-    pub fn sends_max_completion_tokens(&self) -> bool {
-        self.options.max_completion_tokens.unwrap_or_else(|| is_public_openai(&self.base_url))
+    /// The field that bounds an answer of chat completions: the newer one is what the public address takes for every
+    /// model. Compatible servers know the older one.
+    pub fn max_tokens_field(&self) -> MaxTokensField {
+        self.options.max_tokens_field.unwrap_or_else(|| {
+            let public = is_public_openai(&self.base_url);
+            if public { MaxTokensField::MaxCompletionTokens } else { MaxTokensField::MaxTokens }
+        })
+    }
+
+    /// Whether a model is known or said to think before it answers.
+    pub fn reasons(&self, model: &ModelRef) -> bool {
+        let said = self.models.get(model.model()).and_then(|own| {
+            let effort = own.reasoning_effort.as_deref().map(|effort| effort != "none");
+            own.reasoning.or(effort)
+        });
+        said.unwrap_or_else(|| known::of(model).is_some_and(|known| known.has(Feature::Reasoning)))
     }
 
     /// Whether requests carry `prompt_cache_key`. Compatible servers refuse a field that they don't know.

@@ -10,22 +10,32 @@ use super::Provider;
 pub struct Transport {
     name: &'static str,
     has_address: bool,
+    settings: &'static [&'static str],
     pub(crate) provider: fn() -> Arc<dyn Provider>,
 }
 
 impl Transport {
     /// One that needs no server.
     pub(crate) const fn local(name: &'static str, provider: fn() -> Arc<dyn Provider>) -> Self {
-        Self { name, has_address: false, provider }
+        Self { name, has_address: false, settings: &[], provider }
     }
 
     /// One that speaks to a server.
-    pub(crate) const fn remote(name: &'static str, provider: fn() -> Arc<dyn Provider>) -> Self {
-        Self { name, has_address: true, provider }
+    pub(crate) const fn remote(
+        name: &'static str,
+        settings: &'static [&'static str],
+        provider: fn() -> Arc<dyn Provider>,
+    ) -> Self {
+        Self { name, has_address: true, settings, provider }
     }
 
     pub fn name(self) -> &'static str {
         self.name
+    }
+
+    /// The settings of a model that it passes on, by their names.
+    pub fn settings(self) -> &'static [&'static str] {
+        self.settings
     }
 
     /// Whether it speaks to a server.

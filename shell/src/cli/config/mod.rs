@@ -4,6 +4,7 @@
 pub(super) mod credentials;
 mod doctor;
 mod flags;
+mod models;
 mod prices;
 mod providers;
 mod values;
@@ -55,6 +56,8 @@ enum ConfigCommand {
     List,
     /// Print the prices of models, in dollars per million tokens
     Prices,
+    /// Print what is known of models, and what is configured of them
+    Models,
     /// Print the JSON schema of config.toml
     Schema,
     /// Find problems and show how to fix them; sends nothing
@@ -85,6 +88,7 @@ pub(super) fn config(home: Option<PathBuf>, args: ConfigArgs) -> Result<Exit, Fa
         ConfigCommand::Unset { key } => values::unset(&cfg, &key),
         ConfigCommand::List => values::list(&cfg),
         ConfigCommand::Prices => prices::prices(&cfg),
+        ConfigCommand::Models => models::models(&cfg),
         ConfigCommand::Schema => values::schema(),
         ConfigCommand::Doctor => doctor::doctor(&cfg),
         ConfigCommand::Providers(command) => providers::providers(&cfg, command),

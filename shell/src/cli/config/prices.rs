@@ -1,12 +1,13 @@
 //! `holon config prices`: what models cost, and who says so.
 
 use holon_facts::price::ModelPrice;
+use holon_models::known::AS_OF;
 use serde_json::json;
 
 use super::{ConfigHome, told};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
-use crate::settings::prices::{AS_OF, built_in, shown};
+use crate::settings::prices::{built_in, shown};
 
 pub(super) fn prices(cfg: &ConfigHome) -> Result<Exit, Failure> {
     let (settings, problems) = cfg.survey()?;

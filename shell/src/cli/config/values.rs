@@ -11,8 +11,9 @@ use crate::settings::{self, Editor, Entry, Origin, kind_of, nearest_key};
 
 pub(super) fn get(cfg: &ConfigHome, name: &str) -> Result<Exit, Failure> {
     let (settings, problems) = cfg.survey()?;
+    let name = &settings::canonical(name);
     let Some(entry) = settings.entry(name) else { return Err(no_key(name)) };
-    let (own, others): (Vec<_>, Vec<_>) = problems.into_iter().partition(|problem| problem.key == name);
+    let (own, others): (Vec<_>, Vec<_>) = problems.into_iter().partition(|problem| problem.key == *name);
     told(&others);
     if let Some(problem) = own.into_iter().next() {
         let hint = problem.remedy.clone();
@@ -23,6 +24,7 @@ pub(super) fn get(cfg: &ConfigHome, name: &str) -> Result<Exit, Failure> {
 }
 
 pub(super) fn set(cfg: &ConfigHome, name: &str, text: &str) -> Result<Exit, Failure> {
+    let name = &settings::canonical(name);
     let kind = kind_of(name).ok_or_else(|| no_key(name))?;
     let value = kind.parse(text);
     kind.check(&value).map_err(|what| {
@@ -37,9 +39,10 @@ pub(super) fn set(cfg: &ConfigHome, name: &str, text: &str) -> Result<Exit, Fail
 }
 
 pub(super) fn unset(cfg: &ConfigHome, name: &str) -> Result<Exit, Failure> {
+    let name = &settings::canonical(name);
     let mut editor = Editor::config(&cfg.home)?;
     let known = kind_of(name).is_some();
-    if settings::is_group(name) && !name.starts_with("providers.") {
+    if settings::is_group(name) && !name.starts_with("providers.") && !name.starts_with("models.") {
         let error = anyhow!("{name} is a group of keys; name one of them");
         return Err(Failure::usage(error).hint("holon config list"));
     }

@@ -40,6 +40,9 @@ pub(super) async fn start(daemon: &DaemonHome, args: StartArgs) -> Result<Exit, 
         if let Some(chosen) = effective.setup.settings.chosen_model() {
             output::note(&format!("holon: {chosen}"));
         }
+        if let Some(guess) = effective.setup.settings.guessed_window() {
+            output::note(&format!("holon: {guess}"));
+        }
         offer_repository(daemon, &client).await;
     }
     Ok(exit)

@@ -1,9 +1,10 @@
-//! `anthropic_messages`: `POST {base}/v1/messages` (contract: providers.md, Transports). Thinking is never
-//! asked for.
+//! `anthropic_messages`: `POST {base}/v1/messages` (contract: providers.md, Transports). Thinking is asked for where a
+//! setting of the model says so.
 
 mod answer;
 mod request;
 mod stream;
+mod thinking;
 
 use holon_text::{TextError, Texts};
 use http::header::{HeaderMap, HeaderValue};
@@ -21,6 +22,8 @@ pub(crate) struct AnthropicMessages;
 
 impl Protocol for AnthropicMessages {
     const NAME: &'static str = "the messages protocol";
+    const SETTINGS: &'static [&'static str] =
+        &["reasoning_effort", "thinking", "thinking_budget_tokens", "temperature", "parallel_tool_calls"];
     type Fold = stream::Blocks;
 
     /// The base is without the version; who writes it all the same is understood.

@@ -5,8 +5,10 @@ use holon_facts::model::{Block, Item};
 use holon_text::TextError;
 use serde_json::{Value, json};
 
+use super::thinking;
 use crate::exchange::Lowering;
 use crate::lower::{Calls, arguments, block_text, conversation, offered, reasoning};
+use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
 use crate::parts::joined;
 use crate::tools::Offered;
@@ -30,7 +32,25 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     if !request.tools.is_empty() {
         body["tools"] = offered(lowering).map(|offered| tool(offered, options)).collect();
     }
+    if let Some(model) = lowering.model() {
+        configured(&mut body, model, request.max_output_tokens);
+    }
     Ok(body)
+}
+
+fn configured(body: &mut Value, model: &ModelOptions, most: u64) {
+    if let Some(thinking) = thinking::asked(model, most, &body["messages"]) {
+        body["thinking"] = thinking;
+    }
+    if let Some(effort) = &model.reasoning_effort {
+        body["output_config"] = json!({"effort": effort});
+    }
+    if let Some(temperature) = model.temperature {
+        body["temperature"] = temperature.value();
+    }
+    if let (Some(parallel), true) = (model.parallel_tool_calls, body.get("tools").is_some()) {
+        body["tool_choice"] = json!({"type": "auto", "disable_parallel_tool_use": !parallel});
+    }
 }
 
 /// What comes before a marked block, tools included, is kept by the provider. There are three markers, of the

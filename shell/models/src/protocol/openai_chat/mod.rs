@@ -21,6 +21,8 @@ pub(crate) struct OpenaiChat;
 
 impl Protocol for OpenaiChat {
     const NAME: &'static str = "chat completions";
+    const SETTINGS: &'static [&'static str] =
+        &["reasoning_effort", "temperature", "verbosity", "parallel_tool_calls"];
     type Fold = stream::Chunks;
 
     fn path(_: &str) -> &'static str {

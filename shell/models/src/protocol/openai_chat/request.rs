@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::exchange::Lowering;
 use crate::lower::{Calls, arguments, conversation, instructions, offered};
+use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
 use crate::parts::joined;
 use crate::tools::Offered;
@@ -38,15 +39,33 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     if options.stream {
         body["stream_options"] = json!({"include_usage": true});
     }
-    let newer = spec.sends_max_completion_tokens();
-    body[if newer { "max_completion_tokens" } else { "max_tokens" }] = request.max_output_tokens.into();
+    body[spec.max_tokens_field().name()] = request.max_output_tokens.into();
     if spec.sends_prompt_cache_key() {
         body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
     }
     if !request.tools.is_empty() {
         body["tools"] = offered(lowering).map(|offered| tool(offered, options)).collect();
     }
+    if let Some(model) = lowering.model() {
+        configured(&mut body, model);
+    }
     Ok(body)
+}
+
+fn configured(body: &mut Value, model: &ModelOptions) {
+    if let Some(effort) = &model.reasoning_effort {
+        body["reasoning_effort"] = effort.clone().into();
+    }
+    if let Some(verbosity) = &model.verbosity {
+        body["verbosity"] = verbosity.clone().into();
+    }
+    if let Some(temperature) = model.temperature {
+        body["temperature"] = temperature.value();
+    }
+    // Without tools it is refused.
+    if let (Some(parallel), true) = (model.parallel_tool_calls, body.get("tools").is_some()) {
+        body["parallel_tool_calls"] = parallel.into();
+    }
 }
 
 /// Nothing for an answer that was thought alone: several servers refuse a message without content.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::exchange::Lowering;
 use crate::lower;
-use crate::options::ProviderOptions;
+use crate::options::{MaxTokensField, ProviderOptions};
 use crate::testing::{self, Asking, Send, Server, answer, choice, events, local, refused, spec, texts};
 use crate::tools::Tools;
 
@@ -34,13 +34,20 @@ fn what_only_some_servers_know_is_sent_to_them_only() {
         let request = testing::request(&texts, &format!("{id}/m"), 1_000);
         let spec = spec(id, base, options);
         let tools = &Tools::default();
-        super::request::lower(&Lowering { texts: &texts, request: &request, spec: &spec, tools }).unwrap()
+        super::request::lower(&Lowering {
+            texts: &texts,
+            request: &request,
+            spec: &spec,
+            tools,
+            thoughts: true,
+        })
+        .unwrap()
     };
     let public = lowered("openai-chat", "https://api.openai.com/v1", ProviderOptions::default());
     assert_eq!(public["prompt_cache_key"], "cache-key");
     assert_eq!((&public["max_completion_tokens"], &public["max_tokens"]), (&json!(77), &Value::Null));
     let older = ProviderOptions {
-        max_completion_tokens: Some(false),
+        max_tokens_field: Some(MaxTokensField::MaxTokens),
         prompt_cache_key: Some(false),
         ..ProviderOptions::default()
     };
@@ -50,7 +57,7 @@ fn what_only_some_servers_know_is_sent_to_them_only() {
     let own = lowered("openai-chat", "http://h/v1", ProviderOptions::default());
     assert_eq!((&own["prompt_cache_key"], &own["max_tokens"]), (&Value::Null, &json!(77)));
     let newer = ProviderOptions {
-        max_completion_tokens: Some(true),
+        max_tokens_field: Some(MaxTokensField::MaxCompletionTokens),
         prompt_cache_key: Some(true),
         stream: false,
         ..ProviderOptions::default()
@@ -194,11 +201,11 @@ async fn a_field_that_a_server_refuses_is_named_with_its_option() {
     for (message, option) in [
         (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-            "providers.local.max_completion_tokens true",
+            "providers.local.max_tokens_field max_completion_tokens",
         ),
         (
             "Unrecognized request argument supplied: max_completion_tokens",
-            "providers.local.max_completion_tokens false",
+            "providers.local.max_tokens_field max_tokens",
         ),
         ("Extra inputs are not permitted: prompt_cache_key", "providers.local.prompt_cache_key false"),
     ] {

@@ -19,6 +19,8 @@ pub(crate) struct OpenaiResponses;
 
 impl Protocol for OpenaiResponses {
     const NAME: &'static str = "the responses protocol";
+    const SETTINGS: &'static [&'static str] =
+        &["reasoning_effort", "temperature", "verbosity", "parallel_tool_calls"];
     type Fold = stream::Items;
 
     fn path(_: &str) -> &'static str {

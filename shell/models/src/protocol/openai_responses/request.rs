@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::freeform;
 use crate::exchange::Lowering;
 use crate::lower::{Calls, arguments, conversation, instructions, offered, reasoning};
+use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
 use crate::parts::joined;
 use crate::tools::Offered;
@@ -46,7 +47,30 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     if !request.tools.is_empty() {
         body["tools"] = offered(lowering).map(|offered| tool(offered, options)).collect();
     }
+    // Nothing is stored at the provider, so what the model has thought is asked for, to be sent back. Models that don't
+    // think refuse that.
+    if spec.reasons(&request.model) {
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
+    if let Some(model) = lowering.model() {
+        configured(&mut body, model);
+    }
     Ok(body)
+}
+
+fn configured(body: &mut Value, model: &ModelOptions) {
+    if let Some(effort) = &model.reasoning_effort {
+        body["reasoning"] = json!({"effort": effort});
+    }
+    if let Some(verbosity) = &model.verbosity {
+        body["text"] = json!({"verbosity": verbosity});
+    }
+    if let Some(temperature) = model.temperature {
+        body["temperature"] = temperature.value();
+    }
+    if let (Some(parallel), true) = (model.parallel_tool_calls, body.get("tools").is_some()) {
+        body["parallel_tool_calls"] = parallel.into();
+    }
 }
 
 fn user(text: &str) -> Value {

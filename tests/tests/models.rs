@@ -1,0 +1,150 @@
+//! Settings of a model, and what a model thinks between the rounds of a turn.
+
+use end_to_end::provider::{Provider, THOUGHT, calls, command, fails, says};
+use end_to_end::{Ended, Holon, count, payloads};
+use serde_json::{Value, json};
+
+fn with(provider: &Provider, model: &str, settings: &str) -> Holon {
+    let holon = Holon::new()
+        .with("HOLON_MODEL", model)
+        .with("OPENAI_BASE_URL", &provider.url)
+        .with("ANTHROPIC_BASE_URL", provider.url.trim_end_matches("/v1"))
+        .with("OPENAI_API_KEY", "canary-4f1c77aa")
+        .with("ANTHROPIC_API_KEY", "canary-4f1c77aa");
+    configure(&holon, settings);
+    holon
+}
+
+fn configure(holon: &Holon, settings: &str) {
+    let settings = format!("[runtime]\nretries = 0\n[run]\npatience_ms = 0\n{settings}");
+    std::fs::create_dir_all(holon.home()).expect("a home");
+    std::fs::write(holon.home().join("config.toml"), settings).expect("settings");
+}
+
+fn thoughts(request: &Value) -> usize {
+    request.to_string().matches(THOUGHT).count()
+}
+
+/// A run whose output and transcript show no thought, and whose ledger is sound.
+fn completed(holon: &Holon, ended: &Ended) -> Vec<Value> {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let report = ended.json();
+    assert_eq!(report["final_text"], "Done.");
+    assert!(!format!("{ended:?}").contains(THOUGHT), "{ended:?}");
+    let ledger = report["ledger"].as_str().expect("a ledger").to_owned();
+    holon.check_ledger(ledger.as_ref());
+    let records = holon.records(ledger.as_ref());
+    assert!(!Value::from(records.clone()).to_string().contains(THOUGHT), "a record names it by its hash");
+    records
+}
+
+const THINKS: [(&str, &str); 4] = [
+    ("openai/gpt-5.1", ""),
+    ("openai/gpt-5.1", "[providers.openai]\nstream = false\n"),
+    (
+        "anthropic/claude-sonnet-4-5",
+        "[models.\"anthropic/claude-sonnet-4-5\"]\nthinking_budget_tokens = 2000\n",
+    ),
+    (
+        "anthropic/claude-sonnet-4-5",
+        "[providers.anthropic]\nstream = false\n[models.\"anthropic/claude-sonnet-4-5\"]\nthinking = \"adaptive\"\n",
+    ),
+];
+
+#[test]
+fn a_model_gets_back_what_it_thought_in_each_round() {
+    for (model, settings) in THINKS {
+        let provider =
+            Provider::start([calls(&[command("echo 1")]), calls(&[command("echo 2")]), says("Done.")]);
+        let holon = with(&provider, model, settings);
+        let records = completed(&holon, &holon.run(&["run", "--json", "go"]));
+        let requests = provider.requests();
+        let found: Vec<usize> = requests.iter().map(thoughts).collect();
+        assert_eq!(found, [0, 1, 2], "{model}");
+        let rounds = payloads(&records, "assistant_round_recorded");
+        assert!(rounds.iter().all(|round| round["blocks"][0]["model"] == model), "{rounds:?}");
+    }
+}
+
+#[test]
+fn thoughts_that_a_provider_refuses_are_left_out_in_the_same_attempt() {
+    let refused =
+        r#"{"error":{"type":"invalid_request_error","message":"Invalid `signature` in `thinking` block"}}"#;
+    let (model, settings) = THINKS[2];
+    let provider = Provider::start([calls(&[command("echo 1")]), fails(400, refused), says("Done.")]);
+    let holon = with(&provider, model, settings);
+    let records = completed(&holon, &holon.run(&["run", "--json", "go"]));
+    let requests = provider.requests();
+    assert_eq!(requests.iter().map(thoughts).collect::<Vec<_>>(), [0, 1, 0]);
+    assert_eq!(count(&records, "provider_attempt_recorded"), 2, "one attempt for each round");
+    assert!(
+        requests[2].get("thinking").is_none(),
+        "the turn began without a thought, as the provider sees it"
+    );
+}
+
+/// A turn begins with signed thoughts, its model goes away, and another one goes on.
+#[test]
+fn another_model_in_the_middle_of_a_turn_gets_no_thoughts() {
+    let (model, settings) = THINKS[2];
+    let provider = Provider::start([
+        calls(&[command("echo 1")]),
+        fails(401, r#"{"error":{"type":"authentication_error","message":"no"}}"#),
+        calls(&[command("echo 2")]),
+        says("Done."),
+    ]);
+    let holon = with(&provider, model, settings).with("HOLON_MODEL_FALLBACKS", "openai/gpt-5.1");
+    completed(&holon, &holon.run(&["run", "--json", "go"]));
+    let asked = provider.asked();
+    let paths: Vec<&str> = asked.iter().map(|asked| &*asked.path).collect();
+    assert_eq!(paths, ["/v1/messages", "/v1/messages", "/v1/responses", "/v1/responses"]);
+    let found: Vec<usize> = asked.iter().map(|asked| thoughts(&asked.body)).collect();
+    assert_eq!(found, [0, 1, 0, 1], "the last one is the other model's own");
+}
+
+#[test]
+fn settings_of_a_model_are_sent_to_it() {
+    let settings = "[models.\"openai/gpt-5.1\"]\nreasoning_effort = \"high\"\nverbosity = \"low\"\n";
+    let provider = Provider::start([says("Done.")]);
+    let holon = with(&provider, "openai/gpt-5.1", settings);
+    completed(&holon, &holon.run(&["run", "--json", "go"]));
+    let request = &provider.requests()[0];
+    assert_eq!(request["reasoning"], json!({ "effort": "high" }));
+    assert_eq!(request["text"], json!({ "verbosity": "low" }));
+    assert_eq!(request["include"], json!(["reasoning.encrypted_content"]));
+    let shown = holon.run(&["config", "models"]);
+    assert!(
+        shown.stdout.contains("openai/gpt-5.1") && shown.stdout.contains("verbosity=\"low\""),
+        "{shown:?}"
+    );
+}
+
+/// A setting that a provider has no place for is refused before anything is asked, and by `config` when it is set.
+#[test]
+fn a_setting_that_can_t_be_sent_is_refused_with_its_key() {
+    let provider = Provider::start([says("never")]);
+    let holon = with(&provider, "anthropic/x", "[models.\"anthropic/x\"]\nverbosity = \"low\"\n");
+    let ended = holon.run(&["run", "--json", "go"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let told = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(told.contains("models.") && told.contains("has no verbosity; it has reasoning_effort"), "{told}");
+    assert!(provider.requests().is_empty());
+    configure(&holon, "");
+    let ended = holon.run(&["config", "set", "models.openai/x.thinking", "adaptive"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let ended = holon.run(&["config", "set", "models.openai/x.temperature", "0.7"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(holon.run(&["config", "get", "models.openai/x.temperature"]).stdout.trim(), "0.7");
+    assert_eq!(holon.run(&["config", "unset", "models.openai/x.temperature"]).code, Some(0));
+    assert_eq!(holon.run(&["config", "get", "models.openai/x.temperature"]).stdout.trim(), "none");
+}
+
+/// Nonsense that a provider reports of tokens ends nothing.
+#[test]
+fn a_usage_that_can_t_be_is_borne() {
+    for [input, output] in [[json!(0), json!(0)], [json!(-5), json!(-1)], [json!(u64::MAX), json!(1e300)]] {
+        let provider = Provider::start([calls(&[command("echo 1")]).counting(input, output), says("Done.")]);
+        let holon = with(&provider, "openai/gpt-5.1", "");
+        completed(&holon, &holon.run(&["run", "--json", "go"]));
+    }
+}
