@@ -7,6 +7,7 @@ use holon_facts::content::Text;
 use holon_facts::event::operation::OpKind;
 use holon_facts::hint::WakeDisposition;
 use holon_facts::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
+use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model::ModelRequest;
 use holon_facts::names;
@@ -306,6 +307,11 @@ pub enum Answer {
     ModelSet {
         /// How the agent's model is chosen now.
         state: ModelState,
+        changed: bool,
+    },
+    /// How people see the agent now.
+    Labelled {
+        label: AgentLabel,
         changed: bool,
     },
     /// A task as it stands now.

@@ -4,6 +4,7 @@ use holon_facts::content::{ContentId, Text};
 use holon_facts::hint::Hint;
 use holon_facts::identity::AgentSpec;
 use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
+use holon_facts::label::LabelChange;
 use holon_facts::message::Ingress;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::Outcome;
@@ -30,6 +31,8 @@ pub enum Input {
         model: Option<ModelRef>,
         reply: ReplyId,
     },
+    /// An operator renames or describes an agent.
+    Label { agent: AgentId, change: LabelChange, reply: ReplyId },
     /// An operator starts a command as a task; answered when it has the word to execute. `arguments` is the JSON of
     /// `ExecCommand`.
     RunTask { agent: AgentId, arguments: Text, reply: ReplyId },
@@ -76,6 +79,7 @@ impl Input {
             | Self::Ingress { agent, .. }
             | Self::Control { agent, .. }
             | Self::SetModel { agent, .. }
+            | Self::Label { agent, .. }
             | Self::RunTask { agent, .. }
             | Self::StopTask { agent, .. }
             | Self::WriteTask { agent, .. }
@@ -98,7 +102,7 @@ impl Input {
         match self {
             Self::Drain { .. } | Self::StopTask { .. } => true,
             Self::Control { request, .. } => match request {
-                ControlRequest::Stop | ControlRequest::Abort { .. } => true,
+                ControlRequest::Stop | ControlRequest::Archive | ControlRequest::Abort { .. } => true,
                 ControlRequest::Start => false,
             },
             Self::ChangeTrigger { change, .. } => *change == TriggerChange::Revoke,
@@ -106,6 +110,7 @@ impl Input {
             | Self::Deliver { .. }
             | Self::Ingress { .. }
             | Self::SetModel { .. }
+            | Self::Label { .. }
             | Self::RunTask { .. }
             | Self::WriteTask { .. }
             | Self::CreateTimer { .. }
@@ -127,6 +132,8 @@ impl Input {
 pub enum ControlRequest {
     Start,
     Stop,
+    /// Stops it, and takes it out of lists; the next start brings it back.
+    Archive,
     Abort {
         /// Refused when it is not the run in progress; none means whichever is.
         #[serde(default, skip_serializing_if = "Option::is_none")]

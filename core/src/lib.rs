@@ -36,6 +36,7 @@ pub mod host;
 pub mod input;
 #[cfg(test)]
 mod law_tests;
+pub(crate) mod names;
 pub(crate) mod occupancy;
 pub(crate) mod operation;
 pub mod prompt;

@@ -1,7 +1,7 @@
 //! The transaction in which handlers work on one agent: they read its state, and change it only by
 //! recording facts.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use holon_facts::event::Event;
 use holon_facts::event::lifecycle::ClockStepped;
 use holon_facts::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
 use holon_facts::event::turn::BudgetSettled;
-use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, Seed, StepSeq, TaskId};
+use holon_facts::ids::{OpId, ReplyId, RunId, Seed, StepSeq, TaskId};
 use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
 use holon_facts::price::Amount;
 use holon_facts::record::Record;
@@ -20,6 +20,7 @@ use holon_facts::workspace::WorktreePlan;
 use crate::agent::Agent;
 use crate::agent::budget::Others;
 use crate::effect::{Answer, Effect, Work};
+use crate::names::Names;
 use crate::occupancy::Occupied;
 use crate::scheduler::HostFacts;
 
@@ -94,7 +95,7 @@ impl Opening {
 pub(crate) struct Env<'a> {
     pub(crate) config: &'a Config,
     /// Of all agents that there are.
-    pub(crate) names: &'a BTreeSet<AgentId>,
+    pub(crate) names: &'a Names,
     pub(crate) occupied: &'a Occupied,
     pub(crate) seed: Seed,
     pub(crate) host: HostFacts,

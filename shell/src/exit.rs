@@ -81,6 +81,7 @@ impl From<&Reject> for Exit {
             | Reject::WorkspaceActive { .. }
             | Reject::Draining
             | Reject::AgentExists { .. }
+            | Reject::NameTaken { .. }
             | Reject::QueueFull { .. }
             | Reject::IdempotencyConflict { .. }
             | Reject::StaleRunId { .. }

@@ -8,10 +8,11 @@ use holon_core::input::ControlRequest;
 use holon_facts::hint::Hint;
 use holon_facts::identity::{AgentKind, AgentSpec};
 use holon_facts::ids::{Seed, TaskId, TimerId, WaitId, WorkItemId};
+use holon_facts::label::{Description, LabelChange};
 use holon_facts::message::{Idempotency, Ingress, Origin};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::provenance::{AdmissionContext, MessageKind, Surface};
-use holon_facts::timer::TimerSpec;
+use holon_facts::timer::{Misfire, TimerSpec};
 use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange};
 use holon_facts::work::{NewWorkItem, PlanStatus};
 use holon_facts::{AgentId, ContentId, Millis, ReplyId, RunId, Text};
@@ -69,6 +70,9 @@ impl Request {
             Action::Create
             | Action::Start
             | Action::Stop
+            | Action::Archive
+            | Action::Rename { .. }
+            | Action::Describe
             | Action::Model { .. }
             | Action::StopTask { .. }
             | Action::CancelTimer { .. }
@@ -117,6 +121,15 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
         }
         Action::Start => Some(Input::Control { agent, request: ControlRequest::Start, reply }),
         Action::Stop => Some(Input::Control { agent, request: ControlRequest::Stop, reply }),
+        Action::Archive => Some(Input::Control { agent, request: ControlRequest::Archive, reply }),
+        Action::Rename { name } => {
+            let name = Some(agent_id(*name));
+            Some(Input::Label { agent, change: LabelChange::Rename { name }, reply })
+        }
+        Action::Describe => {
+            let description = Description::new("works").ok();
+            Some(Input::Label { agent, change: LabelChange::Describe { description }, reply })
+        }
         Action::Abort { run, stop } => {
             let request = ControlRequest::Abort { run_id: run.map(RunId), stop_after_abort: *stop };
             Some(Input::Control { agent, request, reply })
@@ -135,18 +148,11 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
             Some(Input::WriteTask { agent, task: TaskId(*task), text: text(*bytes), reply })
         }
         Action::CreateTimer { seconds, every, misfire, summary } => {
-            let millis = |seconds: u32| Millis::seconds(seconds.into());
-            let (duration_ms, interval_ms) = (millis(*seconds), every.map(millis));
-            let summary = (*summary > 0).then(|| "x".repeat(*summary as usize));
-            let timer = TimerSpec { duration_ms, interval_ms, misfire: *misfire, summary };
+            let timer = timer(*seconds, *every, *misfire, *summary);
             Some(Input::CreateTimer { agent, timer, reply })
         }
         Action::CancelTimer { timer } => Some(Input::CancelTimer { agent, timer: TimerId(*timer), reply }),
-        Action::CreateWork => {
-            let (objective, plan_status, todo_list) = ("go".into(), PlanStatus::Ready, Vec::new());
-            let item = NewWorkItem { objective, plan_status, todo_list, plan: false };
-            Some(Input::CreateWorkItem { agent, item, reply })
-        }
+        Action::CreateWork => Some(Input::CreateWorkItem { agent, item: work_item(), reply }),
         Action::CompleteWork { item } => {
             Some(Input::CompleteWorkItem { agent, item: WorkItemId(*item), reply })
         }
@@ -172,6 +178,18 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
         Action::Restart => Some(Input::Drain { reply }),
         Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,
     }
+}
+
+fn timer(seconds: u32, every: Option<u32>, misfire: Misfire, summary: u32) -> TimerSpec {
+    let millis = |seconds: u32| Millis::seconds(seconds.into());
+    let (duration_ms, interval_ms) = (millis(seconds), every.map(millis));
+    let summary = (summary > 0).then(|| "x".repeat(summary as usize));
+    TimerSpec { duration_ms, interval_ms, misfire, summary }
+}
+
+fn work_item() -> NewWorkItem {
+    let (objective, plan_status, todo_list) = ("go".into(), PlanStatus::Ready, Vec::new());
+    NewWorkItem { objective, plan_status, todo_list, plan: false }
 }
 
 /// How a message names a wait: by its token, or by its number.

@@ -381,6 +381,7 @@ pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
         "agent_archived",
         "private_agent",
         "reserved_agent_id",
+        "name_taken",
         "draining",
         "queue_full",
         "too_many_events",

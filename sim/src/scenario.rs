@@ -88,6 +88,13 @@ pub enum Action {
         #[serde(default)]
         stop: bool,
     },
+    /// Stops the agent, and takes it out of lists.
+    Archive,
+    /// The second name of the agent with a number; its own takes it away.
+    Rename {
+        name: u32,
+    },
+    Describe,
     /// Another primary model from the next turn on, by its number; none for the configured one.
     Model {
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -100,7 +100,7 @@ fn the_lifecycle_of_an_agent() {
     daemon.0.run(&["agent", "create", "No Name"]).refused(2, &[]);
     let list = daemon.ok(&["agent", "list", "--json"]).json();
     let names: Vec<&str> =
-        list.as_array().unwrap().iter().map(|agent| agent["agent_id"].as_str().unwrap()).collect();
+        list["agents"].as_array().unwrap().iter().map(|agent| agent["agent_id"].as_str().unwrap()).collect();
     assert_eq!(names, ["helper", "main"]);
     assert!(daemon.ok(&["agent", "stop", "helper"]).stdout.contains("helper is stopped"));
     for old in [&["agent", "pause", "helper"][..], &["pause", "helper", "--json"]] {

@@ -142,14 +142,13 @@ fn the_docs_name_what_the_help_names() {
     }
 }
 
-/// What the one block of commands of a page prints, in the home of a daemon.
+/// What the blocks of commands of a page print, one after the other, in the home of a daemon.
 fn said(name: &str, daemon: &Daemon) -> String {
     let docs = page(name);
     let blocks = blocks(&docs, "sh");
-    assert_eq!(blocks.len(), 1, "a block was added: run it here");
     let path = format!("{}:{}", binary().parent().expect("a folder").display(), env!("PATH"));
     let output = Command::new("sh")
-        .args(["-c", &format!("set -e\n{}", blocks[0])])
+        .args(["-c", &format!("set -e\n{}", blocks.concat())])
         .current_dir(daemon.0.work())
         .env("PATH", path)
         .env("HOLON_HOME", daemon.0.home())
@@ -171,7 +170,7 @@ fn has(said: &str, texts: &[&str]) {
 fn the_commands_of_the_daemon_page_work() {
     let said = said("docs/daemon.md", &Daemon::hello());
     has(&said, &["started: process", "Hello! I am a scripted model", "created helper", "result: Hello!"]);
-    has(&said, &["stopped: process"]);
+    has(&said, &["stopped: process", "helper is called reviewer", "reviewer is archived", "archived"]);
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn agents_work_where_they_are_created_and_a_start_offers_the_repository() {
     assert!(started.stderr.contains(&format!("holon workspace use {work}")), "{started:?}");
     let works_in = |name: &str| {
         let listed = daemon.ok(&["agent", "list", "--json"]).json();
-        let agents = listed.as_array().unwrap().clone();
+        let agents = listed["agents"].as_array().unwrap().clone();
         let agent = agents.into_iter().find(|agent| agent["agent_id"] == name).unwrap();
         agent["execution"]["cwd"].as_str().unwrap().to_owned()
     };
@@ -151,8 +151,8 @@ fn agents_work_where_they_are_created_and_a_start_offers_the_repository() {
     daemon.ok(&["workspace", "use", &work, "--agent", "loner"]);
     wait_for("the other folder", || {
         let listed = daemon.ok(&["agent", "list", "--json"]).json();
-        let loner =
-            listed.as_array().and_then(|agents| agents.iter().find(|agent| agent["agent_id"] == "loner"));
+        let agents = listed["agents"].as_array();
+        let loner = agents.and_then(|agents| agents.iter().find(|agent| agent["agent_id"] == "loner"));
         loner.is_some_and(|loner| loner["works_in"] == work.as_str())
     });
     daemon.0.run(&["agent", "create", "both", "--own-home", "--workspace", "."]).refused(2, &["own-home"]);

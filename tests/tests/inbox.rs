@@ -10,8 +10,8 @@ fn asks(daemon: &Daemon) -> Vec<Value> {
 }
 
 fn listed(daemon: &Daemon, name: &str) -> Value {
-    let agents = daemon.ok(&["agent", "list", "--json"]).json();
-    agents
+    let list = daemon.ok(&["agent", "list", "--json"]).json();
+    list["agents"]
         .as_array()
         .expect("a list")
         .iter()

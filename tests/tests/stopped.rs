@@ -33,8 +33,8 @@ fn read(holon: &Holon, arguments: &[&str]) -> Ended {
 
 /// What a stopped home adds, and what is of the moment of asking.
 fn comparable(mut value: Value) -> Value {
-    let listed = value.as_array().is_some();
-    let row = if listed { value.get_mut(0) } else { Some(&mut value) };
+    let listed = value.get("agents").is_some();
+    let row = if listed { value["agents"].get_mut(0) } else { Some(&mut value) };
     if let Some(row) = row.and_then(Value::as_object_mut) {
         row.remove("ledger_waits");
         row.remove("last_decision");

@@ -29,6 +29,7 @@ pub mod hash;
 pub mod hint;
 pub mod identity;
 pub mod ids;
+pub mod label;
 pub mod lifecycle;
 pub mod message;
 pub mod model;

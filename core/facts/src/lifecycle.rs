@@ -35,6 +35,9 @@ pub struct ControlOutcome {
     pub next: Status,
     /// Whether anything changed: starting a started agent and stopping a stopped one succeed without.
     pub changed: bool,
+    /// Whether the agent is archived now.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub archived: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aborted_run_id: Option<RunId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -28,6 +28,8 @@ pub enum Reject {
     PrivateAgent { agent: AgentId, parent: AgentId, task: TaskId },
     #[error("{agent} is a name for children of agents: one with \"--\" is given by the runtime")]
     ReservedAgentId { agent: AgentId },
+    #[error("the name {name} belongs to the agent {agent}")]
+    NameTaken { name: AgentId, agent: AgentId },
     #[error("the runtime is shutting down and takes no new input")]
     Draining,
     #[error("the queue of {agent} is full: {entries} entries, {bytes} bytes")]
@@ -81,13 +83,14 @@ pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
 
 impl Reject {
     /// Every code that there is.
-    pub const CODES: [&'static str; 25] = [
+    pub const CODES: [&'static str; 26] = [
         "unknown_agent",
         "agent_exists",
         "agent_stopped",
         "agent_archived",
         "private_agent",
         "reserved_agent_id",
+        "name_taken",
         "draining",
         "queue_full",
         "too_many_events",
@@ -118,6 +121,7 @@ impl Reject {
             Self::AgentArchived { .. } => "agent_archived",
             Self::PrivateAgent { .. } => "private_agent",
             Self::ReservedAgentId { .. } => "reserved_agent_id",
+            Self::NameTaken { .. } => "name_taken",
             Self::Draining => "draining",
             Self::QueueFull { .. } => "queue_full",
             Self::TooManyEvents { .. } => "too_many_events",
@@ -153,6 +157,12 @@ impl Reject {
             Self::PrivateAgent { parent, task, .. } => Some(alloc::format!(
                 "write to it through the task of its parent: holon task input --agent {parent} {task} TEXT"
             )),
+            Self::NameTaken { name, agent } if name == agent => {
+                Some("another name: holon agent list --all shows those in use".into())
+            }
+            Self::NameTaken { agent, .. } => {
+                Some(alloc::format!("another name, or free it first: holon agent rename {agent} {agent}"))
+            }
             Self::ReservedAgentId { .. } => Some("another name, without two hyphens in a row".into()),
             Self::AgentArchived { agent } => {
                 Some(alloc::format!("what it did is there: holon transcript --agent {agent}"))

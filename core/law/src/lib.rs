@@ -84,7 +84,11 @@ const LAWS: [Law; 67] = [
         "A stop or abort names the run, the messages, the operations and the tasks that it ends, and the reports that it drops.",
         stops::e3,
     ),
-    law("L5", "Posture follows the last control command; one without effect records nothing.", lifecycle::l5),
+    law(
+        "L5",
+        "Posture follows the last control command; one without effect records nothing; an archived agent is stopped.",
+        lifecycle::l5,
+    ),
     law("L6", "Admission to a stopped agent never changes its posture.", lifecycle::l6),
     law("L8", "A record that names a run or an operation names one in progress.", lifecycle::l8),
     law("P1", "Phases of a task never go back, and its first end stays.", tasks::p1),
@@ -268,7 +272,7 @@ const LAWS: [Law; 67] = [
     law("S6", "A task in progress has an operation that will report its end.", tasks::s6),
     law(
         "S7",
-        "Each change of posture starts from the posture before; the outcome of an operator's command names the posture at its admission as the previous one.",
+        "Each change of posture or label starts from the one before; the outcome of an operator's command names the posture at its admission as the previous one.",
         lifecycle::s7,
     ),
     law(

@@ -121,12 +121,18 @@ pub(super) fn l5(past: &Past, record: &Record) -> Checked {
                 ControlAction::Stop => stops,
                 ControlAction::Start | ControlAction::Abort => !stops,
             };
-            rule(fits, || format!("{} leads to {}", fact.action, fact.next))
+            rule(fits, || format!("{} leads to {}", fact.action, fact.next))?;
+            let archived = past.posture.label.archived && !stops;
+            rule(!archived, || format!("{} leaves the agent in the archive", fact.action))
         }
         Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) => {
             // A stop has been applied, and its posture follows; a stopped agent goes nowhere else.
             let fits = past.posture.stopped == (fact.next == Status::Stopped);
             rule(fits, || format!("the scheduler goes from {} to {}", fact.previous, fact.next))
+        }
+        Event::Lifecycle(LifecycleFact::AgentLabelled(fact)) => {
+            let fits = !fact.label.archived || past.posture.stopped;
+            rule(fits, || "an agent is archived, and not stopped".into())
         }
         _ => Ok(false),
     }
@@ -189,6 +195,12 @@ pub(super) fn s7(past: &Past, record: &Record) -> Checked {
         }
         Event::Lifecycle(LifecycleFact::ControlApplied(fact)) => fact.previous,
         Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) => fact.previous,
+        Event::Lifecycle(LifecycleFact::AgentLabelled(fact)) => {
+            let label = &past.posture.label;
+            return rule(fact.previous == *label, || {
+                format!("the label changes from {:?}, and was {label:?}", fact.previous)
+            });
+        }
         _ => return Ok(false),
     };
     let status = past.posture.status;

@@ -270,7 +270,8 @@ fn lifecycle(fact: &LifecycleFact, visit: &mut dyn FnMut(Name)) {
         | LifecycleFact::ClockStepped(_)
         | LifecycleFact::AgentRetired(_)
         | LifecycleFact::AgentArchived(_)
-        | LifecycleFact::ModelOverrideChanged(_) => {}
+        | LifecycleFact::ModelOverrideChanged(_)
+        | LifecycleFact::AgentLabelled(_) => {}
         LifecycleFact::ControlApplied(fact) => {
             fact.aborted_run_id.iter().for_each(|id| visit(Name::Run(*id)));
             fact.aborted_messages.iter().for_each(|id| visit(Name::Message(*id)));

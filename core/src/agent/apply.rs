@@ -121,6 +121,7 @@ impl Agent {
             }
             LifecycleFact::AgentArchived(_) => self.childhood.archived = true,
             LifecycleFact::ModelOverrideChanged(fact) => self.model_override.clone_from(&fact.model),
+            LifecycleFact::AgentLabelled(fact) => self.label.clone_from(&fact.label),
         }
     }
 

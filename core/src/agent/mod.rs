@@ -37,6 +37,7 @@ use holon_facts::event::work::WorkTick;
 use holon_facts::event::{Event, LifecycleFact};
 use holon_facts::identity::AgentSpec;
 use holon_facts::ids::{AgentId, EventSeq, OpId, RunId, TaskId, WorktreeId};
+use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::Status;
 use holon_facts::message::Message;
 use holon_facts::model_ref::ModelRef;
@@ -123,6 +124,8 @@ pub struct Agent {
     /// Stands for the runtime's primary model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_override: Option<ModelRef>,
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
+    pub label: AgentLabel,
     /// What its operator has not answered.
     #[serde(default, skip_serializing_if = "Asks::is_empty")]
     pub asks: Asks,
@@ -210,6 +213,7 @@ impl Agent {
             tools_offered: Arc::default(),
             asks: Asks::default(),
             model_override: None,
+            label: AgentLabel::default(),
             next: Counters::default(),
         })
     }

@@ -17,7 +17,7 @@ use crate::agent::turn::Run;
 use crate::effect::Answer;
 use crate::handler::turn::end::{self, End};
 use crate::handler::workspace::occupancy::{self, Roots};
-use crate::handler::{child, task, wake};
+use crate::handler::{child, label, task, wake};
 use crate::input::ControlRequest;
 use crate::tx::Tx;
 
@@ -29,6 +29,7 @@ pub(crate) fn control(tx: &mut Tx<'_>, request: &ControlRequest, reply: ReplyId)
         }
         ControlRequest::Start => Answer::Controlled(start(tx)),
         ControlRequest::Stop => Answer::Controlled(stop(tx)),
+        ControlRequest::Archive => Answer::Controlled(archive(tx)),
         ControlRequest::Abort { run_id, stop_after_abort } => match abort(tx, *run_id, *stop_after_abort) {
             Ok(outcome) => Answer::Controlled(outcome),
             Err(reject) => Answer::Refused { reject },
@@ -49,17 +50,25 @@ fn start(tx: &mut Tx<'_>) -> ControlOutcome {
             previous
         }
         Status::Booting | Status::AwakeIdle | Status::AwakeRunning | Status::Asleep => {
-            return unchanged(ControlAction::Start, previous);
+            return unchanged(tx, ControlAction::Start);
         }
     };
+    label::archive(tx, false);
     admitted(tx, ControlAction::Start);
     applied(tx, ControlAction::Start, (previous, next), Aborted::default())
+}
+
+/// Whatever is archived is stopped first, as a stop does it.
+fn archive(tx: &mut Tx<'_>) -> ControlOutcome {
+    let outcome = stop(tx);
+    let changed = label::archive(tx, true) || outcome.changed;
+    ControlOutcome { changed, archived: true, ..outcome }
 }
 
 pub(super) fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
     let previous = tx.agent().status;
     if previous == Status::Stopped {
-        return unchanged(ControlAction::Stop, previous);
+        return unchanged(tx, ControlAction::Stop);
     }
     wake::keep_at_stop(tx);
     admitted(tx, ControlAction::Stop);
@@ -166,6 +175,7 @@ fn applied(
         previous,
         next,
         changed: true,
+        archived: tx.agent().label.archived,
         aborted_run_id: aborted.run_id,
         aborted_messages: aborted.messages,
         cancelled_ops: aborted.ops,
@@ -178,12 +188,14 @@ fn applied(
     }
 }
 
-fn unchanged(action: ControlAction, status: Status) -> ControlOutcome {
+fn unchanged(tx: &Tx<'_>, action: ControlAction) -> ControlOutcome {
+    let status = tx.agent().status;
     ControlOutcome {
         action,
         previous: status,
         next: status,
         changed: false,
+        archived: tx.agent().label.archived,
         aborted_run_id: None,
         aborted_messages: Vec::new(),
         cancelled_ops: Vec::new(),

@@ -12,6 +12,7 @@ pub(crate) mod evidence;
 pub(crate) mod external_trigger;
 #[cfg(test)]
 mod external_trigger_tests;
+pub(crate) mod label;
 pub(crate) mod model;
 pub(crate) mod outbox;
 pub(crate) mod outside;

@@ -13,9 +13,10 @@ use super::Host;
 use crate::agent::Agent;
 use crate::effect::{Answer, Effect};
 use crate::handler::{
-    admission, control, external_trigger, model, recovery, settle, task, timer, turn, wake, work, workspace,
+    admission, control, external_trigger, label, model, recovery, settle, task, timer, turn, wake, work,
+    workspace,
 };
-use crate::input::Input;
+use crate::input::{ControlRequest, Input};
 use crate::operation;
 use crate::tx::{Alarm, Batch};
 
@@ -33,40 +34,34 @@ impl Host {
                 Boundary::MessageAdmission
             }
             Input::Control { agent, request, reply } => {
-                self.addressed(batch, &agent, reply, |tx| control::control(tx, &request, reply));
-                Boundary::Control
+                self.controlled(batch, &agent, reply, |tx| control::control(tx, &request, reply))
             }
             Input::SetModel { agent, model, reply } => {
-                self.addressed(batch, &agent, reply, |tx| model::set(tx, model, reply));
-                Boundary::Control
+                self.controlled(batch, &agent, reply, |tx| model::set(tx, model, reply))
+            }
+            Input::Label { agent, change, reply } => {
+                self.controlled(batch, &agent, reply, |tx| label::change(tx, change, reply))
             }
             Input::RunTask { agent, arguments, reply } => {
-                self.addressed(batch, &agent, reply, |tx| task::operator::run(tx, arguments, reply));
-                Boundary::Control
+                self.controlled(batch, &agent, reply, |tx| task::operator::run(tx, arguments, reply))
             }
             Input::StopTask { agent, task, force, reply } => {
-                self.addressed(batch, &agent, reply, |tx| task::operator::end(tx, task, force, reply));
-                Boundary::Control
+                self.controlled(batch, &agent, reply, |tx| task::operator::end(tx, task, force, reply))
             }
             Input::WriteTask { agent, task, text, reply } => {
-                self.addressed(batch, &agent, reply, |tx| task::operator::input(tx, task, text, reply));
-                Boundary::Control
+                self.controlled(batch, &agent, reply, |tx| task::operator::input(tx, task, text, reply))
             }
             Input::CreateTimer { agent, timer, reply } => {
-                self.addressed(batch, &agent, reply, |tx| timer::operator::create(tx, timer, reply));
-                Boundary::Control
+                self.controlled(batch, &agent, reply, |tx| timer::operator::create(tx, timer, reply))
             }
             Input::CancelTimer { agent, timer, reply } => {
-                self.addressed(batch, &agent, reply, |tx| timer::operator::cancel(tx, timer, reply));
-                Boundary::Control
+                self.controlled(batch, &agent, reply, |tx| timer::operator::cancel(tx, timer, reply))
             }
             Input::CreateWorkItem { agent, item, reply } => {
-                self.addressed(batch, &agent, reply, |tx| work::operator::create(tx, item, reply));
-                Boundary::Control
+                self.controlled(batch, &agent, reply, |tx| work::operator::create(tx, item, reply))
             }
             Input::ChangeWorkspace { agent, change, reply } => {
-                self.addressed(batch, &agent, reply, |tx| workspace::operator::change(tx, change, reply));
-                Boundary::Control
+                self.controlled(batch, &agent, reply, |tx| workspace::operator::change(tx, change, reply))
             }
             Input::Wake { agent, hint, reply } => {
                 self.addressed(batch, &agent, reply, |tx| wake::wake(tx, hint, reply));
@@ -77,12 +72,10 @@ impl Host {
                 Boundary::IdleTick
             }
             Input::ChangeTrigger { agent, change, reply } => {
-                self.addressed(batch, &agent, reply, |tx| external_trigger::change(tx, change, reply));
-                Boundary::Control
+                self.controlled(batch, &agent, reply, |tx| external_trigger::change(tx, change, reply))
             }
             Input::CompleteWorkItem { agent, item, reply } => {
-                self.addressed(batch, &agent, reply, |tx| work::operator::complete(tx, item, reply));
-                Boundary::Control
+                self.controlled(batch, &agent, reply, |tx| work::operator::complete(tx, item, reply))
             }
             Input::Completed { agent, op, outcome } => self.complete(batch, &agent, op, outcome),
             Input::PlanProbed { agent, item, hash } => {
@@ -102,7 +95,9 @@ impl Host {
                     matches!(ingress.delivery_surface, Surface::HttpPublicEnqueue | Surface::HttpWebhook);
                 (agent, *reply, public)
             }
-            Input::SetModel { agent, reply, .. }
+            Input::Control { agent, request: ControlRequest::Archive, reply }
+            | Input::SetModel { agent, reply, .. }
+            | Input::Label { agent, reply, .. }
             | Input::RunTask { agent, reply, .. }
             | Input::WriteTask { agent, reply, .. }
             | Input::CreateTimer { agent, reply, .. }
@@ -131,6 +126,18 @@ impl Host {
         Some((reply, reject))
     }
 
+    /// Something that an operator asked of one agent.
+    fn controlled(
+        &mut self,
+        batch: &mut Batch,
+        agent: &AgentId,
+        reply: ReplyId,
+        work: impl FnOnce(&mut crate::tx::Tx<'_>),
+    ) -> Boundary {
+        self.addressed(batch, agent, reply, work);
+        Boundary::Control
+    }
+
     /// Something that a caller asked of one agent.
     fn addressed(
         &mut self,
@@ -151,6 +158,8 @@ impl Host {
         let agents = self.names.len() as u64;
         let refused = if self.names.contains(&id) || self.agents.contains_key(&id) {
             Some(Reject::AgentExists { agent: id.clone() })
+        } else if let Some(holder) = self.names.renamed_to(&id) {
+            Some(Reject::NameTaken { name: id.clone(), agent: holder.clone() })
         } else if id.is_reserved() {
             Some(Reject::ReservedAgentId { agent: id.clone() })
         } else if self.draining {

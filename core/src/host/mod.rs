@@ -30,6 +30,7 @@ use crate::accounts::Accounts;
 use crate::agent::FoldError;
 use crate::agent::budget::Account;
 use crate::input::Input;
+use crate::names::Names;
 use crate::occupancy::Occupied;
 use crate::record::Step;
 use crate::recovery::RecoveryReport;
@@ -45,7 +46,7 @@ pub struct Host {
     seed: Seed,
     agents: BTreeMap<AgentId, Resident>,
     /// Of all agents that may run, whether they are in memory or not.
-    names: BTreeSet<AgentId>,
+    names: Names,
     /// How children stood when they left memory, for their parents.
     pub(crate) observed: BTreeMap<AgentId, EvictedChild>,
     /// Letters to be carried in this step.
@@ -120,7 +121,7 @@ impl Host {
             config,
             seed,
             agents: BTreeMap::new(),
-            names: BTreeSet::new(),
+            names: Names::default(),
             observed: BTreeMap::new(),
             posted: VecDeque::new(),
             clock: Clock::default(),
@@ -153,9 +154,9 @@ impl Host {
         self.clock.floor(newest);
     }
 
-    /// Who else there is in a ledger; before anything happens.
-    pub fn resume_names(&mut self, names: impl IntoIterator<Item = AgentId>) {
-        self.names.extend(names);
+    /// Who else there is in a ledger, each with its second name; before anything happens.
+    pub fn resume_names(&mut self, names: impl IntoIterator<Item = (AgentId, Option<AgentId>)>) {
+        names.into_iter().for_each(|(agent, name)| self.names.insert(agent, name));
     }
 
     /// One input, at one moment. What is due by then comes first.
@@ -167,6 +168,7 @@ impl Host {
             | Input::Ingress { .. }
             | Input::Control { .. }
             | Input::SetModel { .. }
+            | Input::Label { .. }
             | Input::RunTask { .. }
             | Input::StopTask { .. }
             | Input::WriteTask { .. }

@@ -111,7 +111,7 @@ impl Host {
     ) -> Carried {
         let received = LetterReceived { from: from.clone(), letter_id };
         if let Letter::Spawn { spec, model, message } = letter {
-            if self.names.contains(to) {
+            if self.names.holder(to).is_some() {
                 return Carried::Returned("there is an agent of that name");
             }
             let fact = AgentCreated { spec: *spec };

@@ -56,7 +56,7 @@ impl Host {
         self.clock.floor(agent.last_at);
         self.observed.remove(&id);
         if !agent.childhood.archived {
-            self.names.insert(id.clone());
+            self.names.insert(id.clone(), agent.label.name.clone());
         }
         self.running += u64::from(agent.run.is_some());
         self.commands += agent.commands();
@@ -142,6 +142,10 @@ impl Host {
                     "something is reserved for no request",
                 ),
                 (&agent.id != id, "an agent is filed under another name"),
+                (
+                    agent.label.name.as_ref().is_some_and(|name| self.names.holder(name) != Some(id)),
+                    "a second name means somebody else",
+                ),
             ];
             if let Some((_, problem)) = problems.iter().find(|(broken, _)| *broken) {
                 return Err(Violation { agent: id.clone(), problem });
@@ -164,7 +168,7 @@ impl Host {
 
     /// Puts a new agent into memory; its first record has been made already.
     pub(super) fn enrol(&mut self, agent: Agent) {
-        self.names.insert(agent.id.clone());
+        self.names.insert(agent.id.clone(), agent.label.name.clone());
         self.occupied.enrolled(&agent);
         let resident = Resident { agent, alarms: Alarms::new(), waiting: Waiting::new() };
         self.agents.insert(resident.agent.id.clone(), resident);
@@ -196,6 +200,7 @@ impl Host {
         let resident = self.agents.get_mut(id)?;
         let (ran, executed) = (resident.agent.run.is_some(), resident.agent.commands());
         let (account, posted) = (resident.agent.account, resident.agent.next.letter);
+        let name = resident.agent.label.name.clone();
         let others = Others { subtree, ..self.accounts.without(&account, host.now.day()) };
         let recorded = batch.records.len();
         let (config, names, occupied, seed) = (&self.config, &self.names, &self.occupied, self.seed);
@@ -217,6 +222,9 @@ impl Host {
         }
         if resident.agent.childhood.archived {
             self.names.remove(id);
+        }
+        if resident.agent.label.name != name {
+            self.names.renamed(id, name.as_ref(), resident.agent.label.name.clone());
         }
         Some(result)
     }

@@ -12,6 +12,7 @@ use holon_facts::content::{Content, ContentId, Text};
 use holon_facts::event::operation::OpKind;
 use holon_facts::hint::Hint;
 use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WaitId, WorkItemId};
+use holon_facts::label::LabelChange;
 use holon_facts::message::{Idempotency, Ingress, Origin};
 use holon_facts::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
 use holon_facts::model_ref::ModelRef;
@@ -55,6 +56,7 @@ enum Act {
     WriteTask(&'static str, u64),
     CreateTimer(&'static str, TimerSpec),
     CancelTimer(&'static str, u64),
+    Rename(&'static str, &'static str),
     CreateWorkItem(&'static str),
     CompleteWorkItem(&'static str, u64),
     Wake(&'static str, Hint),
@@ -166,6 +168,7 @@ fn request() -> impl Strategy<Value = ControlRequest> {
     prop_oneof![
         Just(ControlRequest::Start),
         Just(ControlRequest::Stop),
+        Just(ControlRequest::Archive),
         (prop::option::of(0..5_u64), any::<bool>()).prop_map(|(run, stop_after_abort)| {
             ControlRequest::Abort { run_id: run.map(RunId), stop_after_abort }
         }),
@@ -341,6 +344,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (name(), 0..6_u64).prop_map(|(name, task)| Act::WriteTask(name, task)),
         2 => (name(), timer()).prop_map(|(name, timer)| Act::CreateTimer(name, timer)),
         1 => (name(), 0..4_u64).prop_map(|(name, timer)| Act::CancelTimer(name, timer)),
+        1 => (name(), select(vec!["new", "boss", "other"])).prop_map(|(name, to)| Act::Rename(name, to)),
         2 => name().prop_map(Act::CreateWorkItem),
         1 => (name(), 0..4_u64).prop_map(|(name, item)| Act::CompleteWorkItem(name, item)),
         2 => (name(), hint()).prop_map(|(name, hint)| Act::Wake(name, hint)),
@@ -451,6 +455,10 @@ impl Act {
                 let timer = TimerId(timer);
                 ask(world, |reply| Input::CancelTimer { agent: agent(name), timer, reply });
             }
+            Self::Rename(name, to) => {
+                let change = LabelChange::Rename { name: Some(agent(to)) };
+                ask(world, |reply| Input::Label { agent: agent(name), change, reply });
+            }
             Self::CreateWorkItem(name) => {
                 let (objective, plan_status) = ("go".into(), PlanStatus::Draft);
                 let item = NewWorkItem { objective, plan_status, todo_list: Vec::new(), plan: false };
@@ -520,7 +528,7 @@ proptest! {
 fn what_happens_concerns_every_law() {
     let mut runner = TestRunner::deterministic();
     let mut concerned = BTreeMap::new();
-    for _ in 0..128 {
+    for _ in 0..192 {
         let (config, acts) = (tight(), acts()).new_tree(&mut runner).unwrap().current();
         for (law, count) in after(config, acts).laws.antecedents() {
             *concerned.entry(law).or_insert(0) += count;

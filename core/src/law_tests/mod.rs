@@ -6,6 +6,7 @@ mod children;
 mod debts;
 mod facts;
 mod hints;
+mod labels;
 mod lives;
 mod sabotage;
 mod shown;

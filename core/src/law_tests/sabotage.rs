@@ -43,7 +43,7 @@ impl Case {
     }
 }
 
-fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
+pub(super) fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
     Case::of(law, what, life(), sabotage)
 }
 
@@ -68,7 +68,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(super::budgets::cases());
     cases.extend(super::children::cases());
     cases.extend(super::workspaces::cases());
-    cases.extend(super::stops::cases());
+    cases.extend(super::stops::cases().into_iter().chain(super::labels::cases()));
     cases
 }
 

@@ -71,7 +71,7 @@ impl Machine for Replay {
                 host.resume_accounts(accounts);
                 // Whoever stays out of memory counts, too, and has its name.
                 let alive = self.agents.values().filter(|agent| !agent.childhood.archived);
-                host.resume_names(alive.map(|agent| agent.id.clone()));
+                host.resume_names(alive.map(|agent| (agent.id.clone(), agent.label.name.clone())));
                 if let Some(newest) = self.newest {
                     host.resume_clock(newest);
                 }

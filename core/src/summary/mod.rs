@@ -16,6 +16,7 @@ use holon_facts::closure::ClosureDecision;
 use holon_facts::config::Config;
 use holon_facts::identity::AgentSpec;
 use holon_facts::ids::{AgentId, EventSeq, MessageId, WorkItemId};
+use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::Status;
 use holon_facts::names;
 use holon_facts::price::Amount;
@@ -61,6 +62,9 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentSummary {
     pub agent_id: AgentId,
+    /// What people call it.
+    #[serde(flatten)]
+    pub label: AgentLabel,
     pub identity: AgentSpec,
     pub created_at: Wall,
     pub status: Status,
@@ -132,6 +136,7 @@ impl AgentSummary {
     pub(crate) fn of(agent: &Agent, config: &Config, now: Wall, others: Amount) -> Self {
         Self {
             agent_id: agent.id.clone(),
+            label: agent.label.clone(),
             identity: agent.spec.clone(),
             created_at: agent.created_at,
             status: agent.status,

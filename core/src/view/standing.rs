@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use holon_facts::content::clip;
 use holon_facts::event::scheduling::HoldCause;
+use holon_facts::label::AgentLabel;
 use holon_facts::time::Wall;
 use holon_facts::wait::WaitKind;
 use schemars::JsonSchema;
@@ -21,6 +22,8 @@ const WAITS_FOR_BYTES: usize = 200;
 /// An agent as it was after its newest event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
+    #[serde(flatten)]
+    pub label: AgentLabel,
     #[serde(rename = "scheduling_posture")]
     pub posture: SchedulingPosture,
     /// None while a run, a message or a task that it waits for is pending.
@@ -61,6 +64,7 @@ impl Standing {
         };
         let waiting_for = waiting_for.filter(|_| agent.run.is_none());
         Self {
+            label: agent.label.clone(),
             posture: posture(agent, now),
             verdict,
             since,

@@ -13,6 +13,7 @@ use holon_facts::{AgentId, EventSeq, RunId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::reply::Document;
 use super::task::TaskLine;
 use super::{Boundaries, Brief, TranscriptEntry};
 
@@ -23,10 +24,25 @@ pub struct ListQuery {
     /// Only agents whose names come after this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<AgentId>,
-    /// At most so many, 1 to 1,000; 500 by default. A shorter list is the end.
+    /// At most so many, 1 to 1,000; 500 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u32>,
+    /// Also those that are archived.
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
+    pub all: bool,
+}
+
+/// Public agents by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Agents {
+    pub ok: bool,
+    pub agents: Vec<Document<Listed>>,
+    /// Whether there are more.
+    pub more: bool,
+    /// Ask for the next page with this as `after`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<AgentId>,
 }
 
 /// One public agent, from its ledger row and its creation: a list loads no agent.
@@ -71,6 +87,14 @@ pub enum Listed {
 }
 
 impl Listed {
+    /// How it stands; none of one that is damaged, or that an earlier build wrote.
+    pub fn standing(&self) -> Option<&Standing> {
+        match self {
+            Self::Agent(entry) => entry.standing.as_ref(),
+            Self::Damaged(_) => None,
+        }
+    }
+
     pub fn agent_id(&self) -> &AgentId {
         match self {
             Self::Agent(entry) => &entry.agent_id,

@@ -73,6 +73,8 @@ codes! {
     /// A name that the runtime gives to children.
     ReservedAgentId "reserved_agent_id" BAD_REQUEST;
     AgentExists "agent_exists" CONFLICT;
+    /// Another agent has it as its id or its second name; `details.agent_id` is that agent.
+    NameTaken "name_taken" CONFLICT;
     /// The key was used before with another payload; `details.message_id` is what it stands for.
     IdempotencyConflict "idempotency_conflict" CONFLICT;
     /// `details.current_run_id` is the run in progress.
@@ -128,6 +130,7 @@ impl From<&Reject> for Code {
             Reject::AgentStopped { .. } => Self::AgentStopped,
             Reject::AgentArchived { .. } => Self::AgentArchived,
             Reject::PrivateAgent { .. } => Self::PrivateAgent,
+            Reject::NameTaken { .. } => Self::NameTaken,
             Reject::ReservedAgentId { .. } => Self::ReservedAgentId,
             Reject::Draining => Self::Draining,
             Reject::QueueFull { .. } => Self::QueueFull,

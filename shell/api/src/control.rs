@@ -2,6 +2,7 @@
 
 use holon_facts::frame::Stability;
 use holon_facts::identity::{AgentSpec, Visibility};
+use holon_facts::label::{AgentLabel, Description};
 use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::SourceScope;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::body::PROMPT_BYTES;
 use super::word::{optional_word, word};
 
-/// Starts or stops an agent.
+/// Starts, stops or archives an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Control")]
@@ -28,6 +29,8 @@ pub struct ControlAgent {
 pub enum Action {
     Start,
     Stop,
+    /// Stops the agent, and takes it out of lists; `start` brings it back.
+    Archive,
     /// Deprecated: means `stop`.
     Pause,
     /// Deprecated: means `start`.
@@ -79,6 +82,38 @@ pub struct CreateAgent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 262_144))]
     pub instructions: Option<String>,
+    /// What it is for, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<Description>,
+}
+
+/// A second name for an agent; its id stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rename {
+    /// In the form of an id; the id of the agent, or none, takes the name away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<AgentId>,
+}
+
+/// What an agent is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Describe {
+    /// None takes the description away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<Description>,
+}
+
+/// How an agent is shown now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LabelReply {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    /// Whether the request changed anything.
+    pub changed: bool,
+    #[serde(flatten)]
+    pub label: AgentLabel,
 }
 
 /// Most bytes of the standing instructions that an agent is created with.

@@ -33,13 +33,13 @@ mod workspaces;
 
 pub use access::{Access, AuthMode};
 pub use agents::{
-    AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, EventMark, ListQuery, Listed,
+    AgentListEntry, AgentState, AgentStatus, AgentWhy, Agents, DamagedAgent, EventMark, ListQuery, Listed,
     RecentQuery, Trouble,
 };
 pub use briefs::{Brief, Briefs};
 pub use control::{
-    Abort, Action, ControlAgent, ControlReply, CreateAgent, Created, DebugPrompt, DebugPromptReply,
-    ForkAgent, Forked, INSTRUCTIONS_BYTES, PromptSection, Source,
+    Abort, Action, ControlAgent, ControlReply, CreateAgent, Created, DebugPrompt, DebugPromptReply, Describe,
+    ForkAgent, Forked, INSTRUCTIONS_BYTES, LabelReply, PromptSection, Rename, Source,
 };
 pub use error::ErrorBody;
 pub use events::{
@@ -85,11 +85,11 @@ pub use client_error::ClientError;
 pub use code::Code;
 pub use endpoint::{Access as RouteAccess, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 pub use follow::{AllEvents, Events, Follow, Followed, Output, Written};
-pub use path::{AgentPath, Path, TaskPath, TimerPath, TriggerPath, WorkItemPath};
+pub use path::{AgentPath, NewAgentPath, Path, TaskPath, TimerPath, TriggerPath, WorkItemPath};
 pub use reply::{Document, OpenApi, OpenMetrics, Reply, Stream};
 pub use rows::Control;
 
 /// Name of the protocol in the handshake.
 pub const PROTOCOL: &str = "holon-control";
 /// Its version: raised when a client of the version before could misread a reply.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;

@@ -15,6 +15,11 @@ pub trait Path: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'stati
         None
     }
 
+    /// The agent that is named, by its id or by its second name.
+    fn agent(&mut self) -> Option<&mut AgentId> {
+        None
+    }
+
     /// The signed token that says whose address it is.
     fn token(&self) -> Option<&str> {
         None
@@ -24,6 +29,12 @@ pub trait Path: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'stati
 /// An agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentPath {
+    pub agent_id: AgentId,
+}
+
+/// An agent that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewAgentPath {
     pub agent_id: AgentId,
 }
 
@@ -56,11 +67,25 @@ pub struct TriggerPath {
 }
 
 impl Path for Nothing {}
-impl Path for TaskPath {}
-impl Path for TimerPath {}
-impl Path for WorkItemPath {}
+impl Path for NewAgentPath {}
+
+macro_rules! of_agent {
+    ($($path:ident)*) => {$(
+        impl Path for $path {
+            fn agent(&mut self) -> Option<&mut AgentId> {
+                Some(&mut self.agent_id)
+            }
+        }
+    )*};
+}
+
+of_agent!(TaskPath TimerPath WorkItemPath);
 
 impl Path for AgentPath {
+    fn agent(&mut self) -> Option<&mut AgentId> {
+        Some(&mut self.agent_id)
+    }
+
     fn of_default(agent: &AgentId) -> Option<Self> {
         Some(Self { agent_id: agent.clone() })
     }
@@ -73,6 +98,12 @@ impl Path for TriggerPath {
 }
 
 impl From<&AgentId> for AgentPath {
+    fn from(agent: &AgentId) -> Self {
+        Self { agent_id: agent.clone() }
+    }
+}
+
+impl From<&AgentId> for NewAgentPath {
     fn from(agent: &AgentId) -> Self {
         Self { agent_id: agent.clone() }
     }

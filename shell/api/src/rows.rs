@@ -11,18 +11,19 @@ use super::body::{AnyJson, Anything, Empty, Json, OTHER_BYTES, Optional, PROMPT_
 use super::code::Code;
 use super::endpoint::{Access, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 use super::follow::Follow;
-use super::path::{AgentPath, TaskPath, TimerPath, TriggerPath, WorkItemPath};
-use super::reply::{Document, OpenApi, OpenMetrics, Stream};
+use super::path::{AgentPath, NewAgentPath, TaskPath, TimerPath, TriggerPath, WorkItemPath};
+use super::reply::{OpenApi, OpenMetrics, Stream};
 use super::{
-    Abort, Admitted, AgentState, AgentStatus, AgentWhy, AllEventsPage, AllEventsQuery, AllStreamQuery,
-    AttachWorkspace, Briefs, ControlAgent, ControlReply, CreateAgent, CreateTimer, CreateWork, Created,
-    DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, DetachWorkspace, Enqueue, EventsPage,
-    EventsQuery, ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery, ListQuery, Listed, ModelReply,
-    Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted, Readiness,
-    RecentQuery, Root, RunTask, RuntimeStatus, SetModel, Shutdown, StopTask, StreamQuery, StreamToken,
-    TaskInputReply, TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers,
-    TimersQuery, Transcript, TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply,
-    WorkItemShown, WorkItems, WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
+    Abort, Admitted, AgentState, AgentStatus, AgentWhy, Agents, AllEventsPage, AllEventsQuery,
+    AllStreamQuery, AttachWorkspace, Briefs, ControlAgent, ControlReply, CreateAgent, CreateTimer,
+    CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, Describe, DetachWorkspace,
+    Enqueue, EventsPage, EventsQuery, ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery, LabelReply,
+    ListQuery, ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery,
+    Prompted, Readiness, RecentQuery, Rename, Root, RunTask, RuntimeStatus, SetModel, Shutdown, StopTask,
+    StreamQuery, StreamToken, TaskInputReply, TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery,
+    TimerReply, Timers, TimersQuery, Transcript, TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery,
+    Woken, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery, Workspaces, WorkspacesReply,
+    WorktreeSummary, WriteTask,
 };
 
 /// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
@@ -236,7 +237,7 @@ endpoints! {
         MakeStreamToken create_stream_token POST "/control/stream-token"
             "Create a short-lived token for event streams", body Optional<Nothing>, status CREATED => StreamToken;
 
-        ListAgents agents GET "/agents/list" "List public agents by name", query ListQuery => Vec<Document<Listed>>;
+        ListAgents agents GET "/agents/list" "List public agents by name", query ListQuery => Agents;
         ListAsks inbox GET "/inbox" "List what agents have asked of their operator", query InboxQuery => Inbox;
         ShowAgent status GET "/agents/{agent_id}/status" "Summarize an agent",
             or "/status" "Summarize the default agent", path AgentPath, fails READ => AgentStatus;
@@ -275,23 +276,33 @@ endpoints! {
         SendPrompt prompt POST "/control/agents/{agent_id}/prompt" "Send a prompt as the operator",
             path AgentPath, query PromptQuery, body Json<Prompt, PROMPT_BODY_BYTES>, once key,
             waits PromptQuery::waits, headers &[IDEMPOTENCY_KEY], fails INGRESS, or_status NOT_ENDED => Prompted;
-        ChangeAgent control POST "/control/agents/{agent_id}/control" "Start or stop an agent",
-            path AgentPath, body Json<ControlAgent, OTHER_BYTES>, fails READ => ControlReply;
+        ChangeAgent control POST "/control/agents/{agent_id}/control" "Start, stop or archive an agent",
+            path AgentPath, body Json<ControlAgent, OTHER_BYTES>,
+            fails &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent] => ControlReply;
         AbortRun abort POST "/control/agents/{agent_id}/current-run/abort" "Abort the run in progress",
             path AgentPath, body Optional<Abort>,
             fails &[Code::UnknownAgent, Code::AgentDamaged, Code::StaleRunId, Code::NoCurrentRun]
             => ControlReply;
         MakeAgent create_agent POST "/control/agents/{agent_id}/create" "Create an agent",
-            path AgentPath, body Optional<CreateAgent, CREATE_BODY_BYTES>,
+            path NewAgentPath, body Optional<CreateAgent, CREATE_BODY_BYTES>,
             fails &[
-                Code::AgentExists, Code::AgentDamaged, Code::TooManyAgents, Code::InvalidWorkspace, Code::InvalidModel,
+                Code::AgentExists, Code::NameTaken, Code::AgentDamaged, Code::TooManyAgents, Code::InvalidWorkspace, Code::InvalidModel,
             ],
             status CREATED => Created;
+        RenameAgent rename POST "/control/agents/{agent_id}/rename" "Give an agent a second name",
+            path AgentPath, body Json<Rename, OTHER_BYTES>,
+            fails &[
+                Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent, Code::NameTaken, Code::ReservedAgentId,
+            ] => LabelReply;
+        DescribeAgent describe POST "/control/agents/{agent_id}/describe" "Describe what an agent is for",
+            path AgentPath, body Json<Describe, OTHER_BYTES>,
+            fails &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent] => LabelReply;
         CopyAgent fork POST "/control/agents/{agent_id}/fork"
             "Fork an agent from a past event",
             path AgentPath, body Json<ForkAgent, OTHER_BYTES>,
             fails &[
-                Code::UnknownAgent, Code::AgentDamaged, Code::AgentExists, Code::CursorAhead, Code::TooLarge,
+                Code::UnknownAgent, Code::AgentDamaged, Code::AgentExists, Code::NameTaken, Code::CursorAhead,
+                Code::TooLarge,
             ],
             status CREATED => Forked;
         ChooseModel set_model POST "/control/agents/{agent_id}/model" "Set the model from the next turn on",

@@ -143,6 +143,8 @@ pub struct AgentRow {
     pub private: bool,
     /// It is kept for reading, and never runs.
     pub archived: bool,
+    /// Its second name.
+    pub name: Option<AgentId>,
     /// For lists alone; none in a row of an earlier build.
     pub standing: Option<Standing>,
 }
@@ -157,6 +159,7 @@ impl AgentRow {
             open_work: agent.open_work(),
             private: agent.spec.visibility == Visibility::Private,
             archived: agent.childhood.archived,
+            name: agent.label.name.clone(),
             standing: Some(Standing::of(agent)),
         }
     }

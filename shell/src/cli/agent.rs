@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use holon_api::INSTRUCTIONS_BYTES;
 use holon_api::{
-    Abort, Action, AgentListEntry, Control, ControlAgent, CreateAgent, Document, ListQuery, Listed, SetModel,
+    Abort, Action, AgentListEntry, Agents, Control, ControlAgent, CreateAgent, Document, ListQuery, Listed,
+    SetModel,
 };
 use holon_core::summary::SchedulingPosture;
 use holon_core::view::RunVerdict;
+use holon_facts::label::Description;
 use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, RunId};
@@ -19,6 +21,7 @@ use holon_text::moment;
 use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::explained::named;
+use super::labels::{self, DescribeArgs, RenameArgs};
 use super::output::{self, Failure};
 use super::spending;
 use super::status::{self, StatusArgs};
@@ -28,6 +31,9 @@ use crate::{present, workplace};
 pub(super) enum AgentCommand {
     /// List every public agent
     List {
+        /// List archived agents as well
+        #[arg(long)]
+        all: bool,
         /// Print one JSON document
         #[arg(long)]
         json: bool,
@@ -36,10 +42,16 @@ pub(super) enum AgentCommand {
     Status(StatusArgs),
     /// Create a durable agent
     Create(CreateArgs),
-    /// Start a stopped agent
+    /// Start a stopped or archived agent
     Start(StatusArgs),
     /// Stop an agent: end its run and refuse messages until it starts
     Stop(StatusArgs),
+    /// Stop an agent and take it out of the list; `start` brings it back
+    Archive(StatusArgs),
+    /// Give an agent a second name; its id stays what it is
+    Rename(RenameArgs),
+    /// Describe in one line what an agent is for
+    Describe(DescribeArgs),
     /// Stop an agent (old name of `stop`)
     #[command(hide = true)]
     Pause(StatusArgs),
@@ -86,6 +98,9 @@ pub(super) struct CreateArgs {
     /// Give it the text of this file as standing instructions: it becomes AGENTS.md in its home
     #[arg(long, value_name = "FILE")]
     instructions: Option<PathBuf>,
+    /// Describe in one line what it is for
+    #[arg(long, value_name = "TEXT")]
+    description: Option<Description>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -109,9 +124,12 @@ pub(super) struct AbortArgs {
 pub(super) fn agent(home: Option<PathBuf>, command: AgentCommand) -> Result<Exit, Failure> {
     match command {
         AgentCommand::Status(args) => status::status(home, args),
-        AgentCommand::List { json } => {
-            ClientContext::read(home, |cli, ending| async move { ending.or(list(&cli, json)).await })
+        AgentCommand::List { all, json } => {
+            ClientContext::read(home, |cli, ending| async move { ending.or(list(&cli, all, json)).await })
         }
+        AgentCommand::Archive(args) => lifecycle(home, args, Action::Archive),
+        AgentCommand::Rename(args) => labels::rename(home, args),
+        AgentCommand::Describe(args) => labels::describe(home, args),
         AgentCommand::Create(args) => {
             ClientContext::work(home, |cli, ending| async move { ending.or(create(&cli, args)).await })
         }
@@ -126,25 +144,29 @@ pub(super) fn agent(home: Option<PathBuf>, command: AgentCommand) -> Result<Exit
     }
 }
 
-async fn list(cli: &ClientContext, json: bool) -> Result<Exit, Failure> {
+async fn list(cli: &ClientContext, all: bool, json: bool) -> Result<Exit, Failure> {
     const PAGE: u32 = 1_000;
     let mut agents: Vec<Document<Listed>> = Vec::new();
+    let mut after = None;
     loop {
-        let after = agents.last().map(|last| last.agent_id().clone());
-        let page = cli.client.agents(ListQuery { after, limit: Some(PAGE) }).await?.into_reply();
-        let whole = page.len() < PAGE as usize;
-        agents.extend(page);
-        if whole {
+        let page = cli.client.agents(ListQuery { after, limit: Some(PAGE), all }).await?.into_reply();
+        agents.extend(page.agents);
+        after = page.next;
+        if after.is_none() {
             break;
         }
     }
     if json {
-        output::document(&agents)?;
-        return Ok(Exit::Completed);
+        return output::shown(&Agents { ok: true, agents, more: false, next: None }, true, || Ok(()));
     }
+    let described = agents.iter().any(|agent| description(agent).is_some());
     let heads = ["AGENT", "STATE", "SINCE", "WAITS FOR", "NEXT", "TODAY", "WORKS IN"];
-    let mut rows = vec![heads.map(ToOwned::to_owned).to_vec()];
-    rows.extend(agents.iter().map(|agent| row(agent)));
+    let about = described.then_some("ABOUT");
+    let mut rows: Vec<Vec<String>> = vec![heads.into_iter().chain(about).map(ToOwned::to_owned).collect()];
+    rows.extend(agents.iter().map(|agent| {
+        let about = described.then(|| description(agent).map_or_else(none, ToString::to_string));
+        row(agent).into_iter().chain(about).collect()
+    }));
     output::table(&rows)?;
     let waits = agents.iter().find_map(|agent| match &**agent {
         Listed::Agent(entry) => entry.ledger_waits.as_ref(),
@@ -156,10 +178,21 @@ async fn list(cli: &ClientContext, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
+fn description(agent: &Listed) -> Option<&Description> {
+    agent.standing()?.label.description.as_ref()
+}
+
+/// Its id, with its second name.
+fn called(entry: &AgentListEntry) -> String {
+    let name = entry.standing.as_ref().and_then(|standing| standing.label.name.as_ref());
+    let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+    format!("{}{name}{}", entry.agent_id, if entry.is_default { " *" } else { "" })
+}
+
 fn row(agent: &Listed) -> Vec<String> {
     let cells = match agent {
         Listed::Agent(entry) => [
-            format!("{}{}", entry.agent_id, if entry.is_default { " *" } else { "" }),
+            called(entry),
             state(entry),
             entry.standing.as_ref().map_or_else(none, |standing| moment::relative(standing.since)),
             waits_for(entry),
@@ -187,6 +220,9 @@ fn works_in(entry: &AgentListEntry) -> String {
 /// How an agent stands, in one word: its verdict, or what it is up to.
 fn state(entry: &AgentListEntry) -> String {
     let Some(standing) = &entry.standing else { return entry.status.to_string() };
+    if standing.label.archived {
+        return "archived".to_owned();
+    }
     match (standing.verdict, standing.posture) {
         (Some(RunVerdict::Completed), SchedulingPosture::Idle) => "idle".to_owned(),
         (Some(verdict), _) => verdict.to_string(),
@@ -224,6 +260,7 @@ async fn create(cli: &ClientContext, args: CreateArgs) -> Result<Exit, Failure> 
         visibility: None,
         model: args.model,
         instructions: args.instructions.as_deref().map(instructions).transpose()?,
+        description: args.description,
     };
     let created = cli.client.create_agent(&agent, wanted).await?;
     if args.json {
@@ -320,7 +357,9 @@ fn old_name(
 /// What a control request did.
 fn in_words(agent: &AgentId, outcome: &ControlOutcome) -> String {
     let names = |ids: &[AgentId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let ControlOutcome { next, changed, aborted_run_id, stopped_children, stopping_roots, .. } = outcome;
+    let ControlOutcome { next, changed, archived, aborted_run_id, stopped_children, stopping_roots, .. } =
+        outcome;
+    let next = if *archived { "archived".to_owned() } else { next.to_string() };
     let aborted = aborted_run_id.map(|run| format!(", {run} was aborted")).unwrap_or_default();
     let children = match names(stopped_children) {
         names if names.is_empty() => names,

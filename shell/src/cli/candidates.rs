@@ -11,6 +11,7 @@ use holon_platform::Environment;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
+use super::client_context::names as called;
 use super::earlier_run;
 use crate::client;
 use crate::home::Home;
@@ -86,8 +87,9 @@ fn asked(home: &Home, environment: &Environment, named: Named) -> Option<Vec<Str
 async fn names(client: &Client, environment: &Environment, named: Named) -> Option<Vec<String>> {
     match named {
         Named::Agent => {
-            let agents = client.agents(ListQuery { after: None, limit: Some(MOST) }).await.ok()?;
-            Some(agents.iter().map(|agent| agent.agent_id().to_string()).collect())
+            let query = ListQuery { limit: Some(MOST), all: true, ..ListQuery::default() };
+            let agents = client.agents(query).await.ok()?;
+            Some(agents.agents.iter().flat_map(|agent| called(agent)).map(ToOwned::to_owned).collect())
         }
         Named::Ask => {
             let inbox = client.inbox(InboxQuery { after: None, limit: Some(MOST) }).await.ok()?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use holon_api::{Client, ClientError, Control, ListQuery};
+use holon_api::{Client, ClientError, Control, ListQuery, Listed};
 use holon_facts::{AgentId, Millis};
 use holon_ledger::sqlite::{Reader, text_reader};
 use holon_platform::Environment;
@@ -222,12 +222,20 @@ async fn near(client: &Client, agent: &AgentId, failure: Failure) -> Result<Fail
     if !unknown {
         return Ok(failure);
     }
-    let Ok(known) = client.agents(ListQuery { after: None, limit: Some(NEAR) }).await else {
+    let Ok(known) = client.agents(ListQuery { limit: Some(NEAR), all: true, ..ListQuery::default() }).await
+    else {
         return Ok(failure);
     };
-    let near = did_you_mean(agent.as_str(), known.iter().map(|known| known.agent_id().as_str()));
+    let names = known.agents.iter().flat_map(|known| names(known));
+    let near = did_you_mean(agent.as_str(), names);
     let error = anyhow!("{}{near}", failure.error);
     Ok(Failure { error, ..failure })
+}
+
+/// Everything that an agent can be called.
+pub(super) fn names(agent: &Listed) -> impl Iterator<Item = &str> {
+    let name = agent.standing().and_then(|standing| standing.label.name.as_ref());
+    [Some(agent.agent_id()), name].into_iter().flatten().map(AgentId::as_str)
 }
 
 fn same_folder(one: &Path, other: &Path) -> bool {

@@ -30,11 +30,18 @@ const SOURCES: usize = 3;
 pub(super) fn summary(answer: &AgentStatus) -> Vec<Vec<String>> {
     let agent = &answer.summary;
     let mut rows = ledger(answer.ledger_waits.as_ref());
+    rows.push(row("agent", &agent.agent_id));
+    rows.extend(agent.label.name.as_ref().map(|name| row("named", name)));
+    rows.extend(agent.label.description.as_ref().map(|text| row("about", text)));
     rows.extend([
-        row("agent", &agent.agent_id),
         row(
             "status",
-            format!("{} since {}", status(agent.status, agent.status_label), near(agent.status_since)),
+            format!(
+                "{}{} since {}",
+                status(agent.status, agent.status_label),
+                if agent.label.archived { " and archived" } else { "" },
+                near(agent.status_since)
+            ),
         ),
         row("posture", agent.scheduling_posture),
         row("works in", &agent.workspace.execution.cwd),

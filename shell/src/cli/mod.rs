@@ -16,6 +16,7 @@ mod hints;
 mod inbox;
 mod init;
 mod interrupts;
+mod labels;
 mod ledger;
 mod leftover_runs;
 mod outcome;

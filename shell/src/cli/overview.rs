@@ -83,7 +83,13 @@ fn model(home: &Home, environment: &Environment) -> (Option<String>, String) {
 /// None where no runtime answers.
 async fn runtime(cli: &ClientContext) -> Option<RuntimeOverview> {
     let status = cli.client.runtime_status().await.ok()?.into_reply();
-    let agents = cli.client.agents(ListQuery { after: None, limit: Some(COUNTED) }).await.ok()?.into_reply();
+    let agents = cli
+        .client
+        .agents(ListQuery { limit: Some(COUNTED), ..ListQuery::default() })
+        .await
+        .ok()?
+        .into_reply()
+        .agents;
     let entries = || {
         agents.iter().filter_map(|agent| match &**agent {
             Listed::Agent(entry) => Some(entry),

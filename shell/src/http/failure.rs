@@ -125,6 +125,9 @@ impl From<Reject> for Box<Failure> {
             | Reject::AgentArchived { agent }
             | Reject::PrivateAgent { agent, .. }
             | Reject::ReservedAgentId { agent } => failure.detail("agent_id", agent.as_str()),
+            Reject::NameTaken { name, agent } => {
+                failure.detail("name", name.as_str()).detail("agent_id", agent.as_str())
+            }
             Reject::QueueFull { agent, entries, bytes } => {
                 failure.detail("agent_id", agent.as_str()).detail("entries", entries).detail("bytes", bytes)
             }

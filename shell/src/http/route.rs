@@ -103,8 +103,9 @@ where
 
 impl<E: Endpoint> Call<E> {
     /// A request of somebody in this process.
-    pub(super) fn here(app: &App, request: holon_api::Request<E>) -> Handled<Self> {
-        let holon_api::Request { path, query, body, key } = request;
+    pub(super) async fn here(app: &App, request: holon_api::Request<E>) -> Handled<Self> {
+        let holon_api::Request { mut path, query, body, key } = request;
+        resolve(app, &mut path).await?;
         let mut headers = HeaderMap::new();
         if let Some(key) = key {
             let key =
@@ -148,10 +149,11 @@ impl<E: Endpoint<Body: ReadBody>> Call<E> {
                 })
             }
         };
-        let path = match named::<E::Path>(app, &mut parts, of_default).await {
+        let mut path = match named::<E::Path>(app, &mut parts, of_default).await {
             Err(_) if access == Access::Token => return Err(Reject::UnknownTrigger.into()),
             named => named?,
         };
+        resolve(app, &mut path).await?;
         let trigger = path.token().and_then(|token| app.triggers.read(token));
         if access == Access::Token && trigger.is_none() {
             return Err(Reject::UnknownTrigger.into());
@@ -191,6 +193,16 @@ async fn named<P: holon_api::Path>(app: &App, parts: &mut Parts, of_default: boo
     let params = MapDeserializer::<_, serde::de::value::Error>::new(params.iter());
     serde_path_to_error::deserialize(params)
         .map_err(|error| invalid(&error.path().to_string(), error.inner()))
+}
+
+/// An agent may be named by its second name: everything after this sees its id.
+async fn resolve(app: &App, path: &mut impl holon_api::Path) -> Handled<()> {
+    let Some(agent) = path.agent() else { return Ok(()) };
+    let name = agent.clone();
+    if let Some(named) = app.blocking(move |app| Ok(app.reader.agent_named(&name)?)).await? {
+        *agent = named;
+    }
+    Ok(())
 }
 
 /// What is wrong with a query, in the words of its parser: those around them are about this program.

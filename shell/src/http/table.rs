@@ -11,8 +11,8 @@ use super::App;
 use super::failure::Failure;
 use super::reply::Answer;
 use super::resource::{
-    agents, all_events, control, debug, events, fork, history, inbox, ingress, models, prompt, runtime,
-    stream, tasks, timers, triggers, wake, work_items, workspaces,
+    agents, all_events, control, debug, events, fork, history, inbox, ingress, labels, models, prompt,
+    runtime, stream, tasks, timers, triggers, wake, work_items, workspaces,
 };
 use super::route::{Call, Route};
 use super::{cors, metrics, openapi, stream_tokens};
@@ -29,7 +29,7 @@ macro_rules! handlers {
 
         $(impl Ask<$endpoint> for App {
             async fn ask(&self, request: Request<$endpoint>) -> Asked<<$endpoint as holon_api::Endpoint>::Reply> {
-                let answered = match Call::<$endpoint>::here(self, request) {
+                let answered = match Call::<$endpoint>::here(self, request).await {
                     Ok(call) => $($handler)::+(self.clone(), call).await,
                     Err(failure) => Err(failure),
                 };
@@ -67,6 +67,8 @@ handlers! {
         DeliverWebhook ingress::webhook,
         SendPrompt prompt::prompt,
         ChangeAgent control::control,
+        RenameAgent labels::rename,
+        DescribeAgent labels::describe,
         AbortRun control::abort,
         MakeAgent control::create,
         CopyAgent fork::fork,

@@ -1,7 +1,7 @@
 //! What happened to the agent as a whole.
 
 use holon_facts::event::LifecycleFact;
-use holon_facts::event::lifecycle::ControlApplied;
+use holon_facts::event::lifecycle::{AgentLabelled, ControlApplied};
 
 use super::{Category, Rendered, Visibility};
 
@@ -42,6 +42,9 @@ pub(super) fn render(fact: &LifecycleFact) -> Rendered {
         LifecycleFact::AgentArchived(_) => {
             Rendered::new(Visibility::Verbose, Category::Runtime, "agent", "archived: it never runs again")
         }
+        LifecycleFact::AgentLabelled(fact) => {
+            Rendered::new(Visibility::Info, Category::Runtime, "agent", &label(fact))
+        }
         LifecycleFact::ModelOverrideChanged(fact) => {
             let summary = match &fact.model {
                 Some(model) => format!("uses {model} from the next turn on"),
@@ -50,6 +53,28 @@ pub(super) fn render(fact: &LifecycleFact) -> Rendered {
             Rendered::new(Visibility::Info, Category::Runtime, "model", &summary)
         }
     }
+}
+
+/// What has changed of it.
+fn label(fact: &AgentLabelled) -> String {
+    let AgentLabelled { previous, label } = fact;
+    let mut changes = Vec::new();
+    if previous.name != label.name {
+        changes.push(match &label.name {
+            Some(name) => format!("named {name}"),
+            None => "named by its id alone".to_owned(),
+        });
+    }
+    if previous.description != label.description {
+        changes.push(match &label.description {
+            Some(description) => format!("described as: {description}"),
+            None => "without a description".to_owned(),
+        });
+    }
+    if previous.archived != label.archived {
+        changes.push(if label.archived { "archived" } else { "taken out of the archive" }.to_owned());
+    }
+    changes.join(", ")
 }
 
 fn control(fact: &ControlApplied) -> String {

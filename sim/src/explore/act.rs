@@ -325,6 +325,7 @@ impl Situation {
             | Input::Ingress { agent, .. }
             | Input::Control { agent, .. }
             | Input::SetModel { agent, .. }
+            | Input::Label { agent, .. }
             | Input::RunTask { agent, .. }
             | Input::StopTask { agent, .. }
             | Input::WriteTask { agent, .. }

@@ -61,7 +61,7 @@ impl Situation {
         host.resume_after(after);
         host.resume_accounts(self.checks.accounts());
         let alive = self.checks.agents().values().filter(|agent| !agent.childhood.archived);
-        host.resume_names(alive.map(|agent| agent.id.clone()));
+        host.resume_names(alive.map(|agent| (agent.id.clone(), agent.label.name.clone())));
         let call = Call::RuntimeStarted { build: "sim".into(), config, seed, after };
         let checks = Arc::make_mut(&mut self.checks);
         checks.parked.clear();

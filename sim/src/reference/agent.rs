@@ -6,6 +6,7 @@ use holon_facts::event::inbox::{MessageAdmitted, RequeueCause};
 use holon_facts::event::turn::{TurnStarted, TurnTerminal};
 use holon_facts::event::{InboxFact, LifecycleFact, SchedulingFact, TurnFact, WakeFact};
 use holon_facts::identity::AgentSpec;
+use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::ControlAction;
 use holon_facts::message::{Message, Origin};
 use holon_facts::model_ref::ModelRef;
@@ -34,6 +35,7 @@ pub(super) struct Model {
     pub(super) archived: bool,
     /// Stands for the first of the configured models.
     pub(super) model: Option<ModelRef>,
+    pub(super) label: AgentLabel,
     pub(super) run: Option<(RunId, MessageId)>,
     pub(super) last: u64,
     /// From outside, and the runtime's own: entries, bytes.
@@ -130,6 +132,12 @@ impl Model {
             }
             Event::Lifecycle(LifecycleFact::AgentArchived(_)) => {
                 self.archived = true;
+                Ok(())
+            }
+            Event::Lifecycle(LifecycleFact::AgentLabelled(fact)) => {
+                let label = &fact.label;
+                ensure!(!label.archived || self.stopped, "L5", "archived, and not stopped: {label:?}");
+                self.label.clone_from(label);
                 Ok(())
             }
             // Whoever began it gave it that model; operators say theirs themselves.

@@ -5,6 +5,7 @@
 mod admission;
 mod agent;
 mod applied;
+mod label;
 mod outside;
 mod tasks;
 mod timers;
@@ -23,6 +24,7 @@ use holon_core::{Answer, Input};
 use holon_facts::event::{InboxFact, LifecycleFact, TaskFact, WorkspaceFact};
 use holon_facts::hint::{Hint, WakeDisposition};
 use holon_facts::ids::{TaskId, TimerId, WorkItemId};
+use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::Status;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::provenance::Surface;
@@ -91,6 +93,10 @@ enum Told {
         changed: bool,
     },
     Workspaces {
+        changed: bool,
+    },
+    Labelled {
+        label: AgentLabel,
         changed: bool,
     },
     /// A hint was taken; whether one of its source waits already.
@@ -197,7 +203,7 @@ impl Reference {
         if let Some(model) = self.agents.get_mut(agent) {
             match request {
                 ControlRequest::Start => model.stopped = model.retired,
-                ControlRequest::Stop => model.stopped = true,
+                ControlRequest::Stop | ControlRequest::Archive => model.stopped = true,
                 ControlRequest::Abort { .. } => {}
             }
         }
@@ -236,7 +242,8 @@ impl Reference {
             | Input::Deliver { agent, .. }
             | Input::ChangeTrigger { agent, .. }
             | Input::ChangeWorkspace { agent, .. }
-            | Input::SetModel { agent, .. } => self.agents.get(agent).cloned(),
+            | Input::SetModel { agent, .. }
+            | Input::Label { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::PlanProbed { .. } | Input::Tick | Input::Drain { .. } => None,
         };
@@ -273,6 +280,7 @@ impl Reference {
                 };
                 (*reply, vec![told])
             }
+            Input::Label { agent, change, reply } => (*reply, self.is_labelled(agent, before, change)),
             Input::RunTask { reply, .. } => (*reply, self.task_begins(before)),
             Input::StopTask { agent, task, force, reply } => {
                 let told = of_task(before, |tasks| match begins(agent, *task, records) {
@@ -393,6 +401,8 @@ impl Reference {
     fn creation(&self, before: &Before, agent: &AgentId) -> Vec<Told> {
         let told = if before.agent.is_some() {
             Told::Refused("agent_exists")
+        } else if self.is_second_name(agent) {
+            Told::Refused("name_taken")
         } else if agent.as_str().contains("--") {
             Told::Refused("reserved_agent_id")
         } else if self.draining {
@@ -423,6 +433,11 @@ impl Reference {
             ControlRequest::Stop => {
                 vec![Told::Controlled { stopped: true, changed: !was.stopped }]
             }
+            ControlRequest::Archive if was.child.is_some() => vec![Told::Refused("private_agent")],
+            ControlRequest::Archive => {
+                let changed = !was.stopped || !was.label.archived;
+                vec![Told::Controlled { stopped: true, changed }]
+            }
             ControlRequest::Abort { run_id, stop_after_abort } => {
                 let fits = was.run.is_some_and(|(run, _)| run_id.is_none_or(|asked| asked == run));
                 if fits && applied {
@@ -452,6 +467,7 @@ impl Reference {
             Answer::ModelSet { state, changed } => {
                 Told::ModelSet { model: state.override_model.clone(), changed: *changed }
             }
+            Answer::Labelled { label, changed } => Told::Labelled { label: label.clone(), changed: *changed },
             Answer::Task { task, changed } => {
                 let began = expected_to_begin(self.expected.get(&reply)) && *changed;
                 if began { Told::Began } else { Told::Task { task: task.id, changed: *changed } }

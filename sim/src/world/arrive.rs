@@ -60,6 +60,9 @@ impl World<'_> {
             | Action::Place { .. }
             | Action::Start
             | Action::Stop
+            | Action::Archive
+            | Action::Rename { .. }
+            | Action::Describe
             | Action::Abort { .. }
             | Action::Restart => {
                 let request = Request { agent: timed.agent, action: timed.action.clone() };

@@ -125,7 +125,7 @@ impl World<'_> {
         let waits = self.outside.clients.waiting.values().any(|waiting| {
             matches!(
                 waiting.request.action,
-                Action::Start | Action::Stop | Action::Abort { .. } | Action::Restart
+                Action::Start | Action::Stop | Action::Archive | Action::Abort { .. } | Action::Restart
             )
         });
         if waits {

@@ -57,12 +57,15 @@ impl World<'_> {
                 Action::Abort { .. } | Action::Restart | Action::Kill { .. } | Action::Suspend { .. }
             )
         };
-        interrupts(&request.action) || request.action == if dies { Action::Start } else { Action::Stop }
+        interrupts(&request.action)
+            || request.action == if dies { Action::Start } else { Action::Stop }
+            || (request.action == Action::Archive && !dies)
     }
 
     /// What an agent is in the middle of when it is to stop.
     pub(super) fn stop_meets(&self, request: &Request) -> BTreeSet<&'static str> {
-        let stops = matches!(request.action, Action::Stop | Action::Abort { stop: true, .. });
+        let stops =
+            matches!(request.action, Action::Stop | Action::Archive | Action::Abort { stop: true, .. });
         let agent = self.checks.agents().get(&agent_id(request.agent)).filter(|_| stops);
         let meets = |agent: &Agent, open: &OpenOp| match open.kind {
             OpKind::CallModel => Some("a stop during a request"),
@@ -97,7 +100,7 @@ impl World<'_> {
 
     /// V5, V6: a stop and a shutdown take no longer than the disk does, whoever is at work.
     pub(super) fn obeyed(&mut self, waiting: &Waiting) -> Result<(), Failure> {
-        let law = if matches!(waiting.request.action, Action::Stop | Action::Abort { .. }) {
+        let law = if matches!(waiting.request.action, Action::Stop | Action::Archive | Action::Abort { .. }) {
             "V5"
         } else if waiting.request.action == Action::Restart {
             "V6"

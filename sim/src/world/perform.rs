@@ -294,6 +294,7 @@ impl World<'_> {
             Answer::ModelSet { changed, .. } => self.model_set(request.agent, *changed),
             Answer::Created { .. }
             | Answer::Refused { .. }
+            | Answer::Labelled { .. }
             | Answer::Task { .. }
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::family;
 use crate::identity::AgentSpec;
 use crate::ids::{AgentId, MessageId, OpId, RunId, TaskId};
+use crate::label::AgentLabel;
 use crate::lifecycle::{Boundary, ControlAction, Status};
 use crate::model::ModelRef;
 use crate::task::TaskStatus;
@@ -29,6 +30,7 @@ family! {
         ModelOverrideChanged "model_override_changed" v 1,
         AgentRetired "agent_retired" v 1,
         AgentArchived "agent_archived" v 1,
+        AgentLabelled "agent_labelled" v 1,
     }
 }
 
@@ -131,4 +133,11 @@ pub struct AgentRetired {
 pub struct AgentArchived {
     /// How it has ended.
     pub status: TaskStatus,
+}
+
+/// An operator renamed, described or archived the agent, or brought it back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentLabelled {
+    pub previous: AgentLabel,
+    pub label: AgentLabel,
 }

@@ -17,6 +17,7 @@ impl Past {
             LifecycleFact::CurrentRunAborted(_)
             | LifecycleFact::AgentArchived(_)
             | LifecycleFact::ModelOverrideChanged(_) => {}
+            LifecycleFact::AgentLabelled(fact) => self.posture.label.clone_from(&fact.label),
             LifecycleFact::ControlRequestAdmitted(fact) => {
                 let (waiting, status) = (self.queue.waiting.len(), self.posture.status);
                 self.posture.control = Some(Control { action: fact.action, waiting, status });

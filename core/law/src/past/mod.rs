@@ -37,6 +37,7 @@ use holon_facts::ids::{
     BriefId, EventSeq, LetterId, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex, WaitId,
     WorkItemId, WorktreeId,
 };
+use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::{ControlAction, Status};
 use holon_facts::message::MessageKind;
 use holon_facts::model::{Block, RoundEnd};
@@ -126,6 +127,7 @@ pub(crate) struct Next {
 #[derive(Debug, Clone)]
 pub(crate) struct Posture {
     pub(crate) status: Status,
+    pub(crate) label: AgentLabel,
     /// Whether this log has changes of posture for turns.
     pub(crate) names_turns: bool,
     /// By the last control command, whatever else was said.
@@ -206,6 +208,7 @@ impl Default for Posture {
     fn default() -> Self {
         Self {
             status: Status::Booting,
+            label: AgentLabel::default(),
             names_turns: false,
             stopped: false,
             started: false,

@@ -145,7 +145,7 @@ fn named(tx: &Tx<'_>, asked: &SpawnAgent) -> Result<AgentId, ToolError> {
         );
     }
     let posted = tx.agent().outbox.open().any(|(_, open)| open.to == agent);
-    if tx.env.names.contains(&agent) || posted {
+    if tx.env.names.holder(&agent).is_some() || posted {
         return wrong(format!("{agent} exists already"), "give it another name");
     }
     room(tx).map(|()| agent)

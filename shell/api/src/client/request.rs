@@ -147,7 +147,7 @@ mod tests {
         let request = Request::<ShowTask> { path, query: Nothing {}, body: Empty, key: None };
         let prepared = Prepared::of(request).unwrap();
         assert_eq!((prepared.uri.as_str(), prepared.body), ("/agents/main/tasks/task_7", None));
-        let query = ListQuery { after: None, limit: Some(7) };
+        let query = ListQuery { limit: Some(7), ..ListQuery::default() };
         let request = Request::<ListAgents> { path: Nothing {}, query, body: Empty, key: None };
         assert_eq!(Prepared::of(request).unwrap().uri, "/agents/list?limit=7");
     }

@@ -109,7 +109,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         let (mut names, mut open, mut absent) = (Vec::new(), Vec::new(), Absent::default());
         reader.each_agent(|row| {
             if !row.archived {
-                names.push(row.agent.clone());
+                names.push((row.agent.clone(), row.name.clone()));
             }
             match row.next_deadline {
                 _ if row.open_work > 0 => open.push(row.agent),

@@ -171,13 +171,14 @@ impl BatchWriter<'_> {
             row.private,
             row.archived,
             standing,
-            asks
+            asks,
+            row.name.as_ref().map(AgentId::as_str)
         ];
         let sql = if first == 1 {
-            "INSERT INTO agents SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8, ?9, ?10, ?11 WHERE ?6 = 0 ON CONFLICT (agent) DO NOTHING"
+            "INSERT INTO agents SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8, ?9, ?10, ?11, ?12 WHERE ?6 = 0 ON CONFLICT (agent) DO NOTHING"
         } else {
             "UPDATE agents SET event_seq = ?2, status = ?3, next_deadline = ?4, open_work = ?5, account = ?7,
-             private = ?8, archived = ?9, standing = ?10, asks = ?11
+             private = ?8, archived = ?9, standing = ?10, asks = ?11, name = ?12
              WHERE agent = ?1 AND event_seq = ?6"
         };
         if self.execute(sql, values)? == 1 {

@@ -33,6 +33,8 @@ pub enum ForkError {
     NoAgent(AgentId),
     #[error("the agent {0} exists already")]
     Exists(AgentId),
+    #[error("the name {name} belongs to the agent {agent}")]
+    NameTaken { name: AgentId, agent: AgentId },
     #[error("{agent} is a child of {supervisor}: what it is about belongs to that one's task")]
     Child { agent: AgentId, supervisor: AgentId },
     #[error("{agent} has no event {at}: its log ends at {last}")]
@@ -82,6 +84,9 @@ impl Past {
             Err(LedgerError::NoAgent { .. }) => {}
             Ok(_) => return Err(ForkError::Exists(fork.to.clone())),
             Err(error) => return Err(error.into()),
+        }
+        if let Some(agent) = reader.agent_named(&fork.to)? {
+            return Err(ForkError::NameTaken { name: fork.to.clone(), agent });
         }
         let last = reader.last_event(&fork.from).map_err(|error| {
             let unknown = matches!(error, LedgerError::NoAgent { .. });
@@ -160,6 +165,12 @@ fn renamed(record: Record, fork: &Fork, through: EventSeq) -> Record {
         }
         fact.spec.tree = None;
         fact.spec.forked_from = Some(ForkedFrom { agent_id: fork.from.clone(), event_seq: through });
+    }
+    // Two agents have no name in common, and a copy is made to be used.
+    if let Event::Lifecycle(LifecycleFact::AgentLabelled(fact)) = &mut record.event {
+        for label in [&mut fact.previous, &mut fact.label] {
+            (label.name, label.archived) = (None, false);
+        }
     }
     record
 }

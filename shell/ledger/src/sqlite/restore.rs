@@ -106,6 +106,22 @@ impl Reader {
         })
     }
 
+    /// The agent that has this second name.
+    pub fn agent_named(&self, name: &AgentId) -> Result<Option<AgentId>, LedgerError> {
+        let failed = "looking for the agent of a name";
+        let agent = self.read(|connection| {
+            if schema::version(connection)? < schema::NAMES {
+                return Ok(None);
+            }
+            let sql = "SELECT agent FROM agents WHERE name = ?1";
+            let mut statement = connection.prepare_cached(sql).map_err(LedgerError::sqlite(failed))?;
+            let agent = statement.query_row([name.as_str()], |row| row.get::<_, String>(0));
+            agent.optional().map_err(LedgerError::sqlite(failed))
+        })?;
+        let damaged = |error| LedgerError::damaged(Position::default(), error);
+        agent.map(|agent| AgentId::new(&agent).map_err(damaged)).transpose()
+    }
+
     /// The last event of an agent, as its row and its log agree on.
     pub fn last_event(&self, agent: &AgentId) -> Result<EventSeq, LedgerError> {
         let sql = "SELECT (SELECT event_seq FROM agents WHERE agent = ?1),
@@ -290,6 +306,8 @@ pub(super) fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
     let status = Status::ALL.iter().find(|known| known.name() == status);
     let deadline = row.get::<_, Option<i64>>(3).map_err(LedgerError::unreadable(at()))?;
     let standing = row.get::<_, Option<String>>(7).map_err(LedgerError::unreadable(at()))?;
+    let second = row.get::<_, Option<String>>(9).map_err(LedgerError::unreadable(at()))?;
+    let second = second.as_deref().map(AgentId::new).transpose();
     Ok(AgentRow {
         agent: AgentId::new(&name).map_err(|error| LedgerError::damaged(at(), error))?,
         event_seq: EventSeq(number(1)?),
@@ -299,6 +317,7 @@ pub(super) fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
         private: number(5)? > 0,
         archived: number(6)? > 0,
         // One that this build does not understand is as good as none: it is for lists alone.
+        name: second.map_err(|error| LedgerError::damaged(at(), error))?,
         standing: standing.and_then(|json| serde_json::from_str(&json).ok()),
     })
 }
@@ -334,7 +353,7 @@ mod tests {
         assert_eq!((older.snapshot, older.state_bytes), (restored.snapshot, state.len()));
         // A schema that has no such column is not changed by those who only read.
         home.vandal(
-            "DROP INDEX asks; ALTER TABLE agents DROP COLUMN standing; ALTER TABLE agents DROP COLUMN asks;
+            "DROP INDEX names; ALTER TABLE agents DROP COLUMN name; DROP INDEX asks; ALTER TABLE agents DROP COLUMN standing; ALTER TABLE agents DROP COLUMN asks;
              ALTER TABLE snapshots DROP COLUMN packed; PRAGMA user_version = 5",
         );
         let reader = home.reader();

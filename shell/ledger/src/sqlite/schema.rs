@@ -9,7 +9,7 @@ use super::error::LedgerError;
 pub(super) const APPLICATION_ID: i32 = 0x486f_6c6e;
 
 /// Migration `n` brings a ledger from schema version `n` to `n + 1`.
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8];
 
 pub(super) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
@@ -19,11 +19,12 @@ pub(super) fn agent_columns(connection: &Connection, for_lists: bool) -> Result<
     let version = version(connection)?;
     let since = |first: i64, column, instead| if version < first { instead } else { column };
     Ok(format!(
-        "agent, event_seq, status, next_deadline, open_work, {}, {}, {}, {}",
+        "agent, event_seq, status, next_deadline, open_work, {}, {}, {}, {}, {}",
         since(CHILDREN, "private", "0 AS private"),
         since(CHILDREN, "archived", "0 AS archived"),
         if for_lists { since(STANDING, "standing", "NULL") } else { "NULL" },
         if for_lists { since(ACCOUNTS, "account", "NULL") } else { "NULL" },
+        since(NAMES, "name", "NULL"),
     ))
 }
 
@@ -138,6 +139,15 @@ ALTER TABLE agents ADD COLUMN standing TEXT; -- none in rows of earlier versions
 ALTER TABLE agents ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX asks ON agents (agent) WHERE asks > 0 AND private = 0;
 ";
+
+/// Second names of agents. No agent of an earlier build has one.
+const V8: &str = "
+ALTER TABLE agents ADD COLUMN name TEXT; -- none where the id is the only name
+CREATE INDEX names ON agents (name) WHERE name IS NOT NULL;
+";
+
+/// The first version that knows second names.
+pub(super) const NAMES: i64 = 8;
 
 /// The first version that says how agents stand.
 pub(super) const STANDING: i64 = 7;

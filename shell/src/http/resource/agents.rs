@@ -2,8 +2,8 @@
 
 use holon_api::rows::{ExplainAgent, ListAgents, ShowAgent, ShowState};
 use holon_api::{
-    AgentListEntry, AgentState, AgentStatus, AgentWhy, Code, DamagedAgent, Document, Listed, PageQuery,
-    TaskLine,
+    AgentListEntry, AgentState, AgentStatus, AgentWhy, Agents, Code, DamagedAgent, Document, Listed,
+    PageQuery, TaskLine,
 };
 use holon_core::summary::children::ActiveChild;
 use holon_core::summary::{AgentSummary, lifecycle_hint};
@@ -28,19 +28,21 @@ const LISTED: (u32, u32) = (500, 1_000);
 /// Briefs and transcript entries of `/state`.
 const RECENT: (u32, u32) = (20, 100);
 
-pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<Vec<Document<Listed>>> {
+pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<Agents> {
     let limit = bounded("limit", call.query.limit, LISTED, 1)?;
+    let all = call.query.all;
     let ledger_waits = app.runtime.problem().map(|problem| waits(&problem));
     app.blocking(move |app| {
         let first = call.query.after.is_none();
         let (mut entries, mut after) = (Vec::new(), call.query.after);
-        // Those who are not shown make no page shorter.
-        while entries.len() < limit {
-            let wanted = limit - entries.len();
+        // Those who are not shown make no page shorter, and one more tells whether there is another page.
+        while entries.len() <= limit {
+            let wanted = limit + 1 - entries.len();
             let page = app.reader.agents_after(Listing::All, after.as_ref(), wanted)?;
             after = page.last().map(|agent| agent.row.agent.clone());
             let ended = page.len() < wanted;
-            entries.extend(page.into_iter().filter_map(|agent| listed(app, agent, ledger_waits.as_ref())));
+            let page = page.into_iter().filter_map(|agent| listed(app, agent, ledger_waits.as_ref()));
+            entries.extend(page.filter(|agent| all || !is_archived(agent)));
             if ended {
                 break;
             }
@@ -48,7 +50,10 @@ pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<
         if entries.is_empty() && first {
             entries.extend(temporary(app, ledger_waits.as_ref())?);
         }
-        Ok(entries.into_iter().map(Document::from).collect())
+        let more = entries.len() > limit;
+        entries.truncate(limit);
+        let next = entries.last().filter(|_| more).map(|last| last.agent_id().clone());
+        Ok(Agents { ok: true, agents: entries.into_iter().map(Document::from).collect(), more, next })
     })
     .await
 }
@@ -135,6 +140,10 @@ pub(super) fn bounded(
     }
     Err(Failure::new(Code::InvalidQuery, format!("{name}: expected {least} to {most}, got {number}"))
         .detail("field", name))
+}
+
+fn is_archived(agent: &Listed) -> bool {
+    agent.standing().is_some_and(|standing| standing.label.archived)
 }
 
 fn listed(app: &App, agent: ListedAgent, waits: Option<&String>) -> Option<Listed> {

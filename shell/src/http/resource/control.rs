@@ -9,12 +9,13 @@ use holon_api::{
 use holon_core::input::ControlRequest;
 use holon_core::{Answer as Answered, Input};
 use holon_facts::identity::{AgentKind, AgentSpec, Visibility};
+use holon_facts::label::LabelChange;
 use holon_facts::{AgentId, EventSeq, Reject};
 
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
-use super::{models, workspace};
+use super::{labels, models, workspace};
 use crate::runtime::Unavailable;
 
 pub(in super::super) async fn control(app: App, call: Call<ChangeAgent>) -> Handled<ControlReply> {
@@ -22,6 +23,7 @@ pub(in super::super) async fn control(app: App, call: Call<ChangeAgent>) -> Hand
     let (request, deprecated) = match action {
         Action::Start => (ControlRequest::Start, None),
         Action::Stop => (ControlRequest::Stop, None),
+        Action::Archive => (ControlRequest::Archive, None),
         Action::Pause => (ControlRequest::Stop, Some("`pause` means `stop`; use that instead")),
         Action::Resume => (ControlRequest::Start, Some("`resume` means `start`; use that instead")),
     };
@@ -50,9 +52,14 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
             Reject::AgentExists { agent }.into()
         });
     }
+    let name = agent.clone();
+    if let Some(holder) = app.blocking(move |app| Ok(app.reader.agent_named(&name)?)).await? {
+        return Err(Reject::NameTaken { name: agent, agent: holder }.into());
+    }
     if let Some(model) = &wanted.model {
         models::check(&app, model).await?;
     }
+    let description = wanted.description.clone();
     let (named, model, visibility) = (agent.clone(), wanted.model.clone(), wanted.visibility);
     let (home, execution) = app
         .blocking(move |app| {
@@ -71,7 +78,10 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::Created { agent: agent_id } = answered else { return Err(unexpected(answered)) };
     if model.is_some() {
-        models::apply(app, agent_id.clone(), model).await?;
+        models::apply(app.clone(), agent_id.clone(), model).await?;
+    }
+    if description.is_some() {
+        labels::apply(&app, agent_id.clone(), LabelChange::Describe { description }).await?;
     }
     Ok(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() })
 }
@@ -97,7 +107,7 @@ async fn apply(app: &App, agent: AgentId, request: ControlRequest) -> Handled<Co
     let named = agent.clone();
     let urgent = match request {
         ControlRequest::Start => false,
-        ControlRequest::Stop | ControlRequest::Abort { .. } => true,
+        ControlRequest::Stop | ControlRequest::Archive | ControlRequest::Abort { .. } => true,
     };
     let ask = move |reply| Input::Control { agent: named, request, reply };
     let answered = if urgent {

@@ -25,6 +25,7 @@ fn refused(error: ForkError) -> Box<Failure> {
         ForkError::Child { supervisor, .. } => Failure::new(Code::PrivateAgent, text)
             .hint(format!("copy {supervisor} and have it delegate anew, or prompt a new agent")),
         ForkError::Exists(agent) => Reject::AgentExists { agent }.into(),
+        ForkError::NameTaken { name, agent } => Reject::NameTaken { name, agent }.into(),
         ForkError::Beyond { agent, last, .. } => Failure::new(Code::CursorAhead, text)
             .hint(format!("holon tail {agent} shows the last events"))
             .detail("last_event_seq", last.0),

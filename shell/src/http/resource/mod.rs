@@ -9,6 +9,7 @@ pub(super) mod fork;
 pub(super) mod history;
 pub(super) mod inbox;
 pub(super) mod ingress;
+pub(super) mod labels;
 mod look;
 pub(super) mod models;
 pub(super) mod prompt;

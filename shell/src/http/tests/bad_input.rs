@@ -298,7 +298,7 @@ async fn a_damaged_agent_is_told_and_concerns_nobody_else() {
         assert!(!error.contains("the runtime ends") && !error.contains("ledger verify"), "{error}");
         scene.get(&format!("/agents/other/{path}")).await.ok();
     }
-    let list = scene.get("/agents/list").await.ok().json.clone();
+    let list = scene.get("/agents/list").await.ok().json["agents"].clone();
     assert!(list[0]["damaged"].as_str().is_some_and(|problem| problem.contains("agent main")), "{list}");
     assert_eq!((&list[1]["agent_id"], &list[1]["kind"]), (&"other".into(), &"named".into()));
 }

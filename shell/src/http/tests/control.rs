@@ -177,3 +177,63 @@ async fn a_refusal_names_the_next_command() {
         assert!(hint.contains(command), "{path}: {}", reply.text);
     }
 }
+
+#[tokio::test]
+async fn a_second_name_leads_to_its_agent_on_every_route() {
+    let scene = Scene::with_main().await;
+    scene.create("other").await;
+    let rename = |agent: &str| format!("/control/agents/{agent}/rename");
+    let renamed = scene.post(&rename("main"), json!({ "name": "boss" })).await;
+    assert_eq!(renamed.ok().json, json!({ "ok": true, "agent_id": "main", "changed": true, "name": "boss" }));
+    scene.prompt("boss", "go").await.ok();
+    scene.at_rest("main").await;
+    for path in ["status", "why", "state", "briefs", "transcript", "events", "tasks", "timers", "work-items"]
+    {
+        let named = scene.get(&format!("/agents/boss/{path}")).await.ok().json.clone();
+        let own = scene.get(&format!("/agents/main/{path}")).await.ok().json.clone();
+        assert_eq!(named, own, "{path}");
+    }
+    for (agent, body, status, code) in [
+        ("other", json!({ "name": "boss" }), 409, "name_taken"),
+        ("other", json!({ "name": "main" }), 409, "name_taken"),
+        ("other", json!({ "name": "a--b" }), 400, "reserved_agent_id"),
+        ("other", json!({ "name": "No Name" }), 400, "invalid_body"),
+        ("other", json!({ "title": "boss" }), 400, "invalid_body"),
+        ("nobody", json!({ "name": "chief" }), 404, "unknown_agent"),
+    ] {
+        scene.post(&rename(agent), body).await.fails(status, code);
+    }
+    scene.post("/control/agents/boss/create", json!({})).await.fails(409, "name_taken");
+    scene.post("/control/agents/main/fork", json!({ "agent_id": "boss" })).await.fails(409, "name_taken");
+    scene.post(&rename("boss"), json!({})).await.ok();
+    scene.get("/agents/boss/status").await.fails(404, "unknown_agent");
+}
+
+#[tokio::test]
+async fn an_agent_is_described_and_archived() {
+    let scene = Scene::with_main().await;
+    let describe = "/control/agents/main/describe";
+    for text in ["", "   ", "two\nlines", &"x".repeat(201)] {
+        let refused = scene.post(describe, json!({ "description": text })).await;
+        refused.fails(400, "invalid_body");
+        assert_eq!(refused.json["details"]["field"], "description");
+    }
+    let described = scene.post(describe, json!({ "description": " keeps CI green " })).await;
+    assert_eq!(described.ok().json["description"], "keeps CI green");
+    assert_eq!(scene.get("/status").await.ok().json["description"], "keeps CI green");
+    let archive = json!({ "action": "archive" });
+    let archived = scene.post("/control/agents/main/control", archive.clone()).await.ok().json.clone();
+    assert_eq!(
+        (&archived["outcome"]["archived"], &archived["outcome"]["changed"]),
+        (&true.into(), &true.into())
+    );
+    let again = scene.post("/control/agents/main/control", archive).await.ok().json.clone();
+    assert_eq!(again["outcome"]["changed"], false);
+    let listed = |reply: &super::Reply| reply.json["agents"].as_array().unwrap().len();
+    assert_eq!(listed(&scene.get("/agents/list?all=true").await), 1);
+    scene.prompt("main", "go").await.fails(409, "agent_stopped");
+    let started = scene.post("/control/agents/main/control", json!({ "action": "start" })).await;
+    assert_eq!(started.ok().json["outcome"].get("archived"), None);
+    scene.prompt("main", "go").await.ok();
+    scene.at_rest("main").await;
+}

@@ -122,7 +122,7 @@ async fn the_last_durable_state_can_be_read_on_a_full_disk() {
     status.as_object_mut().unwrap().remove("ledger_waits");
     assert_eq!(status, before, "what is not durable is not told");
     scene.get("/agents/nobody/status").await.fails(404, "unknown_agent");
-    let list = scene.get("/agents/list").await.ok().json.clone();
+    let list = scene.get("/agents/list").await.ok().json["agents"].clone();
     assert_eq!(list.as_array().unwrap().len(), 2);
     list.as_array().unwrap().iter().for_each(|entry| says(&entry["ledger_waits"]));
     full.store(false, Ordering::Relaxed);
@@ -130,7 +130,7 @@ async fn the_last_durable_state_can_be_read_on_a_full_disk() {
     scene.at_rest("main").await;
     let after = scene.get("/agents/main/status").await.ok().json.clone();
     assert_eq!((after.get("ledger_waits"), &after["last_turn"]["kind"]), (None, &json!("completed")));
-    assert_eq!(scene.get("/agents/list").await.ok().json[0].get("ledger_waits"), None);
+    assert_eq!(scene.get("/agents/list").await.ok().json["agents"][0].get("ledger_waits"), None);
 }
 
 #[tokio::test]

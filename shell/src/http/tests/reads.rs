@@ -132,14 +132,18 @@ async fn the_list_has_public_agents_alone_in_pages() {
     }
     scene.post("/control/agents/hidden/create", json!({ "visibility": "private" })).await;
     let names = |reply: &super::Reply| -> Vec<String> {
-        let entries: Vec<AgentListEntry> = decoded(&reply.ok().json);
+        let entries: Vec<AgentListEntry> = decoded(&reply.ok().json["agents"]);
         entries.into_iter().map(|entry| entry.agent_id.to_string()).collect()
     };
     assert_eq!(names(&scene.get("/agents/list").await), ["main", "one", "two"]);
-    assert_eq!(names(&scene.get("/agents/list?limit=2").await), ["main", "one"]);
+    let page = scene.get("/agents/list?limit=2").await;
+    assert_eq!(names(&page), ["main", "one"]);
+    assert_eq!((&page.json["more"], &page.json["next"]), (&true.into(), &"one".into()));
+    let last = scene.get("/agents/list?limit=3").await;
+    assert_eq!((&last.json["more"], last.json.get("next")), (&false.into(), None));
     assert_eq!(names(&scene.get("/agents/list?limit=2&after=one").await), ["two"]);
     scene.post("/control/agents/one/control", json!({ "action": "stop" })).await.ok();
-    let entries: Vec<AgentListEntry> = decoded(&scene.get("/agents/list").await.json);
+    let entries: Vec<AgentListEntry> = decoded(&scene.get("/agents/list").await.json["agents"]);
     assert!(
         entries[0].is_default
             && entries[1].lifecycle_hint.as_ref().is_some_and(|hint| hint.contains("start"))

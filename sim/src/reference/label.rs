@@ -1,0 +1,37 @@
+//! What whoever renames or describes an agent is told.
+
+use holon_facts::AgentId;
+use holon_facts::label::{AgentLabel, LabelChange};
+
+use super::{Before, Reference, Told};
+
+impl Reference {
+    /// A name means one agent, whatever is typed.
+    pub(super) fn is_labelled(&self, agent: &AgentId, before: &Before, change: &LabelChange) -> Vec<Told> {
+        let Some(was) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+        if was.child.is_some() {
+            return vec![Told::Refused("private_agent")];
+        }
+        let label = match change {
+            LabelChange::Describe { description } => {
+                AgentLabel { description: description.clone(), ..was.label.clone() }
+            }
+            LabelChange::Rename { name } => {
+                let name = name.clone().filter(|name| name != agent);
+                let taken = |name: &AgentId| {
+                    let mut others = self.agents.iter().filter(|(other, _)| *other != agent);
+                    others.any(|(other, model)| other == name || model.label.name.as_ref() == Some(name))
+                };
+                if name.as_ref().is_some_and(taken) {
+                    return vec![Told::Refused("name_taken")];
+                }
+                AgentLabel { name, ..was.label.clone() }
+            }
+        };
+        vec![Told::Labelled { changed: label != was.label, label }]
+    }
+
+    pub(super) fn is_second_name(&self, name: &AgentId) -> bool {
+        self.agents.values().any(|model| model.label.name.as_ref() == Some(name))
+    }
+}
