@@ -148,3 +148,57 @@ fn a_usage_that_can_t_be_is_borne() {
         completed(&holon, &holon.run(&["run", "--json", "go"]));
     }
 }
+
+/// An address with a path, a query and headers of its own, as Azure has them; no secret is shown.
+#[test]
+fn an_endpoint_is_what_its_settings_say() {
+    let provider = Provider::start([says("Done.")]);
+    let settings = format!(
+        "[providers.azure]\ntransport = \"openai_chat_completions\"\nbase_url = \"{}\"\npath = \"/chat/completions\"\n\
+         query = {{ api-version = \"2024-10-21\" }}\nkey_header = \"api-key\"\n\
+         headers = {{ x-team = \"mine\", x-gateway = {{ credential = \"gateway\" }} }}\n",
+        provider.url
+    );
+    let holon = with(&provider, "azure/my-deployment", &settings);
+    let missing = holon.run(&["run", "--json", "go"]);
+    assert_ne!(missing.code, Some(0));
+    let told = format!("{}{}", missing.stdout, missing.stderr);
+    assert!(
+        told.contains("needs the credential gateway") && told.contains("credentials set gateway"),
+        "{told}"
+    );
+    for (name, key) in [("azure", "canary-key-azure"), ("gateway", "canary-key-gateway")] {
+        let file = holon.file(&format!("{name}.txt"), key);
+        let mut set = holon.command(&["config", "credentials", "set", name, "-"]);
+        let set = set.stdin(std::fs::File::open(file).expect("a file")).output().expect("it runs");
+        assert!(set.status.success(), "{set:?}");
+    }
+    let ended = holon.run(&["run", "--json", "go"]);
+    completed(&holon, &ended);
+    let asked = &provider.asked()[0];
+    assert_eq!(asked.path, "/v1/chat/completions?api-version=2024-10-21");
+    assert_eq!((asked.header("api-key"), asked.header("authorization")), (Some("canary-key-azure"), None));
+    assert_eq!(
+        (asked.header("x-team"), asked.header("x-gateway")),
+        (Some("mine"), Some("canary-key-gateway"))
+    );
+    let shown = holon.run(&["config", "providers", "show", "azure"]);
+    assert!(
+        shown.stdout.contains("x-team") && !format!("{shown:?}{ended:?}").contains("canary-key"),
+        "{shown:?}"
+    );
+    let refused =
+        holon.run(&["config", "providers", "set", "azure", "--headers", "{ api-key = \"canary-key\" }"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(!format!("{refused:?}").contains("canary-key"), "{refused:?}");
+}
+
+#[test]
+fn the_beginning_of_a_prompt_is_kept_for_an_hour_where_that_is_set() {
+    let provider = Provider::start([says("Done.")]);
+    let holon = with(&provider, "anthropic/claude-sonnet-4-5", "[cache]\nttl = \"1h\"\n");
+    completed(&holon, &holon.run(&["run", "--json", "go"]));
+    let request = &provider.requests()[0];
+    assert_eq!(request["tools"].as_array().unwrap().last().unwrap()["cache_control"]["ttl"], "1h");
+    assert_eq!(request.to_string().matches(r#""ttl":"1h""#).count(), 4);
+}

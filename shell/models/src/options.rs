@@ -20,6 +20,16 @@ pub struct ProviderOptions {
     pub max_tokens_field: Option<MaxTokensField>,
     /// Send `prompt_cache_key`, where the protocol has it; none is by the address.
     pub prompt_cache_key: Option<bool>,
+    /// The path of the method below the base, where it is not the protocol's own; `{model}` is the name of the model.
+    pub path: Option<String>,
+    /// The query of each address.
+    pub query: Vec<(String, String)>,
+    /// Headers of each request. Some are secrets.
+    pub headers: Vec<(String, String)>,
+    /// The header that carries the key as it is, where that is not the protocol's own.
+    pub key_header: Option<String>,
+    /// The provider keeps what is marked for an hour rather than for five minutes, where the protocol has marks.
+    pub cache_for_an_hour: bool,
     /// Time until a connection stands.
     pub connect_timeout: Millis,
     /// Time from the request to the first byte of the answer; slow local models need much of it.
@@ -58,6 +68,11 @@ impl Default for ProviderOptions {
             freeform_tools: false,
             max_tokens_field: None,
             prompt_cache_key: None,
+            path: None,
+            query: Vec::new(),
+            headers: Vec::new(),
+            key_header: None,
+            cache_for_an_hour: false,
             connect_timeout: Millis::seconds(30),
             first_byte_timeout: Millis::minutes(10),
             idle_timeout: Millis::minutes(5),

@@ -16,6 +16,7 @@ use toml_edit::Value;
 
 use super::execution::{SetVariables, VariablePattern};
 use super::page_origin::PageOrigin;
+use super::request_parts::{Headers, Query};
 use super::{Access, AuthMode, prices};
 
 /// A type that a key of the configuration fills.
@@ -182,6 +183,24 @@ impl Field for SocketAddr {
     }
     fn show(&self) -> Json {
         json!(self.to_string())
+    }
+}
+
+impl Field for Headers {
+    fn read(value: &Value) -> Option<Self> {
+        Self::read(value)
+    }
+    fn show(&self) -> Json {
+        self.show()
+    }
+}
+
+impl Field for Query {
+    fn read(value: &Value) -> Option<Self> {
+        Self::read(value)
+    }
+    fn show(&self) -> Json {
+        self.show()
     }
 }
 

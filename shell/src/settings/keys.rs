@@ -85,6 +85,12 @@ pub const KEYS: &[Key<Settings>] = &[
         "dollars per million tokens by model; other models have the prices of `holon config prices`"
     ),
     key!(
+        "cache.ttl",
+        cache_ttl,
+        Kind::Word(&["5m", "1h"]),
+        "how long a provider keeps the beginning of a prompt, where its protocol lets one choose"
+    ),
+    key!(
         "runtime.durability" | "HOLON_DURABILITY",
         durability,
         Kind::Word(&["full", "process"]),

@@ -11,6 +11,7 @@ use url::Url;
 use super::execution::{FOLDERS, SetVariables, VARIABLES, VariablePattern};
 use super::page_origin::{ORIGINS, PageOrigin};
 use super::prices;
+use super::request_parts::{Headers, PARTS, Query, is_header, is_route};
 
 /// What a key accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,14 @@ pub enum Kind {
     Transport,
     Path,
     Paths,
+    /// A path below an address.
+    Route,
+    /// The query of an address.
+    Query,
+    /// Headers of requests.
+    Headers,
+    /// The name of a header.
+    Header,
     /// Origins of pages.
     Origins,
     /// Variables by name, or by what their names begin with.
@@ -89,6 +98,15 @@ impl Kind {
             }
             Self::Transport => "the name of a transport, for example \"openai_chat_completions\"".to_owned(),
             Self::Path => "the path of a file that starts with /".to_owned(),
+            Self::Route => "a path that starts with /, without a query".to_owned(),
+            Self::Query => format!(
+                "at most {PARTS} names with texts, none of them a secret, for example {{ api-version = \"2024-10-21\" }}"
+            ),
+            Self::Headers => format!(
+                "at most {PARTS} headers with texts, for example {{ x-team = \"a\" }}, and those with the names of secrets \
+                 with {{ credential = \"name\" }}"
+            ),
+            Self::Header => "the name of a header, for example \"api-key\"".to_owned(),
             Self::Paths => {
                 format!("a list of at most {FOLDERS} folders that start with /, for example [\"/var/cache\"]")
             }
@@ -136,6 +154,10 @@ impl Kind {
                 !text.is_empty() && text.len() <= 64 && text.bytes().all(plain)
             }),
             Self::Path => text.is_some_and(|text| text.starts_with('/')),
+            Self::Route => text.is_some_and(is_route),
+            Self::Query => Query::read(value).is_some(),
+            Self::Headers => Headers::read(value).is_some(),
+            Self::Header => text.is_some_and(is_header),
             Self::Paths => value.as_array().is_some_and(|items| {
                 let mut texts = items.iter().map(Value::as_str);
                 items.len() <= FOLDERS && texts.all(|text| text.is_some_and(|text| text.starts_with('/')))
@@ -160,7 +182,12 @@ impl Kind {
     fn got(&self, value: &Value) -> String {
         let secretive = match self {
             Self::Url(_) | Self::Variable | Self::Name => value.is_str(),
-            Self::SetVariables | Self::Variables | Self::Origins => true,
+            Self::SetVariables
+            | Self::Variables
+            | Self::Origins
+            | Self::Query
+            | Self::Headers
+            | Self::Header => true,
             Self::Flag
             | Self::Number { .. }
             | Self::Dollars
@@ -172,6 +199,7 @@ impl Kind {
             | Self::Address
             | Self::Transport
             | Self::Path
+            | Self::Route
             | Self::Paths => false,
         };
         if secretive {
@@ -193,6 +221,8 @@ impl Kind {
             | Self::Dollars
             | Self::Prices
             | Self::Temperature
+            | Self::Query
+            | Self::Headers
             | Self::SetVariables => toml().unwrap_or_else(|| trimmed.into()),
             Self::Models | Self::Paths | Self::Origins | Self::Variables if trimmed.starts_with('[') => {
                 toml().unwrap_or_else(|| trimmed.into())
@@ -208,6 +238,8 @@ impl Kind {
             | Self::Variable
             | Self::Name
             | Self::Transport
+            | Self::Route
+            | Self::Header
             | Self::Path => if quoted { toml() } else { None }.unwrap_or_else(|| trimmed.into()),
         }
     }
@@ -232,7 +264,26 @@ impl Kind {
             Self::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
             Self::Name => json!({ "type": "string", "pattern": NAME_PATTERN }),
             Self::Transport => json!({ "type": "string", "pattern": "^[a-z0-9_]{1,64}$" }),
-            Self::Path => json!({ "type": "string", "pattern": "^/" }),
+            Self::Path | Self::Route => json!({ "type": "string", "pattern": "^/" }),
+            Self::Query => json!({
+                "type": "object",
+                "additionalProperties": { "type": "string" },
+                "maxProperties": PARTS,
+            }),
+            Self::Headers => json!({
+                "type": "object",
+                "additionalProperties": { "anyOf": [
+                    { "type": "string" },
+                    {
+                        "type": "object",
+                        "properties": { "credential": Self::Name.schema() },
+                        "required": ["credential"],
+                        "additionalProperties": false,
+                    },
+                ] },
+                "maxProperties": PARTS,
+            }),
+            Self::Header => json!({ "type": "string", "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
             Self::Paths => json!({ "type": "array", "items": Self::Path.schema(), "maxItems": FOLDERS }),
             Self::Origins => {
                 let origin = json!({ "type": "string", "pattern": "^https?://[^/*@\\s]+$" });

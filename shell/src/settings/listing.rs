@@ -72,6 +72,10 @@ impl Settings {
                 | Kind::Name
                 | Kind::Transport
                 | Kind::Path
+                | Kind::Route
+                | Kind::Query
+                | Kind::Headers
+                | Kind::Header
                 | Kind::Paths
                 | Kind::Origins
                 | Kind::Variables

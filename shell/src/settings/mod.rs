@@ -19,6 +19,7 @@ mod page_origin;
 pub mod prices;
 mod problem;
 pub mod providers;
+mod request_parts;
 mod rules;
 mod schema;
 mod server;
@@ -53,6 +54,7 @@ pub use origin::Origin;
 pub use page_origin::PageOrigin;
 pub(crate) use problem::quoted;
 pub use problem::{Problem, SettingsError};
+pub use request_parts::{HeaderText, Headers, Query};
 pub use schema::schema;
 pub use server::{Access, AuthMode, ServerSettings};
 pub use source::SourceError;
@@ -65,6 +67,8 @@ const MOST_PROBLEMS: usize = 100;
 pub struct Settings {
     pub model: Option<ModelRef>,
     pub fallbacks: Vec<ModelRef>,
+    /// `5m` or `1h`.
+    pub cache_ttl: String,
     pub durability: Durability,
     pub commands: CommandSettings,
     pub execution: ExecutionSettings,
@@ -113,6 +117,7 @@ impl Settings {
         Self {
             model: None,
             fallbacks: Vec::new(),
+            cache_ttl: "5m".to_owned(),
             durability: Durability::Full,
             commands: CommandSettings::default(),
             execution: ExecutionSettings::default(),

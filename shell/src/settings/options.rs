@@ -8,12 +8,17 @@ use holon_models::MaxTokensField;
 use super::field::Field;
 use super::keys::{Key, key, number, time};
 use super::kind::Kind;
+use super::request_parts::{Headers, Query};
 
 /// What the file says of one provider; what it leaves out stays as it is built in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProviderSettings {
     pub transport: Option<String>,
     pub base_url: Option<String>,
+    pub path: Option<String>,
+    pub query: Option<Query>,
+    pub headers: Option<Headers>,
+    pub key_header: Option<String>,
     pub api_key_env: Option<String>,
     pub credential: Option<String>,
     pub stream: Option<bool>,
@@ -37,6 +42,25 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         base_url,
         Kind::Url(&["http", "https"]),
         "the address that the path of the method is added to"
+    ),
+    key!(
+        "path",
+        path,
+        Kind::Route,
+        "the path of the method below the address, where it is not that of the protocol; `{model}` in it is the model's name"
+    ),
+    key!("query", query, Kind::Query, "the query of the address of each request"),
+    key!(
+        "headers",
+        headers,
+        Kind::Headers,
+        "headers of each request; a secret is named, as in `{ x-key = { credential = \"name\" } }`"
+    ),
+    key!(
+        "key_header",
+        key_header,
+        Kind::Header,
+        "the header that carries the key as it is; by default the protocol's own"
     ),
     key!("api_key_env", api_key_env, Kind::Variable, "the environment variable that holds the key"),
     key!(

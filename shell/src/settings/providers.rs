@@ -11,6 +11,7 @@ use holon_platform::Environment;
 use holon_text::variables::{self, password};
 
 use super::credentials::Credentials;
+use super::request_parts::HeaderText;
 use super::{ProviderSettings, Settings, prices};
 
 /// All providers of a runtime.
@@ -74,7 +75,7 @@ impl Build<'_> {
             spec.base_url.clone_from(base_url);
             spec.base_url_origin = format!("providers.{}.base_url", spec.id);
         }
-        spec.options = options(spec.options, changes);
+        spec.options = self.options(&spec.id, spec.options, changes)?;
         spec.models = self.settings.models_of(&spec.id);
         (spec.credential, spec.key_remedy) = self.credential(&spec, changes);
         Ok(spec)
@@ -103,7 +104,7 @@ impl Build<'_> {
             base_url_origin: format!("providers.{id}.base_url"),
             credential: Credential::Unneeded,
             key_remedy: String::new(),
-            options: options(ProviderOptions::default(), changes),
+            options: self.options(id, ProviderOptions::default(), changes)?,
             models: self.settings.models_of(id),
         };
         (spec.credential, spec.key_remedy) = self.credential(&spec, changes);
@@ -144,6 +145,32 @@ impl Build<'_> {
         (built_in::credential(key, &spec.base_url, || remedy), again)
     }
 
+    fn options(
+        &self,
+        id: &str,
+        built_in: ProviderOptions,
+        changes: &ProviderSettings,
+    ) -> Result<ProviderOptions, String> {
+        let mut options = options(built_in, changes);
+        options.cache_for_an_hour = self.settings.cache_ttl == "1h";
+        for (name, text) in changes.headers.iter().flat_map(|headers| &headers.0) {
+            let value = match text {
+                HeaderText::Text(text) => text.clone(),
+                HeaderText::Credential(credential) => {
+                    let key = self.credentials.get(credential).ok_or_else(|| {
+                        format!(
+                            "its header {name} needs the credential {credential}, which is not there; `holon config \
+                             credentials set {credential}`, then see `holon config providers show {id}`"
+                        )
+                    })?;
+                    key.to_owned()
+                }
+            };
+            options.headers.push((name.clone(), value));
+        }
+        Ok(options)
+    }
+
     fn secrets(&self) -> Vec<(String, String)> {
         let mut secrets: Vec<_> =
             self.credentials.secrets().chain(variables::secrets(self.environment)).collect();
@@ -169,6 +196,10 @@ pub fn shown(spec: &ProviderSpec, configured: Option<&ProviderSettings>) -> Prov
     ProviderSettings {
         transport: Some(spec.transport.name().to_owned()),
         base_url: Some(spec.base_url.clone()).filter(|base_url| !base_url.is_empty()),
+        path: options.path.clone(),
+        query: configured.and_then(|configured| configured.query.clone()),
+        headers: configured.and_then(|configured| configured.headers.clone()),
+        key_header: options.key_header.clone(),
         api_key_env: configured.and_then(|configured| configured.api_key_env.clone()),
         credential: configured.and_then(|configured| configured.credential.clone()),
         stream: Some(options.stream),
@@ -217,6 +248,9 @@ fn options(mut options: ProviderOptions, changes: &ProviderSettings) -> Provider
     put(&mut options.connect_timeout, changes.connect_timeout.as_ref());
     put(&mut options.first_byte_timeout, changes.first_byte_timeout.as_ref());
     put(&mut options.idle_timeout, changes.idle_timeout.as_ref());
+    options.path = changes.path.clone().or(options.path);
+    options.key_header = changes.key_header.clone().or(options.key_header);
+    options.query = changes.query.iter().flat_map(|query| query.0.clone()).collect();
     options.proxy = changes.proxy.clone().or(options.proxy);
     options.ca_file = changes.ca_file.clone().or(options.ca_file);
     options

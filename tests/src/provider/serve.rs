@@ -190,7 +190,7 @@ async fn said(
     fault: Option<&Fault>,
 ) -> std::io::Result<After> {
     let streamed = asked.body["stream"] == true;
-    let (document, pieces) = match asked.path.as_str() {
+    let (document, pieces) = match asked.path.split('?').next().unwrap_or_default() {
         "/v1/chat/completions" => (chat::document(answer), chat::stream(answer)),
         "/v1/responses" => (responses::document(answer, &asked.body), responses::stream(answer, &asked.body)),
         "/v1/messages" => (messages::document(answer, &asked.body), messages::stream(answer, &asked.body)),
@@ -208,7 +208,7 @@ async fn said(
             Ok(hold(stream, shared).await)
         }
         Some(Fault::Error(place, error, message)) => {
-            let error = match asked.path.as_str() {
+            let error = match asked.path.split('?').next().unwrap_or_default() {
                 "/v1/responses" => responses::error(error, message),
                 "/v1/messages" => messages::error(error, message),
                 _ => chat::error(error, message),

@@ -173,9 +173,9 @@ impl<P: Protocol> Provider for OverHttp<P> {
     ) -> Listing<'a> {
         Box::pin(async move {
             let Ok(any) = ModelRef::new(&format!("{}/any", spec.id)) else { return Vec::new() };
-            let Ok(Endpoint { url, key, spec }) = Endpoint::new::<P>(spec, &any) else { return Vec::new() };
-            let mut headers = HeaderMap::new();
-            P::sign(&mut headers, key);
+            let Ok(Endpoint { url, headers, spec }) = Endpoint::new::<P>(spec, &any) else {
+                return Vec::new();
+            };
             near::listed::<P>(client, (&url, headers), spec, within).await
         })
     }
@@ -184,9 +184,9 @@ impl<P: Protocol> Provider for OverHttp<P> {
 /// One attempt.
 async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
     let Attempt { client, texts, spec, tools, models, request, show } = attempt;
-    let Endpoint { url, key, spec } = Endpoint::new::<P>(spec, &request.model)?;
+    let Endpoint { url, headers: signed, spec } = Endpoint::new::<P>(spec, &request.model)?;
     let sender =
-        Sender { client, url: &url, headers: headers::<P>(spec, key), request, spec, started: clock::now() };
+        Sender { client, url: &url, headers: headers(spec, signed), request, spec, started: clock::now() };
     let mut lowering = Lowering { texts, request, spec, tools, thoughts: true };
     let mut received = sender.send(body::<P>(&lowering)?).await?;
     let mut refusal = received.refused().await;
@@ -223,13 +223,11 @@ fn body<P: Protocol>(lowering: &Lowering<'_>) -> Result<String, Failure> {
     Ok(body.to_string())
 }
 
-fn headers<P: Protocol>(spec: &ProviderSpec, key: Option<HeaderValue>) -> HeaderMap {
-    let mut headers = HeaderMap::new();
+fn headers(spec: &ProviderSpec, mut headers: HeaderMap) -> HeaderMap {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let stream = spec.options.stream;
     let accepted = if stream { "text/event-stream, application/json" } else { "application/json" };
     headers.insert(ACCEPT, HeaderValue::from_static(accepted));
-    P::sign(&mut headers, key);
     headers
 }
 

@@ -20,7 +20,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     // Wherever the conversation goes on from here, its beginning up to here is the same.
     if let Some(last) = messages.last_mut().and_then(|message| message["content"].as_array_mut()?.last_mut())
     {
-        mark(last);
+        mark(last, options);
     }
     let mut body = json!({
         "model": request.model.model(),
@@ -30,7 +30,11 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         "stream": options.stream,
     });
     if !request.tools.is_empty() {
-        body["tools"] = offered(lowering).map(|offered| tool(offered, options)).collect();
+        let mut tools: Vec<Value> = offered(lowering).map(|offered| tool(offered, options)).collect();
+        if let Some(last) = tools.last_mut() {
+            mark(last, options);
+        }
+        body["tools"] = tools.into();
     }
     if let Some(model) = lowering.model() {
         configured(&mut body, model, request.max_output_tokens);
@@ -53,8 +57,8 @@ fn configured(body: &mut Value, model: &ModelOptions, most: u64) {
     }
 }
 
-/// What comes before a marked block, tools included, is kept by the provider. There are three markers, of the
-/// four that it allows: here the last stable block and the last block of the agent, then the conversation's.
+/// What comes before a marked block is kept by the provider. There are the four markers that it allows: the last tool,
+/// here the last stable block and the last block of the agent, then the conversation's.
 fn system(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
     let frame = &lowering.request.frame;
     let mut blocks = vec![(frame.system_prompt.clone(), Stability::Stable)];
@@ -71,15 +75,18 @@ fn system(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
         .map(|(at, (text, _))| {
             let mut block = json!({"type": "text", "text": text});
             if marked.contains(&Some(at)) {
-                mark(&mut block);
+                mark(&mut block, &lowering.spec.options);
             }
             block
         })
         .collect())
 }
 
-fn mark(block: &mut Value) {
+fn mark(block: &mut Value, options: &ProviderOptions) {
     block["cache_control"] = json!({"type": "ephemeral"});
+    if options.cache_for_an_hour {
+        block["cache_control"]["ttl"] = "1h".into();
+    }
 }
 
 /// Roles alternate: what stands side by side becomes one message. The results of calls come first in theirs,
