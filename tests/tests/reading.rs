@@ -135,6 +135,7 @@ fn patches_are_diffs_and_commands_show_the_end_of_their_output() {
     );
     assert!(transcript.contains("line 5\n"), "it has more of the output: {transcript}");
     tells_the_steps(&read(&daemon.0, &["tail", "painter"]).stdout);
+    tells_the_steps(&read(&daemon.0, &["tail", "--all"]).stdout);
     let (_, written) = on_terminal(&daemon.0, &["tail", "painter"]);
     assert!(
         written.contains("\u{1b}[32m+a new line") && written.contains("\u{1b}[31m-an old line"),

@@ -80,6 +80,8 @@ codes! {
     /// `details.current_run_id` is the run in progress.
     StaleRunId "stale_run_id" CONFLICT;
     NoCurrentRun "no_current_run" CONFLICT;
+    /// The agent was never sent a message with that id.
+    UnknownMessage "unknown_message" NOT_FOUND;
     /// No task of that name runs, or ended lately.
     UnknownTask "unknown_task" NOT_FOUND;
     /// No timer of that name is armed, or ended lately.

@@ -134,6 +134,9 @@ pub struct EventsPage {
     pub last_event_seq: EventSeq,
     /// Whether the span has more in the direction of the order.
     pub more: bool,
+    /// While `more` is true, the cursor of the next page: `after_seq` with the order `asc`, `before_seq` with `desc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<EventSeq>,
 }
 
 /// One durable event.

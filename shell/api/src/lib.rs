@@ -85,7 +85,7 @@ pub use client_error::ClientError;
 pub use code::Code;
 pub use endpoint::{Access as RouteAccess, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 pub use follow::{AllEvents, Events, Follow, Followed, Output, Written};
-pub use path::{AgentPath, NewAgentPath, Path, TaskPath, TimerPath, TriggerPath, WorkItemPath};
+pub use path::{AgentPath, MessagePath, NewAgentPath, Path, TaskPath, TimerPath, TriggerPath, WorkItemPath};
 pub use reply::{Document, OpenApi, OpenMetrics, Reply, Stream};
 pub use rows::Control;
 

@@ -1,7 +1,7 @@
 //! What a path names: one shape for each kind of thing.
 
 use holon_facts::AgentId;
-use holon_facts::ids::{TaskId, TimerId, WorkItemId};
+use holon_facts::ids::{MessageId, TaskId, TimerId, WorkItemId};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,13 @@ pub struct TaskPath {
     pub task_id: TaskId,
 }
 
+/// A message to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MessagePath {
+    pub agent_id: AgentId,
+    pub message_id: MessageId,
+}
+
 /// A timer of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerPath {
@@ -79,7 +86,7 @@ macro_rules! of_agent {
     )*};
 }
 
-of_agent!(TaskPath TimerPath WorkItemPath);
+of_agent!(TaskPath MessagePath TimerPath WorkItemPath);
 
 impl Path for AgentPath {
     fn agent(&mut self) -> Option<&mut AgentId> {
@@ -112,6 +119,12 @@ impl From<&AgentId> for NewAgentPath {
 impl From<(&AgentId, TaskId)> for TaskPath {
     fn from((agent, task_id): (&AgentId, TaskId)) -> Self {
         Self { agent_id: agent.clone(), task_id }
+    }
+}
+
+impl From<(&AgentId, MessageId)> for MessagePath {
+    fn from((agent, message_id): (&AgentId, MessageId)) -> Self {
+        Self { agent_id: agent.clone(), message_id }
     }
 }
 

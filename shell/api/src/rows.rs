@@ -11,7 +11,7 @@ use super::body::{AnyJson, Anything, Empty, Json, OTHER_BYTES, Optional, PROMPT_
 use super::code::Code;
 use super::endpoint::{Access, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 use super::follow::Follow;
-use super::path::{AgentPath, NewAgentPath, TaskPath, TimerPath, TriggerPath, WorkItemPath};
+use super::path::{AgentPath, MessagePath, NewAgentPath, TaskPath, TimerPath, TriggerPath, WorkItemPath};
 use super::reply::{OpenApi, OpenMetrics, Stream};
 use super::{
     Abort, Admitted, AgentState, AgentStatus, AgentWhy, Agents, AllEventsPage, AllEventsQuery,
@@ -276,6 +276,10 @@ endpoints! {
         SendPrompt prompt POST "/control/agents/{agent_id}/prompt" "Send a prompt as the operator",
             path AgentPath, query PromptQuery, body Json<Prompt, PROMPT_BODY_BYTES>, once key,
             waits PromptQuery::waits, headers &[IDEMPOTENCY_KEY], fails INGRESS, or_status NOT_ENDED => Prompted;
+        ShowMessage message GET "/agents/{agent_id}/messages/{message_id}"
+            "Show what came of a message, now or when its turn ends",
+            path MessagePath, query PromptQuery, waits PromptQuery::waits,
+            fails &[Code::UnknownAgent, Code::UnknownMessage, Code::AgentDamaged], or_status NOT_ENDED => Prompted;
         ChangeAgent control POST "/control/agents/{agent_id}/control" "Start, stop or archive an agent",
             path AgentPath, body Json<ControlAgent, OTHER_BYTES>,
             fails &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent] => ControlReply;

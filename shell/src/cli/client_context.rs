@@ -35,7 +35,7 @@ pub(super) struct Whom {
     #[arg(value_name = "AGENT")]
     agent: Option<String>,
     /// Use this agent; same as AGENT
-    #[arg(long = "agent", value_name = "AGENT", conflicts_with = "agent", hide = true)]
+    #[arg(long = "agent", value_name = "AGENT", conflicts_with = "agent")]
     named: Option<String>,
 }
 

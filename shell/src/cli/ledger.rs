@@ -24,7 +24,7 @@ pub(super) enum LedgerCommand {
         #[command(flatten)]
         ledger: Which,
         /// Export only the records of this agent
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "AGENT")]
         agent: Option<String>,
         /// Include the flight recorder: each call, followed by its records
         #[arg(long, conflicts_with = "agent")]

@@ -258,6 +258,36 @@ mod tests {
         }
     }
 
+    /// The rule of docs/daemon.md, Which agent.
+    #[test]
+    fn an_agent_is_named_in_one_way() {
+        let mut cli = Cli::command();
+        cli.build();
+        let mut found = Vec::new();
+        leaves(&cli, &mut found);
+        let mut words = 0;
+        for command in found {
+            let path = command.get_bin_name().unwrap_or_default();
+            let makes_or_names = ["create", "rename", "describe", "fork"].contains(&command.get_name());
+            let positional: Vec<_> = command.get_positionals().map(clap::Arg::get_id).collect();
+            let named = command.get_arguments().find(|argument| argument.get_long() == Some("agent"));
+            let Some(named) = named else {
+                let names = positional.iter().any(|id| *id == "agent");
+                assert!(makes_or_names || !names, "{path} takes an agent without --agent");
+                continue;
+            };
+            let value = named.get_value_names().map(|names| names[0].as_str());
+            assert_eq!(value, Some("AGENT"), "{path}");
+            assert!(!named.is_hide_set(), "{path} hides --agent");
+            let apart = ["run", "export"].contains(&command.get_name());
+            if positional.is_empty() && !apart {
+                panic!("{path} takes no agent as a word");
+            }
+            words += usize::from(positional == ["agent"]);
+        }
+        assert!(words > 15, "{words}");
+    }
+
     #[test]
     fn a_number_beyond_its_limit_is_refused_with_the_limit() {
         for (command, flag, most) in [

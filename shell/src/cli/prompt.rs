@@ -49,7 +49,7 @@ pub(super) struct PromptArgs {
     #[arg(required = true, value_name = "TEXT")]
     text: Vec<String>,
     /// Use this agent [default: the runtime's default, usually `main`]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Deliver into the turn in progress at its next safe point
     #[arg(long)]

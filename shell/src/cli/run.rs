@@ -55,7 +55,7 @@ pub(super) struct RunArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
     /// Use this durable agent, in the ledger of the home; without it a temporary one
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Create the agent if it does not exist
     #[arg(long, requires = "agent")]

@@ -118,8 +118,7 @@ async fn print(
     args: &TailArgs,
     events: &[Document<Envelope>],
 ) -> Result<(), Failure> {
-    let has_more = |event: &&Document<Envelope>| !args.json && STEPS.contains(&event.kind.as_str());
-    let steps = || events.iter().filter(has_more).map(|event| event.event_seq);
+    let steps = || events.iter().filter(|event| is_step(event, args)).map(|event| event.event_seq);
     let more = match (steps().min(), steps().max()) {
         (Some(first), Some(last)) => transcript::details(cli, agent, (first, last)).await?,
         (None, _) | (_, None) => BTreeMap::new(),
@@ -127,7 +126,7 @@ async fn print(
     for event in events {
         if let Some(shown) = shown(event, args)? {
             match more.get(&event.event_seq) {
-                Some(lines) => output::line(&output::labelled_lines(&moment::exact(event.ts), lines))?,
+                Some(lines) => output::line(&output::labelled_lines(&label(event, args), lines))?,
                 None => output::line(&shown)?,
             }
         }
@@ -140,10 +139,18 @@ pub(super) fn shown(event: &Document<Envelope>, args: &TailArgs) -> Result<Optio
     if args.json {
         return Ok(Some(output::json(&serde_json::to_string(event)?)));
     }
-    Ok(shown_as(event, args.level).map(|(tone, shown)| {
-        let agent = if args.all { format!("  {}", event.agent_id) } else { String::new() };
-        output::labelled(&format!("{}{agent}", moment::exact(event.ts)), tone, &shown)
-    }))
+    Ok(shown_as(event, args.level).map(|(tone, shown)| output::labelled(&label(event, args), tone, &shown)))
+}
+
+/// Whether an event brings more than its presentation has.
+pub(super) fn is_step(event: &Envelope, args: &TailArgs) -> bool {
+    !args.json && STEPS.contains(&event.kind.as_str())
+}
+
+/// When, and of all agents who.
+pub(super) fn label(event: &Envelope, args: &TailArgs) -> String {
+    let agent = if args.all { format!("  {}", event.agent_id) } else { String::new() };
+    format!("{}{agent}", moment::exact(event.ts))
 }
 
 /// What goes wrong stands out, and what only surrounds the agent's own doing stands back.

@@ -10,7 +10,7 @@ use holon_facts::timer::{Misfire, TimerStatus};
 use holon_text::{moment, time};
 use jiff::SignedDuration;
 
-use super::client_context::{ClientContext, one_of};
+use super::client_context::{ClientContext, Whom, one_of};
 use super::exit::Exit;
 use super::output::{self, Failure};
 use crate::present;
@@ -27,9 +27,8 @@ pub(super) enum TimerCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// Use this agent [default: the runtime's default, usually `main`]
-    #[arg(long, value_name = "ID")]
-    agent: Option<String>,
+    #[command(flatten)]
+    whom: Whom,
     /// List only timers with this status
     #[arg(long, value_parser = one_of(TimerStatus::ALL))]
     status: Option<TimerStatus>,
@@ -52,7 +51,7 @@ pub(super) struct AddArgs {
     #[arg(long, default_value = Misfire::Once.name(), value_parser = one_of(Misfire::ALL))]
     misfire: Misfire,
     /// Use this agent [default: the runtime's default, usually `main`]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Print one JSON document
     #[arg(long)]
@@ -64,7 +63,7 @@ pub(super) struct CancelArgs {
     /// Name the timer, for example timer_2
     timer: TimerId,
     /// Use this agent [default: the runtime's default, usually `main`]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Print one JSON document
     #[arg(long)]
@@ -82,7 +81,7 @@ pub(super) fn timer(home: Option<PathBuf>, command: TimerCommand) -> Result<Exit
 }
 
 async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = cli.agent(args.agent.as_deref()).await?;
+    let agent = cli.agent(args.whom.name()).await?;
     let answer = cli.client.timers(&agent, TimersQuery { status: args.status }).await?;
     if args.json {
         output::document(&answer)?;

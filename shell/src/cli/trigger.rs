@@ -9,7 +9,7 @@ use holon_core::agent::external_trigger::ExternalTrigger;
 
 use holon_text::moment::near;
 
-use super::client_context::ClientContext;
+use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::output::{self, Failure};
 
@@ -25,9 +25,8 @@ pub(super) enum TriggerCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct TriggerArgs {
-    /// Use this agent [default: the runtime's default, usually `main`]
-    #[arg(long, value_name = "ID")]
-    agent: Option<String>,
+    #[command(flatten)]
+    whom: Whom,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -44,24 +43,24 @@ pub(super) fn trigger(home: Option<PathBuf>, command: TriggerCommand) -> Result<
 }
 
 async fn show(cli: &ClientContext, args: TriggerArgs) -> Result<Exit, Failure> {
-    let agent = cli.agent(args.agent.as_deref()).await?;
+    let agent = cli.agent(args.whom.name()).await?;
     let answer = cli.client.triggers(&agent).await?;
     output::shown(&answer, args.json, || {
         if answer.triggers.is_empty() {
-            output::line(&format!("{agent} has no trigger yet: holon trigger rotate --agent {agent}"))?;
+            output::line(&format!("{agent} has no trigger yet: holon trigger rotate {agent}"))?;
         }
         answer.triggers.iter().try_for_each(print)
     })
 }
 
 async fn rotate(cli: &ClientContext, args: TriggerArgs) -> Result<Exit, Failure> {
-    let agent = cli.agent(args.agent.as_deref()).await?;
+    let agent = cli.agent(args.whom.name()).await?;
     let answer = cli.client.rotate_trigger(&agent).await?;
     output::shown(&answer, args.json, || print(&answer.trigger))
 }
 
 async fn revoke(cli: &ClientContext, args: TriggerArgs) -> Result<Exit, Failure> {
-    let agent = cli.agent(args.agent.as_deref()).await?;
+    let agent = cli.agent(args.whom.name()).await?;
     let answer = cli.client.revoke_trigger(&agent).await?;
     output::shown(&answer, args.json, || print(&answer.trigger))
 }

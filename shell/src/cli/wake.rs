@@ -27,7 +27,7 @@ pub(super) struct WakeArgs {
     #[arg(long, value_name = "WAIT")]
     wait: Option<WaitId>,
     /// Use this agent [default: the runtime's default, usually `main`]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Print one JSON document
     #[arg(long)]

@@ -12,7 +12,7 @@ use holon_facts::work::{PlanStatus, Todo, TodoState};
 
 use holon_text::moment::near;
 
-use super::client_context::{ClientContext, one_of};
+use super::client_context::{ClientContext, Whom, one_of};
 use super::exit::Exit;
 use super::output::{self, Failure};
 use crate::present;
@@ -35,9 +35,8 @@ pub(super) enum WorkCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// Use this agent [default: the runtime's default, usually `main`]
-    #[arg(long, value_name = "ID")]
-    agent: Option<String>,
+    #[command(flatten)]
+    whom: Whom,
     /// List only items of this kind
     #[arg(long, value_parser = filter())]
     filter: Option<WorkFilter>,
@@ -60,7 +59,7 @@ pub(super) struct AddArgs {
     #[arg(long, default_value = PlanStatus::Draft.name(), value_parser = one_of(PlanStatus::ALL))]
     plan_status: PlanStatus,
     /// Use this agent [default: the runtime's default, usually `main`]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Print one JSON document
     #[arg(long)]
@@ -72,7 +71,7 @@ pub(super) struct ItemArgs {
     /// Name the item, for example work_2
     item: WorkItemId,
     /// Use this agent [default: the runtime's default, usually `main`]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Print one JSON document
     #[arg(long)]
@@ -91,7 +90,7 @@ pub(super) fn work(home: Option<PathBuf>, command: WorkCommand) -> Result<Exit, 
 }
 
 async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = cli.agent(args.agent.as_deref()).await?;
+    let agent = cli.agent(args.whom.name()).await?;
     let query = WorkItemsQuery { filter: args.filter, limit: Some(500) };
     let answer = cli.client.work_items(&agent, query).await?;
     if args.json {

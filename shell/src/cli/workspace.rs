@@ -9,7 +9,7 @@ use holon_api::{AttachWorkspace, Boundaries, Control, DetachWorkspace, UseWorksp
 use holon_facts::execution::ExecutionPolicy;
 use holon_facts::workspace::{AGENT_HOME, WorkspaceId, Worktree, WorktreeState};
 
-use super::client_context::ClientContext;
+use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::output::{self, Failure};
 
@@ -36,7 +36,10 @@ pub(super) enum WorkspaceCommand {
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     #[command(flatten)]
-    whose: Whose,
+    whom: Whom,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -69,7 +72,7 @@ pub(super) struct DetachArgs {
 #[derive(Debug, Args)]
 struct Whose {
     /// Use this agent [default: the runtime's default, usually `main`]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Print one JSON document
     #[arg(long)]
@@ -90,9 +93,9 @@ pub(super) fn workspace(home: Option<PathBuf>, command: WorkspaceCommand) -> Res
 }
 
 async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = cli.agent(args.whose.agent.as_deref()).await?;
+    let agent = cli.agent(args.whom.name()).await?;
     let answer = cli.client.workspaces(&agent).await?;
-    if args.whose.json {
+    if args.json {
         output::document(&answer)?;
         return Ok(Exit::Completed);
     }
@@ -126,7 +129,7 @@ async fn attach(cli: &ClientContext, args: AttachArgs) -> Result<Exit, Failure> 
     } else {
         let already = if answer.changed { "" } else { " already" };
         output::line(&format!("{agent} knows {}{already}", args.folder.display()))?;
-        output::hint("try", &format!("holon workspace list --agent {agent}"));
+        output::hint("try", &format!("holon workspace list {agent}"));
     }
     Ok(Exit::Completed)
 }
@@ -149,25 +152,22 @@ async fn use_it(cli: &ClientContext, args: UseArgs) -> Result<Exit, Failure> {
 }
 
 async fn worktrees(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = cli.agent(args.whose.agent.as_deref()).await?;
+    let agent = cli.agent(args.whom.name()).await?;
     let answer = cli.client.worktrees(&agent).await?;
-    if args.whose.json {
+    if args.json {
         output::document(&answer)?;
         return Ok(Exit::Completed);
     }
     listed(&answer.worktrees)?;
     if answer.retained > 0 {
-        output::hint(
-            "try",
-            &format!("look at what is retained, then: holon workspace prune --agent {agent}"),
-        );
+        output::hint("try", &format!("look at what is retained, then: holon workspace prune {agent}"));
     }
     Ok(Exit::Completed)
 }
 
 /// Waits until it is known what stays.
 async fn prune(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = cli.agent(args.whose.agent.as_deref()).await?;
+    let agent = cli.agent(args.whom.name()).await?;
     let before = cli.client.worktrees(&agent).await?.worktrees.len();
     cli.client.prune_worktrees(&agent).await?;
     let mut answer = cli.client.worktrees(&agent).await?;
@@ -177,7 +177,7 @@ async fn prune(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
         answer = cli.client.worktrees(&agent).await?;
         left -= 1;
     }
-    output::shown(&answer, args.whose.json, || {
+    output::shown(&answer, args.json, || {
         let stay = answer.worktrees.len();
         output::line(&format!("{} removed, {stay} stay", before.saturating_sub(stay)))?;
         listed(&answer.worktrees)

@@ -66,6 +66,7 @@ handlers! {
         PostMessage ingress::enqueue,
         DeliverWebhook ingress::webhook,
         SendPrompt prompt::prompt,
+        ShowMessage prompt::message,
         ChangeAgent control::control,
         RenameAgent labels::rename,
         DescribeAgent labels::describe,

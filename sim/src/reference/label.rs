@@ -1,4 +1,4 @@
-//! What whoever renames or describes an agent is told.
+//! What whoever creates, renames or describes an agent is told.
 
 use holon_facts::AgentId;
 use holon_facts::label::{AgentLabel, LabelChange};
@@ -6,6 +6,23 @@ use holon_facts::label::{AgentLabel, LabelChange};
 use super::{Before, Reference, Told};
 
 impl Reference {
+    pub(super) fn creation(&self, before: &Before, agent: &AgentId) -> Vec<Told> {
+        let told = if before.agent.is_some() {
+            Told::Refused("agent_exists")
+        } else if self.is_second_name(agent) {
+            Told::Refused("name_taken")
+        } else if agent.as_str().contains("--") {
+            Told::Refused("reserved_agent_id")
+        } else if self.draining {
+            Told::Refused("draining")
+        } else if before.agents >= self.config.limits.agents {
+            Told::Refused("too_many_agents")
+        } else {
+            Told::Created
+        };
+        vec![told]
+    }
+
     /// A name means one agent, whatever is typed.
     pub(super) fn is_labelled(&self, agent: &AgentId, before: &Before, change: &LabelChange) -> Vec<Told> {
         let Some(was) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
@@ -31,7 +48,7 @@ impl Reference {
         vec![Told::Labelled { changed: label != was.label, label }]
     }
 
-    pub(super) fn is_second_name(&self, name: &AgentId) -> bool {
+    fn is_second_name(&self, name: &AgentId) -> bool {
         self.agents.values().any(|model| model.label.name.as_ref() == Some(name))
     }
 }

@@ -398,23 +398,6 @@ impl Reference {
         }
     }
 
-    fn creation(&self, before: &Before, agent: &AgentId) -> Vec<Told> {
-        let told = if before.agent.is_some() {
-            Told::Refused("agent_exists")
-        } else if self.is_second_name(agent) {
-            Told::Refused("name_taken")
-        } else if agent.as_str().contains("--") {
-            Told::Refused("reserved_agent_id")
-        } else if self.draining {
-            Told::Refused("draining")
-        } else if before.agents >= self.config.limits.agents {
-            Told::Refused("too_many_agents")
-        } else {
-            Told::Created
-        };
-        vec![told]
-    }
-
     fn control(
         &mut self,
         agent: &AgentId,

@@ -74,7 +74,7 @@ pub(super) fn brief(
         End::Held { .. } if tx.agent().hold.as_ref().is_some_and(|hold| hold.step == 0) => {
             let hold = tx.agent().hold.as_ref()?;
             let (visibility, text) = waits(hold, hold.until?, tx.agent().run.as_ref());
-            (BriefKind::Ack, visibility, Text::short(text))
+            (BriefKind::Ack, visibility, Text::whole(text))
         }
         End::Crashed if dropped => failed(format!(
             "The message was dropped: its last {} runs crashed before they recorded anything.",
@@ -111,7 +111,7 @@ fn waits(hold: &Hold, until: Wall, run: Option<&Run>) -> (BriefVisibility, Strin
         HoldCause::Credentials => {
             let last =
                 run.and_then(|run| run.chain.attempts.last()).and_then(|attempt| attempt.message.as_ref());
-            let error = clip(last.map_or("", |message| message.preview()), 90);
+            let error = last.map_or("", |message| message.preview());
             let text = format!(
                 "No model accepts its key; the message waits. Correct the key and restart the runtime, or send \
                  a prompt as a trial. {error}"

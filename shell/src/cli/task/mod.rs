@@ -14,7 +14,7 @@ use holon_facts::AgentId;
 use holon_facts::ids::TaskId;
 use holon_facts::task::TaskStatus;
 
-use super::client_context::{ClientContext, one_of};
+use super::client_context::{ClientContext, Whom, one_of};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
@@ -39,14 +39,14 @@ pub(super) enum TaskCommand {
 #[derive(Debug, Clone, Args)]
 struct Whose {
     /// Use this agent [default: the runtime's default, usually `main`]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     #[command(flatten)]
-    whose: Whose,
+    whom: Whom,
     /// List only tasks with this status
     #[arg(long, value_parser = one_of(TaskStatus::ALL))]
     status: Option<TaskStatus>,

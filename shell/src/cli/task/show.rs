@@ -14,7 +14,7 @@ use super::{ListArgs, StatusArgs};
 use crate::present;
 
 pub(super) async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = cli.agent(args.whose.agent.as_deref()).await?;
+    let agent = cli.agent(args.whom.name()).await?;
     let query = TasksQuery { status: args.status, limit: Some(500) };
     let answer = cli.client.tasks(&agent, query).await?;
     if args.json {

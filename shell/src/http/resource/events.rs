@@ -35,7 +35,10 @@ pub(in super::super) async fn events(app: App, call: Call<ListEvents>) -> Handle
 
 fn written(Page { events, last: EventSeq(last), more }: &Page) -> String {
     let envelopes = events.iter().map(|event| &*event.json);
-    page_of(envelopes, &format!(r#""last_event_seq":{last},"more":{more}"#))
+    // What comes next begins where this ends.
+    let next = events.last().filter(|_| *more).map(|event| format!(r#","next":{}"#, event.seq));
+    let next = next.unwrap_or_default();
+    page_of(envelopes, &format!(r#""last_event_seq":{last},"more":{more}{next}"#))
 }
 
 /// A page of envelopes, which are JSON already, and the fields behind them.

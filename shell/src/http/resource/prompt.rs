@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use holon_api::rows::SendPrompt;
+use holon_api::rows::{SendPrompt, ShowMessage};
 use holon_api::{
-    Admitted, ClientError, Code, Json, PROMPT_BYTES, PromptOutcome, PromptQuery, Prompted, WaitUntil,
+    Admitted, ClientError, Code, Control, Json, MessagePath, PROMPT_BYTES, PromptOutcome, PromptQuery,
+    Prompted, WaitUntil,
 };
 use holon_facts::EventSeq;
 use holon_facts::message::{Ingress, Origin};
@@ -17,15 +18,14 @@ use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::ingress::{admission, admit, check_names, key, keyed};
 use crate::answer::Answer;
-use crate::wait::{Wait, whole_text};
+use crate::prompt_turn::PromptTurn;
+use crate::wait::{End, Wait, whole_text};
+
+/// Events after a message that are looked at for its end, where nobody waits.
+const LOOKED_AT: u64 = 50_000;
 
 pub(in super::super) async fn prompt(app: App, call: Call<SendPrompt>) -> Handled<OrStatus<Prompted>> {
-    let PromptQuery { wait, timeout_ms } = call.query;
-    if wait.is_none() && timeout_ms.is_some() {
-        let text = "timeout_ms: only a request with wait=turn or wait=settled waits";
-        return Err(Failure::new(Code::InvalidQuery, text).detail("field", "timeout_ms"));
-    }
-    let limit = Duration::from_millis(bounded("timeout_ms", timeout_ms, PromptQuery::WAIT_MS, 0)? as u64);
+    let (wait, limit) = (call.query.wait, longest(&call.query)?);
     let Json(prompt) = call.body;
     check_prompt(&prompt.text)?;
     check_names(
@@ -56,6 +56,37 @@ pub(in super::super) async fn prompt(app: App, call: Call<SendPrompt>) -> Handle
         Some(until) => Waiting { app, admitted, until, limit, has_key }.reply().await,
         None => OrStatus::Usual(prompted(&admitted)),
     })
+}
+
+/// What came of a message that was sent before.
+pub(in super::super) async fn message(app: App, call: Call<ShowMessage>) -> Handled<OrStatus<Prompted>> {
+    let (wait, limit) = (call.query.wait, longest(&call.query)?);
+    let MessagePath { agent_id, message_id } = call.path;
+    let agent = agent_id.clone();
+    let known = move |app: &App| {
+        app.last_event(&agent)?;
+        Ok(app.reader.admission(&agent, message_id)?)
+    };
+    if app.blocking(known).await?.is_none() {
+        let text = format!("{agent_id} was sent no message {message_id}");
+        return Err(Failure::new(Code::UnknownMessage, text)
+            .hint(format!("holon transcript {agent_id} shows those that there are"))
+            .detail("message_id", message_id.to_string()));
+    }
+    let admitted = Admitted { ok: true, agent_id, message_id, duplicate: false };
+    let until = wait.unwrap_or(WaitUntil::Turn);
+    let waiting = Waiting { app, admitted, until, limit, has_key: false };
+    if wait.is_some() { Ok(waiting.reply().await) } else { waiting.now().await }
+}
+
+/// How long a request waits.
+fn longest(query: &PromptQuery) -> Handled<Duration> {
+    let PromptQuery { wait, timeout_ms } = *query;
+    if wait.is_none() && timeout_ms.is_some() {
+        let text = "timeout_ms: only a request with wait=turn or wait=settled waits";
+        return Err(Failure::new(Code::InvalidQuery, text).detail("field", "timeout_ms"));
+    }
+    Ok(Duration::from_millis(bounded("timeout_ms", timeout_ms, PromptQuery::WAIT_MS, 0)? as u64))
 }
 
 /// What can't be a prompt: nothing, or more than is taken.
@@ -99,13 +130,54 @@ impl Waiting {
             () = tokio::time::sleep(self.limit) => Err("the wait timed out".to_owned()),
         };
         match ended {
-            Ok(outcome) => OrStatus::Usual(Prompted {
-                ended: Some(true),
-                after_seq: Some(after),
-                outcome: Some(outcome),
-                ..prompted(&self.admitted)
-            }),
+            Ok(outcome) => self.ended(after, outcome),
             Err(problem) => self.not_ended(Some(after), problem),
+        }
+    }
+
+    /// What came of the message so far, from the events that follow it.
+    async fn now(&self) -> Handled<OrStatus<Prompted>> {
+        let after = self.before().await?;
+        let Admitted { agent_id, message_id: message, .. } = self.admitted.clone();
+        let agent = agent_id.clone();
+        let fold = move |app: &App| {
+            let (mut turn, mut answer, mut ended) = (PromptTurn::of(message), Answer::to(message), None);
+            let last = app.last_event(&agent)?.min(EventSeq(after.0.saturating_add(LOOKED_AT)));
+            for record in app.reader.records(&agent, after, last)? {
+                let record = record?;
+                // What is reported of the end is recorded with it.
+                if ended.is_some_and(|step| step < record.step) && turn.tasks().is_empty() {
+                    break;
+                }
+                turn.record(&record);
+                answer.record(&record);
+                ended = ended.or(turn.ended().map(|_| record.step));
+            }
+            Ok((turn, answer))
+        };
+        let (turn, answer) = self.app.blocking(fold).await?;
+        if turn.ended().is_none() {
+            return Ok(self.not_ended(Some(after), "its turn has not ended".to_owned()));
+        }
+        let why = self.app.why(&agent_id).await.map_err(Failure::internal)?.into_reply();
+        let end = End::of(why, Some(&turn)).map_err(Failure::internal)?;
+        let text = self.text(&answer).await.map_err(Failure::internal)?;
+        Ok(self.ended(after, end.outcome(text)))
+    }
+
+    fn ended(&self, after: EventSeq, outcome: PromptOutcome) -> OrStatus<Prompted> {
+        OrStatus::Usual(Prompted {
+            ended: Some(true),
+            after_seq: Some(after),
+            outcome: Some(outcome),
+            ..prompted(&self.admitted)
+        })
+    }
+
+    async fn text(&self, answer: &Answer) -> Result<Option<String>, ClientError> {
+        match answer.told() {
+            Some(told) => whole_text(&self.app, &self.admitted.agent_id, told).await.map(Some),
+            None => Ok(None),
         }
     }
 
@@ -124,21 +196,15 @@ impl Waiting {
         let mut answer = Answer::to(*message);
         let wait = Wait::new(&self.app, agent, after, self.app.idle_limit).for_prompt(*message, self.until);
         let end = wait.until_end(&mut |record| answer.record(record)).await?;
-        let text = match answer.told() {
-            Some(told) => Some(whole_text(&self.app, agent, told).await?),
-            None => None,
-        };
-        Ok(end.outcome(text))
+        Ok(end.outcome(self.text(&answer).await?))
     }
 
     fn not_ended(&self, after: Option<EventSeq>, problem: String) -> OrStatus<Prompted> {
-        let agent = &self.admitted.agent_id;
-        let hint = match after {
-            _ if self.has_key => {
-                "send the same request again, with the same Idempotency-Key, to wait on".to_owned()
-            }
-            Some(after) => format!("follow GET /agents/{agent}/events/stream?after_seq={after}"),
-            None => format!("look at GET /agents/{agent}/why"),
+        let Admitted { agent_id: agent, message_id: message, .. } = &self.admitted;
+        let hint = if self.has_key {
+            "send the same request again, with the same Idempotency-Key, to wait on".to_owned()
+        } else {
+            format!("GET /agents/{agent}/messages/{message}?wait=turn waits on")
         };
         OrStatus::Other(Prompted {
             ended: Some(false),

@@ -70,7 +70,11 @@ async fn a_shutdown_ends_the_wait_and_not_the_prompt() {
         super::reply(answer(stream, request(Method::POST, TURN, &headers, r#"{"text":"go"}"#)).await).await;
     assert_eq!((reply.status.as_u16(), &reply.json["message_id"]), (202, &json!("msg_1")), "{}", reply.text);
     assert!(reply.json["problem"].as_str().unwrap().contains("shuts down"), "{}", reply.text);
-    assert!(reply.json["hint"].as_str().unwrap().contains("events/stream?after_seq="), "{}", reply.text);
+    assert!(
+        reply.json["hint"].as_str().unwrap().contains("/agents/main/messages/msg_1?wait=turn"),
+        "{}",
+        reply.text
+    );
 }
 
 #[tokio::test]
@@ -96,4 +100,24 @@ async fn what_can_not_be_waited_for_is_refused_before_anything_is_admitted() {
         .post("/control/agents/nobody/prompt?wait=turn", json!({ "text": "go" }))
         .await
         .fails(404, "unknown_agent");
+}
+
+#[tokio::test]
+async fn what_came_of_a_message_is_known_by_its_id_without_a_key() {
+    let scene = Scene::with(slow(400)).await;
+    scene.create("main").await;
+    let sent = scene.post(&format!("{TURN}&timeout_ms=0"), json!({ "text": "go" })).await;
+    assert_eq!((sent.status.as_u16(), &sent.json["ended"]), (202, &json!(false)), "{}", sent.text);
+    let path = format!("/agents/main/messages/{}", sent.json["message_id"].as_str().unwrap());
+    let early = scene.get(&path).await;
+    assert_eq!((early.status.as_u16(), &early.json["ended"]), (202, &json!(false)), "{}", early.text);
+    let ended = scene.get(&format!("{path}?wait=turn")).await.ok().json.clone();
+    assert_eq!((&ended["verdict"], &ended["final_text"]), (&json!("completed"), &json!("done")), "{ended}");
+    scene.prompt("main", "another").await.ok();
+    scene.at_rest("main").await;
+    assert_eq!(scene.get(&path).await.ok().json, ended, "it is asked for once more, later");
+    scene.get("/agents/main/messages/msg_99").await.fails(404, "unknown_message");
+    scene.get("/agents/nobody/messages/msg_1").await.fails(404, "unknown_agent");
+    scene.get("/agents/main/messages/brief_1").await.fails(400, "invalid_path");
+    scene.get(&format!("{path}?timeout_ms=5")).await.fails(400, "invalid_query");
 }

@@ -43,7 +43,11 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("work-items", "Goals of an agent over many turns", &["/work-items"]),
     ("workspaces", "Where an agent works", &["/workspace", "/worktree-summary"]),
     ("triggers", "Addresses that wake an agent, and hints", &["/triggers", "/callbacks", "/wake"]),
-    ("messages", "Prompts of the operator, and messages from outside", &["/prompt", "/enqueue", "/webhooks"]),
+    (
+        "messages",
+        "Prompts of the operator, and messages from outside",
+        &["/prompt", "/messages", "/enqueue", "/webhooks"],
+    ),
     ("events", "Durable events, page by page and as they happen", &["/events"]),
     ("history", "Briefs and the transcript", &["/briefs", "/transcript"]),
     ("models", "Models of the runtime and of an agent", &["/model"]),
