@@ -8,8 +8,10 @@ use serde_json::json;
 fn no_model_unknown_provider_unknown_scenario() {
     Holon::new().run(&["run", "hello"]).refused(2, &["no model is configured", "HOLON_MODEL", "holon demo"]);
     let unknown = Holon::new().run(&["run", "--model", "opena/gpt", "hello"]);
-    unknown
-        .refused(2, &["there is no provider \"opena\"", "anthropic, local, openai, openai-chat, scripted"]);
+    unknown.refused(
+        2,
+        &["there is no provider \"opena\"", "anthropic, local, openai, openai-chat, openai-codex, scripted"],
+    );
     Holon::new().run(&["run", "--model", "gpt", "hello"]).refused(2, &["provider/model", "gpt"]);
     Holon::new().run(&["run", "--model", "scripted/nothing", "hello"]).refused(2, &["nothing", "demo"]);
     let keyless = Holon::new().run(&["run", "--model", "openai-chat/gpt", "hello"]);

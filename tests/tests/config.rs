@@ -196,14 +196,10 @@ fn a_provider_of_ones_own_is_asked_with_its_key() {
 
 #[test]
 fn a_transport_that_is_not_spoken_fails_closed_when_it_is_chosen() {
-    let holon =
-        holon_with("[providers.codex]\ntransport = \"openai_codex_responses\"\nbase_url = \"http://h\"\n");
+    let holon = holon_with("[providers.codex]\ntransport = \"openai_realtime\"\nbase_url = \"http://h\"\n");
     fine(holon.run(&["run", "--model", "scripted/hello", "hello"]));
     let ended = holon.run(&["run", "--model", "codex/x", "hello"]);
-    ended.refused(
-        2,
-        &["openai_codex_responses", "does not support", "openai_responses, openai_chat_completions"],
-    );
+    ended.refused(2, &["openai_realtime", "does not support", "openai_responses, openai_codex_responses"]);
     let doctor = fine(holon.with("HOLON_MODEL", "scripted/hello").run(&["config", "doctor"]));
     assert!(doctor.stdout.contains("warning  providers: codex can't be used"), "{doctor:?}");
 }

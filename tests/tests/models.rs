@@ -202,3 +202,96 @@ fn the_beginning_of_a_prompt_is_kept_for_an_hour_where_that_is_set() {
     assert_eq!(request["tools"].as_array().unwrap().last().unwrap()["cache_control"]["ttl"], "1h");
     assert_eq!(request.to_string().matches(r#""ttl":"1h""#).count(), 4);
 }
+
+/// The login of another program, whose token ends so many seconds from now.
+fn login(seconds: i64, name: &str) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
+    let ends = i64::try_from(now.as_secs()).expect("this century") + seconds;
+    let claims = json!({ "exp": ends, "https://api.openai.com/auth": { "chatgpt_account_id": "acc-1" } });
+    let payload = base64(claims.to_string().as_bytes());
+    json!({ "tokens": { "access_token": format!("{name}.{payload}.x"), "refresh_token": "canary-refresh" } })
+        .to_string()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let all =
+            chunk.iter().fold(0_u32, |all, byte| all << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for at in 0..=chunk.len() {
+            text.push(char::from(LETTERS[(all >> (18 - 6 * at)) as usize & 63]));
+        }
+    }
+    text
+}
+
+fn codex(provider: &Provider, settings: &str) -> Holon {
+    let holon = with(provider, "openai-codex/gpt-5.1-codex", settings);
+    let home = holon.work().display().to_string();
+    holon.with("HOLON_CODEX_BASE_URL", &provider.url).with("CODEX_HOME", &home)
+}
+
+const ACCEPTED: &str = "[providers.openai-codex]\naccept_unofficial = true\n";
+
+#[test]
+fn a_chatgpt_login_is_used_and_never_changed() {
+    let provider = Provider::start([calls(&[command("cp next.json auth.json")]), says("Done.")]);
+    let holon = codex(&provider, ACCEPTED);
+    holon.file("auth.json", &login(3_600, "canary-first"));
+    let next = login(7_200, "canary-second");
+    holon.file("next.json", &next);
+    let ended = holon.run(&["run", "--json", "go"]);
+    completed(&holon, &ended);
+    let asked = provider.asked();
+    let tokens: Vec<&str> = asked.iter().filter_map(|asked| asked.header("authorization")).collect();
+    assert!(tokens[0].starts_with("Bearer canary-first.") && tokens[1].starts_with("Bearer canary-second."));
+    assert_eq!(asked[0].header("chatgpt-account-id"), Some("acc-1"));
+    assert_eq!(asked[0].header("originator"), Some("holon"));
+    assert!(asked[0].body.get("max_output_tokens").is_none() && asked[0].body["stream"] == true);
+    assert_eq!(thoughts(&asked[1].body), 1);
+    assert_eq!(std::fs::read_to_string(holon.work().join("auth.json")).expect("a file"), next);
+    assert!(!format!("{ended:?}").contains("canary-"), "{ended:?}");
+}
+
+#[test]
+fn a_login_that_ends_while_a_turn_runs_names_what_mends_it() {
+    let refused = r#"{"error":{"code":"token_expired","message":"expired"}}"#;
+    for second in [None, Some(fails(401, refused))] {
+        let ends = second.is_none();
+        let provider = Provider::start(
+            [Some(calls(&[command("cp next.json auth.json")])), second].into_iter().flatten(),
+        );
+        let holon = codex(&provider, ACCEPTED);
+        holon.file("auth.json", &login(3_600, "canary-first"));
+        holon.file("next.json", &login(if ends { -5 } else { 3_600 }, "canary-second"));
+        let ended = holon.run(&["run", "--json", "go"]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let failure = ended.json()["failure_artifact"].to_string();
+        assert!(failure.contains("run `codex login`") && failure.contains("auth"), "{failure}");
+        assert_eq!(provider.requests().len(), if ends { 1 } else { 2 });
+        assert!(!format!("{ended:?}").contains("canary-"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_login_that_is_no_login_is_refused_before_anything_is_asked() {
+    let provider = Provider::start([says("never")]);
+    for (settings, file, says) in [
+        ("", Some(login(3_600, "canary")), "providers.openai-codex.accept_unofficial true"),
+        (ACCEPTED, None, "auth.json is not there; run `codex login`"),
+        (ACCEPTED, Some("{canary".to_owned()), "is not JSON; run `codex login`"),
+        (ACCEPTED, Some(login(-1, "canary")), "has expired; run `codex login`"),
+        ("[models.\"openai-codex/gpt-5.1-codex\"]\ntemperature = 1\n", None, "has no temperature"),
+    ] {
+        let holon = codex(&provider, settings);
+        if let Some(text) = file {
+            holon.file("auth.json", &text);
+        }
+        let ended = holon.run(&["run", "--json", "go"]);
+        assert_ne!(ended.code, Some(0), "{ended:?}");
+        let told = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(told.contains(says) && !told.contains("canary"), "{told}");
+    }
+    assert!(provider.requests().is_empty());
+}

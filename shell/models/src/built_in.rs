@@ -2,12 +2,16 @@
 //! Transports).
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::address::{PUBLIC_ANTHROPIC, PUBLIC_OPENAI, is_public};
 use super::options::ProviderOptions;
-use super::protocol::{self, anthropic, openai_chat, openai_responses};
+use super::protocol::{self, anthropic, openai_chat, openai_codex, openai_responses};
 use super::provider::{Credential, ProviderSpec};
 
+/// Where the address of the login's service is said.
+const CODEX_URL: &str = "HOLON_CODEX_BASE_URL";
+const PUBLIC_CODEX: &str = "https://chatgpt.com/backend-api/codex";
 const LOCAL: &str = "http://127.0.0.1:11434/v1";
 
 /// The built-in providers. `get` gives the value of an environment variable; an empty one counts as absent.
@@ -40,8 +44,26 @@ pub fn built_in(get: impl Fn(&str) -> Option<String>) -> Vec<ProviderSpec> {
         spec("local", openai_chat::TRANSPORT, ("HOLON_LOCAL_BASE_URL", LOCAL), None),
         spec("openai", openai_responses::TRANSPORT, openai, openai_key),
         spec("openai-chat", openai_chat::TRANSPORT, openai, openai_key),
+        codex(&get),
         scripted(),
     ]
+}
+
+/// The login of the `codex` program.
+fn codex(get: &dyn Fn(&str) -> Option<String>) -> ProviderSpec {
+    let home = get("CODEX_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(get("HOME")?).join(".codex")));
+    let path = home.unwrap_or_else(|| PathBuf::from("/.codex")).join("auth.json");
+    ProviderSpec {
+        id: "openai-codex".to_owned(),
+        transport: openai_codex::TRANSPORT,
+        base_url: get(CODEX_URL).unwrap_or_else(|| PUBLIC_CODEX.to_owned()),
+        base_url_origin: CODEX_URL.to_owned(),
+        credential: Credential::Login { path },
+        key_remedy: "run `codex login`".to_owned(),
+        options: ProviderOptions::default(),
+        models: BTreeMap::new(),
+    }
 }
 
 /// The offline provider; the whole registry of the demo.

@@ -30,6 +30,8 @@ pub struct ProviderOptions {
     pub key_header: Option<String>,
     /// The provider keeps what is marked for an hour rather than for five minutes, where the protocol has marks.
     pub cache_for_an_hour: bool,
+    /// Somebody has accepted that no public interface is promised, where that is so.
+    pub accept_unofficial: bool,
     /// Time until a connection stands.
     pub connect_timeout: Millis,
     /// Time from the request to the first byte of the answer; slow local models need much of it.
@@ -73,6 +75,7 @@ impl Default for ProviderOptions {
             headers: Vec::new(),
             key_header: None,
             cache_for_an_hour: false,
+            accept_unofficial: false,
             connect_timeout: Millis::seconds(30),
             first_byte_timeout: Millis::minutes(10),
             idle_timeout: Millis::minutes(5),

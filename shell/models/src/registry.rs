@@ -14,7 +14,7 @@ use super::answer::Reply;
 use super::http::{Clients, HttpClient};
 use super::parts::joined_answer;
 use super::protocol::TRANSPORTS;
-use super::provider::{Attempt, Credential, Provider, ProviderError, ProviderSpec, Show};
+use super::provider::{Attempt, Credential, Login, Provider, ProviderError, ProviderSpec, Show};
 use super::tools::Tools;
 
 /// All providers of the runtime. Cheap to clone; clients are made when they are first needed.
@@ -145,6 +145,11 @@ fn secrets(spec: &ProviderSpec) -> Vec<(String, String)> {
     if let Credential::Key { value, origin } = &spec.credential {
         secrets.push((origin.clone(), value.trim().to_owned()));
     }
+    if let Credential::Login { path } = &spec.credential
+        && let Ok(login) = Login::read(path, clock::now().wall)
+    {
+        secrets.push((format!("login of {}", spec.id), login.token));
+    }
     let proxy = spec.options.proxy.as_deref().map(|proxy| (format!("proxy of {}", spec.id), proxy));
     for (name, url) in proxy.into_iter().chain([(spec.base_url_origin.clone(), spec.base_url.as_str())]) {
         let parsed = Url::parse(url.trim()).ok();
@@ -178,7 +183,10 @@ mod tests {
         {
             let error = check(&[], wrong).unwrap_err();
             assert!(error.contains(&format!("did you mean {meant:?}?")), "{error}");
-            assert!(error.contains("anthropic, local, openai, openai-chat, scripted"), "{error}");
+            assert!(
+                error.contains("anthropic, local, openai, openai-chat, openai-codex, scripted"),
+                "{error}"
+            );
         }
         let error = check(&[], "zzzzzzzzzz/x").unwrap_err();
         assert!(!error.contains("mean"), "{error}");

@@ -30,6 +30,7 @@ pub struct ProviderSettings {
     pub connect_timeout: Option<Millis>,
     pub first_byte_timeout: Option<Millis>,
     pub idle_timeout: Option<Millis>,
+    pub accept_unofficial: Option<bool>,
     pub proxy: Option<String>,
     pub ca_file: Option<PathBuf>,
 }
@@ -104,6 +105,12 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         "time from the request to the first byte of the answer"
     ),
     key!("idle_timeout_ms", idle_timeout, time(1), "longest silence inside an answer"),
+    key!(
+        "accept_unofficial",
+        accept_unofficial,
+        Kind::Flag,
+        "use a service that promises no public interface, as `openai-codex` is one"
+    ),
     key!(
         "proxy",
         proxy,

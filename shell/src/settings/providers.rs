@@ -114,11 +114,14 @@ impl Build<'_> {
     /// The key: of the variable, otherwise of `credentials.toml`, under the name that is configured or else the
     /// provider's own. And how another one is given.
     fn credential(&self, spec: &ProviderSpec, changes: &ProviderSettings) -> (Credential, String) {
+        if let Credential::Login { .. } = &spec.credential {
+            return (spec.credential.clone(), spec.key_remedy.clone());
+        }
         let variable = match &changes.api_key_env {
             Some(name) => self.environment.get(name).map(|value| (value.trim().to_owned(), name.clone())),
             None => match &spec.credential {
                 Credential::Key { value, origin } => Some((value.clone(), origin.clone())),
-                Credential::Unneeded | Credential::Missing { .. } => None,
+                Credential::Unneeded | Credential::Login { .. } | Credential::Missing { .. } => None,
             },
         };
         let name = changes.credential.as_deref().unwrap_or(&spec.id);
@@ -137,7 +140,9 @@ impl Build<'_> {
         let remedy = match (&changes.api_key_env, &spec.credential) {
             (Some(variable), _) => format!("set {variable}, or use {store}"),
             (None, Credential::Missing { remedy }) => format!("{remedy}, or use {store}"),
-            (None, Credential::Unneeded | Credential::Key { .. }) => format!("use {store}"),
+            (None, Credential::Unneeded | Credential::Login { .. } | Credential::Key { .. }) => {
+                format!("use {store}")
+            }
         };
         if key.is_none() && (changes.api_key_env.is_some() || changes.credential.is_some()) {
             return (Credential::Missing { remedy }, again);
@@ -211,6 +216,7 @@ pub fn shown(spec: &ProviderSpec, configured: Option<&ProviderSettings>) -> Prov
         connect_timeout: Some(options.connect_timeout),
         first_byte_timeout: Some(options.first_byte_timeout),
         idle_timeout: Some(options.idle_timeout),
+        accept_unofficial: Some(options.accept_unofficial),
         proxy: options.proxy.clone(),
         ca_file: options.ca_file.clone(),
     }
@@ -245,6 +251,7 @@ fn options(mut options: ProviderOptions, changes: &ProviderSettings) -> Provider
     put(&mut options.freeform_tools, changes.freeform_tools.as_ref());
     options.max_tokens_field = changes.max_tokens_field.or(options.max_tokens_field);
     options.prompt_cache_key = changes.prompt_cache_key.or(options.prompt_cache_key);
+    put(&mut options.accept_unofficial, changes.accept_unofficial.as_ref());
     put(&mut options.connect_timeout, changes.connect_timeout.as_ref());
     put(&mut options.first_byte_timeout, changes.first_byte_timeout.as_ref());
     put(&mut options.idle_timeout, changes.idle_timeout.as_ref());

@@ -236,7 +236,7 @@ fn providers_of_the_file_alone() {
         [providers.half]
         base_url = "http://h"
         [providers.later]
-        transport = "openai_codex_responses"
+        transport = "openai_realtime"
         base_url = "http://h"
     "#;
     let found = configured(text, &[], "");
@@ -247,7 +247,7 @@ fn providers_of_the_file_alone() {
     assert!(found.unusable["half"].contains("config set providers.half.transport"), "{found:?}");
     let later = ModelRef::new("later/x").unwrap();
     let error = found.providers().check(&later).unwrap_err().to_string();
-    for says in ["later", "openai_codex_responses", "does not support", "anthropic_messages"] {
+    for says in ["later", "openai_realtime", "does not support", "anthropic_messages"] {
         assert!(error.contains(says), "{error}");
     }
 }

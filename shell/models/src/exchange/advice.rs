@@ -76,9 +76,12 @@ pub(super) fn refused(
 
 fn another_key(url: &Url, spec: &ProviderSpec) -> String {
     let remedy = &spec.key_remedy;
+    if let Credential::Login { path } = &spec.credential {
+        return format!("the login in {} is refused; run `codex login`", path.display());
+    }
     let (wanted, origin) = match &spec.credential {
         Credential::Key { origin, .. } => (format!("the key of {origin} is refused; {remedy}"), Some(origin)),
-        Credential::Unneeded | Credential::Missing { .. } => {
+        Credential::Unneeded | Credential::Login { .. } | Credential::Missing { .. } => {
             (format!("this server wants a key; {remedy}"), None)
         }
     };

@@ -4,11 +4,15 @@
 use std::borrow::Cow;
 
 use holon_facts::model_ref::ModelRef;
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use holon_platform::clock;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
 use super::Protocol;
-use crate::provider::{Credential, ProviderError, ProviderSpec};
+use crate::provider::{Credential, Login, ProviderError, ProviderSpec};
+
+/// Whose login it is.
+const ACCOUNT: HeaderName = HeaderName::from_static("chatgpt-account-id");
 
 /// A server and what it wants to see.
 pub(super) struct Endpoint<'a> {
@@ -39,6 +43,19 @@ fn headers<P: Protocol>(spec: &ProviderSpec, model: &ModelRef) -> Result<HeaderM
         }
         None => P::sign(&mut headers, key),
     }
+    if let Credential::Login { path } = &spec.credential {
+        let login = Login::read(path, clock::now().wall)
+            .map_err(|problem| ProviderError::NoLogin { model: model.clone(), problem })?;
+        let bad = |_| ProviderError::BadKey { origin: path.display().to_string() };
+        for (name, value) in
+            [(AUTHORIZATION, Some(format!("Bearer {}", login.token))), (ACCOUNT, login.account)]
+        {
+            let Some(value) = value else { continue };
+            let mut value = HeaderValue::from_str(&value).map_err(bad)?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+    }
     for (name, value) in &spec.options.headers {
         let origin = || format!("providers.{}.headers.{name}", spec.id);
         let mut value =
@@ -59,7 +76,7 @@ fn header_name(spec: &ProviderSpec, name: &str) -> Result<HeaderName, ProviderEr
 /// The key as the header of its protocol carries it.
 fn key<P: Protocol>(spec: &ProviderSpec, model: &ModelRef) -> Result<Option<HeaderValue>, ProviderError> {
     let (value, origin) = match &spec.credential {
-        Credential::Unneeded => return Ok(None),
+        Credential::Unneeded | Credential::Login { .. } => return Ok(None),
         Credential::Missing { remedy } => {
             return Err(ProviderError::MissingKey { model: model.clone(), remedy: remedy.clone() });
         }

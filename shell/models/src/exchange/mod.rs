@@ -29,6 +29,7 @@ use holon_facts::usage::TokenUsage;
 use holon_facts::{Millis, Now};
 use holon_platform::clock;
 use holon_text::{TextError, Texts};
+use http::StatusCode;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 use sniff::Form;
@@ -37,7 +38,9 @@ use url::Url;
 use super::answer::{Failure, Reply};
 use super::http::{Ask, BODY_BYTES, HttpClient, Received, check, post};
 use super::model_options::ModelOptions;
-use super::provider::{Attempt, Attempting, Listing, Provider, ProviderError, ProviderSpec, Transport};
+use super::provider::{
+    Attempt, Attempting, Credential, Listing, Provider, ProviderError, ProviderSpec, Transport,
+};
 use super::tools::Tools;
 
 pub(super) use reported::ReportedError;
@@ -73,6 +76,14 @@ pub(crate) trait Protocol: Send + Sync {
         if let Some(key) = key {
             headers.insert(AUTHORIZATION, key);
         }
+    }
+
+    /// Whether it is spoken with these options.
+    ///
+    /// # Errors
+    /// Why not.
+    fn usable(_: &ProviderSpec) -> Result<(), String> {
+        Ok(())
     }
 
     /// What a whole answer means.
@@ -154,6 +165,7 @@ impl<P> Default for OverHttp<P> {
 
 impl<P: Protocol> Provider for OverHttp<P> {
     fn check(&self, spec: &ProviderSpec, model: &ModelRef) -> Result<(), ProviderError> {
+        usable::<P>(spec)?;
         Endpoint::new::<P>(spec, model)?;
         check(&spec.options).map_err(|problem| {
             let provider = spec.id.clone();
@@ -184,19 +196,29 @@ impl<P: Protocol> Provider for OverHttp<P> {
 /// One attempt.
 async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
     let Attempt { client, texts, spec, tools, models, request, show } = attempt;
+    usable::<P>(spec)?;
     let Endpoint { url, headers: signed, spec } = Endpoint::new::<P>(spec, &request.model)?;
-    let sender =
+    let mut sender =
         Sender { client, url: &url, headers: headers(spec, signed), request, spec, started: clock::now() };
     let mut lowering = Lowering { texts, request, spec, tools, thoughts: true };
     let mut received = sender.send(body::<P>(&lowering)?).await?;
     let mut refusal = received.refused().await;
-    if let Some(body) = &refusal
+    if let Some(said) = &refusal
         && lowering.has_thoughts()
-        && classify::refuses_thoughts(received.status.as_u16(), &ReportedError::body(body))
+        && classify::refuses_thoughts(received.status.as_u16(), &ReportedError::body(said))
     {
         lowering.thoughts = false;
-        received = sender.send(self::body::<P>(&lowering)?).await?;
+        received = sender.send(body::<P>(&lowering)?).await?;
         refusal = received.refused().await;
+    }
+    // A login may have been renewed since its file was read.
+    if received.status == StatusCode::UNAUTHORIZED && matches!(spec.credential, Credential::Login { .. }) {
+        let again = headers(spec, Endpoint::new::<P>(spec, &request.model)?.headers);
+        if again != sender.headers {
+            sender.headers = again;
+            received = sender.send(body::<P>(&lowering)?).await?;
+            refusal = received.refused().await;
+        }
     }
     let context =
         failure::AttemptContext { texts, url: &url, protocol: P::NAME, spec, model: &request.model };
@@ -214,6 +236,11 @@ async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
         Form::Document => document::<P>(&context, received, head).await,
         Form::Events => stream::read::<P>(&context, received, &head, show).await,
     }
+}
+
+fn usable<P: Protocol>(spec: &ProviderSpec) -> Result<(), ProviderError> {
+    let provider = || spec.id.clone();
+    P::usable(spec).map_err(|problem| ProviderError::Unusable { provider: provider(), problem })
 }
 
 fn body<P: Protocol>(lowering: &Lowering<'_>) -> Result<String, Failure> {

@@ -37,6 +37,7 @@ pub(super) fn resets_at(headers: &HeaderMap, said: &ReportedError) -> Option<Wal
         let named = headers.iter().filter(|(name, _)| {
             let name = name.as_str();
             name.starts_with("x-ratelimit-reset")
+                || (name.starts_with("x-codex-") && name.ends_with("-reset-at"))
                 || (name.starts_with("anthropic-ratelimit-") && name.ends_with("-reset"))
         });
         named.filter_map(|(_, value)| moment(value.to_str().ok()?.trim(), now)).max()

@@ -27,6 +27,8 @@ fn named_in(src: &Path, folder: &str) -> Vec<String> {
     });
     let mut names: Vec<String> =
         others.map(|file| file.strip_prefix(src).unwrap().display().to_string()).collect();
+    // One protocol is spoken to logins with fewer fields.
+    names.retain(|name| name != "protocol/openai_codex/mod.rs");
     names.retain(|name| {
         !["wire.rs", "settings_tests.rs", "exchange/split_tests.rs", "built_in.rs"].contains(&name.as_str())
     });

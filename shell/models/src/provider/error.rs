@@ -12,6 +12,8 @@ pub enum ProviderError {
     Unknown { provider: String, known: Vec<String> },
     #[error("{model} needs a key: {remedy}")]
     MissingKey { model: ModelRef, remedy: String },
+    #[error("{model} needs a login: {problem}")]
+    NoLogin { model: ModelRef, problem: String },
     #[error("{origin} contains characters that no key has; copy it again without line breaks")]
     BadKey { origin: String },
     #[error(
@@ -32,7 +34,9 @@ impl From<ProviderError> for Failure {
             ProviderError::Unknown { .. } | ProviderError::Unusable { .. } => {
                 FailureKind::UnsupportedTransport
             }
-            ProviderError::MissingKey { .. } | ProviderError::BadKey { .. } => FailureKind::Auth,
+            ProviderError::MissingKey { .. }
+            | ProviderError::NoLogin { .. }
+            | ProviderError::BadKey { .. } => FailureKind::Auth,
             ProviderError::BadUrl { .. } | ProviderError::BadOption { .. } | ProviderError::Scenario(_) => {
                 FailureKind::Client
             }

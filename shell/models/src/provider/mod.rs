@@ -1,6 +1,7 @@
 //! A kind of provider, as the registry asks it.
 
 mod error;
+mod login;
 mod spec;
 mod transport;
 
@@ -16,6 +17,7 @@ use super::http::HttpClient;
 use super::tools::Tools;
 
 pub use error::ProviderError;
+pub(crate) use login::Login;
 pub use spec::{Credential, ProviderSpec};
 pub use transport::Transport;
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 use holon_facts::model_ref::ModelRef;
 
@@ -37,6 +38,8 @@ pub enum Credential {
     Unneeded,
     /// `origin` says where the key comes from, for errors; it is also the name of the redaction.
     Key { value: String, origin: String },
+    /// The login of the `codex` program, in this file.
+    Login { path: PathBuf },
     /// A key is needed and there is none; `remedy` says how to give one.
     Missing { remedy: String },
 }
@@ -76,6 +79,7 @@ impl fmt::Debug for Credential {
         match self {
             Self::Unneeded => f.write_str("Unneeded"),
             Self::Key { origin, .. } => write!(f, "Key({origin})"),
+            Self::Login { .. } => f.write_str("Login"),
             Self::Missing { .. } => f.write_str("Missing"),
         }
     }

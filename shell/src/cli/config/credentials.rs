@@ -52,7 +52,7 @@ fn list(cfg: &ConfigHome) -> Result<Exit, Failure> {
     let users = |name: &str| -> Vec<String> {
         let uses = |credential: &Credential| match credential {
             Credential::Key { origin, .. } => origin == name,
-            Credential::Unneeded | Credential::Missing { .. } => false,
+            Credential::Unneeded | Credential::Login { .. } | Credential::Missing { .. } => false,
         };
         let specs = configured.specs.iter().filter(|spec| uses(&spec.credential));
         specs.map(|spec| spec.id.clone()).collect()

@@ -182,6 +182,7 @@ fn key(credential: &Credential) -> String {
     match credential {
         Credential::Unneeded => "none needed".to_owned(),
         Credential::Key { origin, .. } => format!("set ({origin})"),
+        Credential::Login { path } => format!("the login in {}", path.display()),
         Credential::Missing { .. } => "missing".to_owned(),
     }
 }
@@ -190,6 +191,6 @@ fn key(credential: &Credential) -> String {
 fn remedy(credential: &Credential) -> Option<&str> {
     match credential {
         Credential::Missing { remedy } => Some(remedy),
-        Credential::Unneeded | Credential::Key { .. } => None,
+        Credential::Unneeded | Credential::Login { .. } | Credential::Key { .. } => None,
     }
 }

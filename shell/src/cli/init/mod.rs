@@ -124,7 +124,7 @@ async fn key(
     let spec = configured.specs.iter().find(|spec| spec.id == id);
     let missing = spec.and_then(|spec| match &spec.credential {
         Credential::Missing { remedy } => Some(remedy.clone()),
-        Credential::Unneeded | Credential::Key { .. } => None,
+        Credential::Unneeded | Credential::Login { .. } | Credential::Key { .. } => None,
     });
     let typed = match (from, missing) {
         (Some("-"), _) => spawn::blocking(read).await??,

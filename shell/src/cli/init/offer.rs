@@ -79,7 +79,9 @@ async fn offers(present: &Present) -> Vec<Offer> {
         let (Some(spec), Ok(model)) = (spec, ModelRef::new(model)) else { continue };
         let (about, ready) = match &spec.credential {
             Credential::Key { origin, .. } => (format!("its key is there: {origin}"), true),
-            Credential::Missing { .. } | Credential::Unneeded => ("needs a key".to_owned(), false),
+            Credential::Missing { .. } | Credential::Login { .. } | Credential::Unneeded => {
+                ("needs a key".to_owned(), false)
+            }
         };
         offers.push(Offer { about, ready, ..Offer::of(model, None) });
     }

@@ -1,0 +1,164 @@
+//! `openai_codex_responses`: the responses of a ChatGPT login (contract: context.md, Provider lowering). Streams only, and
+//! takes fewer fields than the public interface; everything else is the same.
+
+use holon_text::{TextError, Texts};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
+
+use super::openai_responses::OpenaiResponses;
+use crate::answer::Reply;
+use crate::exchange::{Lowering, Malformed, Protocol, transport};
+use crate::provider::{ProviderSpec, Transport};
+
+pub(crate) const TRANSPORT: Transport = transport::<OpenaiCodex>("openai_codex_responses");
+
+/// What a request may have: anything else is refused.
+const FIELDS: [&str; 12] = [
+    "model",
+    "instructions",
+    "input",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "store",
+    "stream",
+    "reasoning",
+    "include",
+    "prompt_cache_key",
+    "text",
+];
+
+pub(crate) struct OpenaiCodex;
+
+impl Protocol for OpenaiCodex {
+    const NAME: &'static str = "the responses protocol";
+    const SETTINGS: &'static [&'static str] = &["reasoning_effort", "verbosity"];
+    type Fold = <OpenaiResponses as Protocol>::Fold;
+
+    fn path(_: &str) -> &'static str {
+        "/responses"
+    }
+
+    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+        let mut body = OpenaiResponses::lower(lowering)?;
+        let fields: [(&str, Value); 5] = [
+            ("stream", true.into()),
+            ("tool_choice", "auto".into()),
+            ("parallel_tool_calls", false.into()),
+            ("prompt_cache_key", lowering.request.frame.cache.prompt_cache_key.clone().into()),
+            // Both are expected also where they ask for nothing.
+            ("include", body.get("include").cloned().unwrap_or_else(|| json!([]))),
+        ];
+        body["reasoning"] = body.get("reasoning").cloned().unwrap_or(Value::Null);
+        for (name, value) in fields {
+            body[name] = value;
+        }
+        if let Some(body) = body.as_object_mut() {
+            body.retain(|name, _| FIELDS.contains(&name.as_str()));
+        }
+        Ok(body)
+    }
+
+    fn sign(headers: &mut HeaderMap, key: Option<HeaderValue>) {
+        OpenaiResponses::sign(headers, key);
+        headers.insert("openai-beta", HeaderValue::from_static("responses=experimental"));
+        headers.insert(HeaderName::from_static("originator"), HeaderValue::from_static("holon"));
+    }
+
+    fn usable(spec: &ProviderSpec) -> Result<(), String> {
+        if !spec.options.accept_unofficial {
+            return Err(format!(
+                "no public interface is promised for a ChatGPT login, and the service may refuse other programs; `holon \
+                 config set providers.{}.accept_unofficial true` uses it all the same",
+                spec.id
+            ));
+        }
+        if spec.options.stream { Ok(()) } else { Err("it only streams; stream has to be true".to_owned()) }
+    }
+
+    fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
+        OpenaiResponses::read(texts, root)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::ProviderOptions;
+    use std::time::Duration;
+
+    use crate::provider::Credential;
+    use crate::registry::Providers;
+    use crate::testing::{Asking, Send, Server, answer, request, spec, texts};
+    use crate::tools::Tools;
+
+    #[test]
+    fn a_request_has_no_field_that_is_refused() {
+        let (texts, tools) = (texts(), Tools::new(holon_core::tool::catalogue()));
+        for (model, effort) in [("gpt-5.1-codex", Some("high")), ("gpt-4.1", None)] {
+            let request = request(&texts, &format!("openai-codex/{model}"), 1_000);
+            let mut spec = spec("openai-codex", "http://server", ProviderOptions::default());
+            let own = crate::ModelOptions {
+                reasoning_effort: effort.map(ToOwned::to_owned),
+                temperature: crate::Temperature::new(1.0),
+                ..crate::ModelOptions::default()
+            };
+            spec.models.insert(model.to_owned(), own);
+            let lowering =
+                Lowering { texts: &texts, request: &request, spec: &spec, tools: &tools, thoughts: true };
+            let body = OpenaiCodex::lower(&lowering).unwrap();
+            let object = body.as_object().unwrap();
+            assert!(object.keys().all(|name| FIELDS.contains(&name.as_str())), "{object:?}");
+            assert_eq!((&body["store"], &body["stream"]), (&json!(false), &json!(true)));
+            assert!(!body.to_string().contains(r#""role":"system""#));
+            match effort {
+                Some(effort) => {
+                    assert_eq!(body["reasoning"], json!({ "effort": effort }));
+                    assert_eq!(body["include"], json!(["reasoning.encrypted_content"]));
+                }
+                None => assert_eq!((&object["reasoning"], &object["include"]), (&Value::Null, &json!([]))),
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_off_until_somebody_accepts_what_it_is() {
+        let options = |accept_unofficial, stream| {
+            let options = ProviderOptions { accept_unofficial, stream, ..ProviderOptions::default() };
+            spec("openai-codex", "http://server", options)
+        };
+        assert!(OpenaiCodex::usable(&options(false, true)).unwrap_err().contains("accept_unofficial"));
+        assert!(OpenaiCodex::usable(&options(true, false)).unwrap_err().contains("stream"));
+        assert_eq!(OpenaiCodex::usable(&options(true, true)), Ok(()));
+    }
+
+    /// A login that is renewed while a request is on its way: the refusal is answered with the new one, once.
+    #[tokio::test]
+    async fn a_login_that_was_renewed_meanwhile_is_tried_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auth.json");
+        let write = |token: &str| {
+            std::fs::write(&path, json!({ "tokens": { "access_token": token } }).to_string()).unwrap();
+        };
+        write("first");
+        let said = json!({ "status": "completed", "output": [] }).to_string();
+        let late = || vec![Send::Wait(Duration::from_millis(300)), Send::Bytes(answer(401, &[], b""))];
+        let server =
+            Server::start([late(), vec![Send::Bytes(answer(200, &[], said.as_bytes()))], late()]).await;
+        let mut spec = spec("openai-codex", &server.base, ProviderOptions::default());
+        spec.options.accept_unofficial = true;
+        spec.credential = Credential::Login { path: path.clone() };
+        let asking = Asking::of("openai-codex", Providers::new(vec![spec], Tools::default()));
+        let renewed = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            write("second");
+        };
+        let (answered, ()) = tokio::join!(asking.ask(), renewed);
+        assert!(answered.is_ok(), "{answered:?}");
+        let failure = asking.failure().await;
+        assert!(asking.message(&failure).contains("run `codex login`"), "{}", asking.message(&failure));
+        let asked = server.asked.lock().unwrap().clone();
+        let tokens: Vec<bool> = asked.iter().map(|(head, _)| head.contains("bearer second")).collect();
+        assert_eq!(tokens, [false, true, true], "and nothing is repeated with the same login");
+    }
+}
