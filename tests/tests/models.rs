@@ -143,9 +143,12 @@ fn a_setting_that_can_t_be_sent_is_refused_with_its_key() {
 #[test]
 fn a_usage_that_can_t_be_is_borne() {
     for [input, output] in [[json!(0), json!(0)], [json!(-5), json!(-1)], [json!(u64::MAX), json!(1e300)]] {
-        let provider = Provider::start([calls(&[command("echo 1")]).counting(input, output), says("Done.")]);
-        let holon = with(&provider, "openai/gpt-5.1", "");
-        completed(&holon, &holon.run(&["run", "--json", "go"]));
+        for model in ["openai/gpt-5.1", "anthropic/claude-sonnet-4-5", "openai-chat/gpt-5.1"] {
+            let first = calls(&[command("echo 1")]).counting(input.clone(), output.clone());
+            let provider = Provider::start([first, says("Done.")]);
+            let holon = with(&provider, model, "");
+            completed(&holon, &holon.run(&["run", "--json", "go"]));
+        }
     }
 }
 

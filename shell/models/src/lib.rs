@@ -25,6 +25,8 @@ mod reasoning_tests;
 mod registry;
 #[cfg(test)]
 mod settings_tests;
+#[cfg(test)]
+mod shapes_tests;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, reason = "only tests come here")]
 pub mod testing;

@@ -27,11 +27,9 @@ pub(super) fn asked(model: &ModelOptions, most: u64, messages: &Value) -> Option
 /// Whether the calls at the end of a conversation began without a thought.
 fn begun_without(messages: &Value) -> bool {
     let kind = |block: &Value, wanted: &str| block["type"] == wanted;
-    let content = |message: &Value| message["content"].as_array().cloned().unwrap_or_default();
-    let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut begun = None;
-    for message in messages.iter().rev() {
-        let blocks = content(message);
+    let mut begun: Option<&[Value]> = None;
+    for message in list(messages).iter().rev() {
+        let blocks = list(&message["content"]);
         if message["role"] == "assistant" {
             begun = Some(blocks);
         } else if !blocks.iter().any(|block| kind(block, "tool_result")) {
@@ -42,6 +40,10 @@ fn begun_without(messages: &Value) -> bool {
     let thought =
         blocks.first().is_some_and(|block| kind(block, "thinking") || kind(block, "redacted_thinking"));
     !thought && blocks.iter().any(|block| kind(block, "tool_use"))
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]
