@@ -137,7 +137,16 @@ pub(super) fn broken(settings: &Settings) -> impl Iterator<Item = Problem> {
             let what = format!("must be less than the {most} tokens of an answer, which it is a part of");
             problems.push(blamed("thinking_budget_tokens", what));
         }
-        if own.thinking.as_deref() == Some("disabled") && own.thinking_budget_tokens.is_some() {
+        let effort = own.reasoning_effort.as_deref();
+        let of_anthropic =
+            settings.transport_of(model.provider()).map(Transport::name) == Some("anthropic_messages");
+        if let (Some(effort @ ("none" | "minimal")), true) = (effort, of_anthropic) {
+            let what = format!(
+                "{effort} is no effort of Anthropic's models; expected low, medium, high, xhigh or max"
+            );
+            problems.push(blamed("reasoning_effort", what));
+        }
+        if own.thinking.is_some() && own.thinking_budget_tokens.is_some() {
             problems.push(blamed("thinking", "contradicts thinking_budget_tokens".to_owned()));
         }
         let thinks = own.thinking_budget_tokens.is_some() || own.thinking.as_deref() == Some("adaptive");

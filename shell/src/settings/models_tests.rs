@@ -61,6 +61,7 @@ fn what_a_provider_does_not_take_is_refused() {
         ),
         ("[models.\"anthropic/x\"]\nthinking = \"adaptive\"\ntemperature = 1", "takes no temperature"),
         ("[models.\"anthropic/x\"]\nthinking = \"disabled\"\nthinking_budget_tokens = 2000", "contradicts"),
+        ("[models.\"anthropic/x\"]\nreasoning_effort = \"none\"", "expected low, medium"),
         ("[models.\"openai/x\"]\ntemperature = 2.5", "a number from 0 to 2"),
         ("[models.\"openai/x\"]\nreasoning_effort = \"much\"", "one of none, minimal"),
         ("[models.\"openai/x\"]\neffort = \"high\"", "there is no such key"),
