@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use holon_facts::content::Text;
 use holon_facts::event::operation::OpKind;
 use holon_facts::hint::WakeDisposition;
-use holon_facts::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
+use holon_facts::ids::{AgentId, BriefId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
 use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model::ModelRequest;
@@ -308,6 +308,10 @@ pub enum Answer {
         /// How the agent's model is chosen now.
         state: ModelState,
         changed: bool,
+    },
+    /// The ask is open no more.
+    AskClosed {
+        brief: BriefId,
     },
     /// How people see the agent now.
     Labelled {

@@ -3,7 +3,7 @@
 use holon_facts::content::{ContentId, Text};
 use holon_facts::hint::Hint;
 use holon_facts::identity::AgentSpec;
-use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
+use holon_facts::ids::{AgentId, BriefId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
 use holon_facts::label::LabelChange;
 use holon_facts::message::Ingress;
 use holon_facts::model_ref::ModelRef;
@@ -31,6 +31,8 @@ pub enum Input {
         model: Option<ModelRef>,
         reply: ReplyId,
     },
+    /// An operator closes what an agent has asked, without an answer.
+    CloseAsk { agent: AgentId, brief: BriefId, reply: ReplyId },
     /// An operator renames or describes an agent.
     Label { agent: AgentId, change: LabelChange, reply: ReplyId },
     /// An operator starts a command as a task; answered when it has the word to execute. `arguments` is the JSON of
@@ -80,6 +82,7 @@ impl Input {
             | Self::Control { agent, .. }
             | Self::SetModel { agent, .. }
             | Self::Label { agent, .. }
+            | Self::CloseAsk { agent, .. }
             | Self::RunTask { agent, .. }
             | Self::StopTask { agent, .. }
             | Self::WriteTask { agent, .. }
@@ -111,6 +114,7 @@ impl Input {
             | Self::Ingress { .. }
             | Self::SetModel { .. }
             | Self::Label { .. }
+            | Self::CloseAsk { .. }
             | Self::RunTask { .. }
             | Self::WriteTask { .. }
             | Self::CreateTimer { .. }

@@ -71,6 +71,7 @@ impl From<&Reject> for Exit {
             Reject::UnknownAgent { .. }
             | Reject::UnknownTask { .. }
             | Reject::UnknownTimer { .. }
+            | Reject::UnknownAsk { .. }
             | Reject::UnknownTrigger
             | Reject::UnknownWorkspace { .. }
             | Reject::UnknownWorkItem { .. } => Self::NotFound,

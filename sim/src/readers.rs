@@ -382,6 +382,7 @@ pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
         "private_agent",
         "reserved_agent_id",
         "name_taken",
+        "unknown_ask",
         "draining",
         "queue_full",
         "too_many_events",

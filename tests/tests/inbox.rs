@@ -74,6 +74,11 @@ fn a_failure_needs_the_operator_until_a_turn_succeeds() {
     let texts: Vec<String> = asks(&daemon).iter().map(|ask| ask["text"].to_string()).collect();
     assert!(texts.iter().any(|text| text.contains("certificate")), "{texts:?}");
     assert_eq!(listed(&daemon, "other")["verdict"], "failed");
-    daemon.0.run(&["answer", "main", "-q", "thanks", "--wait"]);
+    // One that needs no answer is closed.
+    let ask = asks(&daemon).into_iter().find(|ask| ask["agent_id"] == "main").expect("an ask");
+    let id = format!("main/{}", ask["brief_id"].as_str().unwrap());
+    daemon.0.run(&["answer", &id, "--close", "text"]).refused(2, &["--close"]);
+    assert_eq!(daemon.ok(&["answer", &id, "--close"]).stdout, format!("{id} is closed\n"));
+    daemon.0.run(&["answer", &id, "--close"]).refused(3, &["not open"]);
     wait_for("an answered inbox", || asks(&daemon).iter().all(|ask| ask["agent_id"] != "main"));
 }

@@ -6,7 +6,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::allowance::Allowance;
-use crate::ids::{AgentId, MessageId, RunId, TaskId, TimerId, WorkItemId};
+use crate::ids::{AgentId, BriefId, MessageId, RunId, TaskId, TimerId, WorkItemId};
 use crate::provenance::{MessageKind, Priority};
 use crate::receipt::ToolError;
 use crate::time::{Millis, Wall};
@@ -61,6 +61,8 @@ pub enum Reject {
     TooManyAgents { limit: u64 },
     #[error("there is no task {task}, or it ended long ago")]
     UnknownTask { task: TaskId },
+    #[error("{brief} is no open ask of {agent}")]
+    UnknownAsk { agent: AgentId, brief: BriefId },
     #[error("there is no timer {timer}, or it ended long ago")]
     UnknownTimer { timer: TimerId },
     #[error("there is no work item {work_item}, or it was completed long ago")]
@@ -83,7 +85,7 @@ pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
 
 impl Reject {
     /// Every code that there is.
-    pub const CODES: [&'static str; 26] = [
+    pub const CODES: [&'static str; 27] = [
         "unknown_agent",
         "agent_exists",
         "agent_stopped",
@@ -103,6 +105,7 @@ impl Reject {
         "no_current_run",
         "too_many_agents",
         "unknown_task",
+        "unknown_ask",
         "unknown_timer",
         "unknown_work_item",
         "unknown_workspace",
@@ -134,6 +137,7 @@ impl Reject {
             Self::NoCurrentRun => "no_current_run",
             Self::TooManyAgents { .. } => "too_many_agents",
             Self::UnknownTask { .. } => "unknown_task",
+            Self::UnknownAsk { .. } => "unknown_ask",
             Self::UnknownTimer { .. } => "unknown_timer",
             Self::UnknownWorkItem { .. } => "unknown_work_item",
             Self::UnknownWorkspace { .. } => "unknown_workspace",
@@ -167,6 +171,7 @@ impl Reject {
             Self::AgentArchived { agent } => {
                 Some(alloc::format!("what it did is there: holon transcript --agent {agent}"))
             }
+            Self::UnknownAsk { .. } => Some("those that are open: holon inbox".into()),
             Self::Draining => Some("again when the runtime is up: holon daemon status".into()),
             Self::QueueFull { agent, .. } => {
                 Some(alloc::format!("again when the agent has worked through its queue: holon why {agent}"))

@@ -10,7 +10,9 @@ use holon_facts::event::{
     BriefFact, Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, SchedulingFact, TaskFact,
     TimerFact, TurnFact, WaitFact, WakeFact, WorkFact, WorkspaceFact,
 };
-use holon_facts::ids::{LetterId, MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId, WorktreeId};
+use holon_facts::ids::{
+    BriefId, LetterId, MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId, WorktreeId,
+};
 use holon_facts::record::Record;
 
 use super::past::Past;
@@ -28,6 +30,7 @@ enum Name {
     Wait(WaitId),
     Letter(LetterId),
     Worktree(WorktreeId),
+    Brief(BriefId),
 }
 
 pub(super) fn q9(past: &Past, record: &Record) -> Checked {
@@ -47,6 +50,7 @@ pub(super) fn q9(past: &Past, record: &Record) -> Checked {
             Name::Wait(id) => id < past.next.wait && id.0 > 0,
             Name::Letter(id) => id < past.next.letter && id.0 > 0,
             Name::Worktree(id) => id < past.next.worktree && id.0 > 0,
+            Name::Brief(id) => id < past.next.brief && id.0 > 0,
             Name::WorkItem(id) => id < past.next.work_item && id.0 > 0,
         };
         if !known {
@@ -153,6 +157,7 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
             OutboxFact::LetterDelivered(fact) => visit(Name::Letter(fact.letter_id)),
             OutboxFact::LetterReturned(fact) => visit(Name::Letter(fact.letter_id)),
         },
+        Event::Brief(BriefFact::AskClosed(fact)) => visit(Name::Brief(fact.brief_id)),
         Event::Brief(BriefFact::BriefCreated(fact)) => {
             fact.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));
             fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));

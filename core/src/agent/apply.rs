@@ -50,6 +50,7 @@ impl Agent {
             Event::Wake(fact) => self.apply_wake(record.at, fact),
             Event::Outbox(fact) => self.apply_outbox(fact),
             Event::Workspace(fact) => self.apply_workspace(fact),
+            Event::Brief(BriefFact::AskClosed(fact)) => self.asks.closed(fact.brief_id),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 self.history.last_brief = Some((fact.id, record.at));

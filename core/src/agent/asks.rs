@@ -51,6 +51,14 @@ impl Asks {
         *self = Self::default();
     }
 
+    /// Without an answer.
+    pub(super) fn closed(&mut self, brief: BriefId) {
+        self.open.retain(|ask| ask.brief_id != brief);
+        if self.open.is_empty() {
+            self.older = 0;
+        }
+    }
+
     /// A turn has succeeded: what failed before it is over, and what was asked is still to be answered.
     pub(super) fn succeeded(&mut self) {
         self.open.retain(|ask| ask.kind != BriefKind::Failure);

@@ -1,6 +1,7 @@
 //! Handlers: each decides about one agent on a transaction, and writes nothing but the facts that it records.
 
 pub(crate) mod admission;
+pub(crate) mod asks;
 pub(crate) mod budget;
 #[cfg(test)]
 mod budget_tests;

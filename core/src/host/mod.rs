@@ -169,6 +169,7 @@ impl Host {
             | Input::Control { .. }
             | Input::SetModel { .. }
             | Input::Label { .. }
+            | Input::CloseAsk { .. }
             | Input::RunTask { .. }
             | Input::StopTask { .. }
             | Input::WriteTask { .. }

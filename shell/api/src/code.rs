@@ -84,6 +84,8 @@ codes! {
     UnknownMessage "unknown_message" NOT_FOUND;
     /// No task of that name runs, or ended lately.
     UnknownTask "unknown_task" NOT_FOUND;
+    /// The agent has no open ask with that id.
+    UnknownAsk "unknown_ask" NOT_FOUND;
     /// No timer of that name is armed, or ended lately.
     UnknownTimer "unknown_timer" NOT_FOUND;
     /// No work item of that name is open, or was completed lately.
@@ -146,6 +148,7 @@ impl From<&Reject> for Code {
             Reject::NoCurrentRun => Self::NoCurrentRun,
             Reject::TooManyAgents { .. } => Self::TooManyAgents,
             Reject::UnknownTask { .. } => Self::UnknownTask,
+            Reject::UnknownAsk { .. } => Self::UnknownAsk,
             Reject::UnknownTimer { .. } => Self::UnknownTimer,
             Reject::UnknownWorkspace { .. } => Self::UnknownWorkspace,
             Reject::WorkspaceActive { .. } => Self::WorkspaceActive,

@@ -35,6 +35,14 @@ pub struct OpenAsk {
 }
 
 /// One page, by agent and then by age.
+/// An ask that is open no more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClosedAsk {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    pub brief_id: BriefId,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Inbox {
     pub ok: bool,

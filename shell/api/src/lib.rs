@@ -46,7 +46,7 @@ pub use events::{
     AllEventsPage, AllEventsQuery, AllStreamQuery, AnyEvent, DamagedEvent, DamagedKind, Envelope, EventsPage,
     EventsQuery, LedgerSeq, LiveAttempt, LiveText, Order, StreamQuery,
 };
-pub use inbox::{Inbox, InboxQuery, OpenAsk};
+pub use inbox::{ClosedAsk, Inbox, InboxQuery, OpenAsk};
 pub use ingress::{
     Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, PromptOutcome, PromptQuery, Prompted,
     WaitUntil, WebhookQuery,
@@ -85,7 +85,9 @@ pub use client_error::ClientError;
 pub use code::Code;
 pub use endpoint::{Access as RouteAccess, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 pub use follow::{AllEvents, Events, Follow, Followed, Output, Written};
-pub use path::{AgentPath, MessagePath, NewAgentPath, Path, TaskPath, TimerPath, TriggerPath, WorkItemPath};
+pub use path::{
+    AgentPath, AskPath, MessagePath, NewAgentPath, Path, TaskPath, TimerPath, TriggerPath, WorkItemPath,
+};
 pub use reply::{Document, OpenApi, OpenMetrics, Reply, Stream};
 pub use rows::Control;
 

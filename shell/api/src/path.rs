@@ -1,7 +1,7 @@
 //! What a path names: one shape for each kind of thing.
 
 use holon_facts::AgentId;
-use holon_facts::ids::{MessageId, TaskId, TimerId, WorkItemId};
+use holon_facts::ids::{BriefId, MessageId, TaskId, TimerId, WorkItemId};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,13 @@ pub struct MessagePath {
     pub message_id: MessageId,
 }
 
+/// What an agent has asked of its operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskPath {
+    pub agent_id: AgentId,
+    pub brief_id: BriefId,
+}
+
 /// A timer of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerPath {
@@ -86,7 +93,7 @@ macro_rules! of_agent {
     )*};
 }
 
-of_agent!(TaskPath MessagePath TimerPath WorkItemPath);
+of_agent!(TaskPath AskPath MessagePath TimerPath WorkItemPath);
 
 impl Path for AgentPath {
     fn agent(&mut self) -> Option<&mut AgentId> {
@@ -119,6 +126,12 @@ impl From<&AgentId> for NewAgentPath {
 impl From<(&AgentId, TaskId)> for TaskPath {
     fn from((agent, task_id): (&AgentId, TaskId)) -> Self {
         Self { agent_id: agent.clone(), task_id }
+    }
+}
+
+impl From<(&AgentId, BriefId)> for AskPath {
+    fn from((agent, brief_id): (&AgentId, BriefId)) -> Self {
+        Self { agent_id: agent.clone(), brief_id }
     }
 }
 

@@ -11,11 +11,13 @@ use super::body::{AnyJson, Anything, Empty, Json, OTHER_BYTES, Optional, PROMPT_
 use super::code::Code;
 use super::endpoint::{Access, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 use super::follow::Follow;
-use super::path::{AgentPath, MessagePath, NewAgentPath, TaskPath, TimerPath, TriggerPath, WorkItemPath};
+use super::path::{
+    AgentPath, AskPath, MessagePath, NewAgentPath, TaskPath, TimerPath, TriggerPath, WorkItemPath,
+};
 use super::reply::{OpenApi, OpenMetrics, Stream};
 use super::{
     Abort, Admitted, AgentState, AgentStatus, AgentWhy, Agents, AllEventsPage, AllEventsQuery,
-    AllStreamQuery, AttachWorkspace, Briefs, ControlAgent, ControlReply, CreateAgent, CreateTimer,
+    AllStreamQuery, AttachWorkspace, Briefs, ClosedAsk, ControlAgent, ControlReply, CreateAgent, CreateTimer,
     CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, Describe, DetachWorkspace,
     Enqueue, EventsPage, EventsQuery, ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery, LabelReply,
     ListQuery, ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery,
@@ -280,6 +282,9 @@ endpoints! {
             "Show what came of a message, now or when its turn ends",
             path MessagePath, query PromptQuery, waits PromptQuery::waits,
             fails &[Code::UnknownAgent, Code::UnknownMessage, Code::AgentDamaged], or_status NOT_ENDED => Prompted;
+        CloseAsk close_ask POST "/control/agents/{agent_id}/asks/{brief_id}/close" "Close an ask without an answer",
+            path AskPath, fails &[Code::UnknownAgent, Code::UnknownAsk, Code::PrivateAgent, Code::AgentDamaged]
+            => ClosedAsk;
         ChangeAgent control POST "/control/agents/{agent_id}/control" "Start, stop or archive an agent",
             path AgentPath, body Json<ControlAgent, OTHER_BYTES>,
             fails &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent] => ControlReply;

@@ -30,8 +30,11 @@ pub(super) struct AnswerArgs {
     /// Answer this ask, as `holon inbox` shows it; an agent's name if it has one ask alone
     ask: String,
     /// Send this answer: its words are joined; `-` reads it from standard input
-    #[arg(required = true, value_name = "TEXT")]
+    #[arg(required_unless_present = "close", conflicts_with = "close", value_name = "TEXT")]
     text: Vec<String>,
+    /// Close the ask without an answer; the agent is not notified
+    #[arg(long, conflicts_with_all = ["wait", "key"])]
+    close: bool,
     #[command(flatten)]
     start: Autostart,
     #[command(flatten)]
@@ -46,6 +49,12 @@ pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Fa
     let start = args.start.quietly(args.follow_up.is_quiet());
     ClientContext::work_started(home, start, |cli, ending| async move {
         let ask = ending.or(find(&cli, &args.ask)).await?;
+        if args.close {
+            let path = (&ask.agent_id, ask.brief_id);
+            let closed = ending.or(async { Ok(cli.client.close_ask(path).await?) }).await?;
+            let line = || output::line(&format!("{} is closed", name(&ask)));
+            return output::shown(&closed, args.follow_up.is_json(), line);
+        }
         let prompt = ending.or(typed(args.text)).await?;
         let message = Message { agent: ask.agent_id, prompt, interject: false, answers: Some(ask.brief_id) };
         deliver(&cli, message, args.follow_up, &ending).await

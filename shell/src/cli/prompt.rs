@@ -91,6 +91,10 @@ pub(super) fn prompt(home: Option<PathBuf>, args: PromptArgs) -> Result<Exit, Fa
 }
 
 impl FollowUp {
+    pub(super) fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Whether nothing but the outcome is shown.
     pub(super) fn is_quiet(&self) -> bool {
         self.quiet || self.json

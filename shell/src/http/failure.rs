@@ -152,6 +152,9 @@ impl From<Reject> for Box<Failure> {
                 .detail("current_run_id", json!(current.to_string())),
             Reject::TooManyAgents { limit } => failure.detail("limit", limit),
             Reject::UnknownTask { task } => failure.detail("task_id", task.to_string()),
+            Reject::UnknownAsk { agent, brief } => {
+                failure.detail("agent_id", agent.as_str()).detail("brief_id", brief.to_string())
+            }
             Reject::UnknownTimer { timer } => failure.detail("timer_id", timer.to_string()),
             Reject::UnknownWorkItem { work_item } => failure.detail("work_item_id", work_item.to_string()),
             Reject::UnknownWorkspace { workspace, .. } | Reject::WorkspaceActive { workspace, .. } => {

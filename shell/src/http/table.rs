@@ -53,6 +53,7 @@ handlers! {
         MakeStreamToken stream_tokens::create,
         ListAgents agents::list,
         ListAsks inbox::inbox,
+        CloseAsk inbox::close,
         ShowAgent agents::status,
         ShowState agents::state,
         ExplainAgent agents::why,

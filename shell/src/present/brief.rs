@@ -12,6 +12,10 @@ pub(super) fn render(fact: &BriefFact) -> Rendered {
             let summary = format!("{}: no text", fact.kind);
             Rendered::new(Visibility::Debug, Category::Brief, fact.kind.name(), &summary)
         }
+        BriefFact::AskClosed(fact) => {
+            let summary = format!("{} was closed without an answer", fact.brief_id);
+            Rendered::new(Visibility::Info, Category::Brief, "ask", &summary)
+        }
         BriefFact::BriefCreated(fact) => {
             let visibility = match fact.visibility {
                 BriefVisibility::ActionRequired => Visibility::ActionRequired,

@@ -326,6 +326,7 @@ impl Situation {
             | Input::Control { agent, .. }
             | Input::SetModel { agent, .. }
             | Input::Label { agent, .. }
+            | Input::CloseAsk { agent, .. }
             | Input::RunTask { agent, .. }
             | Input::StopTask { agent, .. }
             | Input::WriteTask { agent, .. }

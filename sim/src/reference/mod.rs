@@ -95,6 +95,7 @@ enum Told {
     Workspaces {
         changed: bool,
     },
+    AskClosed,
     Labelled {
         label: AgentLabel,
         changed: bool,
@@ -243,7 +244,8 @@ impl Reference {
             | Input::ChangeTrigger { agent, .. }
             | Input::ChangeWorkspace { agent, .. }
             | Input::SetModel { agent, .. }
-            | Input::Label { agent, .. } => self.agents.get(agent).cloned(),
+            | Input::Label { agent, .. }
+            | Input::CloseAsk { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::PlanProbed { .. } | Input::Tick | Input::Drain { .. } => None,
         };
@@ -280,6 +282,8 @@ impl Reference {
                 };
                 (*reply, vec![told])
             }
+            // No world sends one: asks are no part of what this model knows.
+            Input::CloseAsk { reply, .. } => (*reply, vec![Told::AskClosed, Told::Refused("unknown_ask")]),
             Input::Label { agent, change, reply } => (*reply, self.is_labelled(agent, before, change)),
             Input::RunTask { reply, .. } => (*reply, self.task_begins(before)),
             Input::StopTask { agent, task, force, reply } => {
@@ -450,6 +454,7 @@ impl Reference {
             Answer::ModelSet { state, changed } => {
                 Told::ModelSet { model: state.override_model.clone(), changed: *changed }
             }
+            Answer::AskClosed { .. } => Told::AskClosed,
             Answer::Labelled { label, changed } => Told::Labelled { label: label.clone(), changed: *changed },
             Answer::Task { task, changed } => {
                 let began = expected_to_begin(self.expected.get(&reply)) && *changed;

@@ -295,6 +295,7 @@ impl World<'_> {
             Answer::Created { .. }
             | Answer::Refused { .. }
             | Answer::Labelled { .. }
+            | Answer::AskClosed { .. }
             | Answer::Task { .. }
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }

@@ -13,6 +13,7 @@ use crate::ids::{BriefId, MessageId, RunId, WorkItemId};
 family! {
     BriefFact {
         BriefCreated "brief_created" v 1,
+        AskClosed "ask_closed" v 1,
     }
 }
 
@@ -42,10 +43,17 @@ pub struct BriefCreated {
     pub interjected_message_ids: Vec<MessageId>,
 }
 
+/// An operator closed a brief that required an action, without an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskClosed {
+    pub brief_id: BriefId,
+}
+
 impl BriefFact {
     pub fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
         match self {
             Self::BriefCreated(fact) => visit(&fact.text),
+            Self::AskClosed(_) => {}
         }
     }
 }

@@ -259,6 +259,7 @@ impl Past {
             Event::Wake(fact) => self.wake(fact),
             Event::Outbox(fact) => self.outbox(fact),
             Event::Workspace(_) => {}
+            Event::Brief(BriefFact::AskClosed(_)) => {}
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 if fact.kind == BriefKind::Failure && fact.related_message_id == self.promised.failure_brief {

@@ -1,15 +1,17 @@
 //! What agents have asked of their operator: from their ledger rows, without loading one, and from their briefs.
 
-use holon_api::rows::ListAsks;
-use holon_api::{Inbox, OpenAsk};
+use holon_api::rows::{CloseAsk, ListAsks};
+use holon_api::{AskPath, ClosedAsk, Inbox, OpenAsk};
 use holon_core::agent::asks::Ask;
 use holon_core::view::standing::Standing;
+use holon_core::{Answer as Answered, Input};
 use holon_facts::AgentId;
 use holon_ledger::sqlite::Listing;
 
 use super::super::App;
 use super::super::route::{Call, Handled};
 use super::agents::bounded;
+use super::control::unexpected;
 use super::history::brief;
 
 /// Agents of one page, where nothing else is asked for, and at most.
@@ -20,6 +22,15 @@ const PAGE_BYTES: usize = 4 << 20;
 pub(in super::super) async fn inbox(app: App, call: Call<ListAsks>) -> Handled<Inbox> {
     let limit = bounded("limit", call.query.limit, AGENTS, 1)?;
     app.blocking(move |app| page(app, call.query.after.as_ref(), limit)).await
+}
+
+pub(in super::super) async fn close(app: App, call: Call<CloseAsk>) -> Handled<ClosedAsk> {
+    let AskPath { agent_id, brief_id: brief } = call.path;
+    let agent = agent_id.clone();
+    let ask = move |reply| Input::CloseAsk { agent, brief, reply };
+    let answered = app.runtime.ask(Some(&agent_id), ask).await?;
+    let Answered::AskClosed { brief: brief_id } = answered else { return Err(unexpected(answered)) };
+    Ok(ClosedAsk { ok: true, agent_id, brief_id })
 }
 
 fn page(app: &App, after: Option<&AgentId>, limit: usize) -> Handled<Inbox> {

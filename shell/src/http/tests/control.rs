@@ -237,3 +237,12 @@ async fn an_agent_is_described_and_archived() {
     scene.prompt("main", "go").await.ok();
     scene.at_rest("main").await;
 }
+
+#[tokio::test]
+async fn an_ask_is_closed_by_its_id_alone() {
+    let scene = Scene::with_main().await;
+    let close = |agent: &str, brief: &str| format!("/control/agents/{agent}/asks/{brief}/close");
+    scene.post(&close("main", "brief_1"), json!({})).await.fails(404, "unknown_ask");
+    scene.post(&close("nobody", "brief_1"), json!({})).await.fails(404, "unknown_agent");
+    scene.post(&close("main", "task_1"), json!({})).await.fails(400, "invalid_path");
+}
