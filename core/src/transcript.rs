@@ -95,7 +95,8 @@ impl Transcript {
             | Event::Wake(_)
             | Event::Outbox(_)
             | Event::Workspace(_)
-            | Event::Brief(_) => return None,
+            | Event::Brief(_)
+            | Event::Episode(_) => return None,
         };
         Some(TranscriptEntry { event_seq: record.event_seq, at: record.at, entry })
     }

@@ -35,7 +35,7 @@ use crate::shown::Shown;
 use crate::spending::Spending;
 use crate::stops::Stops;
 use crate::totals::{self, Totals};
-use crate::{kin, places, readers, scheduling, waits};
+use crate::{kin, places, readers, remembered, scheduling, waits};
 
 /// Everything that is judged while a run goes on.
 #[derive(Debug, Clone)]
@@ -490,7 +490,8 @@ impl Checks {
                 continue;
             }
             let text = AgentSnapshot::of(agent).encode().map_err(|error| safety("G2", error.to_string()))?;
-            let (size, kept) = (text.len() as u64, agent.history.exchanges.len() as u64);
+            let size = text.len() as u64;
+            let shown = remembered::talk(&agent.episodes);
             let keys = self.reference.keys(id);
             let tasks = agent.tasks.active_count() + agent.tasks.ended().count() as u64;
             let timers = agent.timers.armed_count() + agent.timers.ended().count() as u64;
@@ -502,7 +503,8 @@ impl Checks {
                 0
             } else {
                 4_096
-                    + 2_048 * (kept + tasks)
+                    + shown
+                    + 2_048 * tasks
                     + 512 * (keys + places + sources)
                     + 768 * timers
                     + 1_024 * (work + hints)

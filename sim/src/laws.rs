@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 56] = [
+pub const WORLD: [WorldLaw; 58] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law(
         "B3",
@@ -175,20 +175,34 @@ pub const WORLD: [WorldLaw; 56] = [
         "M4",
         S,
         Sabotage::AddWords,
-        "A request shows the rounds and notes of its turn and the newest earlier turns as they are on record, and nothing \
-         else.",
+        "A request shows the rounds and notes of its turn and of those before it in the episode as they are on record, and \
+         nothing else.",
+    ),
+    law(
+        "M5",
+        P,
+        Sabotage::AnotherPrefix,
+        "The next request of an agent begins with all of the one before, in whichever turn, until an episode closes; one \
+         whose turn was interrupted may be laid aside.",
+    ),
+    law(
+        "M6",
+        S,
+        Sabotage::SwapEarlier,
+        "A digest names what operators asked and what the calls of its turns changed, as it is on record; a summary of \
+         hidden rounds names each of their effects.",
     ),
     law(
         "M8",
         P,
-        Sabotage::AnotherPrefix,
-        "The next request of a turn begins with the same bytes, in whichever run and life, but for a recap.",
+        Sabotage::AnotherLife,
+        "After a restart the next request begins with all of the one before.",
     ),
     law(
         "M9",
         S,
         Sabotage::DropHint,
-        "A turn for hints or ends of tasks shows each of them with the body of the hint; later turns show that they came.",
+        "A turn for hints or ends of tasks shows each of them with the body of the hint.",
     ),
     law(
         "M10",

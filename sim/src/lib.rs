@@ -38,6 +38,7 @@ pub mod provider;
 mod readers;
 pub mod recorded;
 pub mod reference;
+mod remembered;
 pub mod report;
 pub mod scenario;
 mod scheduling;

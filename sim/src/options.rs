@@ -168,10 +168,12 @@ pub enum Sabotage {
     AnotherCall,
     /// A request says something that nobody has said.
     AddWords,
-    /// A request shows earlier turns out of order.
+    /// A request shows digests of earlier episodes out of order.
     SwapEarlier,
     /// What a request has shown is gone from the next one.
     AnotherPrefix,
+    /// After a restart requests begin otherwise.
+    AnotherLife,
     /// What a hint said is not shown.
     DropHint,
     /// A request has lost its fences.

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::Answer;
 use holon_core::tool::Tool;
+use holon_facts::episode::EpisodeBoundary;
 use holon_facts::event::operation::Settlement;
-use holon_facts::event::turn::CompactionCause;
 use holon_facts::event::wait::Resolution;
 use holon_facts::event::workspace::ReleaseCause;
 use holon_facts::event::{
-    InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact, WaitFact, WakeFact, WorkspaceFact,
+    EpisodeFact, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact, WaitFact, WakeFact,
+    WorkspaceFact,
 };
 use holon_facts::model::AttemptOutcome;
 use holon_facts::receipt::{ToolError, ToolErrorKind, Verdict};
@@ -72,6 +73,11 @@ impl Witness {
                     self.turn(&record.agent, fact, injector);
                 }
                 Event::Wake(fact) => self.hint(&record.agent, fact, injector),
+                Event::Episode(EpisodeFact::EpisodeClosed(fact))
+                    if fact.boundary == EpisodeBoundary::Refused =>
+                {
+                    injector.saw("a refusal is answered with a recap");
+                }
                 Event::Wait(WaitFact::WaitResolved(fact)) if fact.by == Resolution::TaskResultQueued => {
                     injector.saw("what has ended already is waited for");
                 }
@@ -209,9 +215,6 @@ impl Witness {
                 if error.kind == ToolErrorKind::WorkspaceOccupied {
                     injector.saw("a folder is refused");
                 }
-            }
-            TurnFact::ContextCompacted(fact) if fact.cause == CompactionCause::Refused => {
-                injector.saw("a refusal is answered with a recap");
             }
             TurnFact::TurnTerminal(fact) => {
                 self.turns += u64::from(fact.kind != TurnKind::Interrupted);

@@ -83,7 +83,7 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::MoveInterjection, "M2"),
         (Sabotage::DropRound, "M3"),
         (Sabotage::AnotherCall, "M3"),
-        (Sabotage::SwapEarlier, "M4"),
+        (Sabotage::SwapEarlier, "M6"),
     ] {
         let found = caught(sabotage, law);
         assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");

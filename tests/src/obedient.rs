@@ -14,17 +14,36 @@ pub fn told(calls: &[(&str, Value)]) -> String {
     format!("do:{}", json!(calls))
 }
 
+/// The messages of the turn in progress: those before it are of turns that are over.
+pub fn turn(request: &Value) -> &[Value] {
+    let messages = request["messages"].as_array().expect("messages");
+    let begins = |message: &Value| {
+        let text = message["content"].as_str().unwrap_or_default();
+        message["role"] == "user" && text.contains("[message msg_") && text.contains(" | received ")
+    };
+    let first = messages.iter().rposition(begins).expect("an input");
+    &messages[first..]
+}
+
+/// What the turn is for: what was said before stands above it.
+pub fn input(request: &Value) -> &str {
+    let text = turn(request)[0]["content"].as_str().expect("a text");
+    text.rsplit("[message msg_").next().unwrap_or_default()
+}
+
+/// How often the model has spoken in the turn.
+pub fn round(request: &Value) -> usize {
+    turn(request).iter().filter(|message| message["role"] == "assistant").count()
+}
+
 /// A model that calls what it is told, and says what came of it.
 pub fn obedient(request: &Value) -> Reply {
-    let messages = request["messages"].as_array().expect("messages");
-    let of = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
+    let of = |role: &'static str| turn(request).iter().filter(move |message| message["role"] == role);
     if of("assistant").next().is_some() {
         let results: Vec<String> = of("tool").map(|result| result["content"].to_string()).collect();
         return says(&results.join("\n"));
     }
-    let asked = of("user").next_back().expect("an input")["content"].as_str().expect("a text");
-    // What was said before stands above it.
-    let asked = asked.rsplit("[message msg_").next().unwrap_or_default();
+    let asked = input(request);
     // A result names what it is the result of.
     let told = asked.split_once("do:").filter(|(heading, _)| !heading.contains("kind task_result"));
     let told = told.map(|(_, told)| serde_json::Deserializer::from_str(told));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use end_to_end::daemon::Daemon;
-use end_to_end::obedient::{git, repository};
+use end_to_end::obedient::{self, git, repository, round};
 use end_to_end::provider::{Provider, calls, says};
 use end_to_end::{count, payloads, strays, wait_for};
 use serde_json::{Value, json};
@@ -15,19 +15,9 @@ fn last(request: &Value) -> String {
     messages.last().expect("one")["content"].to_string()
 }
 
-/// How often the model has spoken in this turn.
-fn round(request: &Value) -> usize {
-    let messages = request["messages"].as_array().expect("messages");
-    messages.iter().filter(|message| message["role"] == "assistant").count()
-}
-
-/// What the turn is for.
+/// What the turn is for, as it is written.
 fn input(request: &Value) -> String {
-    let messages = request["messages"].as_array().expect("messages");
-    let asked = messages.iter().rev().find(|message| message["role"] == "user");
-    let asked = asked.expect("an input")["content"].to_string();
-    // What was said before stands above it.
-    asked.rsplit("[message msg_").next().unwrap_or_default().to_owned()
+    json!(obedient::input(request)).to_string()
 }
 
 fn spawn(message: &str) -> (&'static str, Value) {

@@ -54,9 +54,10 @@ fn the_beginning_of_a_prompt_stays_the_same_across_rounds_turns_restarts_and_cra
         assert_eq!(lasting(request), lasting(&requests[0]));
         assert_eq!(request["tools"], requests[0]["tools"]);
     }
-    // Within a turn the next request only adds to the one before, and a crash changes nothing of that.
-    for (before, after) in [(0, 1), (2, 3), (3, 4)] {
-        let (before, after) = (messages(&requests[before]), messages(&requests[after]));
+    // The next request only adds to the one before, in the same turn and in the next one, and a crash changes nothing of
+    // that.
+    for pair in requests.windows(2) {
+        let (before, after) = (messages(&pair[0]), messages(&pair[1]));
         assert_eq!(before, &after[..before.len()]);
     }
     assert!(messages(&requests[4]).len() > messages(&requests[3]).len(), "the note about the interruption");
@@ -84,7 +85,7 @@ fn a_turn_that_outgrows_the_window_goes_on_with_a_recap() {
     assert!(recap.starts_with("[recap by the runtime: the first "), "{recap}");
     assert!(recap.contains("number 3"), "{recap}");
     let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
-    let compactions = payloads(&records, "context_compacted");
+    let compactions = payloads(&records, "episode_closed");
     assert!((2..=12).contains(&compactions.len()), "{compactions:?}");
     holon.check_ledger(report["ledger"].as_str().unwrap().as_ref());
 }
@@ -110,7 +111,7 @@ fn a_refusal_for_length_gets_one_recap_and_then_ends_the_turn() {
     assert_eq!(report["failure_artifact"]["kind"], "context_length_exceeded");
     assert_eq!(hopeless.requests().len(), 7);
     let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
-    assert_eq!(count(&records, "context_compacted"), 1);
+    assert_eq!(count(&records, "episode_closed"), 1);
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn each_provider_may_have_a_window_of_its_own() {
     let report = holon.run(&["run", "--json", "print a lot"]).json();
     assert_eq!(report["verdict"], "completed");
     let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
-    assert!(count(&records, "context_compacted") > 0);
+    assert!(count(&records, "episode_closed") > 0);
 }
 
 #[test]

@@ -168,16 +168,16 @@ fn a_recap() {
     let provider = Provider::start(replies);
     let holon = with(&provider);
     std::fs::create_dir_all(holon.home()).expect("a home");
-    let settings = "[runtime]\ncontext_window_tokens = 14400\n";
+    let settings = "[runtime]\ncontext_window_tokens = 20000\n";
     std::fs::write(holon.home().join("config.toml"), settings).expect("a configuration");
     let ended = holon.run(&["run", "--json", "--agent", "main", "--create-agent", "print a lot"]);
     assert_eq!(ended.json()["final_text"], "Done.", "{ended:?}");
     let ledger = ledger_of(&ended);
     let records = holon.records(&ledger);
     let causes: Vec<&Value> =
-        end_to_end::payloads(&records, "context_compacted").iter().map(|fact| &fact["cause"]).collect();
+        end_to_end::payloads(&records, "episode_closed").iter().map(|fact| &fact["boundary"]).collect();
     assert!(causes.contains(&&json!("refused")) && causes.len() >= 2, "{causes:?}");
-    tell("a_recap", &holon, &ledger, &["context_compacted", "tool_executed"]);
+    tell("a_recap", &holon, &ledger, &["episode_closed", "tool_executed"]);
 }
 
 #[test]

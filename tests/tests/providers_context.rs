@@ -35,12 +35,12 @@ fn a_refusal_as_too_long_is_answered_once_with_a_recap() {
         let refused = &told.attempts()[5];
         assert_eq!(refused["failure_kind"], "context_length_exceeded", "{refused}");
         assert_eq!(refused["outcome"], "fail_fast_aborted");
-        let compacted = told.facts("context_compacted");
+        let compacted = told.facts("episode_closed");
         // The one recap; what follows stays well below what was refused, which may take another one.
-        let causes: Vec<&Value> = compacted.iter().map(|fact| &fact["cause"]).collect();
+        let causes: Vec<&Value> = compacted.iter().map(|fact| &fact["boundary"]).collect();
         assert_eq!(causes.iter().filter(|cause| **cause == "refused").count(), 1, "{causes:?}");
         assert_eq!(
-            (&compacted[0]["cause"], &compacted[0]["recapped_rounds"]),
+            (&compacted[0]["boundary"], &compacted[0]["hidden_rounds"]),
             (&json!("refused"), &json!(3))
         );
         let asked = provider.asked();
@@ -71,7 +71,7 @@ fn a_second_refusal_ends_the_turn_and_nothing_starts_it_again() {
         );
         let brief = told.facts("brief_created")[0]["text"].to_string();
         assert!(brief.contains("context_length_exceeded"), "{brief}");
-        assert_eq!(count(&told.records, "context_compacted"), 1);
+        assert_eq!(count(&told.records, "episode_closed"), 1);
         assert_eq!(count(&told.records, "turn_started"), 1);
         assert_eq!(count(&told.records, "message_admitted"), 1);
         let last = told.facts("scheduler_decision").last().copied().cloned().unwrap();
@@ -86,7 +86,7 @@ fn a_first_request_that_is_too_long_has_nothing_to_leave_out() {
         let (told, _) = trial.against([fails(413, "")]);
         assert_eq!(told.report["turn_kind"], "context_length_exceeded");
         assert_eq!(told.report["failure_artifact"]["status"], 413);
-        assert_eq!(count(&told.records, "context_compacted"), 0);
+        assert_eq!(count(&told.records, "episode_closed"), 0);
     }
 }
 

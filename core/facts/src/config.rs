@@ -92,6 +92,14 @@ fn continuations() -> u32 {
     3
 }
 
+fn compact_at() -> Share {
+    Share(700)
+}
+
+fn episode_idle() -> Millis {
+    Millis::hours(1)
+}
+
 /// What fits a model (contract: providers.md, Keeping context bounded).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextLimits {
@@ -99,8 +107,23 @@ pub struct ContextLimits {
     pub window_tokens: u64,
     /// Models whose window is known.
     pub windows: Vec<ModelWindow>,
-    /// Messages of earlier turns that a prompt shows.
-    pub recent_messages: u32,
+    /// An episode closes where the next request would take more of the window.
+    #[serde(default = "compact_at")]
+    pub compact_at: Share,
+    /// A turn that begins so long after the end of the last one begins an episode.
+    #[serde(default = "episode_idle")]
+    pub episode_idle: Millis,
+}
+
+/// A part of something, in thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Share(pub u16);
+
+impl Share {
+    pub fn of(self, all: u64) -> u64 {
+        all.saturating_mul(self.0.into()) / 1_000
+    }
 }
 
 /// The window of one model, in tokens.
@@ -303,7 +326,12 @@ impl Config {
                 repeats_end: 25,
                 continuations: continuations(),
             },
-            context: ContextLimits { window_tokens: 128_000, windows: Vec::new(), recent_messages: 8 },
+            context: ContextLimits {
+                window_tokens: 128_000,
+                windows: Vec::new(),
+                compact_at: compact_at(),
+                episode_idle: episode_idle(),
+            },
             retry: RetryPolicy {
                 retries: 2,
                 backoff: Millis(200),

@@ -16,7 +16,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hash::{Fnv, sip};
-use crate::ids::{AgentId, MessageId, RunId, Seed};
+use crate::ids::{AgentId, EpisodeId, MessageId, RunId, Seed};
 
 /// The secret from which the tags of one run, and of those that go on with its message, are derived. Written as 16 hex
 /// digits.
@@ -35,12 +35,12 @@ pub enum Place {
     /// A note in the middle of the turn: the round whose request shows it first, over all runs of the message, and its
     /// position before that round.
     Note { round: u32, index: u32 },
-    /// Earlier messages, of which that is the newest.
-    Earlier(MessageId),
     /// Work items, with what stands for the text that is shown of them.
     Work(u64),
     /// The first so many rounds of the turn, shortened.
     Recap(u32),
+    /// What stands for an episode that is over.
+    Digest(EpisodeId),
 }
 
 impl JsonSchema for Fence {
@@ -66,9 +66,9 @@ impl Fence {
         let (kind, first, second) = match place {
             Place::Message(id) => (1, id.0, 0),
             Place::Note { round, index } => (2, round.into(), index.into()),
-            Place::Earlier(id) => (3, id.0, 0),
             Place::Work(text) => (4, text, 0),
             Place::Recap(rounds) => (5, rounds.into(), 0),
+            Place::Digest(episode) => (6, episode.0, 0),
         };
         Tag(sip((self.0, 0), &[kind, first, second]))
     }
@@ -130,11 +130,11 @@ mod tests {
         let places = [
             Place::Message(MessageId(1)),
             Place::Message(MessageId(2)),
-            Place::Earlier(MessageId(1)),
             Place::Note { round: 1, index: 0 },
             Place::Note { round: 0, index: 1 },
             Place::Work(1),
             Place::Recap(1),
+            Place::Digest(EpisodeId(1)),
         ];
         let tags = fences.map(|(seed, agent, run)| {
             places.map(|place| Fence::of(Seed(seed), agent, RunId(run)).tag(place))

@@ -151,6 +151,8 @@ counted! {
     BriefId "brief_";
     /// A background task. Each command is given one at its start, and keeps it if it becomes a task.
     TaskId "task_";
+    /// A stretch of an agent's conversation, starting at 1.
+    EpisodeId "ep_";
     /// A work item.
     WorkItemId "work_";
     /// A timer; one that has ended keeps its number.

@@ -316,6 +316,17 @@ impl TaskCall {
 }
 
 impl Verdict {
+    /// Whether executing it changes anything beyond what the model knows.
+    pub fn has_effect(&self) -> bool {
+        match self {
+            Self::Accepted(_) => true,
+            Self::OnTask(call) => matches!(call, TaskCall::Input { .. } | TaskCall::Stop { .. }),
+            Self::OnWork(call) => !matches!(call, WorkCall::Get { .. } | WorkCall::List { .. }),
+            Self::OnSelf(call) => !matches!(call, SelfCall::Get { .. }),
+            Self::Refused(_) => false,
+        }
+    }
+
     /// The tool of an accepted call.
     pub fn tool(&self) -> Option<ToolName> {
         match self {

@@ -92,6 +92,7 @@ pub(super) fn w3(past: &Past, record: &Record) -> Checked {
         | Event::Wait(_)
         | Event::Outbox(_)
         | Event::Workspace(_)
-        | Event::Brief(_) => Ok(false),
+        | Event::Brief(_)
+        | Event::Episode(_) => Ok(false),
     }
 }

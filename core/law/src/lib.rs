@@ -14,6 +14,7 @@ mod authority;
 mod budgets;
 mod children;
 mod commands;
+mod episodes;
 mod hints;
 mod lifecycle;
 mod log;
@@ -62,7 +63,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 67] = [
+const LAWS: [Law; 69] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -127,13 +128,23 @@ const LAWS: [Law; 67] = [
     law("T7", "A run follows another of its message only after another process, or a wait.", turns::t7),
     law(
         "T8",
-        "A recap comes between rounds, only grows, leaves two rounds whole, and follows one refusal at most.",
+        "A summary of rounds comes between rounds, only grows, leaves the last two rounds whole, and follows one refusal at most.",
         turns::t8,
     ),
     law(
         "M2",
         "What was interjected into a turn stands in it again after an interruption, in order, before what is asked next.",
         shown::m2,
+    ),
+    law(
+        "M5",
+        "The turns of one episode ask the same model first and offer the same tools. Earlier builds closed no episode.",
+        episodes::m5,
+    ),
+    law(
+        "M7",
+        "An episode closes once, with the turns that ended in it, and in the middle of a turn for the size of a request alone.",
+        episodes::m7,
     ),
     law(
         "M10",

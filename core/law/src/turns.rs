@@ -2,11 +2,12 @@
 
 use alloc::format;
 
+use holon_facts::episode::EpisodeBoundary;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, ProvidersAwaited, TurnTerminal,
 };
-use holon_facts::event::{Event, InboxFact, OperationFact, SchedulingFact, TurnFact};
+use holon_facts::event::{EpisodeFact, Event, InboxFact, OperationFact, SchedulingFact, TurnFact};
 use holon_facts::ids::RoundIndex;
 use holon_facts::model::{AttemptOutcome, Block, FailureKind, PROBE};
 use holon_facts::receipt::Verdict;
@@ -222,18 +223,26 @@ pub(super) fn t7(past: &Past, record: &Record) -> Checked {
 }
 
 pub(super) fn t8(past: &Past, record: &Record) -> Checked {
-    let Event::Turn(TurnFact::ContextCompacted(fact)) = &record.event else { return Ok(false) };
     let Some(run) = &past.run else { return Ok(false) };
+    // Builds before episodes recorded the one, this build records the other.
+    let (after, refused, must) = match &record.event {
+        Event::Turn(TurnFact::ContextCompacted(fact)) => {
+            let refused = fact.cause == CompactionCause::Refused;
+            (fact.recapped_rounds, refused, !refused)
+        }
+        Event::Episode(EpisodeFact::EpisodeClosed(fact)) => {
+            (fact.hidden_rounds, fact.boundary == EpisodeBoundary::Refused, false)
+        }
+        _ => return Ok(false),
+    };
     complete(run)?;
     let all = run.carried.saturating_add(run.rounds);
-    let (before, after) = (run.recapped, fact.recapped_rounds);
-    rule(after == 0 || after.saturating_add(2) <= all, || format!("{after} of {all} rounds are summarized"))?;
-    match fact.cause {
-        CompactionCause::OverBudget => rule(after > before, || format!("{before} rounds become {after}")),
-        CompactionCause::Refused => {
-            rule(after >= before && !run.refused, || format!("{before} rounds become {after} once more"))
-        }
-    }
+    let before = run.recapped;
+    let whole = after == before || after.saturating_add(2) <= all;
+    rule(whole, || format!("{after} of {all} rounds are summarized"))?;
+    let grows = after > before || (after == before && !must);
+    rule(grows, || format!("{before} rounds become {after}"))?;
+    rule(!(refused && run.refused), || "a second refusal is answered".into())
 }
 
 pub(super) fn t10(past: &Past, record: &Record) -> Checked {

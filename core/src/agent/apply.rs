@@ -9,8 +9,8 @@ use holon_facts::event::task::TaskResultQueued;
 use holon_facts::event::turn::TurnTerminal;
 use holon_facts::event::work::WorkAuthor;
 use holon_facts::event::{
-    BriefFact, Event, InboxFact, LifecycleFact, OutboxFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
-    WorkFact, WorkspaceFact,
+    BriefFact, EpisodeFact, Event, InboxFact, LifecycleFact, OutboxFact, SchedulingFact, TaskFact, TimerFact,
+    TurnFact, WorkFact, WorkspaceFact,
 };
 use holon_facts::ids::{MessageId, TaskId};
 use holon_facts::lifecycle::{ControlAction, Status};
@@ -21,7 +21,7 @@ use holon_facts::task::{Fingerprint, TaskStatus};
 use holon_facts::terminal::TurnKind;
 use holon_facts::time::Wall;
 
-use crate::agent::history::Heard;
+use crate::agent::episode::{self, Shown, Standing};
 use crate::agent::hold::Hold;
 use crate::agent::inbox::Left;
 use crate::agent::sleep::Sleep;
@@ -29,7 +29,6 @@ use crate::agent::task::Task;
 use crate::agent::turn::told::Told;
 use crate::agent::turn::{Environment, Run};
 use crate::agent::unattended::Exhausted;
-use crate::agent::work::outline::WorkOutline;
 use crate::agent::{Agent, OpenOp, outside};
 
 impl Agent {
@@ -51,6 +50,10 @@ impl Agent {
             Event::Outbox(fact) => self.apply_outbox(fact),
             Event::Workspace(fact) => self.apply_workspace(fact),
             Event::Brief(BriefFact::AskClosed(fact)) => self.asks.closed(fact.brief_id),
+            Event::Episode(EpisodeFact::EpisodeClosed(fact)) => {
+                let now = self.as_it_stands();
+                self.episodes.closed((record.event_seq, record.at), fact, self.run.as_mut(), now);
+            }
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 self.history.last_brief = Some((fact.id, record.at));
@@ -60,6 +63,11 @@ impl Agent {
                 }
             }
         }
+    }
+
+    /// What an episode that begins now says of work and tasks.
+    fn as_it_stands(&self) -> episode::Now {
+        episode::Now::of(self)
     }
 
     /// The only writer of the status.
@@ -145,8 +153,9 @@ impl Agent {
             InboxFact::OperatorInterjectionAdmitted(fact) => {
                 let entry = self.inbox.queued_entry(fact.message_id);
                 let text = entry.map(|entry| entry.message.body.text.clone()).unwrap_or_default();
+                let waits = self.waits.ended_by(fact.message_id).cloned().collect();
                 if let Some(run) = &mut self.run {
-                    run.apply_interjection(fact, text);
+                    run.apply_interjection(fact, text, waits);
                 }
             }
             InboxFact::MessageRequeued(fact) => left = self.take_rounds(fact),
@@ -174,6 +183,8 @@ impl Agent {
                     notes,
                     recap: core::mem::take(&mut run.conversation.recap),
                     told: core::mem::take(&mut run.about.told),
+                    changes: core::mem::take(&mut run.about.changes),
+                    shown: self.episodes.run_left(run),
                 }
             }
             Some(_) | None => Left::default(),
@@ -221,24 +232,27 @@ impl Agent {
                 execution: self.workspaces.active().clone(),
                 tools: self.tools_offered.clone(),
                 context: None,
+                shown_before: Shown::default(),
+                goes_on: false,
             };
             let from_outside = self.inbox.claimed(fact.message_id).is_some_and(outside::causes);
             let entry = self.inbox.claimed_mut(fact.message_id);
+            let left = entry.as_ref().map(|entry| entry.shown.clone()).unwrap_or_default();
             self.run = entry.map(|entry| Run::new(at, fact, entry, also, environment));
+            let now = self.as_it_stands();
             if let Some(run) = &mut self.run {
                 let known = core::mem::take(&mut run.about.told);
                 let told = core::iter::once(&fact.message_id).chain(&fact.also).map(|message| {
                     let known = known.iter().find(|told| told.message == *message).cloned();
-                    known.unwrap_or_else(|| Told::with(&self.work, &self.waits, &self.tasks, *message))
+                    known.unwrap_or_else(|| {
+                        Told::with((&self.work, &self.waits), &self.tasks, &self.hints, *message)
+                    })
                 });
                 run.about.told = told.collect();
                 run.about.own = own && fact.interjected.is_empty();
-                let all = core::iter::once(&run.about.incoming).chain(&run.about.also);
-                run.about.heard =
-                    all.flat_map(|message| Heard::with(&self.hints, &self.tasks, message)).collect();
                 // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
                 self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
-                run.about.work = WorkOutline::of(&self.work, self.waits.own.as_ref());
+                self.episodes.run_began(self.event_seq, run, now, left);
                 if !run.about.incoming.is_by_operator() {
                     self.unattended.started(at, from_outside);
                 }
@@ -254,6 +268,12 @@ impl Agent {
         }
         if let TurnFact::TurnContextBuilt(fact) = fact {
             self.history.loaded(&fact.context);
+            let external_trigger =
+                fact.context.execution.external_trigger && self.trigger_generation().is_some();
+            let standing = Standing { context: fact.context.clone(), external_trigger };
+            if let Some(run) = &mut self.run {
+                self.episodes.loaded(run, standing);
+            }
         }
         if let Some(run) = &mut self.run {
             run.apply(at, fact);
@@ -321,7 +341,11 @@ impl Agent {
         if self.sleep.as_ref().is_some_and(told) {
             self.sleep = None;
         }
-        self.history.turn_ended(fact, run);
+        self.history.turn_ended(fact);
+        // What was put back comes again with all that was said.
+        if let Some(run) = run.filter(|_| !self.inbox.is_live(fact.message_id)) {
+            self.episodes.turn_ended(at, fact, run);
+        }
         self.set_status(at, Status::AwakeIdle);
     }
 

@@ -16,6 +16,7 @@ use holon_facts::provenance::{MessageKind, Priority};
 use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::episode::{Changes, Shown};
 use crate::agent::turn::recap::Recap;
 use crate::agent::turn::told::Told;
 use crate::agent::turn::{Note, Round};
@@ -69,6 +70,11 @@ pub struct Entry {
     /// What is told with it, and with the results that its runs take beside it, since its first run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<Told>,
+    /// What its first run began with, and all that requests had shown when its last run ended.
+    #[serde(default, skip_serializing_if = "Changes::is_empty")]
+    pub changes: Changes,
+    #[serde(default, skip_serializing_if = "Shown::is_empty")]
+    pub shown: Shown,
     /// Prompts that interrupted runs have taken in, in that order: the next run takes them along. Whatever else becomes
     /// of what the message itself says, they are an operator's word that a model has to see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -88,6 +94,8 @@ pub(super) struct Left {
     pub(super) notes: Vec<Note>,
     pub(super) recap: Recap,
     pub(super) told: Vec<Told>,
+    pub(super) changes: Changes,
+    pub(super) shown: Shown,
 }
 
 impl Entry {
@@ -256,6 +264,8 @@ impl Inbox {
             told: Vec::new(),
             recap: Recap::default(),
             notes: Vec::new(),
+            changes: Changes::default(),
+            shown: Shown::default(),
             interjected: Vec::new(),
             host: None,
             fence: None,
@@ -320,6 +330,8 @@ impl Inbox {
         entry.notes = left.notes;
         entry.recap = left.recap;
         entry.told = left.told;
+        entry.changes = left.changes;
+        entry.shown = left.shown;
         let host = fact.interjected_into.and_then(|host| self.claimed.get_mut(&host));
         entry.host = host.as_ref().map(|host| host.message.id);
         if let Some(host) = host {

@@ -5,6 +5,7 @@ pub mod asks;
 pub mod budget;
 pub mod child;
 pub(crate) mod counters;
+pub mod episode;
 pub mod external_trigger;
 pub mod history;
 pub mod hold;
@@ -50,6 +51,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::asks::Asks;
 use crate::agent::budget::Account;
 use crate::agent::child::Supervision;
+use crate::agent::episode::Episodes;
 use crate::agent::external_trigger::ExternalTrigger;
 use crate::agent::history::History;
 use crate::agent::hold::Hold;
@@ -117,6 +119,9 @@ pub struct Agent {
     pub sleep: Option<Sleep>,
     pub hold: Option<Hold>,
     pub history: History,
+    /// The conversation that its requests go on with.
+    #[serde(default, skip_serializing_if = "Episodes::is_fresh")]
+    pub episodes: Episodes,
     pub last_decision: Option<SchedulerDecision>,
     /// What the requests of the last run offered.
     #[serde(default)]
@@ -209,6 +214,7 @@ impl Agent {
             sleep: None,
             hold: None,
             history: History::default(),
+            episodes: Episodes::default(),
             last_decision: None,
             tools_offered: Arc::default(),
             asks: Asks::default(),

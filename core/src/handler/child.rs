@@ -107,12 +107,12 @@ fn final_report(agent: &Agent, status: TaskStatus) -> Option<Text> {
     if status == TaskStatus::Cancelled {
         return None;
     }
-    let last = agent.history.exchanges.back()?;
-    let said = last.answer.clone().filter(|answer| !answer.is_empty());
+    let end = agent.history.last_settled?;
+    let said = agent.history.last_answer.clone().filter(|answer| !answer.is_empty());
     // A turn that failed has told why in a brief.
     let told = || agent.childhood.result.as_ref().map(Text::short);
     said.or_else(|| {
-        let fails = || Text::short(format!("its last turn ended {}", last.end));
+        let fails = || Text::short(format!("its last turn ended {end}"));
         status.ne(&TaskStatus::Completed).then(|| told().unwrap_or_else(fails))
     })
 }

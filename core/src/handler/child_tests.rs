@@ -79,7 +79,9 @@ fn what_a_child_is_told_first_is_its_supervisors_instruction_and_what_it_reports
     let shown = |world: &World, name: &str| {
         let asked = |request: &&holon_facts::model::ModelRequest| request.agent == agent(name);
         let request = world.requests.iter().rfind(asked).expect("a request");
-        let holon_facts::model::Item::User { parts } = &request.conversation[0] else { panic!("no input") };
+        let Some(holon_facts::model::Item::User { parts }) = request.conversation.last() else {
+            panic!("no input")
+        };
         let about = request.frame.system().flat_map(|block| &block.parts).map(Part::preview);
         (about.collect::<String>(), parts.iter().map(Part::preview).collect::<String>())
     };

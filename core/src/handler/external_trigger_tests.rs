@@ -102,8 +102,12 @@ fn a_command_is_told_which_address_is_in_force_and_the_model_only_where_it_finds
         }
         world.admit("main", prompt("go"));
         world.complete("main", context());
-        let frame = format!("{:?}", world.requests.last().unwrap().frame);
-        assert_eq!(frame.contains("$HOLON_EXTERNAL_TRIGGER_URL"), !revoked, "{frame}");
+        let request = world.requests.last().unwrap();
+        let frame = format!("{:?}", request.frame);
+        assert!(frame.contains("$HOLON_EXTERNAL_TRIGGER_URL"), "{frame}");
+        let input = format!("{:?}", request.conversation.last());
+        assert_eq!(input.contains("your execution environment now"), revoked, "{input}");
+        assert!(!input.contains("$HOLON_EXTERNAL_TRIGGER_URL"), "{input}");
         world.complete("main", calls(&[("c1", "ExecCommand", r#"{"cmd":"true"}"#)]));
         assert_eq!(world.given_generations.last(), Some(&(!revoked).then_some(1)));
         world.complete("main", tool_says("done"));

@@ -9,6 +9,7 @@ pub(crate) mod child;
 #[cfg(test)]
 mod child_tests;
 pub(crate) mod control;
+pub(crate) mod episode;
 pub(crate) mod evidence;
 pub(crate) mod external_trigger;
 #[cfg(test)]

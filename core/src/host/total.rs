@@ -459,11 +459,7 @@ impl Act {
                 let change = LabelChange::Rename { name: Some(agent(to)) };
                 ask(world, |reply| Input::Label { agent: agent(name), change, reply });
             }
-            Self::CreateWorkItem(name) => {
-                let (objective, plan_status) = ("go".into(), PlanStatus::Draft);
-                let item = NewWorkItem { objective, plan_status, todo_list: Vec::new(), plan: false };
-                ask(world, |reply| Input::CreateWorkItem { agent: agent(name), item, reply });
-            }
+            Self::CreateWorkItem(name) => create_work_item(world, name),
             Self::Wake(name, hint) => ask(world, |reply| Input::Wake { agent: agent(name), hint, reply }),
             Self::Deliver(name, delivery) => {
                 ask(world, |reply| Input::Deliver { agent: agent(name), delivery, reply })
@@ -491,6 +487,12 @@ impl Act {
             Self::Park(name) => world.evict_if_idle(name),
         }
     }
+}
+
+fn create_work_item(world: &mut World, name: &str) {
+    let (objective, plan_status) = ("go".into(), PlanStatus::Draft);
+    let item = NewWorkItem { objective, plan_status, todo_list: Vec::new(), plan: false };
+    ask(world, |reply| Input::CreateWorkItem { agent: agent(name), item, reply });
 }
 
 fn end(world: &mut World, at: usize, outcome: impl FnOnce(OpKind) -> Outcome) {

@@ -17,7 +17,8 @@ fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    alloc::vec![
+    let mut cases = super::episodes::cases();
+    cases.extend([
         case("M2", "a run leaves a correction behind", |s| {
             let started = TurnStarted { interjected: Vec::new(), ..started(s, 1) };
             s.replace("turn_started", 1, started);
@@ -53,7 +54,8 @@ pub(super) fn cases() -> Vec<Case> {
             let requeued = MessageRequeued { interjected_into: Some(MessageId(9)), ..requeued(s, 0) };
             s.replace("message_requeued", 0, requeued);
         }),
-    ]
+    ]);
+    cases
 }
 
 fn started(script: &Script, nth: usize) -> TurnStarted {

@@ -18,7 +18,6 @@ use holon_facts::workspace::Retained;
 use super::fence::line;
 use super::sections::shortened;
 use super::worded_parts;
-use crate::agent::Agent;
 use crate::agent::task::Task;
 use crate::agent::turn::told::{Obstacle, Told};
 use crate::agent::wait::Wait;
@@ -40,7 +39,7 @@ const EACH_CHARS: u32 = 8_000;
 const SUBJECT_BYTES: usize = 100;
 
 /// The message that the turn is for, with what it is, and whatever is told with it.
-pub(crate) fn current_input(agent: &Agent, message: &Message, told: &Told, fence: Fence) -> Vec<Part> {
+pub(crate) fn current_input(message: &Message, told: &Told, fence: Fence) -> Vec<Part> {
     let place = Place::Message(message.id);
     let mut parts = alloc::vec![Part::Rendered(format!(
         "[message {} | kind {} | from {} | class {} | received {}]\n",
@@ -64,15 +63,15 @@ pub(crate) fn current_input(agent: &Agent, message: &Message, told: &Told, fence
     let mut quoted: Vec<Part> = about.into_iter().chain([body]).collect();
     quoted.extend(rechecks(&told.rechecks));
     parts.push(fence.quoted(place, quoted));
-    parts.extend(hints(agent.hints.told_by(message.id), fence, place));
+    parts.extend(hints(told.hints.iter(), fence, place));
     worded_parts(parts)
 }
 
 /// A prompt that came in the middle of the turn.
-pub(crate) fn interjection(agent: &Agent, message_id: MessageId, text: &Text, fence: Fence) -> Vec<Part> {
+pub(crate) fn interjection(message_id: MessageId, text: &Text, waits: &[Wait], fence: Fence) -> Vec<Part> {
     let heading = format!("[message {message_id} | the operator interjects | class operator_instruction]\n");
     let mut parts = alloc::vec![Part::Rendered(heading)];
-    let (heading, told) = ended_waits(agent.waits.ended_by(message_id));
+    let (heading, told) = ended_waits(waits.iter());
     parts.extend(heading);
     let place = Place::Message(message_id);
     parts.extend((!told.is_empty()).then(|| fence.quoted(place, alloc::vec![Part::Rendered(told)])));

@@ -1,7 +1,9 @@
 //! What the model is told: a pure projection of recorded facts, so that its stable beginning is the same
 //! bytes after a restart.
 
-pub(crate) mod earlier;
+pub(crate) mod changes;
+pub(crate) mod conversation;
+pub(crate) mod digest;
 pub mod fence;
 #[cfg(test)]
 mod hostile_tests;

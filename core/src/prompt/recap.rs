@@ -11,9 +11,11 @@ use holon_facts::frame::Part;
 use holon_facts::model::Block;
 use holon_facts::receipt::Receipt;
 
+use super::digest;
 use super::fence::line;
 use super::incoming::NAME_BYTES;
 use super::worded_parts;
+use crate::agent::episode::done;
 use crate::agent::turn::Round;
 
 /// Characters of the shortest and of the longest excerpt.
@@ -26,6 +28,8 @@ const LINE: u64 = 40;
 /// oldest rounds are only counted.
 pub(crate) fn recap(rounds: &[Round], tokens: u64, fence: Fence) -> Vec<Part> {
     let room = tokens.saturating_mul(4);
+    // Where not all rounds can be listed, half of it is for what the others did.
+    let room = if told(rounds, room) > 0 { room / 2 } else { room };
     let told = told(rounds, room);
     let excerpts: u64 = rounds[told..].iter().map(excerpts).sum();
     let each = (room / excerpts.max(1)).saturating_sub(LINE).clamp(SHORTEST, LONGEST);
@@ -37,8 +41,7 @@ pub(crate) fn recap(rounds: &[Round], tokens: u64, fence: Fence) -> Vec<Part> {
     ));
     let mut parts = Vec::new();
     if told > 0 {
-        let calls: usize = rounds[..told].iter().map(|round| round.results.len()).sum();
-        parts.push(Part::Rendered(format!("rounds 1 to {told}: {calls} tool calls, not listed\n")));
+        done_lines(&mut parts, &rounds[..told], room);
     }
     for (at, round) in rounds.iter().enumerate().skip(told) {
         parts.push(Part::Rendered(format!("round {}:\n", at + 1)));
@@ -46,6 +49,17 @@ pub(crate) fn recap(rounds: &[Round], tokens: u64, fence: Fence) -> Vec<Part> {
     }
     let place = Place::Recap(u32::try_from(rounds.len()).unwrap_or(u32::MAX));
     worded_parts(alloc::vec![heading, fence.quoted(place, parts)])
+}
+
+/// What rounds did that are not listed: each effect once, however many there are. Whoever does not read of it does it again.
+fn done_lines(parts: &mut Vec<Part>, rounds: &[Round], room: u64) {
+    let calls: usize = rounds.iter().map(|round| round.results.len()).sum();
+    let all = done(rounds.iter());
+    let each = (room / (all.len().max(1) as u64)).saturating_sub(LINE).clamp(SHORTEST, LONGEST);
+    let effects = if all.is_empty() { "none of which changed anything" } else { "which did this" };
+    parts.push(Part::Rendered(format!("rounds 1 to {}: {calls} tool calls, {effects}\n", rounds.len())));
+    let chars = u32::try_from(each).unwrap_or(u32::MAX);
+    all.iter().for_each(|done| digest::call(parts, done, chars));
 }
 
 /// The first round that is listed.

@@ -4,38 +4,33 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use holon_facts::config::ContextLimits;
 use holon_facts::content::Text;
-use holon_facts::fence::Fence;
 use holon_facts::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use holon_facts::hash::Fnv;
-use holon_facts::outcome::{InstructionSource, LoadedContext, SourceScope};
+use holon_facts::outcome::{InstructionSource, SourceScope};
 
 use Share::{OneIn, Whole};
 use Stability::{AgentScoped, Stable, TurnScoped};
 
-use super::earlier::recent_messages;
+use super::digest::digests;
 use super::fence::line;
 use super::work::told;
 use super::{policy, worded, worded_parts};
 use crate::agent::Agent;
+use crate::agent::episode::{Head, OpenTask, Standing};
 use crate::agent::turn::window::Window;
-use crate::agent::work::outline::WorkOutline;
 
 /// Bytes of a path: longer ones can't be opened.
-const PATH_BYTES: usize = 4_096;
+pub(crate) const PATH_BYTES: usize = 4_096;
 
 /// What sections are rendered from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PromptFacts<'a> {
     pub(crate) agent: &'a Agent,
-    pub(crate) context: &'a LoadedContext,
-    pub(crate) limits: &'a ContextLimits,
-    /// Work items as they stood when the turn began.
-    pub(crate) work: Option<&'a WorkOutline>,
-    pub(crate) fence: Fence,
-    /// Tokens of which sections with a share may take that part; none where a provider has refused the request as too long.
-    pub(crate) window: Option<u64>,
+    pub(crate) head: &'a Head,
+    pub(crate) standing: &'a Standing,
+    /// Tokens of which sections with a share may take that part.
+    pub(crate) window: u64,
 }
 
 /// A part of the prompt before the conversation.
@@ -71,11 +66,12 @@ const SYSTEM: [Section; 3] = [
 ];
 
 /// What the agent is, has and did. What lasts comes first.
-const CONTEXT: [Section; 4] = [
+const CONTEXT: [Section; 5] = [
     section("agent", AgentScoped, Whole, |facts, _| rendered(about(facts.agent))),
-    section("execution_environment", AgentScoped, Whole, |facts, _| rendered(environment(facts))),
-    section("work_items", TurnScoped, Whole, |facts, _| work_items(facts)),
-    section("recent_messages", TurnScoped, OneIn(Window::RECENT), recent_messages),
+    section("execution_environment", AgentScoped, Whole, |facts, _| rendered(environment(facts.standing))),
+    section("earlier_episodes", TurnScoped, OneIn(Window::DIGESTS), earlier_episodes),
+    section("work_items", TurnScoped, Whole, |facts, _| work_items(facts.head)),
+    section("tasks", TurnScoped, Whole, |facts, _| tasks(facts.head)),
 ];
 
 const fn section(label: &'static str, stability: Stability, share: Share, render: Render) -> Section {
@@ -94,11 +90,10 @@ fn blocks(sections: &[Section], facts: &PromptFacts<'_>) -> Vec<PromptBlock> {
     let mut blocks = Vec::new();
     for Section { label, stability, share, render } in sections {
         let tokens = match share {
-            Whole => Some(u64::MAX),
-            OneIn(parts) => facts.window.map(|window| window / parts),
+            Whole => u64::MAX,
+            OneIn(parts) => facts.window / parts,
         };
-        let rendered = tokens.map(|tokens| render(facts, tokens)).unwrap_or_default();
-        blocks.extend(rendered.into_iter().map(|parts| PromptBlock {
+        blocks.extend(render(facts, tokens).into_iter().map(|parts| PromptBlock {
             label: (*label).to_string(),
             parts: worded_parts(parts),
             stability: *stability,
@@ -117,7 +112,7 @@ fn rendered(text: String) -> Blocks {
 }
 
 fn instructions(facts: &PromptFacts<'_>, scope: SourceScope) -> Blocks {
-    let sources = facts.context.sources.iter().filter(|source| source.scope == scope);
+    let sources = facts.standing.context.sources.iter().filter(|source| source.scope == scope);
     let one = |source: &InstructionSource| {
         let heading = format!("Instructions from {}:\n", line(&source.path, PATH_BYTES));
         alloc::vec![Part::Rendered(heading), Part::Given(source.content.clone())]
@@ -125,14 +120,35 @@ fn instructions(facts: &PromptFacts<'_>, scope: SourceScope) -> Blocks {
     sources.map(one).collect()
 }
 
-fn work_items(facts: &PromptFacts<'_>) -> Blocks {
+/// Where a provider has refused a request as too long, it takes a quarter of its share.
+fn earlier_episodes(facts: &PromptFacts<'_>, tokens: u64) -> Blocks {
+    let tokens = if facts.head.tight { tokens / 4 } else { tokens };
+    let parts = digests(&facts.head.digests, facts.head.fence, tokens);
+    if parts.is_empty() { Vec::new() } else { alloc::vec![parts] }
+}
+
+fn work_items(Head { work, fence, .. }: &Head) -> Blocks {
     let one = |work| {
         let shown = told(work);
-        let heading = "[your work items and waits as they stood when this turn began]\n".into();
-        let quoted = facts.fence.quoted(facts.fence.work(&shown), alloc::vec![Part::Rendered(shown)]);
+        let heading =
+            "[your work items and waits as they stood when this part of the conversation began]\n".into();
+        let quoted = fence.quoted(fence.work(&shown), alloc::vec![Part::Rendered(shown)]);
         alloc::vec![Part::Rendered(heading), quoted]
     };
-    facts.work.map(one).into_iter().collect()
+    work.as_deref().map(one).into_iter().collect()
+}
+
+fn tasks(Head { tasks, fence, .. }: &Head) -> Blocks {
+    if tasks.is_empty() {
+        return Vec::new();
+    }
+    let one = |task: &OpenTask| {
+        format!("{} ({}, since {}): {}\n", task.id, task.kind, task.since, line(&task.summary, PATH_BYTES))
+    };
+    let shown: String = tasks.iter().map(one).collect();
+    let heading = "[your tasks that went on when this part of the conversation began]\n".into();
+    let quoted = fence.quoted(fence.work(&shown), alloc::vec![Part::Rendered(shown)]);
+    alloc::vec![alloc::vec![Part::Rendered(heading), quoted]]
 }
 
 fn about(agent: &Agent) -> String {
@@ -145,10 +161,9 @@ fn about(agent: &Agent) -> String {
     )
 }
 
-fn environment(facts: &PromptFacts<'_>) -> String {
-    let execution = &facts.context.execution;
-    let found = execution.external_trigger && facts.agent.trigger_generation().is_some();
-    let trigger = if found { policy::EXTERNAL_TRIGGER } else { "" };
+pub(crate) fn environment(standing: &Standing) -> String {
+    let execution = &standing.context.execution;
+    let trigger = if standing.external_trigger { policy::EXTERNAL_TRIGGER } else { "" };
     format!(
         "Execution root: {}\nCurrent folder: {}\nWorkspace: {}\nAgent home: {}\nPlatform: {}, shell {}\n\
          {}{trigger}",

@@ -2,25 +2,20 @@
 //! is built from the projection and the decision function themselves (contract: scheduler.md, Explaining).
 
 mod children;
+mod preview;
 pub mod standing;
 mod verdict;
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::budget::BudgetKind;
-use holon_facts::call::ToolName;
 use holon_facts::closure::ClosureDecision;
 use holon_facts::decision::{DeadlineReason, SchedulerDecision};
-use holon_facts::fence::Fence;
-use holon_facts::frame::{Part, PromptFrame};
 use holon_facts::ids::{AgentId, EventSeq, MessageId};
 use holon_facts::lifecycle::{Boundary, Status};
-use holon_facts::message::{Idempotency, Ingress, Message};
+use holon_facts::message::Idempotency;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::names;
-use holon_facts::outcome::LoadedContext;
-use holon_facts::reject::Reject;
 use holon_facts::time::Wall;
 use holon_facts::usage::TokenUsage;
 use schemars::JsonSchema;
@@ -32,13 +27,9 @@ use crate::agent::hold::Hold;
 use crate::agent::inbox::Seen;
 use crate::agent::outside::Outside;
 use crate::agent::sleep::Sleep;
-use crate::agent::turn::told::Told;
-use crate::agent::turn::window::Window;
 use crate::agent::unattended::Unattended;
 use crate::agent::wake::Pending;
-use crate::agent::work::outline::WorkOutline;
 use crate::host::{Host, Stats};
-use crate::prompt::{incoming, sections, sections::PromptFacts};
 use crate::scheduler::{decide_next_action, project};
 use crate::summary::deferred::DeferredWork;
 use crate::summary::run::RunSummary;
@@ -48,6 +39,8 @@ use crate::summary::{
     AgentSummary, QueueSummary, SchedulingPosture, StatusLabel, deferred, posture, queue, run, status_label,
     waits,
 };
+
+pub use preview::PromptPreview;
 
 /// Reads of a host at rest between two steps.
 #[derive(Debug, Clone, Copy)]
@@ -63,15 +56,6 @@ names! {
         BudgetExhausted "budget_exhausted", MaxTurnsExceeded "max_turns_exceeded", Aborted "aborted",
         Stopped "stopped", Interrupted "interrupted",
     }
-}
-
-/// What a model would be told if a prompt came now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PromptPreview {
-    pub frame: PromptFrame,
-    /// The prompt itself.
-    pub input: Vec<Part>,
-    pub tools: Arc<[ToolName]>,
 }
 
 /// Why an agent is as it is, and what would change it.
@@ -233,36 +217,6 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The first request of the turn that a prompt of the operator would begin, were it the next message.
-    ///
-    /// # Errors
-    /// What the prompt would be refused for, beyond what the agent is up to.
-    pub fn preview(
-        &self,
-        id: &AgentId,
-        context: &LoadedContext,
-        ingress: Ingress,
-    ) -> Result<PromptPreview, Reject> {
-        let agent = self.host.agent(id).ok_or_else(|| Reject::UnknownAgent { agent: id.clone() })?;
-        let config = self.host.config();
-        let message = Message::admit(agent.next.message, self.host.facts().now, ingress)?;
-        let window = Window::of_chain(config, &config.models);
-        let work = WorkOutline::of(&agent.work, agent.waits.own.as_ref());
-        let told = Told::with(&agent.work, &agent.waits, &agent.tasks, message.id);
-        Ok(PromptPreview {
-            frame: sections::frame(&PromptFacts {
-                agent,
-                context,
-                limits: &config.context,
-                work: work.as_deref(),
-                fence: Fence::PREVIEW,
-                window: Some(window.input),
-            }),
-            input: incoming::current_input(agent, &message, &told, Fence::PREVIEW),
-            tools: window.tools(agent.spec.depth, config.children.depth).map(ToolName::from).collect(),
-        })
-    }
-
     /// The message that this key with this payload stands for.
     pub fn admitted(&self, id: &AgentId, key: &Idempotency) -> Option<MessageId> {
         match self.host.agent(id)?.inbox.seen(key, self.host.facts().now, &self.host.config().queue) {
@@ -318,6 +272,7 @@ fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> 
 mod tests {
     use super::*;
     use crate::testing::{World, agent};
+    use holon_facts::message::Ingress;
 
     #[test]
     fn queued_input_stands_before_a_hold() {
@@ -336,33 +291,5 @@ mod tests {
         world.admit("main", sent);
         assert_eq!((known(&world, 1), known(&world, 2)), (Some(MessageId(1)), None));
         assert_eq!(world.host.view().admitted(&agent("nobody"), &key(1)), None);
-    }
-
-    fn untagged(frame: &str) -> alloc::string::String {
-        let mut pieces = frame.split("tag: ");
-        let first = pieces.next().unwrap_or_default();
-        pieces.fold(first.into(), |all, piece| all + &piece[16..])
-    }
-
-    #[test]
-    fn a_preview_is_what_the_next_turn_asks_and_changes_nothing() {
-        let mut world = World::with_agent("main");
-        let main = agent("main");
-        world.admit("main", crate::testing::prompt("before"));
-        world.complete("main", crate::testing::context());
-        world.complete("main", crate::testing::says("done"));
-        let holon_facts::Outcome::Context { context } = crate::testing::context() else {
-            panic!("a context")
-        };
-        let (prompt, before) = (crate::testing::prompt("now"), world.host.view().agent(&main).cloned());
-        let preview = world.host.view().preview(&main, &context, prompt.clone()).unwrap();
-        assert_eq!(world.host.view().agent(&main).cloned(), before);
-        world.admit("main", prompt);
-        world.complete("main", crate::testing::context());
-        let request = world.requests.last().unwrap();
-        // Its fences carry no tag that any turn will have.
-        let (shown, asked) = (alloc::format!("{:?}", preview.frame), alloc::format!("{:?}", request.frame));
-        assert_ne!(shown, asked);
-        assert_eq!((untagged(&shown), &preview.tools), (untagged(&asked), &request.tools));
     }
 }

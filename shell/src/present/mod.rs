@@ -7,6 +7,7 @@ mod brief;
 mod call;
 mod category;
 mod detail;
+mod episode;
 mod inbox;
 mod level;
 mod lifecycle;
@@ -71,6 +72,7 @@ impl Presentation {
             Event::Outbox(fact) => outbox::render(fact),
             Event::Workspace(fact) => workspace::render(fact),
             Event::Brief(fact) => brief::render(fact),
+            Event::Episode(fact) => episode::render(fact),
         };
         let Rendered { visibility, category, title, body, summary } = told;
         Self { visibility, category, title, body, summary, source_event_kind: event.kind() }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use holon_facts::Millis;
-use holon_facts::config::WhileStopped;
+use holon_facts::config::{Share, WhileStopped};
 use holon_facts::execution::ExecutionProfile;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::price::{Cost, Prices};
@@ -221,6 +221,24 @@ impl Field for Temperature {
     }
     fn show(&self) -> Json {
         self.value()
+    }
+}
+
+impl Field for Share {
+    fn read(value: &Value) -> Option<Self> {
+        #[expect(clippy::cast_precision_loss, reason = "it is 1, or no share")]
+        let share = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))?;
+        let thousandths = (share * 1_000.0).round();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is from 100 to 1,000"
+        )]
+        let new = || Self(thousandths as u16);
+        ((100.0..=1_000.0).contains(&thousandths) && (share * 1_000.0 - thousandths).abs() < 1e-6).then(new)
+    }
+    fn show(&self) -> Json {
+        json!(f64::from(self.0) / 1_000.0)
     }
 }
 

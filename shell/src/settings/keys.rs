@@ -203,10 +203,16 @@ pub const KEYS: &[Key<Settings>] = &[
         "rounds in a row that continue an answer that was cut off at the output limit, or paused"
     ),
     key!(
-        "limits.recent_messages",
-        core.context.recent_messages,
-        number(0, 10_000),
-        "messages of earlier turns that a prompt shows"
+        "context.compact_at",
+        core.context.compact_at,
+        Kind::Share,
+        "the part of the model's window from which on a request shows a digest of the conversation so far"
+    ),
+    key!(
+        "context.episode_idle_ms",
+        core.context.episode_idle,
+        time(0),
+        "a turn that begins later than that after the end of the last one begins with a digest"
     ),
     key!(
         "limits.queue_entries",

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use holon_facts::config::Share;
 use holon_facts::model_ref::ModelRef;
 use holon_models::Temperature;
 use serde_json::{Value as Json, json};
@@ -27,6 +28,8 @@ pub enum Kind {
     Prices,
     /// How freely a model chooses words.
     Temperature,
+    /// A part of something.
+    Share,
     /// One of these words.
     Word(&'static [&'static str]),
     Model,
@@ -79,6 +82,7 @@ impl Kind {
                  { \"local/qwen3\" = { input = 0.5, cached_input = 0.05, output = 2 } }"
                 .to_owned(),
             Self::Temperature => "a number from 0 to 2 in steps of 0.01, for example 0.7".to_owned(),
+            Self::Share => "a number from 0.1 to 1 in steps of 0.001, for example 0.7".to_owned(),
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::Model => "a model as provider/model, for example \"local/qwen3\"".to_owned(),
             Self::Models => "a list of models, for example [\"local/qwen3\"]".to_owned(),
@@ -140,6 +144,7 @@ impl Kind {
             Self::Dollars => prices::dollars(value).is_some(),
             Self::Prices => prices::read(value).is_some(),
             Self::Temperature => <Temperature as super::field::Field>::read(value).is_some(),
+            Self::Share => <Share as super::field::Field>::read(value).is_some(),
             Self::Word(words) => text.is_some_and(|text| words.contains(&text)),
             Self::Model => text.is_some_and(|text| ModelRef::new(text).is_ok()),
             Self::Models => value.as_array().is_some_and(|items| {
@@ -193,6 +198,7 @@ impl Kind {
             | Self::Dollars
             | Self::Prices
             | Self::Temperature
+            | Self::Share
             | Self::Word(_)
             | Self::Model
             | Self::Models
@@ -223,6 +229,7 @@ impl Kind {
             | Self::Temperature
             | Self::Query
             | Self::Headers
+            | Self::Share
             | Self::SetVariables => toml().unwrap_or_else(|| trimmed.into()),
             Self::Models | Self::Paths | Self::Origins | Self::Variables if trimmed.starts_with('[') => {
                 toml().unwrap_or_else(|| trimmed.into())
@@ -254,6 +261,7 @@ impl Kind {
             Self::Dollars => json!({ "type": "number", "minimum": 0, "maximum": prices::MOST_DOLLARS }),
             Self::Prices => prices::schema(),
             Self::Temperature => json!({ "type": "number", "minimum": 0, "maximum": 2 }),
+            Self::Share => json!({ "type": "number", "minimum": 0.1, "maximum": 1 }),
             Self::Word(words) => json!({ "type": "string", "enum": words }),
             Self::Model => json!({ "type": "string", "pattern": "^[^/]+/.+$", "maxLength": 256 }),
             Self::Models => json!({ "type": "array", "items": Self::Model.schema() }),

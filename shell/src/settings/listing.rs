@@ -64,6 +64,7 @@ impl Settings {
                 | Kind::Dollars
                 | Kind::Prices
                 | Kind::Temperature
+                | Kind::Share
                 | Kind::Word(_)
                 | Kind::Model
                 | Kind::Models

@@ -29,12 +29,12 @@ pub(super) struct Canon {
 
 /// What no decision depends on, by type and field.
 const IGNORED: [(&str, &[&str]); 14] = [
-    ("Agent", &["spec", "created_at", "event_seq", "last_at", "status_since", "next", "account"]),
+    ("Agent", &["spec", "created_at", "event_seq", "last_at", "status_since", "next", "account", "episodes"]),
     (
         "History",
         &[
             "last_turn",
-            "exchanges",
+            "last_answer",
             "usage",
             "last_turn_usage",
             "model_rounds",
@@ -88,8 +88,10 @@ impl Canon {
     /// Reads an agent's durable state.
     pub(super) fn agent(&mut self, agent: &Agent) {
         self.value(agent);
-        // A request that was refused as too long can be made shorter if earlier turns said anything.
-        self.word(u64::from(agent.history.exchanges.is_empty()));
+        // A request that was refused as too long can be made shorter if there were turns before.
+        let open = agent.episodes.open.as_ref();
+        let shrinks = open.is_some_and(|open| !open.head.tight && !open.head.digests.is_empty());
+        self.word(u64::from(agent.episodes.turns().is_empty()) << 1 | u64::from(shrinks));
     }
 
     pub(super) fn value(&mut self, value: &impl Serialize) {

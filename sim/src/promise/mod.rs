@@ -335,7 +335,8 @@ impl Open {
             | Event::Wait(_)
             | Event::Wake(_)
             | Event::Workspace(_)
-            | Event::Brief(_) => {}
+            | Event::Brief(_)
+            | Event::Episode(_) => {}
         }
     }
 

@@ -148,7 +148,8 @@ impl Tasks {
             | Event::Wake(_)
             | Event::Outbox(_)
             | Event::Workspace(_)
-            | Event::Brief(_) => {}
+            | Event::Brief(_)
+            | Event::Episode(_) => {}
         }
         Ok(())
     }

@@ -171,7 +171,8 @@ impl Work {
             | Event::Timer(_)
             | Event::Outbox(_)
             | Event::Workspace(_)
-            | Event::Brief(_) => {}
+            | Event::Brief(_)
+            | Event::Episode(_) => {}
         }
         Ok(())
     }

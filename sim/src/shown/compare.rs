@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holon_facts::frame::{Part, PromptBlock, Stability};
+use holon_facts::frame::{Part, PromptBlock};
 use holon_facts::message::Origin;
 use holon_facts::model::{Block, Item, ModelRequest};
-use holon_facts::{AgentId, MessageId, RunId, Text};
+use holon_facts::terminal::TurnKind;
+use holon_facts::{AgentId, MessageId, Text};
 
-use super::talk::{Expected, Hinted, Piece, Round, Told};
-use super::{earlier, fences};
+use super::talk::{Expected, Hinted, Past, Piece, Round, Said, Told};
+use super::{digests, fences};
 use crate::failure::{Failure, ensure, safety};
 
 type Items<'a> = std::slice::Iter<'a, Item>;
 
-/// Compares the whole conversation, and what the frame shows of earlier turns.
+/// Compares the whole conversation, and what the frame shows of earlier episodes.
 pub(super) fn request(
     request: &ModelRequest,
     expected: &Expected,
@@ -22,22 +23,67 @@ pub(super) fn request(
 ) -> Result<(), Failure> {
     let agent = &request.agent;
     let mut items = request.conversation.iter();
-    let Some(Item::User { parts }) = items.next() else {
-        return Err(safety("M1", format!("a request of {agent} begins with no message")));
-    };
-    input(agent, parts, &expected.messages)?;
-    *said.entry("M1").or_default() += expected.messages.len() as u64;
-    conversation(agent, &mut items, expected, said)?;
+    for past in &expected.past {
+        turn(agent, &mut items, &past.messages, &past.said, said)?;
+        ended(agent, &mut items, past)?;
+    }
+    turn(agent, &mut items, &expected.messages, &expected.said, said)?;
     let left = items.next();
     ensure!(left.is_none(), "M4", "a request of {agent} shows {left:?}, which nothing on record says");
-    *said.entry("M9").or_default() += earlier::judge(request, &expected.earlier)?;
+    *said.entry("M6").or_default() += digests::shown(request, &expected.digests)?;
     *said.entry("M4").or_default() += 1;
     *said.entry("M10").or_default() += fences::judge(request, expected)?;
     Ok(())
 }
 
+/// What a turn was for, and what was said in it.
+fn turn(
+    agent: &AgentId,
+    items: &mut Items<'_>,
+    messages: &[Told],
+    spoken: &Said,
+    said: &mut BTreeMap<&'static str, u64>,
+) -> Result<(), Failure> {
+    let Some(Item::User { parts }) = items.next() else {
+        return Err(safety("M1", format!("a turn of {agent} begins with no message")));
+    };
+    input(agent, parts, messages)?;
+    *said.entry("M1").or_default() += messages.len() as u64;
+    let tells = |told: &Told| (told.tasks.len() + told.hints.len()) as u64;
+    *said.entry("M9").or_default() += messages.iter().map(tells).sum::<u64>();
+    conversation(agent, items, spoken, said)
+}
+
+/// M4: a turn that did not complete says so.
+fn ended(agent: &AgentId, items: &mut Items<'_>, past: &Past) -> Result<(), Failure> {
+    if past.end == TurnKind::Completed {
+        return Ok(());
+    }
+    let shown = items.next();
+    let end = past.end.name();
+    let told = matches!(shown, Some(Item::User { parts }) if rendered(&outside(parts)).contains(end));
+    ensure!(told, "M4", "a turn of {agent} ended {end}, shown is {shown:?}");
+    Ok(())
+}
+
+/// What is said of work and environment where it is new.
+const CHANGES: [&str; 4] = [
+    "[your work items and waits now]",
+    "[your execution environment now",
+    "[instruction file as it is now",
+    "[instruction files that no longer hold]",
+];
+
+/// M4: parts that say what changed, each under its heading and in a fence; how many they are.
+fn changes(parts: &[Part]) -> usize {
+    let heads = |part: &Part| matches!(part, Part::Rendered(text) if CHANGES.iter().any(|head| text.starts_with(head)));
+    let pairs = parts.chunks(2).take_while(|pair| matches!(pair, [head, Part::Quoted { .. }] if heads(head)));
+    2 * pairs.count()
+}
+
 /// M1, M9: each message of the turn once, under its heading, with what it tells of.
 fn input(agent: &AgentId, parts: &[Part], messages: &[Told]) -> Result<(), Failure> {
+    let parts = &parts[changes(parts)..];
     let shown: Vec<(usize, MessageId)> =
         parts.iter().enumerate().filter_map(|(at, part)| Some((at, heading(part, "[message ")?))).collect();
     let wanted: Vec<MessageId> = messages.iter().map(|told| told.message.id).collect();
@@ -100,12 +146,12 @@ fn hinted(agent: &AgentId, all: &[&Part], hinted: &Hinted) -> Result<(), Failure
 fn conversation(
     agent: &AgentId,
     items: &mut Items<'_>,
-    expected: &Expected,
+    spoken: &Said,
     said: &mut BTreeMap<&'static str, u64>,
 ) -> Result<(), Failure> {
-    let recapped = expected.said.recapped;
+    let recapped = spoken.recapped;
     let mut short: Vec<&Piece> = Vec::new();
-    let mut rest = expected.said.pieces.iter();
+    let mut rest = spoken.pieces.iter();
     let mut rounds = 0;
     while rounds < recapped {
         let Some(piece) = rest.next() else { break };
@@ -123,6 +169,7 @@ fn conversation(
         }
     }
     for piece in rest {
+        changed(items);
         self::piece(agent, items, piece)?;
         let law = match piece {
             Piece::Round(_) => "M3",
@@ -132,7 +179,16 @@ fn conversation(
         };
         *said.entry(law).or_default() += 1;
     }
+    changed(items);
     Ok(())
+}
+
+/// What a run that goes on says of what changed meanwhile.
+fn changed(items: &mut Items<'_>) {
+    let only = |item: &Item| matches!(item, Item::User { parts } if !parts.is_empty() && changes(parts) == parts.len());
+    while items.as_slice().first().is_some_and(only) {
+        items.next();
+    }
 }
 
 /// The next thing that is said.
@@ -221,11 +277,16 @@ fn recap(agent: &AgentId, items: &mut Items<'_>, short: &[&Piece]) -> Result<(),
         text.strip_prefix("round ")?.split_once(':')?.0.parse::<usize>().ok()
     });
     let first = listed.map_or(rounds.len(), |first| first.saturating_sub(1));
-    let due: Vec<Text> =
-        rounds.get(first..).unwrap_or_default().iter().flat_map(|round| texts(round)).collect();
+    let (counted, listed) = rounds.split_at(first.min(rounds.len()));
+    let effects = digests::hidden(counted);
+    let done = effects.iter().map(|(_, arguments)| (*arguments).clone());
+    let due: Vec<Text> = done.chain(listed.iter().flat_map(|round| texts(round))).collect();
     let told: Vec<&Text> = all.iter().copied().filter_map(given).collect();
     let same = told.iter().copied().eq(&due);
     ensure!(same, "M3", "a recap of {agent} tells {told:?}, on record is {due:?}");
+    let words = rendered(&all);
+    let named = effects.iter().find(|(name, _)| !words.contains(&format!("- {name} ")));
+    ensure!(named.is_none(), "M6", "{agent} made the call {named:?} in a round that is hidden: {words:?}");
     Ok(())
 }
 
@@ -292,12 +353,16 @@ pub(super) fn has_word(line: &str, word: &str) -> bool {
     line.split([' ', ']', '|']).any(|other| other == word)
 }
 
-/// What the last request of a turn was, to be gone on with.
+/// What the last request of an agent was, to be gone on with.
 #[derive(Debug, Clone)]
 pub(super) struct Before {
-    run: RunId,
     messages: Vec<MessageId>,
-    recapped: (usize, bool),
+    /// The messages of the turns before it, in the same episode.
+    past: Vec<Vec<MessageId>>,
+    /// How often an episode had closed.
+    closes: u64,
+    /// So many of its items are of turns that were over.
+    over: usize,
     /// Its turn has rounds, or prompts that were taken in.
     said_something: bool,
     /// A process has ended since.
@@ -312,10 +377,8 @@ struct Kept {
     blocks: Vec<PromptBlock>,
 }
 
-impl Kept {
-    fn of(&self, stability: Stability) -> impl Iterator<Item = &PromptBlock> {
-        self.blocks.iter().filter(move |block| block.stability == stability)
-    }
+fn ids(messages: &[Told]) -> Vec<MessageId> {
+    messages.iter().map(|told| told.message.id).collect()
 }
 
 impl Before {
@@ -324,10 +387,13 @@ impl Before {
         let blocks = frame.system_blocks.iter().chain(&frame.context_blocks).cloned().collect();
         let conversation = request.conversation.clone();
         let kept = Kept { conversation, system: frame.system_prompt.clone(), blocks };
+        let first = expected.messages.first().map(|told| told.message.id);
+        let begins = |item: &Item| matches!(item, Item::User { parts } if parts.iter().any(|part| heading(part, "[message ") == first));
         Self {
-            run: expected.run,
-            messages: expected.messages.iter().map(|told| told.message.id).collect(),
-            recapped: (expected.said.recapped, expected.said.refused),
+            messages: ids(&expected.messages),
+            past: expected.past.iter().map(|past| ids(&past.messages)).collect(),
+            closes: expected.closes,
+            over: kept.conversation.iter().position(begins).unwrap_or_default(),
             said_something: !expected.said.pieces.is_empty(),
             restarted: false,
             request: Arc::new(kept),
@@ -338,7 +404,8 @@ impl Before {
         self.restarted = true;
     }
 
-    /// M8: the next request of the same turn begins with the same bytes, in whichever run and life.
+    /// M5, M8: the next request of the same episode begins with all of this one, in whichever turn, run and life. A turn
+    /// that was interrupted may be laid aside: then it begins with all that was over.
     pub(super) fn goes_on(
         &self,
         now: &Self,
@@ -347,8 +414,6 @@ impl Before {
     ) -> Result<(), Failure> {
         let (before, after) = (&self.request, &now.request);
         ensure!(before.system == after.system, "M8", "{agent} has another policy than before");
-        let same = before.of(Stability::Stable).eq(after.of(Stability::Stable));
-        ensure!(same, "M8", "{agent} is told otherwise what never changes");
         let goes_on = now.said_something && self.messages.first() == now.messages.first();
         let further = now.messages.iter().find(|id| !self.messages.contains(id));
         ensure!(
@@ -356,29 +421,28 @@ impl Before {
             "M8",
             "a turn of {agent} goes on, and is now for {further:?}, too"
         );
-        if self.messages != now.messages || self.recapped != now.recapped {
+        if self.closes != now.closes {
             return Ok(());
         }
-        let turn = before.of(Stability::TurnScoped).eq(after.of(Stability::TurnScoped));
-        let same = self.run != now.run || turn;
-        ensure!(
-            same,
-            "M8",
-            "what a run of {agent} began with is {:?}, and was {:?}",
-            after.blocks,
-            before.blocks
-        );
-        *said.entry("M8").or_default() += u64::from(self.restarted || self.run != now.run);
+        let law = if self.restarted { "M8" } else { "M5" };
+        *said.entry(law).or_default() += 1;
+        if before.blocks != after.blocks {
+            let (before, after) = (&before.blocks, &after.blocks);
+            return Err(safety(
+                law,
+                format!("an episode of {agent} began with {before:?}, now with {after:?}"),
+            ));
+        }
+        // Its turn is in progress, over, or laid aside: then another one has come before it. One that had said nothing may
+        // have taken other messages.
+        let next = now.past.get(self.past.len()).unwrap_or(&now.messages);
+        let whole = if *next == self.messages { before.conversation.len() } else { self.over };
         let shown = before.conversation.iter().zip(&after.conversation).position(|(one, other)| one != other);
         let shown = shown.unwrap_or_else(|| before.conversation.len().min(after.conversation.len()));
-        let same = shown == before.conversation.len();
-        ensure!(
-            same,
-            "M8",
-            "{agent} was shown {:?}, and now {:?} stands there",
-            before.conversation.get(shown),
-            after.conversation.get(shown)
-        );
+        if shown < whole {
+            let (was, is) = (before.conversation.get(shown), after.conversation.get(shown));
+            return Err(safety(law, format!("{agent} was shown {was:?}, and now {is:?} stands there")));
+        }
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use holon_facts::provenance::MessageKind;
 use holon_facts::{AgentId, Text};
 
 use super::compare::{given, leaves, outside, rendered};
-use super::talk::{Expected, Piece};
+use super::talk::{Expected, Piece, Told};
 use crate::failure::{Failure, ensure};
 
 /// Shorter names may stand in anybody's words.
@@ -72,11 +72,21 @@ fn closed(agent: &AgentId, parts: &[Part]) -> Result<u64, Failure> {
     Ok(fences)
 }
 
+/// All that the turns of the episode are for.
+fn messages(expected: &Expected) -> impl Iterator<Item = &Told> {
+    expected.past.iter().flat_map(|past| &past.messages).chain(&expected.messages)
+}
+
+/// All that was said in them.
+fn pieces(expected: &Expected) -> impl Iterator<Item = &Piece> {
+    expected.past.iter().flat_map(|past| &past.said.pieces).chain(&expected.said.pieces)
+}
+
 /// What operators say themselves.
 fn operators(expected: &Expected) -> Vec<&Text> {
-    let messages = expected.messages.iter().map(|told| &told.message);
+    let messages = messages(expected).map(|told| &told.message);
     let prompts = messages.filter(|message| message.kind == MessageKind::OperatorPrompt);
-    let interjected = expected.said.pieces.iter().filter_map(|piece| match piece {
+    let interjected = pieces(expected).filter_map(|piece| match piece {
         Piece::Interjection(message) => Some(message),
         Piece::Round(_) | Piece::Reminder(_) | Piece::Continuation | Piece::Hints(_) => None,
     });
@@ -85,8 +95,8 @@ fn operators(expected: &Expected) -> Vec<&Text> {
 
 /// Names that others gave.
 fn names(expected: &Expected) -> BTreeSet<&str> {
-    let hints = expected.messages.iter().flat_map(|told| &told.hints);
-    let shown = expected.said.pieces.iter().filter_map(|piece| match piece {
+    let hints = messages(expected).flat_map(|told| &told.hints);
+    let shown = pieces(expected).filter_map(|piece| match piece {
         Piece::Hints(hints) => Some(hints),
         Piece::Round(_) | Piece::Reminder(_) | Piece::Continuation | Piece::Interjection(_) => None,
     });

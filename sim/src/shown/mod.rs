@@ -4,7 +4,7 @@
 
 mod calls;
 mod compare;
-mod earlier;
+mod digests;
 mod fences;
 mod talk;
 

@@ -5,22 +5,26 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use holon_facts::episode::Digest;
 use holon_facts::event::inbox::MessageAdmitted;
-use holon_facts::event::turn::{CompactionCause, TurnStarted};
-use holon_facts::event::{InboxFact, LifecycleFact, TaskFact, TurnFact, WakeFact};
+use holon_facts::event::turn::TurnStarted;
+use holon_facts::event::{
+    EpisodeClosed, EpisodeFact, InboxFact, LifecycleFact, TaskFact, TurnFact, WakeFact,
+};
 use holon_facts::hint::{Hint, HintWeight, SOURCES};
-use holon_facts::ids::TaskId;
+use holon_facts::ids::{EpisodeId, TaskId};
 use holon_facts::lifecycle::ControlAction;
 use holon_facts::message::Message;
 use holon_facts::model::Block;
 use holon_facts::receipt::{Receipt, SelfCall, TaskCall, Verdict};
+use holon_facts::terminal::TurnKind;
 use holon_facts::{AgentId, Event, MessageId, Record, RunId, Text};
 
 use super::calls::Called;
-use super::earlier::{Exchange, Heard};
+use super::digests;
 use crate::failure::{Failure, ensure};
 
-/// Earlier turns that any request may show.
+/// Episodes that any request may show.
 const KEPT: usize = 64;
 
 #[derive(Debug, Clone, Default)]
@@ -30,8 +34,12 @@ pub(super) struct Talk {
     /// What was said in interrupted turns, by their messages.
     carried: BTreeMap<MessageId, Said>,
     turn: Option<Turn>,
-    /// Turns that are over, the newest last.
-    earlier: VecDeque<Arc<Exchange>>,
+    /// Turns of the open episode that are over, in order.
+    past: Vec<Arc<Past>>,
+    /// Episodes that have closed, as far as any request may show them.
+    digests: VecDeque<(EpisodeId, Digest)>,
+    /// How often an episode has closed.
+    closes: u64,
     /// Hints that wait, by source; and those that live messages tell of.
     hints: BTreeMap<String, Hinted>,
     /// Those that matter of sources that had to make room.
@@ -54,9 +62,9 @@ pub(super) struct Hinted {
 struct Turn {
     run: RunId,
     messages: Vec<MessageId>,
+    /// What it was told with them.
+    told: Vec<Told>,
     said: Said,
-    /// What it was told with its messages.
-    heard: Vec<Heard>,
     /// A result of its last round says that it rests, and nobody has spoken since.
     rests: bool,
     /// The task whose end the call in progress looks at.
@@ -69,8 +77,6 @@ pub(super) struct Said {
     pub(super) pieces: Vec<Piece>,
     /// So many rounds are told in short.
     pub(super) recapped: usize,
-    /// A provider has refused a request as too long: earlier turns are shown no more.
-    pub(super) refused: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -95,10 +101,20 @@ pub(super) struct Round {
 /// What a request must show.
 #[derive(Debug, Clone)]
 pub(super) struct Expected {
-    pub(super) run: RunId,
     pub(super) messages: Vec<Told>,
     pub(super) said: Said,
-    pub(super) earlier: Vec<Arc<Exchange>>,
+    /// Turns that are shown before it.
+    pub(super) past: Vec<Arc<Past>>,
+    pub(super) digests: Vec<(EpisodeId, Digest)>,
+    pub(super) closes: u64,
+}
+
+/// A turn that is over.
+#[derive(Debug, Clone)]
+pub(super) struct Past {
+    pub(super) messages: Vec<Told>,
+    pub(super) said: Said,
+    pub(super) end: TurnKind,
 }
 
 /// A message that a turn has taken, and what it tells of.
@@ -148,18 +164,12 @@ impl Talk {
     /// What the request that is about to be made must show.
     pub(super) fn expected(&self) -> Option<Expected> {
         let turn = self.turn.as_ref()?;
-        let told = |id: &MessageId| {
-            Some(Told {
-                message: self.messages.get(id)?.clone(),
-                tasks: self.told_tasks.get(id).cloned().unwrap_or_default(),
-                hints: self.told_hints.get(id).cloned().unwrap_or_default(),
-            })
-        };
         Some(Expected {
-            run: turn.run,
-            messages: turn.messages.iter().filter_map(told).collect(),
+            messages: turn.told.clone(),
             said: turn.said.clone(),
-            earlier: self.earlier.iter().cloned().collect(),
+            past: self.past.clone(),
+            digests: self.digests.iter().cloned().collect(),
+            closes: self.closes,
         })
     }
 
@@ -200,6 +210,7 @@ impl Talk {
             Event::Inbox(fact) => self.inbox(fact),
             Event::Turn(fact) => self.turn(&record.agent, fact, said)?,
             Event::Wake(fact) => self.wake(fact),
+            Event::Episode(EpisodeFact::EpisodeClosed(fact)) => self.closed(&record.agent, fact, said)?,
             Event::Task(TaskFact::TaskStatusUpdated(fact)) if fact.status.is_terminal() => {
                 self.ended.insert(fact.task_id);
             }
@@ -278,25 +289,37 @@ impl Talk {
                     turn.said.pieces.push(Piece::Reminder(fact.text.as_str().into()));
                 }
             }
-            TurnFact::ContextCompacted(fact) => {
-                if let Some(turn) = &mut self.turn {
-                    turn.said.recapped = fact.recapped_rounds as usize;
-                    turn.said.refused |= fact.cause == CompactionCause::Refused;
-                }
-            }
             TurnFact::TurnTerminal(fact) => {
                 let Some(turn) = self.turn.take() else { return Ok(()) };
                 let Some(first) = turn.messages.first() else { return Ok(()) };
-                if fact.settles()
-                    && let Some(message) = self.messages.remove(first)
-                {
-                    self.earlier.push_back(Arc::new(Exchange::of(message, fact, &turn.said, turn.heard)));
-                    while self.earlier.len() > KEPT {
-                        self.earlier.pop_front();
-                    }
+                // What was put back comes again with all that was said.
+                if !self.carried.contains_key(first) {
+                    self.messages.remove(first);
+                    let Turn { told: messages, said, .. } = turn;
+                    self.past.push(Arc::new(Past { messages, said, end: fact.kind }));
                 }
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// An episode is over. What was said in the turn in progress goes on in the next one.
+    fn closed(
+        &mut self,
+        agent: &AgentId,
+        fact: &EpisodeClosed,
+        said: &mut BTreeMap<&'static str, u64>,
+    ) -> Result<(), Failure> {
+        let past = std::mem::take(&mut self.past);
+        self.closes += 1;
+        *said.entry("M6").or_default() += digests::recorded(agent, &fact.digest, &past)?;
+        if !past.is_empty() {
+            self.digests.push_back((fact.episode_id, fact.digest.clone()));
+            self.digests.drain(..self.digests.len().saturating_sub(KEPT));
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.said.recapped = fact.hidden_rounds as usize;
         }
         Ok(())
     }
@@ -316,14 +339,15 @@ impl Talk {
         }
         let messages: Vec<MessageId> =
             std::iter::once(fact.message_id).chain(fact.also.iter().copied()).collect();
-        let mut heard = Vec::new();
-        for id in &messages {
-            heard.extend(self.told_tasks.get(id).into_iter().flatten().map(|task| Heard::task(*task)));
-            heard.extend(self.told_hints.get(id).into_iter().flatten().map(Heard::hint));
-        }
-        let also = messages.iter().skip(1).filter_map(|id| self.messages.get(id));
-        heard.extend(also.map(|message| Heard::message(message)));
-        self.turn = Some(Turn { run: fact.run_id, messages, said, heard, rests: false, looks: None });
+        let told = |id: &MessageId| {
+            Some(Told {
+                message: self.messages.get(id)?.clone(),
+                tasks: self.told_tasks.get(id).cloned().unwrap_or_default(),
+                hints: self.told_hints.get(id).cloned().unwrap_or_default(),
+            })
+        };
+        let told = messages.iter().filter_map(told).collect();
+        self.turn = Some(Turn { run: fact.run_id, messages, told, said, rests: false, looks: None });
         Ok(())
     }
 

@@ -5,8 +5,8 @@ mod pattern;
 
 use holon_facts::budget::Budgets;
 use holon_facts::config::{
-    ChildLimits, ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TaskLimits, TurnLimits,
-    WhileStopped,
+    ChildLimits, ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, Share, TaskLimits,
+    TurnLimits, WhileStopped,
 };
 use holon_facts::model_ref::ModelRef;
 use holon_facts::price::{Cost, ModelPrice, Price, Prices};
@@ -413,7 +413,8 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
     config.context = ContextLimits {
         window_tokens: draw.of("window", &[8_192, 14_000, 128_000]),
         windows: Vec::new(),
-        recent_messages: draw.of("recent", &[0, 1, 8]),
+        compact_at: Share(draw.of("compact_at", &[100, 700, 1_000])),
+        episode_idle: Millis(draw.of("episode_idle", &[0, 60_000, 3_600_000])),
     };
     config.retry = RetryPolicy {
         retries: draw.below("retries", 3),

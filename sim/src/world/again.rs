@@ -111,7 +111,8 @@ fn taken(logs: &BTreeMap<AgentId, Vec<Record>>) -> Vec<Taken> {
             | Event::Wait(_)
             | Event::Wake(_)
             | Event::Workspace(_)
-            | Event::Brief(_) => {}
+            | Event::Brief(_)
+            | Event::Episode(_) => {}
         }
     }
     let received = logs.values().flatten().filter_map(|record| {

@@ -511,7 +511,8 @@ pub(crate) fn judge(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
             | Event::Wake(_)
             | Event::Outbox(_)
             | Event::Workspace(_)
-            | Event::Brief(_) => false,
+            | Event::Brief(_)
+            | Event::Episode(_) => false,
         });
         ensure!(told, "P5", "{op} had ended with {:?}, which nobody is told", outcome.receipt);
     }

@@ -42,6 +42,9 @@ impl World<'_> {
         if let Work::CallModel { request } = work {
             let broken = MISSHOWN.iter().find(|(known, _)| *known == sabotage);
             broken.into_iter().for_each(|(_, breaks)| breaks(request));
+            if sabotage == Sabotage::AnotherLife {
+                input(request).push(Part::Rendered(format!("\n{}", self.life.number)));
+            }
         }
     }
 }
@@ -79,8 +82,12 @@ const MISSHOWN: [(Sabotage, Break); 10] = [
     }),
     (Sabotage::SwapEarlier, |request| {
         let mut frame = (*request.frame).clone();
-        let earlier = frame.context_blocks.iter_mut().filter(|block| block.label == "recent_messages");
-        earlier.for_each(|block| block.parts.reverse());
+        let earlier = frame.context_blocks.iter_mut().filter(|block| block.label == "earlier_episodes");
+        for part in earlier.flat_map(|block| &mut block.parts) {
+            if let Part::Quoted { parts, .. } = part {
+                parts.reverse();
+            }
+        }
         request.frame = Arc::new(frame);
     }),
     (Sabotage::AnotherPrefix, |request| {
@@ -89,9 +96,11 @@ const MISSHOWN: [(Sabotage, Break); 10] = [
     }),
     (Sabotage::DropHint, |request| {
         let hint = |part: &Part| matches!(part, Part::Rendered(text) if text.starts_with("[hint "));
-        let parts = input(request);
-        if let Some(at) = parts.iter().position(hint) {
-            parts.drain(at..parts.len().min(at + 2));
+        for item in &mut request.conversation {
+            let Item::User { parts } = item else { continue };
+            if let Some(at) = parts.iter().position(hint) {
+                parts.drain(at..parts.len().min(at + 2));
+            }
         }
     }),
     (Sabotage::Unfence, |request| {

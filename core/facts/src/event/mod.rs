@@ -2,6 +2,7 @@
 //! subject. A fact is stored as (kind, version, payload), so a reader knows what it does not know.
 
 pub mod brief;
+pub mod episode;
 pub mod inbox;
 pub mod lifecycle;
 pub mod operation;
@@ -24,6 +25,7 @@ use schemars::{Schema, SchemaGenerator};
 use crate::content::{Content, Text};
 
 pub use brief::{BriefCreated, BriefFact};
+pub use episode::{EpisodeClosed, EpisodeFact};
 pub use inbox::InboxFact;
 pub use lifecycle::LifecycleFact;
 pub use operation::OperationFact;
@@ -109,6 +111,7 @@ pub enum Event {
     Outbox(OutboxFact),
     Workspace(WorkspaceFact),
     Brief(BriefFact),
+    Episode(EpisodeFact),
 }
 
 macro_rules! each_family {
@@ -127,6 +130,7 @@ macro_rules! each_family {
             Event::Outbox($fact) => $body,
             Event::Workspace($fact) => $body,
             Event::Brief($fact) => $body,
+            Event::Episode($fact) => $body,
         }
     };
 }
@@ -165,6 +169,7 @@ impl Event {
             OutboxFact::KINDS,
             WorkspaceFact::KINDS,
             BriefFact::KINDS,
+            EpisodeFact::KINDS,
         ]
         .into_iter()
         .flatten()
@@ -187,6 +192,7 @@ impl Event {
             OutboxFact::schemas,
             WorkspaceFact::schemas,
             BriefFact::schemas,
+            EpisodeFact::schemas,
         ]
         .into_iter()
         .flat_map(|schemas| schemas(generator))
@@ -214,6 +220,7 @@ impl Event {
             Self::Inbox(fact) => fact.texts(&mut texts),
             Self::Turn(fact) => fact.texts(&mut texts),
             Self::Brief(fact) => fact.texts(&mut texts),
+            Self::Episode(fact) => fact.texts(&mut texts),
         }
     }
 }
@@ -229,4 +236,5 @@ macro_rules! into_event {
 }
 into_event!(LifecycleFact => Lifecycle, InboxFact => Inbox, SchedulingFact => Scheduling, TurnFact => Turn,
     OperationFact => Operation, TaskFact => Task, TimerFact => Timer, WorkFact => Work,
-    WaitFact => Wait, WakeFact => Wake, OutboxFact => Outbox, WorkspaceFact => Workspace, BriefFact => Brief);
+    WaitFact => Wait, WakeFact => Wake, OutboxFact => Outbox, WorkspaceFact => Workspace, BriefFact => Brief,
+    EpisodeFact => Episode);

@@ -3,8 +3,8 @@
 use alloc::string::{String, ToString};
 
 use super::{
-    BriefFact, Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, SchedulingFact, TaskFact,
-    TimerFact, TurnFact, WaitFact, WakeFact, WorkFact, WorkspaceFact,
+    BriefFact, EpisodeFact, Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, SchedulingFact,
+    TaskFact, TimerFact, TurnFact, WaitFact, WakeFact, WorkFact, WorkspaceFact,
 };
 
 /// A stored fact that this build does not understand. The ledger is then opened for reading only.
@@ -43,7 +43,8 @@ impl Event {
             .or_else(|| WakeFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| OutboxFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| WorkspaceFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
-            .or_else(|| BriefFact::decode(kind, payload).map(|fact| fact.map(Self::from)));
+            .or_else(|| BriefFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
+            .or_else(|| EpisodeFact::decode(kind, payload).map(|fact| fact.map(Self::from)));
         match read {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => {

@@ -2,6 +2,7 @@
 //! handed out in order, so a message that was admitted and is neither queued nor claimed is terminal.
 
 mod budget;
+mod episodes;
 mod hints;
 mod keys;
 mod lifecycle;
@@ -23,6 +24,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use budget::Spending;
+use episodes::Episodes;
 use hints::Hints;
 use holon_facts::decision::{DecisionKind, SchedulerDecision};
 use holon_facts::event::brief::BriefKind;
@@ -89,6 +91,7 @@ pub(crate) struct Past {
     pub(crate) decided: Option<(DecisionKind, Option<MessageId>)>,
     pub(crate) promised: Promised,
     pub(crate) fences: Fences,
+    pub(crate) episodes: Episodes,
 }
 
 /// The fence of the newest run.
@@ -260,6 +263,7 @@ impl Past {
             Event::Outbox(fact) => self.outbox(fact),
             Event::Workspace(_) => {}
             Event::Brief(BriefFact::AskClosed(_)) => {}
+            Event::Episode(fact) => self.episode(record.event_seq, fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 if fact.kind == BriefKind::Failure && fact.related_message_id == self.promised.failure_brief {
@@ -412,10 +416,17 @@ impl Past {
         match fact {
             TurnFact::TurnStarted(fact) => {
                 self.run_started(fact);
+                self.episodes.turn_started(record.event_seq, fact);
                 self.unattended_started(fact, record.at);
                 self.sleep = self.sleep.filter(|sleep| sleep.tick == Some(fact.message_id));
             }
-            TurnFact::TurnTerminal(fact) => self.run_ended(fact),
+            TurnFact::TurnTerminal(fact) => {
+                // What was put back comes again with all that was said.
+                if !self.queue.live.contains_key(&fact.message_id) {
+                    self.episodes.turn_ended(fact);
+                }
+                self.run_ended(fact);
+            }
             _ => {
                 if let Some(run) = &mut self.run {
                     run.follow(record, fact);

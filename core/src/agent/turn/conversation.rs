@@ -12,7 +12,9 @@ use holon_facts::model::{Block, RoundEnd};
 use holon_facts::receipt::{Receipt, Verdict};
 use serde::{Deserialize, Serialize};
 
+use crate::agent::episode::Changes;
 use crate::agent::turn::recap::Recap;
+use crate::agent::wait::Wait;
 use crate::agent::wake::Pending;
 
 /// The rounds of a message, with those of its interrupted runs.
@@ -53,6 +55,9 @@ pub enum Note {
     Interjection {
         message_id: MessageId,
         text: Text,
+        /// Waits that it ends.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        waits: Vec<Wait>,
     },
     Reminder {
         text: String,
@@ -63,6 +68,10 @@ pub enum Note {
     },
     /// An earlier run of the same message was interrupted here.
     Continuation,
+    /// What holds since then, and was not shown before.
+    Changed {
+        changes: Changes,
+    },
 }
 
 impl Note {
@@ -70,7 +79,7 @@ impl Note {
     pub(crate) fn lasts(&self) -> bool {
         match self {
             Self::Interjection { .. } => true,
-            Self::Reminder { .. } | Self::Hints { .. } | Self::Continuation => false,
+            Self::Reminder { .. } | Self::Hints { .. } | Self::Continuation | Self::Changed { .. } => false,
         }
     }
 }
@@ -116,6 +125,19 @@ impl Round {
 }
 
 impl Conversation {
+    /// The next request says what changed.
+    pub(in crate::agent) fn changed(&mut self, changes: Changes) {
+        self.notes.push(Note::Changed { changes });
+    }
+
+    /// What changed once is no news any more.
+    pub(in crate::agent) fn forget_changes(&mut self) {
+        let rounds = self.rounds.iter_mut().map(|round| &mut round.notes);
+        for notes in rounds.chain([&mut self.notes]) {
+            notes.retain(|note| !matches!(note, Note::Changed { .. }));
+        }
+    }
+
     /// The number of the round that the next request is for, within this run.
     pub fn next_round(&self) -> RoundIndex {
         RoundIndex(u32::try_from(self.rounds.len()).unwrap_or(u32::MAX).saturating_sub(self.carried_rounds))

@@ -8,7 +8,6 @@ pub mod recap;
 pub mod told;
 pub(crate) mod window;
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -29,10 +28,10 @@ use holon_facts::workspace::ExecutionBinding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::history::Heard;
+use crate::agent::episode::{Changes, Shown};
 use crate::agent::inbox::Entry;
 use crate::agent::turn::told::Told;
-use crate::agent::work::outline::WorkOutline;
+use crate::agent::wait::Wait;
 
 pub use chain::{Awaits, Chain};
 pub use conversation::{Conversation, Note, Round};
@@ -67,18 +66,15 @@ pub struct About {
     /// The item that was in focus when it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item: Option<WorkItemId>,
-    /// Work items as they stood when it began: its prompts show them so, and stay the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work: Option<Box<WorkOutline>>,
+    /// What holds since it began, and was not shown before.
+    #[serde(default, skip_serializing_if = "Changes::is_empty")]
+    pub changes: Changes,
     /// What the tags of its fences are derived from; the same for all runs of a message.
     #[serde(default = "no_fence")]
     pub fence: Fence,
     /// What is told with its messages: that of the first, then of the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<Told>,
-    /// What its messages tell of, beside what they say themselves.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub heard: Vec<Heard>,
     /// The agent caused it itself (contract: scheduler.md, Nothing spins).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub own: bool,
@@ -94,6 +90,12 @@ pub struct Environment {
     pub tools: Arc<[ToolName]>,
     /// Instruction files and what else was read for it.
     pub context: Option<LoadedContext>,
+    /// What requests had shown before it began.
+    #[serde(default, skip_serializing_if = "crate::agent::episode::Shown::is_empty")]
+    pub shown_before: Shown,
+    /// Another run of its message had begun before it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub goes_on: bool,
 }
 
 /// Of a run that a build without fences began: it ends with the next start.
@@ -140,7 +142,7 @@ impl Run {
         let carried = core::mem::take(&mut entry.carried);
         entry.fence = fact.fence;
         let mut notes = core::mem::take(&mut entry.notes);
-        if !carried.is_empty() && notes.last() != Some(&Note::Continuation) {
+        if !carried.is_empty() && !matches!(notes.last(), Some(Note::Continuation | Note::Changed { .. })) {
             notes.push(Note::Continuation);
         }
         entry.interjected.clear();
@@ -154,10 +156,9 @@ impl Run {
                 incoming: entry.message.clone(),
                 also,
                 work_item: fact.work_item_id,
-                work: None,
+                changes: core::mem::take(&mut entry.changes),
                 fence: fact.fence.unwrap_or_else(no_fence),
                 told: core::mem::take(&mut entry.told),
-                heard: Vec::new(),
                 own: false,
             },
             environment,
@@ -205,6 +206,7 @@ impl Run {
                 }
                 self.conversation.notes.push(Note::Reminder { text: fact.text.clone() });
             }
+            // Builds before this one recorded it; episodes close now.
             TurnFact::ContextCompacted(fact) => {
                 self.conversation.recap.rounds = fact.recapped_rounds;
                 if fact.cause == CompactionCause::Refused {
@@ -221,9 +223,14 @@ impl Run {
         }
     }
 
-    pub(super) fn apply_interjection(&mut self, fact: &OperatorInterjectionAdmitted, text: Text) {
+    pub(super) fn apply_interjection(
+        &mut self,
+        fact: &OperatorInterjectionAdmitted,
+        text: Text,
+        waits: Vec<Wait>,
+    ) {
         self.conversation.interjected.push(fact.message_id);
-        self.conversation.notes.push(Note::Interjection { message_id: fact.message_id, text });
+        self.conversation.notes.push(Note::Interjection { message_id: fact.message_id, text, waits });
         // After a text-only round it calls for another round; otherwise the round in progress shows it.
         if self.phase == Phase::Calling {
             self.phase = self.chain.first_attempt();

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::task::{Task, Tasks};
 use crate::agent::wait::{Wait, Waits, recheck};
+use crate::agent::wake::{Hints, Pending};
 use crate::agent::work::WorkItems;
 
 /// What is told with a message.
@@ -22,6 +23,9 @@ pub struct Told {
     /// Tasks whose end it tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<Task>,
+    /// Hints that it carries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<Pending>,
     /// The first of whatever is to be looked at again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rechecks: Vec<Obstacle>,
@@ -39,11 +43,17 @@ pub struct Obstacle {
 }
 
 impl Told {
-    pub(crate) fn with(work: &WorkItems, waits: &Waits, tasks: &Tasks, message: MessageId) -> Self {
+    pub(crate) fn with(
+        (work, waits): (&WorkItems, &Waits),
+        tasks: &Tasks,
+        hints: &Hints,
+        message: MessageId,
+    ) -> Self {
         Self {
             message,
             waits: waits.ended_by(message).cloned().collect(),
             tasks: tasks.told_by(message).cloned().collect(),
+            hints: hints.told_by(message).cloned().collect(),
             rechecks: recheck::told_by(work, waits, message).collect(),
         }
     }

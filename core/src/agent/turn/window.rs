@@ -20,8 +20,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Messages of earlier turns may take one in so many of its tokens.
-    pub(crate) const RECENT: u64 = 4;
+    /// Digests of earlier episodes may take one in so many of its tokens.
+    pub(crate) const DIGESTS: u64 = 10;
 
     /// What fits one model: 95 % of its window, an answer included.
     pub(crate) fn of(config: &Config, model: &ModelRef) -> Self {
@@ -49,14 +49,14 @@ impl Window {
         Tool::ALL.iter().copied().filter(offered)
     }
 
+    /// What results that come together may take.
+    pub(crate) fn recent(self) -> u64 {
+        self.input / 4
+    }
+
     /// What the recap itself may take.
     pub(crate) fn recap(self) -> u64 {
         self.input / 8
-    }
-
-    /// What messages of earlier turns may take.
-    pub(crate) fn recent(self) -> u64 {
-        self.input / Self::RECENT
     }
 
     /// What all results of one round may take together beside a fixed part of so many tokens, so that the

@@ -1,16 +1,16 @@
-//! Work items as they stood when a run began. The run's prompts show them so until it ends, whatever changes
-//! meanwhile; how they are worded is the prompt's business.
+//! Work items as they stood when a turn or an episode began; how they are worded is the prompt's business.
 
-use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::content::clip;
 use holon_facts::ids::WorkItemId;
-use holon_facts::work::{LINE_BYTES, WorkState};
+use holon_facts::work::{LINE_BYTES, PlanSeen, WorkState};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::wait::Wait;
+use crate::agent::work::obligation::Obligation;
 use crate::agent::work::{WorkItem, WorkItems};
 
 /// Other open items that are named.
@@ -42,16 +42,28 @@ pub struct OpenItem {
 
 impl WorkOutline {
     /// None while nothing is open and the agent waits for nothing.
-    pub(crate) fn of(work: &WorkItems, wait: Option<&Wait>) -> Option<Box<Self>> {
+    pub(crate) fn of(work: &WorkItems, wait: Option<&Wait>) -> Option<Arc<Self>> {
         let focus = work.current();
         let mut others = work.open().filter(|item| focus.is_none_or(|focus| focus.id != item.id));
         let outline = Self {
-            focus: focus.cloned(),
+            focus: focus.map(shown),
             others: others.by_ref().take(OTHERS).map(OpenItem::of).collect(),
             more: others.count() as u64,
             wait: wait.cloned(),
         };
-        (outline != Self::default()).then(|| Box::new(outline))
+        (outline != Self::default()).then(|| Arc::new(outline))
+    }
+}
+
+/// The item without what the scheduler keeps of it, which no prompt shows: what reads the same is the same.
+fn shown(item: &WorkItem) -> WorkItem {
+    WorkItem {
+        revision: 0,
+        updated_at: item.created_at,
+        recheck: None,
+        debt: Obligation::default(),
+        plan: PlanSeen::default(),
+        ..item.clone()
     }
 }
 

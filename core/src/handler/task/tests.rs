@@ -84,7 +84,8 @@ fn results(world: &World) -> Vec<&str> {
         | Event::Wake(_)
         | Event::Outbox(_)
         | Event::Workspace(_)
-        | Event::Brief(_) => None,
+        | Event::Brief(_)
+        | Event::Episode(_) => None,
     };
     let texts: Vec<_> = world.log.iter().filter_map(told).collect();
     texts
@@ -143,7 +144,7 @@ fn a_command_that_takes_long_goes_on_and_brings_its_result() {
     assert_eq!((run.message, run.about.incoming.kind), (message, MessageKind::TaskResult));
     world.complete("main", context());
     let request = world.requests.last().unwrap();
-    let holon_facts::model::Item::User { parts } = &request.conversation[0] else { panic!() };
+    let Some(holon_facts::model::Item::User { parts }) = request.conversation.last() else { panic!() };
     let shown: String = parts.iter().map(Part::preview).collect();
     assert!(shown.contains("[task task_1 | failed, exit status 3]\n<quoted-"), "{shown}");
     assert!(shown.contains(">\ntask: make\n\nits output\n</quoted-"), "{shown}");
@@ -406,7 +407,8 @@ fn results_that_wait_together_are_told_by_one_turn() {
     let run = world.agent("main").run.as_ref().unwrap();
     assert_eq!((Some(run.message), Some(run.about.also[0].id)), (told[1], told[0]));
     world.complete_one("main", OpKind::LoadContext, context());
-    let holon_facts::model::Item::User { parts } = &world.requests.last().unwrap().conversation[0] else {
+    let Some(holon_facts::model::Item::User { parts }) = world.requests.last().unwrap().conversation.last()
+    else {
         panic!()
     };
     let named = |name: &str| {

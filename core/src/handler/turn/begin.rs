@@ -1,6 +1,6 @@
 //! The start of a run: claim the message, bind the models, read the context.
 
-use alloc::vec::Vec;
+use alloc::sync::Arc;
 
 use holon_facts::call::ToolName;
 use holon_facts::event::inbox::MessageDequeued;
@@ -15,6 +15,7 @@ use holon_facts::time::Millis;
 use crate::agent::model;
 use crate::agent::turn::window::Window;
 use crate::effect::Work;
+use crate::handler::episode;
 use crate::handler::wait::resolve;
 use crate::scheduler::results::further_results;
 use crate::tool::Tool;
@@ -33,14 +34,13 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let interjected = entry.interjected.clone();
     let execution = agent.workspaces.active().clone();
     let models = model::chain(agent, tx.env.config);
-    let tools =
-        Window::of_chain(tx.env.config, &models).tools(agent.spec.depth, tx.env.config.children.depth);
+    let window = Window::of_chain(tx.env.config, &models);
+    let tools = window.tools(agent.spec.depth, tx.env.config.children.depth);
     let same = tools.clone().map(Tool::name).eq(agent.tools_offered.iter().map(ToolName::as_str));
-    let tools_offered = (!same).then(|| {
-        let mut offered = Vec::with_capacity(Tool::ALL.len());
-        offered.extend(tools.map(ToolName::from));
-        offered.into()
-    });
+    let offered: Arc<[ToolName]> =
+        if same { agent.tools_offered.clone() } else { tools.map(ToolName::from).collect() };
+    let fresh = entry.is_fresh() && entry.shown.is_empty();
+    episode::before_turn(tx, &models, &offered, fresh);
     let also = further_results(tx.agent(), tx.env.config, tx.now(), message_id);
     let all = core::iter::once(message_id).chain(also.iter().copied()).chain(interjected.iter().copied());
     for message_id in all {
@@ -60,7 +60,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
         carried_rounds,
         interjected,
         fence,
-        tools_offered,
+        tools_offered: (!same).then_some(offered),
     });
     tx.arm(Alarm::TurnLimit, tx.env.config.turn.wall_time);
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);

@@ -23,7 +23,7 @@ pub(super) fn continued(run: &Run) -> &[Round] {
     let speaks = |notes: &[Note]| {
         notes.iter().any(|note| match note {
             Note::Interjection { .. } => true,
-            Note::Reminder { .. } | Note::Hints { .. } | Note::Continuation => false,
+            Note::Reminder { .. } | Note::Hints { .. } | Note::Continuation | Note::Changed { .. } => false,
         })
     };
     let (mut from, mut after) = (run.conversation.rounds.len(), &run.conversation.notes);

@@ -167,13 +167,14 @@ mod tests {
         world.complete("main", context());
         let run = world.agent("main").run.as_ref().unwrap();
         assert!(
-            run.conversation.interjected.is_empty() && shown(&world)[0].contains("are you there?"),
+            run.conversation.interjected.is_empty() && shown(&world).concat().contains("are you there?"),
             "{:?}",
             shown(&world)
         );
         world.complete("main", says("here"));
         world.complete("main", context());
-        assert!(order(&world, &TEXTS).is_sorted());
+        let texts = ["are you there?", "migrate A", "carefully", "(results)", "no, not that one: use B"];
+        assert!(order(&world, &texts).is_sorted());
         world.complete("main", says("B it is"));
         assert_eq!(world.agent("main").inbox.totals().0, 0);
     }
@@ -197,9 +198,17 @@ mod tests {
         world.complete("main", says("B it is"));
         world.admit("main", prompt("what did I say?"));
         world.complete("main", context());
+        let texts = ["migrate A", "carefully", "use B", "what did I say?"];
+        assert!(order(&world, &texts).is_sorted());
+        // After a rest a digest has them.
+        world.complete("main", says("to use B"));
+        world.pass(Millis::hours(2));
+        world.admit("main", prompt("and before?"));
+        world.complete("main", context());
         let blocks = world.requests.last().unwrap().frame.turn().flat_map(|block| &block.parts);
         let earlier: String = blocks.map(Part::preview).collect();
-        let places = ["migrate A", "carefully", "use B", "B it is"].map(|text| earlier.find(text));
+        let places = ["migrate A", "carefully", "use B", "what did I say?", "to use B"];
+        let places = places.map(|text| earlier.find(text));
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{earlier}");
     }
 }

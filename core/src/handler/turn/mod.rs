@@ -12,7 +12,6 @@ mod itself_tests;
 pub(crate) mod limits;
 pub(crate) mod model_round;
 pub(crate) mod outage;
-pub(crate) mod recap;
 pub(crate) mod report;
 pub(crate) mod request;
 pub(crate) mod tools;

@@ -20,6 +20,7 @@ use holon_facts::receipt::{TaskCall, ToolError, ToolErrorKind, Verdict};
 use holon_facts::terminal::TurnReason;
 use holon_facts::time::Millis;
 
+use crate::agent::Agent;
 use crate::agent::task::Tasks;
 use crate::agent::turn::{Phase, Run};
 use crate::handler::budget;
@@ -82,7 +83,8 @@ pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
         provider_started_at: started_at,
         provider_completed_at: answer.timing.completed_at,
     };
-    let (blocks, mut verdicts) = judge(run, answer.blocks, answer.stop, tx.env.config.turn.calls_per_round);
+    let (blocks, mut verdicts) =
+        judge(tx.agent(), run, (answer.blocks, answer.stop), tx.env.config.turn.calls_per_round);
     let end = verdicts.is_empty().then(|| RoundEnd::of(answer.stop, blocks.iter().any(has_words)));
     // What was cut off goes on where it was begun.
     let probes = end.is_none() && run.chain.probe_is_due(candidate, tx.now());
@@ -123,7 +125,12 @@ fn keep_letters(verdict: &mut Verdict, tasks: &Tasks) {
 }
 
 /// Turns what a model asked for into blocks with ids of their own and one verdict for each call.
-fn judge(run: &Run, answer: Vec<AnswerBlock>, stop: StopReason, limit: u32) -> (Vec<Block>, Vec<Verdict>) {
+fn judge(
+    agent: &Agent,
+    run: &Run,
+    (answer, stop): (Vec<AnswerBlock>, StopReason),
+    limit: u32,
+) -> (Vec<Block>, Vec<Verdict>) {
     let mut blocks = Vec::with_capacity(answer.len());
     let mut verdicts = Vec::new();
     let calls = answer.iter().filter(|block| matches!(block, AnswerBlock::ToolCall(_))).count();
@@ -137,7 +144,7 @@ fn judge(run: &Run, answer: Vec<AnswerBlock>, stop: StopReason, limit: u32) -> (
                 let cut_off = stop == StopReason::MaxOutput && verdicts.len() + 1 == calls;
                 let over = verdicts.len() >= limit as usize;
                 verdicts.push(verdict(&call, cut_off, over.then_some(limit)));
-                let call_id = own_id(run, &blocks, call.call_id, verdicts.len());
+                let call_id = own_id((agent, run), &blocks, call.call_id, verdicts.len());
                 blocks.push(Block::ToolCall {
                     call_id,
                     tool_name: plain_name(call.tool_name),
@@ -174,14 +181,15 @@ fn plain_name(name: String) -> String {
     if plain(&name) { name } else { "unknown_tool".into() }
 }
 
-/// The model's id of a call where it is usable: plain, and new in this turn. Otherwise one
+/// The model's id of a call where it is usable: plain, and new in the conversation. Otherwise one
 /// of our own, which the model may have used before, too.
-fn own_id(run: &Run, blocks: &[Block], id: String, number: usize) -> String {
+fn own_id((agent, run): (&Agent, &Run), blocks: &[Block], id: String, number: usize) -> String {
     let among = |blocks: &[Block], id: &str| {
         blocks.iter().any(|block| matches!(block, Block::ToolCall { call_id, .. } if call_id == id))
     };
-    let taken =
-        |id: &str| among(blocks, id) || run.conversation.rounds.iter().any(|round| among(&round.blocks, id));
+    let earlier = agent.episodes.turns().iter().map(|turn| &turn.conversation);
+    let rounds = || earlier.clone().chain([&run.conversation]).flat_map(|conversation| &conversation.rounds);
+    let taken = |id: &str| among(blocks, id) || rounds().any(|round| among(&round.blocks, id));
     if plain(&id) && !taken(&id) {
         return id;
     }

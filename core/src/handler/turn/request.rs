@@ -1,25 +1,24 @@
 //! What comes next inside a turn: the next call, the next request, or the end.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
+use holon_facts::episode::EpisodeBoundary;
+use holon_facts::event::episode::Size;
 use holon_facts::event::inbox::SafePoint;
 use holon_facts::event::operation::OpKind;
-use holon_facts::event::turn::CompactionCause;
 use holon_facts::frame::{Part, PromptFrame};
-use holon_facts::model::{CallResult, Item, ModelRequest};
-use holon_facts::outcome::LoadedContext;
+use holon_facts::model::ModelRequest;
 use holon_facts::terminal::TurnReason;
 use holon_facts::time::Millis;
 
-use crate::agent::Agent;
+use crate::agent::turn::Run;
 use crate::agent::turn::window::Window;
-use crate::agent::turn::{Note, Round, Run};
 use crate::effect::Work;
 use crate::handler::budget;
+use crate::handler::episode::{self, Room};
 use crate::handler::turn::end::{self, End};
-use crate::handler::turn::{cut_off, interject, itself, limits, recap, tools};
-use crate::prompt::{self, incoming, notes, recap as recap_text, sections, sections::PromptFacts};
+use crate::handler::turn::{cut_off, interject, itself, limits, tools};
+use crate::prompt::{self, conversation, sections, sections::PromptFacts};
 use crate::tx::{Alarm, Opening, Tx};
 
 /// How much longer than the shell the core waits for an attempt.
@@ -70,18 +69,21 @@ pub(crate) fn again(tx: &mut Tx<'_>) {
     request(tx);
 }
 
-/// Makes the next attempt at the round in progress, with a recap of old rounds where it would not fit.
+/// Makes the next attempt at the round in progress. Where it would take too much of the window, the episode closes first.
 pub(crate) fn request(tx: &mut Tx<'_>) {
     let Some(mut request) = build(tx) else { return };
-    let limit = Window::of(tx.env.config, &request.model).input;
     let mut input = prompt::est_tokens(&request);
-    while input > recap::room(tx, limit) {
-        if !recap::shorten(tx, input, recap::room(tx, limit), CompactionCause::OverBudget) {
-            // What a provider refused once says little of what it takes now: only the window is a bound.
-            if input <= limit {
+    let Some(run) = &tx.agent().run else { return };
+    let Room { fits, limit, worth } = episode::room(tx, run, Window::of(tx.env.config, &request.model).input);
+    while input > limit {
+        let size = Size { est_tokens: input, limit };
+        // A part of the window, and what a provider refused once, are no bounds: only the window is.
+        let worth = if input > fits { 0 } else { worth };
+        if !episode::make_room(tx, size, EpisodeBoundary::Size, worth) {
+            if input <= fits {
                 break;
             }
-            let failure = recap::too_long(&request.model, input, limit);
+            let failure = episode::too_long(&request.model, input, fits);
             end::end(tx, End::ContextLength { reason: TurnReason::ContextWindow, failure });
             return;
         }
@@ -103,30 +105,23 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
 /// False when that can't help.
 pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
     let Some(run) = &tx.agent().run else { return false };
-    let Some(input) = run
-        .conversation
-        .recap
-        .refused_at
-        .is_none()
-        .then(|| build(tx))
-        .flatten()
-        .map(|it| prompt::est_tokens(&it))
-    else {
+    if run.conversation.recap.refused_at.is_some() {
         return false;
-    };
-    if !recap::shorten(tx, input, input, CompactionCause::Refused) {
+    }
+    let Some(input) = build(tx).map(|request| prompt::est_tokens(&request)) else { return false };
+    let size = Size { est_tokens: input, limit: input };
+    if !episode::make_room(tx, size, EpisodeBoundary::Refused, 0) {
         return false;
     }
     again(tx);
     true
 }
 
-/// What every request of the run takes, whatever its rounds are.
+/// What every request of the run takes, whatever was said in it and before it.
 pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
-    let Some(context) = &run.environment.context else { return 0 };
     let window = Window::of_chain(tx.env.config, &run.chain.models);
-    let frame = frame(tx, run, context, window).est_tokens();
-    let input: u64 = input(tx.agent(), run).iter().map(Part::est_tokens).sum();
+    let frame = frame(tx, window).map_or(0, |frame| frame.est_tokens());
+    let input: u64 = conversation::input(&run.about).iter().map(Part::est_tokens).sum();
     frame.saturating_add(input).saturating_add(prompt::tool_tokens(&run.environment.tools))
 }
 
@@ -134,13 +129,13 @@ pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
 fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
     let agent = tx.agent();
     let run = agent.run.as_ref()?;
-    let (model, context) = (run.model()?, run.environment.context.as_ref()?);
+    let model = run.model()?;
     let window = Window::of_chain(tx.env.config, &run.chain.models);
     Some(ModelRequest {
         agent: agent.id.clone(),
         model: model.clone(),
-        frame: Arc::new(frame(tx, run, context, window)),
-        conversation: conversation(agent, run, window),
+        frame: Arc::new(frame(tx, window)?),
+        conversation: conversation::items(agent.episodes.turns(), run, window.recap()),
         rounds: u32::try_from(run.conversation.rounds.len()).unwrap_or(u32::MAX),
         tools: run.environment.tools.clone(),
         max_output_tokens: Window::of(tx.env.config, model).output,
@@ -149,69 +144,10 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
     })
 }
 
-fn frame(tx: &Tx<'_>, run: &Run, context: &LoadedContext, window: Window) -> PromptFrame {
-    sections::frame(&PromptFacts {
-        agent: tx.agent(),
-        context,
-        limits: &tx.env.config.context,
-        work: run.about.work.as_deref(),
-        fence: run.about.fence,
-        window: run.conversation.recap.refused_at.is_none().then_some(window.input),
-    })
-}
-
-/// The conversation after the frame: the input, a recap of the rounds that are told in short, then rounds,
-/// each call followed by its result. What an operator interjected is always whole.
-fn conversation(agent: &Agent, run: &Run, window: Window) -> Vec<Item> {
-    let mut items = alloc::vec![Item::User { parts: input(agent, run) }];
-    let short = (run.conversation.recap.rounds as usize).min(run.conversation.rounds.len());
-    if short > 0 {
-        items.push(Item::User {
-            parts: recap_text::recap(&run.conversation.rounds[..short], window.recap(), run.about.fence),
-        });
-    }
-    for (at, round) in run.conversation.rounds.iter().enumerate() {
-        if at < short {
-            items.extend(said(agent, run, at, &round.notes, Note::lasts));
-        } else {
-            items.extend(said(agent, run, at, &round.notes, |_| true));
-            items.push(Item::Assistant { blocks: round.blocks.clone() });
-            results(&mut items, round);
-        }
-    }
-    items.extend(said(agent, run, run.conversation.rounds.len(), &run.conversation.notes, |_| true));
-    items
-}
-
-/// What the turn is for.
-fn input(agent: &Agent, run: &Run) -> Vec<Part> {
-    let mut parts = Vec::new();
-    for (message, told) in core::iter::once(&run.about.incoming).chain(&run.about.also).zip(&run.about.told) {
-        parts.extend((!parts.is_empty()).then(|| Part::Rendered("\n".into())));
-        parts.extend(incoming::current_input(agent, message, told, run.about.fence));
-    }
-    parts
-}
-
-/// What was said before a round, as far as it is still shown.
-fn said<'a>(
-    agent: &'a Agent,
-    run: &'a Run,
-    round: usize,
-    notes: &'a [Note],
-    shown: fn(&Note) -> bool,
-) -> impl Iterator<Item = Item> + 'a {
-    let notes = notes.iter().enumerate().filter(move |(_, note)| shown(note));
-    notes.map(move |(at, note)| Item::User { parts: notes::parts(agent, run.about.fence, (round, at), note) })
-}
-
-fn results(items: &mut Vec<Item>, round: &Round) {
-    let results: Vec<CallResult> = round
-        .calls()
-        .zip(&round.results)
-        .map(|((call_id, _, _), receipt)| CallResult { call_id: call_id.into(), receipt: receipt.clone() })
-        .collect();
-    if !results.is_empty() {
-        items.push(Item::ToolResults { results });
-    }
+/// What stands before the conversation of the open episode.
+fn frame(tx: &Tx<'_>, window: Window) -> Option<PromptFrame> {
+    let agent = tx.agent();
+    let head = &agent.episodes.open.as_ref()?.head;
+    let standing = head.standing.as_ref()?;
+    Some(sections::frame(&PromptFacts { agent, head, standing, window: window.input }))
 }

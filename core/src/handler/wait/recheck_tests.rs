@@ -78,7 +78,7 @@ fn what_is_to_be_looked_at_again_is_shown_as_it_stood() {
     does(&mut world, &[("UpdateWorkItem", r#"{"work_item_id":"work_1","blocked_by":""}"#)]);
     let item = world.agent("main").work.get(WorkItemId(1)).unwrap();
     assert_eq!(item.blocked_by, None);
-    let inputs = world.requests.iter().map(|request| &request.conversation[0]);
+    let inputs = world.requests.iter().flat_map(|request| &request.conversation);
     let shown = inputs.filter_map(|input| {
         let holon_facts::model::Item::User { parts } = input else { return None };
         let shown: alloc::string::String = parts.iter().map(holon_facts::frame::Part::preview).collect();

@@ -5,9 +5,11 @@ use holon_api::{DebugPrompt, DebugPromptReply, Json, PromptSection, Source};
 use holon_facts::AgentId;
 use holon_facts::frame::{Part, PromptBlock, Stability};
 use holon_facts::message::Ingress;
+use holon_facts::model::{Block, CallResult, Item};
 use holon_facts::provenance::{AdmissionContext, Surface};
 use holon_facts::workspace::ExecutionBinding;
 use holon_models::joined;
+use holon_text::{TextError, Texts};
 
 use super::super::App;
 use super::super::failure::Failure;
@@ -25,13 +27,19 @@ pub(in super::super) async fn prompt(app: App, call: Call<PreviewPrompt>) -> Han
     let preview = app.runtime.read(Some(&agent), move |view| view.preview(&named, &known, ingress)).await??;
     app.blocking(move |app| {
         let frame = &preview.frame;
-        let est_tokens = frame.est_tokens() + preview.input.iter().map(Part::est_tokens).sum::<u64>();
+        let input_tokens: u64 = preview.input.iter().map(Part::est_tokens).sum();
+        let earlier_tokens: u64 = preview.conversation.iter().map(Item::est_tokens).sum();
+        let est_tokens = frame.est_tokens() + earlier_tokens + input_tokens;
         let policy = section("policy", Stability::Stable, frame.system_prompt.clone());
         let mut sections = vec![policy];
         for PromptBlock { label, parts, stability, .. } in
             frame.system_blocks.iter().chain(&frame.context_blocks)
         {
             sections.push(section(label, *stability, joined(app.runtime.texts(), parts)?));
+        }
+        if !preview.conversation.is_empty() {
+            let said = conversation(app.runtime.texts(), &preview.conversation)?;
+            sections.push(section("conversation", Stability::TurnScoped, said));
         }
         let input = joined(app.runtime.texts(), &preview.input)?;
         sections.push(section("current_input", Stability::TurnScoped, input));
@@ -49,6 +57,40 @@ pub(in super::super) async fn prompt(app: App, call: Call<PreviewPrompt>) -> Han
         })
     })
     .await
+}
+
+/// What was said before, by role.
+fn conversation(texts: &Texts, items: &[Item]) -> Result<String, TextError> {
+    let mut said = String::new();
+    for item in items {
+        match item {
+            Item::User { parts } => said += &format!("user:\n{}\n", joined(texts, parts)?.trim_end()),
+            Item::Assistant { blocks } => {
+                for block in blocks.iter() {
+                    match block {
+                        Block::Text { text } => said += &format!("assistant:\n{}\n", texts.resolve(text)?),
+                        Block::ToolCall { call_id, tool_name, arguments } => {
+                            said += &format!(
+                                "assistant calls {tool_name} ({call_id}): {}\n",
+                                texts.resolve(arguments)?
+                            );
+                        }
+                        Block::Reasoning { content, .. } => {
+                            said += &format!("assistant's reasoning: {} bytes\n", content.bytes());
+                        }
+                    }
+                }
+            }
+            Item::ToolResults { results } => {
+                for CallResult { call_id, receipt } in results {
+                    let text =
+                        receipt.texts().map(|text| texts.resolve(text)).collect::<Result<Vec<_>, _>>()?;
+                    said += &format!("result of {call_id}:\n{}\n", text.concat());
+                }
+            }
+        }
+    }
+    Ok(said)
 }
 
 async fn execution(app: &App, agent: &AgentId) -> Handled<ExecutionBinding> {

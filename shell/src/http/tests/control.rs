@@ -144,12 +144,13 @@ async fn a_prompt_is_shown_and_not_sent() {
         let section = sections.iter().find(|section| section["label"] == label);
         section.unwrap_or_else(|| panic!("{labels:?}"))["text"].as_str().unwrap()
     };
-    assert!(said("agent_instructions").ends_with("Be brief.\n"));
-    assert!(said("recent_messages").contains("an earlier prompt"));
+    assert!(said("conversation").contains("an earlier prompt"));
+    let input = said("current_input");
     assert!(
-        said("current_input").starts_with("[message msg_2 | kind operator_prompt")
-            && said("current_input").ends_with(&text)
+        input.starts_with("[instruction file as it is now") && input.contains("\nBe brief.\n"),
+        "{input}"
     );
+    assert!(input.contains("\n[message msg_2 | kind operator_prompt") && input.ends_with(&text), "{input}");
     assert_eq!(shown.json["loaded_sources"][0]["scope"], "agent");
     assert_eq!(scene.get("/status").await.json["event_seq"], before);
     scene

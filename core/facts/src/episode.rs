@@ -1,0 +1,136 @@
+//! Stretches of an agent's conversation that requests show verbatim, and what stands for those that are over
+//! (contract: context.md, Conversation and episodes).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::content::Text;
+use crate::ids::{EventSeq, MessageId, TurnIndex, WorkItemId};
+use crate::provenance::MessageKind;
+use crate::receipt::ToolErrorKind;
+use crate::terminal::TurnKind;
+use crate::time::Wall;
+use crate::work::{PlanStatus, WorkState};
+
+names! {
+    /// Why an episode closed.
+    EpisodeBoundary {
+        /// Another work item is in focus, or the one in focus is completed.
+        Focus "focus",
+        /// The agent had rested.
+        Rest "rest",
+        /// The next request would have taken too much of the model's window.
+        Size "size",
+        /// A provider refused a request as too long.
+        Refused "refused",
+        /// Another model is asked, or other tools are offered: no provider has the beginning in its cache.
+        Surface "surface",
+        /// It had as many turns or rounds as an episode may have.
+        Cap "cap",
+        /// An operator asked for it.
+        Operator "operator",
+    }
+}
+
+/// The turns that ended in an episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnSpan {
+    pub first: TurnIndex,
+    pub last: TurnIndex,
+}
+
+/// The records of an episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventSpan {
+    pub first: EventSeq,
+    pub last: EventSeq,
+}
+
+/// What stands for an episode after its end: facts, which the prompt words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Digest {
+    pub turns: u32,
+    pub rounds: u32,
+    /// Messages of operators and supervisors, the newest last; at most 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<Request>,
+    /// Earlier ones.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub more_requests: u32,
+    /// How many other messages of each kind there were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<KindCount>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<Focus>,
+    /// Files that were changed, in order; at most 32.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_files: Vec<String>,
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub more_files: u32,
+    /// Calls that had effects, in order; at most the newest 32.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub done: Vec<Done>,
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub more_done: u32,
+    /// How the last turn ended; none where none has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<TurnKind>,
+    /// The agent's last text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_text: Option<Text>,
+}
+
+/// What somebody asked for whose word defines the task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Request {
+    pub message_id: MessageId,
+    pub at: Wall,
+    pub text: Text,
+}
+
+/// Messages of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KindCount {
+    pub kind: MessageKind,
+    pub count: u32,
+}
+
+/// The work item that was in focus, as the episode left it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Focus {
+    pub work_item_id: WorkItemId,
+    /// At most 512 bytes of it.
+    pub objective: String,
+    pub plan_status: PlanStatus,
+    pub state: WorkState,
+    /// Steps that were open; at most 8.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_steps: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_by: Option<String>,
+}
+
+/// A call that had an effect, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {
+    pub tool_name: String,
+    pub arguments: Text,
+    /// How often it was made with the same outcome.
+    pub times: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_status: Option<i32>,
+    /// What it failed by; none where it was carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<ToolErrorKind>,
+}
+
+impl Digest {
+    pub fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
+        self.requests.iter().for_each(|request| visit(&request.text));
+        self.done.iter().for_each(|done| visit(&done.arguments));
+        self.last_text.iter().for_each(visit);
+    }
+}

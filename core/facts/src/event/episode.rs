@@ -1,0 +1,54 @@
+//! What happened to the conversation as a whole.
+
+use alloc::boxed::Box;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::family;
+use crate::content::Text;
+use crate::episode::{Digest, EpisodeBoundary, EventSpan, TurnSpan};
+use crate::ids::{EpisodeId, RunId};
+
+family! {
+    /// The episodes of an agent's conversation.
+    EpisodeFact {
+        EpisodeClosed "episode_closed" v 1,
+    }
+}
+
+/// From now on requests show a digest of the episode instead of its conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EpisodeClosed {
+    pub episode_id: EpisodeId,
+    pub boundary: EpisodeBoundary,
+    /// None where it closes in the middle of its first turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<TurnSpan>,
+    pub events: EventSpan,
+    /// The run in whose middle it closes; its turn belongs to the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// So many rounds from the beginning of that turn are summarized from now on, those of interrupted runs included.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub hidden_rounds: u32,
+    /// What the request would have taken, or took, in tokens, and what it had to stay below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    pub digest: Digest,
+}
+
+/// A request that is too long, in estimated tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Size {
+    pub est_tokens: u64,
+    pub limit: u64,
+}
+
+impl EpisodeFact {
+    pub fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
+        match self {
+            Self::EpisodeClosed(fact) => fact.digest.texts(visit),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Laws about the episodes of a conversation.
+
+use alloc::format;
+
+use holon_facts::episode::EpisodeBoundary;
+use holon_facts::event::{EpisodeClosed, EpisodeFact, Event, TurnFact};
+use holon_facts::ids::EpisodeId;
+use holon_facts::record::Record;
+
+use super::past::Past;
+use super::{Checked, rule};
+
+/// What stands at the beginning of all requests of an episode stays as it is. Earlier builds closed none.
+pub(super) fn m5(past: &Past, record: &Record) -> Checked {
+    let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event else { return Ok(false) };
+    let Some(open) = past.episodes.open.as_ref().filter(|_| past.episodes.closes) else { return Ok(false) };
+    let tools = fact.tools_offered.as_ref().unwrap_or(&past.episodes.tools);
+    let same = open.model.as_ref() == fact.models.first() && open.tools == *tools;
+    rule(same, || format!("{} asks another model or offers other tools in the same episode", fact.run_id))
+}
+
+/// An episode closes once, and says which turns ended in it.
+pub(super) fn m7(past: &Past, record: &Record) -> Checked {
+    let Event::Episode(EpisodeFact::EpisodeClosed(fact)) = &record.event else { return Ok(false) };
+    let EpisodeClosed { episode_id, turns, events, .. } = &**fact;
+    let Some(open) = &past.episodes.open else {
+        return rule(false, || format!("{episode_id} closes, and none is open"));
+    };
+    let id = EpisodeId(past.episodes.count);
+    rule(*episode_id == id, || format!("{episode_id} closes, open is {id}"))?;
+    rule(*turns == open.turns, || format!("{id} has the turns {turns:?}, in it ended {:?}", open.turns))?;
+    let since = open.since;
+    let whole = events.first == since && events.last.next() == record.event_seq;
+    rule(whole, || {
+        format!("{id} has the records {events:?}, it began with {since} and ends before this one")
+    })?;
+    let run = past.run.as_ref().map(|run| run.id);
+    rule(fact.run_id == run, || {
+        format!("{id} closes in the middle of {:?}, in progress is {run:?}", fact.run_id)
+    })?;
+    let of_requests = [EpisodeBoundary::Size, EpisodeBoundary::Refused].contains(&fact.boundary);
+    rule(of_requests == run.is_some(), || format!("{id} closes for {} in {run:?}", fact.boundary))?;
+    rule(run.is_some() || fact.hidden_rounds == 0, || format!("{id} hides rounds of no turn"))
+}

@@ -1,0 +1,340 @@
+//! The conversation that an agent's requests go on with: verbatim through an episode, of which nothing that was shown is
+//! ever shown otherwise, and a digest of each that is over (contract: context.md, Conversation and episodes). What it
+//! keeps is bounded by the turns and rounds of one episode, whatever the age of the agent.
+
+mod digest;
+mod shown;
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use holon_facts::call::ToolName;
+use holon_facts::episode::{Digest, EpisodeBoundary};
+use holon_facts::event::EpisodeClosed;
+use holon_facts::event::turn::TurnTerminal;
+use holon_facts::fence::Fence;
+use holon_facts::ids::{EpisodeId, EventSeq, TurnIndex, WorkItemId};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::terminal::TurnKind;
+use holon_facts::time::{Millis, Wall};
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Agent;
+use crate::agent::turn::{About, Conversation, Run};
+use crate::agent::work::outline::WorkOutline;
+
+pub(crate) use digest::{done, of as digest};
+pub(crate) use shown::Now;
+pub use shown::{Changes, OpenTask, Shown, Standing, StandingChange, WorkChange};
+
+/// Turns of one episode.
+pub const TURNS: usize = 64;
+/// Rounds of the turns of one episode.
+pub const ROUNDS: usize = 400;
+/// Digests that are kept: the newest, and as many older ones of items that were in focus.
+const DIGESTS: usize = 8;
+
+/// The episode that is open, and what is kept of those before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Episodes {
+    /// None before the first turn, and between a close and the turn that follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<Box<Episode>>,
+    /// The newest last.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub closed: VecDeque<Arc<Closed>>,
+    /// How many there were.
+    #[serde(default)]
+    pub count: u64,
+    /// An operator has asked for the next turn to begin one.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub asked: bool,
+}
+
+/// A stretch of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Episode {
+    pub id: EpisodeId,
+    /// Its first record.
+    pub since: EventSeq,
+    /// What requests show before its conversation.
+    pub head: Head,
+    /// The item that its turns are about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<WorkItemId>,
+    /// The model that its turns ask first, and what they offer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+    pub tools: Arc<[ToolName]>,
+    /// What its requests have shown last of what lasts longer than a turn.
+    #[serde(default, skip_serializing_if = "Shown::is_empty")]
+    pub shown: Shown,
+    /// The first turn that ended in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<TurnIndex>,
+    /// Turns that have ended, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Arc<Turn>>,
+    /// Rounds of these.
+    pub rounds: usize,
+    /// When the last of them ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rested_at: Option<Wall>,
+}
+
+/// What stands before the conversation of an episode, as it was when the episode began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// What the tags of its fences are derived from.
+    pub fence: Fence,
+    /// Earlier episodes that matter, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub digests: Vec<Arc<Closed>>,
+    /// A provider has refused a request as too long: digests take little room.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub tight: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Arc<WorkOutline>>,
+    /// Tasks that had not ended, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<OpenTask>,
+    /// Instruction files and environment of its first turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Arc<Standing>>,
+}
+
+/// A turn that has ended, as requests of its episode show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    pub index: TurnIndex,
+    pub about: About,
+    pub conversation: Conversation,
+    pub end: TurnKind,
+}
+
+/// An episode that is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed {
+    pub id: EpisodeId,
+    pub boundary: EpisodeBoundary,
+    pub at: Wall,
+    pub digest: Digest,
+}
+
+/// A turn that is about to begin.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Beginning<'a> {
+    pub(crate) now: Wall,
+    /// After so long an agent has rested.
+    pub(crate) idle: Millis,
+    pub(crate) model: Option<&'a ModelRef>,
+    pub(crate) tools: &'a Arc<[ToolName]>,
+    pub(crate) focus: Option<WorkItemId>,
+    /// No run of its message has begun before.
+    pub(crate) fresh: bool,
+}
+
+/// What a turn would show that began now.
+pub(crate) struct Preview {
+    pub(crate) head: Head,
+    pub(crate) turns: Vec<Arc<Turn>>,
+    pub(crate) changes: Changes,
+}
+
+impl Closed {
+    fn focus(&self) -> Option<WorkItemId> {
+        self.digest.focus.as_ref().map(|focus| focus.work_item_id)
+    }
+}
+
+impl Episodes {
+    pub(crate) fn is_fresh(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The turns that are shown before the one in progress.
+    pub fn turns(&self) -> &[Arc<Turn>] {
+        self.open.as_ref().map_or(&[], |open| &open.turns)
+    }
+
+    /// Why a turn that begins now with that model and those tools does not go on with the open episode.
+    pub(crate) fn boundary(&self, turn: &Beginning<'_>) -> Option<EpisodeBoundary> {
+        let open = self.open.as_ref()?;
+        let surface = open.model.as_ref() != turn.model || open.tools != *turn.tools;
+        let focus = open.focus.is_some() && open.focus != turn.focus;
+        let full = open.turns.len() >= TURNS || open.rounds >= ROUNDS;
+        let rested = open.rested_at.is_some_and(|at| turn.now.since(at) > turn.idle);
+        let begins_anew = [
+            (self.asked, EpisodeBoundary::Operator),
+            (surface, EpisodeBoundary::Surface),
+            // A turn that goes on has all that it said before.
+            (turn.fresh && focus, EpisodeBoundary::Focus),
+            (turn.fresh && full, EpisodeBoundary::Cap),
+            (turn.fresh && rested, EpisodeBoundary::Rest),
+        ];
+        begins_anew.into_iter().find_map(|(holds, boundary)| holds.then_some(boundary))
+    }
+
+    /// A run has begun: where no episode is open, it opens one. One that goes on says what changed meanwhile.
+    pub(super) fn run_began(&mut self, at: EventSeq, run: &mut Run, now: Now, left: Shown) {
+        let goes_on = !left.is_empty();
+        if self.open.is_none() {
+            self.open(at, run, now.clone(), false);
+        }
+        let Some(open) = &mut self.open else { return };
+        open.focus = open.focus.or(now.focus);
+        open.tools = run.environment.tools.clone();
+        open.model = run.chain.models.first().cloned();
+        run.environment.shown_before = open.shown.clone();
+        run.environment.goes_on = goes_on;
+        if goes_on {
+            open.shown = left;
+        }
+        let work = open.shown.work(now.work);
+        if !goes_on {
+            run.about.changes.work = work;
+        } else if work.is_some() {
+            run.conversation.changed(Changes { work, standing: None });
+        }
+    }
+
+    /// What is standing for the run in progress is known.
+    pub(super) fn loaded(&mut self, run: &mut Run, standing: Standing) {
+        let Some(open) = &mut self.open else { return };
+        let standing = open.shown.standing(standing);
+        if open.head.standing.is_none() {
+            open.head.standing.clone_from(&open.shown.standing);
+        }
+        if !run.environment.goes_on {
+            run.about.changes.standing = standing;
+        } else if standing.is_some() {
+            run.conversation.changed(Changes { work: None, standing });
+        }
+    }
+
+    /// A run has ended whose message comes again: nobody goes on with it before that.
+    pub(super) fn run_left(&mut self, run: &mut Run) -> Shown {
+        let Some(open) = &mut self.open else { return Shown::default() };
+        let mut before = core::mem::take(&mut run.environment.shown_before);
+        before.standing = before.standing.or_else(|| open.head.standing.clone());
+        core::mem::replace(&mut open.shown, before)
+    }
+
+    /// A turn has ended that does not come again.
+    pub(super) fn turn_ended(&mut self, at: Wall, fact: &TurnTerminal, run: Run) {
+        let Some(open) = &mut self.open else { return };
+        open.rested_at = Some(at);
+        open.first.get_or_insert(fact.turn_index);
+        open.rounds += run.conversation.rounds.len();
+        let Run { turn_index: index, about, conversation, .. } = run;
+        open.turns.push(Arc::new(Turn { index, about, conversation, end: fact.kind }));
+        // Builds before this one closed none.
+        while open.turns.len() > TURNS || (open.rounds > ROUNDS && open.turns.len() > 1) {
+            open.rounds = open.rounds.saturating_sub(open.turns[0].conversation.rounds.len());
+            open.turns.remove(0);
+        }
+    }
+
+    /// An episode is over. The turn in progress, if there is one, goes on in the next.
+    pub(super) fn closed(
+        &mut self,
+        (seq, at): (EventSeq, Wall),
+        fact: &EpisodeClosed,
+        run: Option<&mut Run>,
+        now: Now,
+    ) {
+        let (id, boundary, digest) = (fact.episode_id, fact.boundary, fact.digest.clone());
+        let before = self.open.take();
+        self.asked = false;
+        if digest.turns > 0 {
+            self.closed.push_back(Arc::new(Closed { id, boundary, at, digest }));
+            self.forget();
+        }
+        let Some(run) = run else { return };
+        run.conversation.recap.rounds = fact.hidden_rounds;
+        let refused = boundary == EpisodeBoundary::Refused;
+        if refused {
+            run.conversation.recap.refused_at = fact.size.map(|size| size.est_tokens);
+        }
+        // The head says how things stand now.
+        run.about.changes = Changes::default();
+        run.conversation.forget_changes();
+        self.open(seq, run, now, refused);
+        let Some(open) = &mut self.open else { return };
+        open.tools = run.environment.tools.clone();
+        open.model = run.chain.models.first().cloned();
+        let standing = before.and_then(|before| before.shown.standing);
+        open.head.standing.clone_from(&standing);
+        open.shown.standing = standing;
+    }
+
+    fn open(&mut self, since: EventSeq, run: &Run, now: Now, tight: bool) {
+        self.count = self.count.saturating_add(1);
+        let Now { work, focus, tasks } = now;
+        let digests = self.that_matter(focus);
+        let head = Head { fence: run.about.fence, digests, tight, work: work.clone(), tasks, standing: None };
+        self.open = Some(Box::new(Episode {
+            id: EpisodeId(self.count),
+            since,
+            head,
+            focus,
+            model: None,
+            tools: Arc::default(),
+            shown: Shown { work, standing: None },
+            first: None,
+            turns: Vec::new(),
+            rounds: 0,
+            rested_at: None,
+        }));
+    }
+
+    /// What a turn would show that began now.
+    pub(crate) fn preview(&self, agent: &Agent, turn: &Beginning<'_>, standing: Standing) -> Preview {
+        let now = Now::of(agent);
+        let open = self.open.as_ref().filter(|_| self.boundary(turn).is_none());
+        if let Some(open) = open {
+            let mut shown = open.shown.clone();
+            let changes = Changes { work: shown.work(now.work), standing: shown.standing(standing) };
+            return Preview { head: open.head.clone(), turns: open.turns.clone(), changes };
+        }
+        let mut digests = self.that_matter(now.focus);
+        digests.extend(self.open.as_ref().map(|open| {
+            let (id, digest) = (open.id, digest(agent, open));
+            Arc::new(Closed { id, boundary: EpisodeBoundary::Rest, at: turn.now, digest })
+        }));
+        let head = Head {
+            fence: Fence::PREVIEW,
+            digests,
+            tight: false,
+            work: now.work,
+            tasks: now.tasks,
+            standing: Some(Arc::new(standing)),
+        };
+        Preview { head, turns: Vec::new(), changes: Changes::default() }
+    }
+
+    /// The newest, and those of the item in focus.
+    fn that_matter(&self, focus: Option<WorkItemId>) -> Vec<Arc<Closed>> {
+        let older = self.closed.len().saturating_sub(DIGESTS);
+        let shown = |(at, closed): &(usize, &Arc<Closed>)| {
+            *at >= older || (focus.is_some() && closed.focus() == focus)
+        };
+        self.closed.iter().enumerate().filter(shown).map(|(_, closed)| closed.clone()).collect()
+    }
+
+    /// Of older ones those stay that are about an item, and of each item the newest.
+    fn forget(&mut self) {
+        while self.closed.len() > DIGESTS {
+            let older = self.closed.len() - DIGESTS;
+            let again = |at: usize| {
+                let focus = self.closed[at].focus();
+                focus.is_none() || self.closed.range(at + 1..older).any(|newer| newer.focus() == focus)
+            };
+            let goes = (0..older).find(|at| again(*at)).or_else(|| (older > DIGESTS).then_some(0));
+            let Some(goes) = goes else { break };
+            self.closed.remove(goes);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What requests show of work items, tasks, environment and instruction files: as it stands when an episode begins, and
+//! then what changes.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use holon_facts::content::clip;
+use holon_facts::ids::{TaskId, WorkItemId};
+use holon_facts::outcome::LoadedContext;
+use holon_facts::task::TaskKind;
+use holon_facts::time::Wall;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Agent;
+use crate::agent::task::Task;
+use crate::agent::work::outline::WorkOutline;
+
+/// Tasks that a head names.
+const TASKS: usize = 32;
+const SUMMARY_BYTES: usize = 200;
+
+/// A task that had not ended when an episode began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenTask {
+    pub id: TaskId,
+    pub kind: TaskKind,
+    /// At most 200 bytes of it.
+    pub summary: String,
+    pub since: Wall,
+}
+
+/// How things stand when a run begins, or an episode.
+#[derive(Debug, Clone)]
+pub(crate) struct Now {
+    pub(super) work: Option<Arc<WorkOutline>>,
+    pub(super) focus: Option<WorkItemId>,
+    pub(super) tasks: Vec<OpenTask>,
+}
+
+impl Now {
+    pub(crate) fn of(agent: &Agent) -> Self {
+        let task = |task: &Task| OpenTask {
+            id: task.id,
+            kind: task.kind,
+            summary: clip(&task.summary, SUMMARY_BYTES),
+            since: task.created_at,
+        };
+        Self {
+            work: WorkOutline::of(&agent.work, agent.waits.own.as_ref()),
+            focus: agent.work.current().map(|item| item.id),
+            tasks: agent.tasks.active().take(TASKS).map(task).collect(),
+        }
+    }
+}
+
+/// What holds for a turn and lasts longer than it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    pub context: LoadedContext,
+    /// Somebody outside can wake the agent.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub external_trigger: bool,
+}
+
+/// What requests show of work items and of what is standing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Arc<WorkOutline>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Arc<Standing>>,
+}
+
+/// What holds otherwise than requests have shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkChange>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<StandingChange>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkChange {
+    /// None where nothing is open any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Arc<WorkOutline>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StandingChange {
+    pub before: Arc<Standing>,
+    pub now: Arc<Standing>,
+}
+
+impl Shown {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Shows work items as they stand.
+    pub(super) fn work(&mut self, now: Option<Arc<WorkOutline>>) -> Option<WorkChange> {
+        if self.work == now {
+            return None;
+        }
+        self.work.clone_from(&now);
+        Some(WorkChange { now })
+    }
+
+    /// Shows what is standing.
+    pub(super) fn standing(&mut self, now: Standing) -> Option<StandingChange> {
+        if self.standing.as_ref().is_some_and(|shown| shown.reads_like(&now)) {
+            return None;
+        }
+        let now = Arc::new(now);
+        let before = self.standing.replace(now.clone())?;
+        Some(StandingChange { before, now })
+    }
+}
+
+impl Changes {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Standing {
+    /// Whether requests show it in the same words.
+    pub(crate) fn reads_like(&self, other: &Self) -> bool {
+        self.external_trigger == other.external_trigger
+            && self.context.sources == other.context.sources
+            && self.context.execution == other.context.execution
+    }
+}

@@ -1,0 +1,281 @@
+use crate::input::ControlRequest;
+use crate::testing::{
+    World, calls, config, context, fails, interjection, long, prompt, says, tool_gives, tool_says,
+};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use holon_facts::config::{Config, ContextLimits};
+use holon_facts::episode::EpisodeBoundary;
+use holon_facts::event::{EpisodeClosed, EpisodeFact, Event};
+use holon_facts::frame::Part;
+use holon_facts::model::{FailureKind, Item, ModelRequest};
+use holon_facts::terminal::{TurnKind, TurnReason};
+use holon_facts::time::Millis;
+
+/// What all tools take, and as much as made a turn short of room when there were few of them.
+fn window() -> u64 {
+    crate::tool::Tool::ALL.iter().map(|tool| tool.est_tokens()).sum::<u64>() + 12_500
+}
+
+fn small() -> Config {
+    let base = config();
+    Config { context: ContextLimits { window_tokens: window(), ..base.context.clone() }, ..base }
+}
+
+fn working() -> World {
+    let mut world = World::with_config("main", small());
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    world
+}
+
+fn round(world: &mut World, number: usize, tokens: u64) {
+    let arguments = format!(r#"{{"cmd":"step {number}"}}"#);
+    world.complete("main", calls(&[("", "ExecCommand", &arguments)]));
+    world.complete("main", tool_gives(long(number as u64, tokens)));
+}
+
+fn closes(world: &World) -> Vec<EpisodeClosed> {
+    let found = world.log.iter().filter_map(|record| {
+        let Event::Episode(EpisodeFact::EpisodeClosed(fact)) = &record.event else { return None };
+        Some((**fact).clone())
+    });
+    found.collect()
+}
+
+fn boundaries(world: &World) -> Vec<EpisodeBoundary> {
+    closes(world).iter().map(|fact| fact.boundary).collect()
+}
+
+fn last_request(world: &World) -> &ModelRequest {
+    world.requests.last().unwrap()
+}
+
+fn rendered(request: &ModelRequest) -> String {
+    let parts = request.conversation.iter().filter_map(|item| match item {
+        Item::User { parts } => Some(parts),
+        Item::Assistant { .. } | Item::ToolResults { .. } => None,
+    });
+    parts.flatten().map(Part::preview).collect()
+}
+
+#[test]
+fn a_long_turn_stays_within_the_window_and_goes_on() {
+    let mut world = working();
+    for number in 0..40 {
+        round(&mut world, number, 700);
+        assert!(crate::prompt::est_tokens(last_request(&world)) <= window());
+    }
+    let found = closes(&world);
+    assert!((4..=14).contains(&found.len()), "seldom, so that a cache has something to keep: {found:?}");
+    assert!(found.iter().all(|fact| fact.boundary == EpisodeBoundary::Size));
+    let request = last_request(&world);
+    let whole = request.conversation.iter().filter(|item| matches!(item, Item::Assistant { .. })).count();
+    assert!((2..20).contains(&whole), "{whole}");
+    assert_eq!(request.rounds, 40);
+    assert!(rendered(request).contains("[recap by the runtime: the first "));
+    assert_eq!(world.agent("main").run.as_ref().unwrap().conversation.rounds.len(), 40);
+}
+
+#[test]
+fn what_the_operator_said_is_never_told_in_short() {
+    let mut world = working();
+    round(&mut world, 0, 10);
+    world.admit("main", interjection("only the tests"));
+    for number in 1..30 {
+        round(&mut world, number, 700);
+    }
+    assert!(!closes(&world).is_empty());
+    let text = rendered(last_request(&world));
+    assert!(text.contains("only the tests") && text.contains("go"), "{text}");
+}
+
+#[test]
+fn a_refusal_is_answered_once_with_a_recap() {
+    let mut world = working();
+    for number in 0..4 {
+        round(&mut world, number, 200);
+    }
+    let before = crate::prompt::est_tokens(last_request(&world));
+    world.complete("main", fails(FailureKind::ContextLength));
+    let found = closes(&world);
+    assert_eq!((found.len(), found[0].boundary, found[0].hidden_rounds), (1, EpisodeBoundary::Refused, 2));
+    assert!(crate::prompt::est_tokens(last_request(&world)) < before);
+    world.complete("main", fails(FailureKind::ContextLength));
+    assert!(world.agent("main").run.is_none());
+    let last = world.agent("main").history.last_turn.clone().unwrap();
+    assert_eq!(
+        (last.kind, last.reason),
+        (TurnKind::ContextLengthExceeded, Some(TurnReason::ProviderFailure))
+    );
+}
+
+#[test]
+fn after_a_recap_the_turn_can_complete() {
+    let mut world = working();
+    for number in 0..4 {
+        round(&mut world, number, 200);
+    }
+    world.complete("main", fails(FailureKind::ContextLength));
+    world.complete("main", says("done"));
+    assert_eq!(world.agent("main").history.last_turn.clone().unwrap().kind, TurnKind::Completed);
+}
+
+#[test]
+fn a_refusal_of_a_first_request_ends_the_turn() {
+    let mut world = working();
+    world.complete("main", fails(FailureKind::ContextLength));
+    assert!(world.agent("main").run.is_none());
+    assert!(closes(&world).is_empty());
+}
+
+#[test]
+fn a_message_that_can_not_fit_ends_the_turn_and_names_the_setting() {
+    let mut world = World::with_config("main", small());
+    let mut huge = prompt("");
+    huge.body.text = long(7, 14_000);
+    world.admit("main", huge);
+    world.complete("main", context());
+    let last = world.agent("main").history.last_turn.clone().unwrap();
+    assert_eq!((last.kind, last.reason), (TurnKind::ContextLengthExceeded, Some(TurnReason::ContextWindow)));
+    let told = world
+        .log
+        .iter()
+        .any(|record| record.event.payload().unwrap().contains("runtime.context_window_tokens"));
+    assert!(told);
+}
+
+#[test]
+fn a_recap_outlives_a_crash() {
+    let mut world = working();
+    for number in 0..12 {
+        round(&mut world, number, 700);
+    }
+    let recap = world.agent("main").run.as_ref().unwrap().conversation.recap.clone();
+    assert!(recap.rounds > 0);
+    let before = closes(&world).len();
+    world.crash();
+    world.complete("main", context());
+    assert_eq!(world.agent("main").run.as_ref().unwrap().conversation.recap, recap);
+    assert_eq!(closes(&world).len(), before);
+}
+
+/// A turn with one round.
+fn turn(world: &mut World, says_so: &str, answer: &str) {
+    world.admit("main", prompt(says_so));
+    world.complete("main", context());
+    world.complete("main", says(answer));
+}
+
+/// Whether a request begins with all of another one.
+fn extends(before: &ModelRequest, after: &ModelRequest) -> bool {
+    before.frame == after.frame && after.conversation.starts_with(&before.conversation)
+}
+
+#[test]
+fn each_request_of_an_episode_begins_with_the_one_before() {
+    let mut world = World::with_agent("main");
+    for number in 0..4 {
+        world.admit("main", prompt(&format!("request {number}")));
+        world.complete("main", context());
+        world.complete("main", calls(&[("c", "ExecCommand", r#"{"cmd":"make"}"#)]));
+        world.complete("main", tool_says("made"));
+        world.complete("main", says("done"));
+    }
+    let pairs = world.requests.iter().zip(world.requests.iter().skip(1));
+    assert!(pairs.clone().all(|(before, after)| extends(before, after)));
+    assert_eq!(pairs.count(), 7);
+    assert!(boundaries(&world).is_empty());
+}
+
+#[test]
+fn a_restart_goes_on_with_the_same_bytes() {
+    let mut world = World::with_agent("main");
+    turn(&mut world, "first", "one");
+    world.crash();
+    turn(&mut world, "second", "two");
+    world.admit("main", prompt("third"));
+    world.complete("main", context());
+    world.crash();
+    world.complete("main", context());
+    let requests = &world.requests;
+    assert!(extends(&requests[0], &requests[1]) && extends(&requests[1], &requests[2]));
+    assert_eq!(
+        (&requests[2].frame, &requests[2].conversation),
+        (&requests[3].frame, &requests[3].conversation)
+    );
+}
+
+#[test]
+fn a_long_rest_closes_the_episode_and_leaves_a_digest() {
+    let mut world = World::with_agent("main");
+    turn(&mut world, "count the files", "there are seven");
+    world.pass(Millis::hours(2));
+    turn(&mut world, "and now?", "eight");
+    assert_eq!(boundaries(&world), [EpisodeBoundary::Rest]);
+    let request = last_request(&world);
+    assert_eq!(request.conversation.len(), 1);
+    let digest: String = digest(request);
+    assert!(digest.contains("count the files") && digest.contains("there are seven"), "{digest}");
+    turn(&mut world, "again", "nine");
+    assert!(extends(&world.requests[1], last_request(&world)));
+}
+
+fn digest(request: &ModelRequest) -> String {
+    let blocks = request.frame.context_blocks.iter().filter(|block| block.label == "earlier_episodes");
+    blocks.flat_map(|block| &block.parts).map(Part::preview).collect()
+}
+
+#[test]
+fn another_item_in_focus_begins_another_episode() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("do two things"));
+    world.complete("main", context());
+    let create = |objective: &str| format!(r#"{{"objective":"{objective}","plan_status":"ready"}}"#);
+    world.complete("main", calls(&[("a", "CreateWorkItem", &create("the first"))]));
+    world.complete("main", tool_says("created"));
+    world.complete("main", calls(&[("b", "CompleteWorkItem", r#"{"work_item_id":"work_1"}"#)]));
+    world.complete("main", tool_says("completed"));
+    world.complete("main", says("done with the first"));
+    assert!(boundaries(&world).is_empty());
+    turn(&mut world, "go on", "so be it");
+    assert!(boundaries(&world).is_empty(), "nothing was in focus when the turn began");
+}
+
+#[test]
+fn how_a_turn_ended_is_shown_after_it() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("c1", "ExecCommand", r#"{"cmd":"echo one >> log"}"#)]));
+    world.control("main", ControlRequest::Abort { run_id: None, stop_after_abort: false });
+    world.admit("main", prompt("go on"));
+    world.complete("main", context());
+    let shown = rendered(last_request(&world));
+    assert!(shown.contains("[this turn of yours ended: aborted]"), "{shown}");
+    let calls = last_request(&world).conversation.iter();
+    assert_eq!(calls.filter(|item| matches!(item, Item::ToolResults { .. })).count(), 1);
+}
+
+#[test]
+fn what_hidden_rounds_did_is_named_however_little_room_there_is() {
+    let mut world = working();
+    for number in 0..120 {
+        round(&mut world, number, 700);
+    }
+    let shown = rendered(last_request(&world));
+    let request = last_request(&world);
+    let calls = request.conversation.iter().flat_map(|item| match item {
+        Item::Assistant { blocks } => blocks.iter().map(|block| format!("{block:?}")).collect(),
+        Item::User { .. } | Item::ToolResults { .. } => Vec::new(),
+    });
+    let shown: String = core::iter::once(shown).chain(calls).collect();
+    for number in 0..120 {
+        let command = format!("step {number}");
+        let ends = |rest: &str| !rest.starts_with(|char: char| char.is_ascii_digit());
+        let named =
+            shown.match_indices(&command).filter(|(at, found)| ends(&shown[at + found.len()..])).count();
+        assert_eq!(named, 1, "{command} in {shown}");
+    }
+}

@@ -1,0 +1,59 @@
+//! What holds otherwise than the conversation has shown: work items, environment, instruction files. It is said where it
+//! is new, and nothing above it is rewritten.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use holon_facts::fence::{Fence, Place};
+use holon_facts::frame::Part;
+use holon_facts::ids::MessageId;
+use holon_facts::outcome::InstructionSource;
+
+use super::fence::line;
+use super::sections::{PATH_BYTES, environment};
+use super::worded_parts;
+use super::work::told;
+use crate::agent::episode::{Changes, StandingChange, WorkChange};
+
+/// Says it before that message, or in the middle of its turn.
+pub(crate) fn parts(changes: &Changes, fence: Fence, message: MessageId) -> Vec<Part> {
+    let mut parts = Vec::new();
+    if let Some(WorkChange { now }) = &changes.work {
+        let shown =
+            now.as_ref().map_or_else(|| "Nothing is open, and you wait for nothing.\n".into(), |it| told(it));
+        parts.push(Part::Rendered("[your work items and waits now]\n".into()));
+        parts.push(fence.quoted(fence.work(&shown), alloc::vec![Part::Rendered(shown)]));
+    }
+    if let Some(change) = &changes.standing {
+        standing(&mut parts, change, fence, Place::Message(message));
+    }
+    worded_parts(parts)
+}
+
+fn standing(
+    parts: &mut Vec<Part>,
+    StandingChange { before, now }: &StandingChange,
+    fence: Fence,
+    place: Place,
+) {
+    let (old, new) = (&before.context, &now.context);
+    let mut tell = |heading: &str, quoted: Vec<Part>| {
+        parts.push(Part::Rendered(format!("[{heading}]\n")));
+        parts.push(fence.quoted(place, quoted));
+    };
+    if old.execution != new.execution || before.external_trigger != now.external_trigger {
+        let environment = alloc::vec![Part::Rendered(environment(now))];
+        tell("your execution environment now; it stands for what is said of it above", environment);
+    }
+    let path = |source: &InstructionSource| line(&source.path, PATH_BYTES);
+    for source in new.sources.iter().filter(|source| !old.sources.contains(source)) {
+        let named = alloc::vec![Part::Rendered(path(source) + "\n"), Part::Given(source.content.clone())];
+        tell("instruction file as it is now; it stands for what is said of it above", named);
+    }
+    let gone = |source: &&InstructionSource| !new.sources.iter().any(|other| other.path == source.path);
+    let gone: String = old.sources.iter().filter(gone).map(|source| path(source) + "\n").collect();
+    if !gone.is_empty() {
+        tell("instruction files that no longer hold", alloc::vec![Part::Rendered(gone)]);
+    }
+}

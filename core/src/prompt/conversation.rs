@@ -1,0 +1,81 @@
+//! What a request says after its frame: the turns of the episode as they were, then the turn in progress. Whatever was
+//! said once is said in the same words again, so each request begins with all of the one before.
+
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use holon_facts::frame::Part;
+use holon_facts::model::{CallResult, Item};
+use holon_facts::terminal::TurnKind;
+
+use super::{changes, incoming, notes, recap, worded_parts};
+use crate::agent::episode::Turn;
+use crate::agent::turn::{About, Conversation, Note, Round, Run};
+
+/// All of it; a summary of hidden rounds takes about so many tokens.
+pub(crate) fn items(turns: &[Arc<Turn>], run: &Run, recap: u64) -> Vec<Item> {
+    let mut items = earlier(turns, recap);
+    turn(&mut items, &run.about, &run.conversation, recap);
+    items
+}
+
+/// The turns that are over.
+pub(crate) fn earlier(turns: &[Arc<Turn>], recap: u64) -> Vec<Item> {
+    let mut items = Vec::new();
+    for Turn { about, conversation, end, .. } in turns.iter().map(|turn| &**turn) {
+        turn(&mut items, about, conversation, recap);
+        if *end != TurnKind::Completed {
+            let ended = alloc::vec![Part::Rendered(format!("[this turn of yours ended: {end}]\n"))];
+            items.push(Item::User { parts: worded_parts(ended) });
+        }
+    }
+    items
+}
+
+/// The input, a summary of the rounds that are hidden, then rounds, each call followed by its result. What an operator
+/// interjected is always whole.
+fn turn(items: &mut Vec<Item>, about: &About, conversation: &Conversation, room: u64) {
+    items.push(Item::User { parts: input(about) });
+    let hidden = (conversation.recap.rounds as usize).min(conversation.rounds.len());
+    if hidden > 0 {
+        items.push(Item::User { parts: recap::recap(&conversation.rounds[..hidden], room, about.fence) });
+    }
+    for (at, round) in conversation.rounds.iter().enumerate() {
+        if at < hidden {
+            said(items, about, at, &round.notes, Note::lasts);
+        } else {
+            said(items, about, at, &round.notes, |_| true);
+            items.push(Item::Assistant { blocks: round.blocks.clone() });
+            results(items, round);
+        }
+    }
+    said(items, about, conversation.rounds.len(), &conversation.notes, |_| true);
+}
+
+/// What a turn is for, and what changed before it.
+pub(crate) fn input(about: &About) -> Vec<Part> {
+    let mut parts = changes::parts(&about.changes, about.fence, about.incoming.id);
+    for (message, told) in core::iter::once(&about.incoming).chain(&about.also).zip(&about.told) {
+        parts.extend((!parts.is_empty()).then(|| Part::Rendered("\n".into())));
+        parts.extend(incoming::current_input(message, told, about.fence));
+    }
+    parts
+}
+
+/// What was said before a round, as far as it is still shown.
+fn said(items: &mut Vec<Item>, about: &About, round: usize, notes: &[Note], shown: fn(&Note) -> bool) {
+    let notes = notes.iter().enumerate().filter(|(_, note)| shown(note));
+    items.extend(notes.map(|(at, note)| Item::User { parts: notes::parts(about, (round, at), note) }));
+}
+
+fn results(items: &mut Vec<Item>, round: &Round) {
+    let results: Vec<CallResult> = round
+        .calls()
+        .zip(&round.results)
+        .map(|((call_id, _, _), receipt)| CallResult { call_id: call_id.into(), receipt: receipt.clone() })
+        .collect();
+    if !results.is_empty() {
+        items.push(Item::ToolResults { results });
+    }
+}

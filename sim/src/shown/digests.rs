@@ -1,0 +1,161 @@
+//! M6: what stands for an episode that is over names what was asked and what was done in it, as it is on record; and what
+//! a request shows of it is that.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use holon_facts::episode::{Digest, Done};
+use holon_facts::frame::Part;
+use holon_facts::ids::EpisodeId;
+use holon_facts::message::{Message, Origin};
+use holon_facts::model::ModelRequest;
+use holon_facts::provenance::MessageKind;
+use holon_facts::receipt::{SelfCall, TaskCall, Verdict, WorkCall};
+use holon_facts::subsystem::SUPERVISOR;
+use holon_facts::{AgentId, MessageId, Text};
+
+use super::compare::{given, leaves, outside, rendered};
+use super::talk::{Past, Piece, Round};
+use crate::failure::{Failure, ensure};
+
+/// Of so many requests and calls none is left out.
+const KEPT: usize = 16;
+
+/// A digest as it is recorded, beside the turns that ended in the episode.
+pub(super) fn recorded(agent: &AgentId, digest: &Digest, turns: &[Arc<Past>]) -> Result<u64, Failure> {
+    let asked: Vec<(MessageId, &Text)> = turns.iter().flat_map(|turn| asked(turn)).collect();
+    let newest = &asked[asked.len().saturating_sub(KEPT)..];
+    let told: Vec<(MessageId, &Text)> =
+        digest.requests.iter().map(|request| (request.message_id, &request.text)).collect();
+    ensure!(told == newest, "M6", "{agent} was asked {newest:?}, a digest says {told:?}");
+    let mut done: Vec<(&str, &Text)> = Vec::new();
+    let mut made: BTreeMap<&str, u32> = BTreeMap::new();
+    for (name, arguments) in turns.iter().flat_map(|turn| &turn.said.pieces).flat_map(effects) {
+        *made.entry(name).or_default() += 1;
+        if !done.contains(&(name, arguments)) {
+            done.push((name, arguments));
+        }
+    }
+    if digest.more_done == 0 {
+        let named = |(name, arguments): &&(&str, &Text)| {
+            digest.done.iter().any(|done| done.tool_name == *name && done.arguments == **arguments)
+        };
+        let left = done.iter().find(|done| !named(done));
+        ensure!(left.is_none(), "M6", "{agent} made the call {left:?}, a digest does not name it");
+        for (name, times) in made {
+            let told = digest.done.iter().filter(|done| done.tool_name == name);
+            let told: u32 = told.map(|done| done.times).sum();
+            ensure!(told == times, "M6", "{agent} called {name} {times} times, a digest says {told}");
+        }
+    }
+    let end = turns.last().map(|turn| turn.end);
+    ensure!(digest.end == end, "M6", "the last turn of {agent} ended {end:?}, a digest says {digest:?}");
+    Ok(turns.len() as u64)
+}
+
+/// What operators and supervisors said in a turn.
+fn asked(turn: &Past) -> Vec<(MessageId, &Text)> {
+    let first = turn.messages.iter().map(|told| &told.message).filter(|message| defines(message));
+    let later = turn.said.pieces.iter().filter_map(|piece| match piece {
+        Piece::Interjection(message) => Some(message),
+        Piece::Round(_) | Piece::Reminder(_) | Piece::Continuation | Piece::Hints(_) => None,
+    });
+    first.chain(later).map(|message| (message.id, &message.body.text)).collect()
+}
+
+fn defines(message: &Message) -> bool {
+    let supervisor = matches!(&message.origin, Origin::System { subsystem } if subsystem == SUPERVISOR);
+    message.kind == MessageKind::OperatorPrompt || supervisor
+}
+
+/// Calls of a round that have come to something, and change something.
+fn effects(piece: &Piece) -> Vec<(&str, &Text)> {
+    let Piece::Round(round) = piece else { return Vec::new() };
+    let called = round.calls().zip(round.verdicts.iter());
+    let called = called.filter(|((id, _, _), verdict)| round.result(id).is_some() && changes(verdict));
+    called.map(|((_, name, arguments), _)| (name, arguments)).collect()
+}
+
+fn changes(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Refused(_) => false,
+        Verdict::Accepted(_) => true,
+        Verdict::OnTask(call) => match call {
+            TaskCall::List | TaskCall::Status { .. } | TaskCall::Output { .. } => false,
+            TaskCall::Input { .. } | TaskCall::Stop { .. } => true,
+        },
+        Verdict::OnWork(call) => match call {
+            WorkCall::Get { .. } | WorkCall::List { .. } => false,
+            WorkCall::Create { .. }
+            | WorkCall::Pick { .. }
+            | WorkCall::Update { .. }
+            | WorkCall::Complete { .. } => true,
+        },
+        Verdict::OnSelf(call) => match call {
+            SelfCall::Get { .. } => false,
+            SelfCall::Enqueue { .. }
+            | SelfCall::Notify { .. }
+            | SelfCall::Sleep { .. }
+            | SelfCall::Wait(_)
+            | SelfCall::Spawn(_)
+            | SelfCall::Workspace(_) => true,
+        },
+    }
+}
+
+/// What rounds did that are not listed: each call that changed something, merged where it is the same.
+pub(super) fn hidden<'a>(rounds: &[&'a Round]) -> Vec<(&'a str, &'a Text)> {
+    let mut done: Vec<(&str, &Text, Option<i32>, bool)> = Vec::new();
+    for round in rounds {
+        for ((id, name, arguments), verdict) in round.calls().zip(round.verdicts.iter()) {
+            let Some(receipt) = round.result(id).filter(|_| changes(verdict)) else { continue };
+            let made = (name, arguments, receipt.facts.exit_status, receipt.error.is_some());
+            if !done.contains(&made) {
+                done.push(made);
+            }
+        }
+    }
+    done.into_iter().map(|(name, arguments, _, _)| (name, arguments)).collect()
+}
+
+/// What a request shows of earlier episodes: of each its own texts, in order; the newest that fit.
+pub(super) fn shown(request: &ModelRequest, digests: &[(EpisodeId, Digest)]) -> Result<u64, Failure> {
+    let agent = &request.agent;
+    let blocks = request.frame.context_blocks.iter().filter(|block| block.label == "earlier_episodes");
+    let parts: Vec<Part> = blocks.flat_map(|block| &block.parts).cloned().collect();
+    let words = rendered(&outside(&parts));
+    let named: Vec<EpisodeId> =
+        words.lines().filter_map(|line| line.split(" | ").nth(1)?.parse().ok()).collect();
+    let texts = parts.iter().filter(|part| matches!(part, Part::Quoted { .. }));
+    let mut count = 0;
+    for (id, quoted) in named.iter().zip(texts) {
+        let digest = digests.iter().find(|(known, _)| known == id).map(|(_, digest)| digest);
+        let Some(digest) = digest else {
+            return Err(crate::failure::safety(
+                "M6",
+                format!("{agent} is shown {id}, which is not on record"),
+            ));
+        };
+        let quoted = std::slice::from_ref(quoted);
+        let shown: Vec<&Text> = leaves(quoted).into_iter().filter_map(given).collect();
+        let mut due = texts_of(digest);
+        let own = shown.iter().all(|text| due.any(|due| due == *text));
+        ensure!(own, "M6", "{agent} is shown {shown:?} of {id}, on record is {digest:?}");
+        let last = digest.last_text.is_none() || shown.last().copied() == digest.last_text.as_ref();
+        ensure!(last, "M6", "{agent} said last {:?} in {id}, shown is {shown:?}", digest.last_text);
+        count += 1;
+    }
+    let newest = digests.last().map(|(id, _)| *id);
+    ensure!(named.is_sorted(), "M6", "{agent} is shown the episodes {named:?}");
+    ensure!(
+        named.is_empty() || named.last().copied() == newest,
+        "M6",
+        "{agent} is shown the episodes {named:?}, the newest is {newest:?}"
+    );
+    Ok(count)
+}
+
+fn texts_of(digest: &Digest) -> impl Iterator<Item = &Text> {
+    let requests = digest.requests.iter().map(|request| &request.text);
+    requests.chain(digest.done.iter().map(|Done { arguments, .. }| arguments)).chain(&digest.last_text)
+}
