@@ -30,8 +30,6 @@ names! {
         Surface "surface",
         /// It had as many turns or rounds as an episode may have.
         Cap "cap",
-        /// An operator asked for it.
-        Operator "operator",
     }
 }
 
@@ -125,6 +123,15 @@ pub struct Done {
     /// What it failed by; none where it was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<ToolErrorKind>,
+}
+
+impl Done {
+    /// Whether another one is the same call with the same outcome, however often each was made.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.exit_status, self.failed) == (other.exit_status, other.failed)
+            && self.arguments == other.arguments
+            && self.tool_name == other.tool_name
+    }
 }
 
 impl Digest {

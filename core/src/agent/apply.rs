@@ -23,7 +23,7 @@ use holon_facts::time::Wall;
 
 use crate::agent::episode::{self, Shown, Standing};
 use crate::agent::hold::Hold;
-use crate::agent::inbox::Left;
+use crate::agent::inbox::{Entry, Left};
 use crate::agent::sleep::Sleep;
 use crate::agent::task::Task;
 use crate::agent::turn::told::Told;
@@ -152,10 +152,10 @@ impl Agent {
             }
             InboxFact::OperatorInterjectionAdmitted(fact) => {
                 let entry = self.inbox.queued_entry(fact.message_id);
-                let text = entry.map(|entry| entry.message.body.text.clone()).unwrap_or_default();
+                let said = entry.map(|Entry { message, .. }| (message.created_at, message.body.text.clone()));
                 let waits = self.waits.ended_by(fact.message_id).cloned().collect();
                 if let Some(run) = &mut self.run {
-                    run.apply_interjection(fact, text, waits);
+                    run.apply_interjection(fact, said.unwrap_or_default(), waits);
                 }
             }
             InboxFact::MessageRequeued(fact) => left = self.take_rounds(fact),
@@ -268,9 +268,7 @@ impl Agent {
         }
         if let TurnFact::TurnContextBuilt(fact) = fact {
             self.history.loaded(&fact.context);
-            let external_trigger =
-                fact.context.execution.external_trigger && self.trigger_generation().is_some();
-            let standing = Standing { context: fact.context.clone(), external_trigger };
+            let standing = Standing::of(self, &fact.context);
             if let Some(run) = &mut self.run {
                 self.episodes.loaded(run, standing);
             }

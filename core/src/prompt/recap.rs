@@ -24,8 +24,8 @@ const LONGEST: u64 = 600;
 /// What a line takes besides its excerpts, in characters.
 const LINE: u64 = 40;
 
-/// The recap of `rounds`, in about `tokens` tokens. Where even the shortest excerpts of all are too much, the
-/// oldest rounds are only counted.
+/// The recap of `rounds`, in about `tokens` tokens. Where even the shortest excerpts of all are too much, of the
+/// oldest rounds only what they did is named.
 pub(crate) fn recap(rounds: &[Round], tokens: u64, fence: Fence) -> Vec<Part> {
     let room = tokens.saturating_mul(4);
     // Where not all rounds can be listed, half of it is for what the others did.

@@ -48,16 +48,8 @@ impl View<'_> {
         let window = Window::of_chain(config, &models);
         let tools: Arc<[ToolName]> =
             window.tools(agent.spec.depth, config.children.depth).map(ToolName::from).collect();
-        let beginning = Beginning {
-            now: self.host.facts().now,
-            idle: config.context.episode_idle,
-            model: models.first(),
-            tools: &tools,
-            focus: agent.work.current().map(|item| item.id),
-            fresh: true,
-        };
-        let external_trigger = context.execution.external_trigger && agent.trigger_generation().is_some();
-        let standing = Standing { context: context.clone(), external_trigger };
+        let beginning = Beginning::new(agent, (config, self.host.facts().now), &models, &tools, true);
+        let standing = Standing::of(agent, context);
         let episodes = agent.episodes.preview(agent, &beginning, standing.clone());
         let told = Told::with((&agent.work, &agent.waits), &agent.tasks, &agent.hints, message.id);
         let head = &episodes.head;

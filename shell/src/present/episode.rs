@@ -21,7 +21,6 @@ fn closed(fact: &EpisodeClosed) -> String {
         EpisodeBoundary::Refused => "a provider refused the request as too long",
         EpisodeBoundary::Surface => "another model or other tools are used",
         EpisodeBoundary::Cap => "it had as many turns or rounds as an episode may have",
-        EpisodeBoundary::Operator => "an operator asked for it",
     };
     let turns = match fact.digest.turns {
         0 => String::new(),

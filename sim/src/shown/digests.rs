@@ -12,7 +12,7 @@ use holon_facts::model::ModelRequest;
 use holon_facts::provenance::MessageKind;
 use holon_facts::receipt::{SelfCall, TaskCall, Verdict, WorkCall};
 use holon_facts::subsystem::SUPERVISOR;
-use holon_facts::{AgentId, MessageId, Text};
+use holon_facts::{AgentId, MessageId, Text, Wall};
 
 use super::compare::{given, leaves, outside, rendered};
 use super::talk::{Past, Piece, Round};
@@ -23,10 +23,10 @@ const KEPT: usize = 16;
 
 /// A digest as it is recorded, beside the turns that ended in the episode.
 pub(super) fn recorded(agent: &AgentId, digest: &Digest, turns: &[Arc<Past>]) -> Result<u64, Failure> {
-    let asked: Vec<(MessageId, &Text)> = turns.iter().flat_map(|turn| asked(turn)).collect();
+    let asked: Vec<(MessageId, Wall, &Text)> = turns.iter().flat_map(|turn| asked(turn)).collect();
     let newest = &asked[asked.len().saturating_sub(KEPT)..];
-    let told: Vec<(MessageId, &Text)> =
-        digest.requests.iter().map(|request| (request.message_id, &request.text)).collect();
+    let told: Vec<(MessageId, Wall, &Text)> =
+        digest.requests.iter().map(|request| (request.message_id, request.at, &request.text)).collect();
     ensure!(told == newest, "M6", "{agent} was asked {newest:?}, a digest says {told:?}");
     let mut done: Vec<(&str, &Text)> = Vec::new();
     let mut made: BTreeMap<&str, u32> = BTreeMap::new();
@@ -54,13 +54,13 @@ pub(super) fn recorded(agent: &AgentId, digest: &Digest, turns: &[Arc<Past>]) ->
 }
 
 /// What operators and supervisors said in a turn.
-fn asked(turn: &Past) -> Vec<(MessageId, &Text)> {
+fn asked(turn: &Past) -> Vec<(MessageId, Wall, &Text)> {
     let first = turn.messages.iter().map(|told| &told.message).filter(|message| defines(message));
     let later = turn.said.pieces.iter().filter_map(|piece| match piece {
         Piece::Interjection(message) => Some(message),
         Piece::Round(_) | Piece::Reminder(_) | Piece::Continuation | Piece::Hints(_) => None,
     });
-    first.chain(later).map(|message| (message.id, &message.body.text)).collect()
+    first.chain(later).map(|message| (message.id, message.created_at, &message.body.text)).collect()
 }
 
 fn defines(message: &Message) -> bool {

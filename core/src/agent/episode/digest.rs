@@ -59,9 +59,8 @@ fn heard(digest: &mut Digest, Turn { about, conversation, .. }: &Turn) {
     }
     let notes = conversation.rounds.iter().flat_map(|round| &round.notes).chain(&conversation.notes);
     for note in notes {
-        if let Note::Interjection { message_id, text, .. } = note {
-            let at = about.incoming.created_at;
-            digest.requests.push(Request { message_id: *message_id, at, text: text.clone() });
+        if let Note::Interjection { message_id, at, text, .. } = note {
+            digest.requests.push(Request { message_id: *message_id, at: *at, text: text.clone() });
         }
     }
 }
@@ -89,7 +88,7 @@ pub(crate) fn done<'a>(rounds: impl Iterator<Item = &'a Round>) -> Vec<Done> {
                 exit_status: receipt.facts.exit_status,
                 failed: receipt.error.as_ref().map(|error| error.kind),
             };
-            let same = all.iter_mut().find(|done| Done { times: 1, ..(*done).clone() } == made);
+            let same = all.iter_mut().find(|done| done.is_same(&made));
             match same {
                 Some(same) => same.times = same.times.saturating_add(1),
                 None => all.push(made),

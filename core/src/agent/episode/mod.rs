@@ -11,6 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::call::ToolName;
+use holon_facts::config::Config;
 use holon_facts::episode::{Digest, EpisodeBoundary};
 use holon_facts::event::EpisodeClosed;
 use holon_facts::event::turn::TurnTerminal;
@@ -48,9 +49,6 @@ pub struct Episodes {
     /// How many there were.
     #[serde(default)]
     pub count: u64,
-    /// An operator has asked for the next turn to begin one.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub asked: bool,
 }
 
 /// A stretch of the conversation.
@@ -143,6 +141,19 @@ pub(crate) struct Preview {
     pub(crate) changes: Changes,
 }
 
+impl<'a> Beginning<'a> {
+    pub(crate) fn new(
+        agent: &Agent,
+        (config, now): (&Config, Wall),
+        models: &'a [ModelRef],
+        tools: &'a Arc<[ToolName]>,
+        fresh: bool,
+    ) -> Self {
+        let focus = agent.work.current().map(|item| item.id);
+        Self { now, idle: config.context.episode_idle, model: models.first(), tools, focus, fresh }
+    }
+}
+
 impl Closed {
     fn focus(&self) -> Option<WorkItemId> {
         self.digest.focus.as_ref().map(|focus| focus.work_item_id)
@@ -167,7 +178,6 @@ impl Episodes {
         let full = open.turns.len() >= TURNS || open.rounds >= ROUNDS;
         let rested = open.rested_at.is_some_and(|at| turn.now.since(at) > turn.idle);
         let begins_anew = [
-            (self.asked, EpisodeBoundary::Operator),
             (surface, EpisodeBoundary::Surface),
             // A turn that goes on has all that it said before.
             (turn.fresh && focus, EpisodeBoundary::Focus),
@@ -247,7 +257,6 @@ impl Episodes {
     ) {
         let (id, boundary, digest) = (fact.episode_id, fact.boundary, fact.digest.clone());
         let before = self.open.take();
-        self.asked = false;
         if digest.turns > 0 {
             self.closed.push_back(Arc::new(Closed { id, boundary, at, digest }));
             self.forget();
@@ -268,6 +277,7 @@ impl Episodes {
         let standing = before.and_then(|before| before.shown.standing);
         open.head.standing.clone_from(&standing);
         open.shown.standing = standing;
+        run.environment.shown_before = open.shown.clone();
     }
 
     fn open(&mut self, since: EventSeq, run: &Run, now: Now, tight: bool) {

@@ -126,6 +126,11 @@ impl Changes {
 }
 
 impl Standing {
+    pub(crate) fn of(agent: &Agent, context: &LoadedContext) -> Self {
+        let external_trigger = context.execution.external_trigger && agent.trigger_generation().is_some();
+        Self { context: context.clone(), external_trigger }
+    }
+
     /// Whether requests show it in the same words.
     pub(crate) fn reads_like(&self, other: &Self) -> bool {
         self.external_trigger == other.external_trigger

@@ -10,6 +10,7 @@ use holon_facts::hash::Fnv;
 use holon_facts::ids::{MessageId, RoundIndex};
 use holon_facts::model::{Block, RoundEnd};
 use holon_facts::receipt::{Receipt, Verdict};
+use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::episode::Changes;
@@ -54,6 +55,9 @@ pub struct Round {
 pub enum Note {
     Interjection {
         message_id: MessageId,
+        /// When it was admitted.
+        #[serde(default)]
+        at: Wall,
         text: Text,
         /// Waits that it ends.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -226,11 +226,11 @@ impl Run {
     pub(super) fn apply_interjection(
         &mut self,
         fact: &OperatorInterjectionAdmitted,
-        text: Text,
+        (at, text): (Wall, Text),
         waits: Vec<Wait>,
     ) {
         self.conversation.interjected.push(fact.message_id);
-        self.conversation.notes.push(Note::Interjection { message_id: fact.message_id, text, waits });
+        self.conversation.notes.push(Note::Interjection { message_id: fact.message_id, at, text, waits });
         // After a text-only round it calls for another round; otherwise the round in progress shows it.
         if self.phase == Phase::Calling {
             self.phase = self.chain.first_attempt();

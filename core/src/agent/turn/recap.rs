@@ -1,4 +1,4 @@
-//! Keeping a turn within the model's window (contract: providers.md, Keeping context bounded): when a request
+//! Keeping a turn within the model's window (contract: context.md, Conversation and episodes): when a request
 //! would not fit, or a provider refused it, the oldest rounds are told in short from then on. What is told in
 //! short never comes back in full within its turn, so requests only ever grow at their end in between.
 

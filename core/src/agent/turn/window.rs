@@ -1,4 +1,4 @@
-//! The part of a model's window that each part of a request may take (contract: providers.md, Keeping context bounded).
+//! The part of a model's window that each part of a request may take (contract: context.md, Conversation and episodes).
 
 use holon_facts::config::Config;
 use holon_facts::model_ref::ModelRef;

@@ -13,7 +13,7 @@ use holon_facts::episode::{EpisodeBoundary, EventSpan, TurnSpan};
 use holon_facts::event::EpisodeClosed;
 use holon_facts::event::episode::Size;
 use holon_facts::event::turn::{FailureArtifact, FailureCategory};
-use holon_facts::model::{Block, Item};
+use holon_facts::model::{Block, Item, ModelRequest};
 use holon_facts::model_ref::ModelRef;
 
 use crate::agent::Agent;
@@ -30,14 +30,7 @@ const WORTH: u64 = 3;
 /// A turn is about to begin: whether it goes on with the conversation.
 pub(crate) fn before_turn(tx: &mut Tx<'_>, models: &[ModelRef], tools: &Arc<[ToolName]>, fresh: bool) {
     let agent = tx.agent();
-    let beginning = Beginning {
-        now: tx.now(),
-        idle: tx.env.config.context.episode_idle,
-        model: models.first(),
-        tools,
-        focus: agent.work.current().map(|item| item.id),
-        fresh,
-    };
+    let beginning = Beginning::new(agent, (tx.env.config, tx.now()), models, tools, fresh);
     if let Some(boundary) = agent.episodes.boundary(&beginning) {
         close(tx, boundary, None, 0);
     }
@@ -99,8 +92,10 @@ pub(crate) struct Room {
     pub(crate) worth: u64,
 }
 
-pub(crate) fn room(tx: &Tx<'_>, run: &Run, fits: u64) -> Room {
-    let fixed = request::fixed_tokens(tx, run).min(fits);
+/// For a request that was built.
+pub(crate) fn room(tx: &Tx<'_>, run: &Run, request: &ModelRequest) -> Room {
+    let fits = Window::of(tx.env.config, &request.model).input;
+    let fixed = request::fixed_tokens(run, &request.frame).min(fits);
     let limit = fixed.saturating_add(tx.env.config.context.compact_at.of(fits - fixed));
     let refused = run.conversation.recap.refused_at.map(|refused| refused / 4 * 3);
     match refused {

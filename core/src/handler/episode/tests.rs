@@ -279,3 +279,32 @@ fn what_hidden_rounds_did_is_named_however_little_room_there_is() {
         assert_eq!(named, 1, "{command} in {shown}");
     }
 }
+
+#[test]
+fn a_digest_has_the_time_of_each_request() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    world.pass(Millis::minutes(5));
+    world.admit("main", interjection("only the tests"));
+    world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]));
+    world.complete("main", tool_says("a b"));
+    world.complete("main", says("done"));
+    world.pass(Millis::hours(2));
+    turn(&mut world, "and now?", "the same");
+    let requests = &closes(&world)[0].digest.requests;
+    assert_eq!(requests[1].at.since(requests[0].at), Millis::minutes(5), "{requests:?}");
+}
+
+#[test]
+fn what_a_new_head_shows_is_known_after_an_interruption() {
+    let mut world = working();
+    for number in 0..12 {
+        round(&mut world, number, 700);
+    }
+    let agent = world.agent("main");
+    assert!(boundaries(&world).contains(&EpisodeBoundary::Size));
+    let (open, run) = (agent.episodes.open.as_ref().unwrap(), agent.run.as_ref().unwrap());
+    assert!(open.shown.standing.is_some());
+    assert_eq!(run.environment.shown_before, open.shown);
+}

@@ -74,7 +74,7 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
     let Some(mut request) = build(tx) else { return };
     let mut input = prompt::est_tokens(&request);
     let Some(run) = &tx.agent().run else { return };
-    let Room { fits, limit, worth } = episode::room(tx, run, Window::of(tx.env.config, &request.model).input);
+    let Room { fits, limit, worth } = episode::room(tx, run, &request);
     while input > limit {
         let size = Size { est_tokens: input, limit };
         // A part of the window, and what a provider refused once, are no bounds: only the window is.
@@ -117,12 +117,10 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
     true
 }
 
-/// What every request of the run takes, whatever was said in it and before it.
-pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
-    let window = Window::of_chain(tx.env.config, &run.chain.models);
-    let frame = frame(tx, window).map_or(0, |frame| frame.est_tokens());
+/// What every request of the run takes that begins with this frame, whatever was said in it and before it.
+pub(crate) fn fixed_tokens(run: &Run, frame: &PromptFrame) -> u64 {
     let input: u64 = conversation::input(&run.about).iter().map(Part::est_tokens).sum();
-    frame.saturating_add(input).saturating_add(prompt::tool_tokens(&run.environment.tools))
+    frame.est_tokens().saturating_add(input).saturating_add(prompt::tool_tokens(&run.environment.tools))
 }
 
 /// The request for the round in progress, as the agent's state has it.
@@ -145,7 +143,7 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
 }
 
 /// What stands before the conversation of the open episode.
-fn frame(tx: &Tx<'_>, window: Window) -> Option<PromptFrame> {
+pub(crate) fn frame(tx: &Tx<'_>, window: Window) -> Option<PromptFrame> {
     let agent = tx.agent();
     let head = &agent.episodes.open.as_ref()?.head;
     let standing = head.standing.as_ref()?;

@@ -160,7 +160,9 @@ pub(crate) fn output_tokens(tx: &Tx<'_>) -> u64 {
     };
     let used: u64 = round.results.iter().flat_map(|receipt| receipt.texts()).map(Text::est_tokens).sum();
     let open = round.verdicts.len().saturating_sub(round.results.len()).max(1) as u64;
-    let room = Window::of_chain(tx.env.config, &run.chain.models).results(request::fixed_tokens(tx, run));
+    let window = Window::of_chain(tx.env.config, &run.chain.models);
+    let fixed = request::frame(tx, window).map_or(0, |frame| request::fixed_tokens(run, &frame));
+    let room = window.results(fixed);
     (room.saturating_sub(used) / open).max(FEWEST_TOKENS)
 }
 
