@@ -34,6 +34,7 @@ pub mod effect;
 pub(crate) mod handler;
 pub mod host;
 pub mod input;
+pub mod latency;
 #[cfg(test)]
 mod law_tests;
 pub(crate) mod names;

@@ -174,6 +174,15 @@ fn the_commands_of_the_daemon_page_work() {
 }
 
 #[test]
+fn the_commands_of_the_debug_page_work() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "hello"]);
+    let said = said("docs/debug.md", &daemon);
+    has(&said, &["TURN  BEGAN", "completed", "1 (run_1 for msg_1)", "round 1", "scripted/hello: "]);
+}
+
+#[test]
 fn the_commands_of_the_tasks_page_work() {
     let daemon = Daemon::hello();
     daemon.start();

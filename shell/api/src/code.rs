@@ -82,6 +82,8 @@ codes! {
     NoCurrentRun "no_current_run" CONFLICT;
     /// The agent was never sent a message with that id.
     UnknownMessage "unknown_message" NOT_FOUND;
+    /// The agent has had no turn of that number; `details.last_turn` is its newest.
+    UnknownTurn "unknown_turn" NOT_FOUND;
     /// No task of that name runs, or ended lately.
     UnknownTask "unknown_task" NOT_FOUND;
     /// The agent has no open ask with that id.

@@ -15,6 +15,7 @@ mod events;
 mod follow;
 mod inbox;
 mod ingress;
+mod latency;
 mod models;
 mod path;
 mod reply;
@@ -51,6 +52,7 @@ pub use ingress::{
     Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, PromptOutcome, PromptQuery, Prompted,
     WaitUntil, WebhookQuery,
 };
+pub use latency::{Latency, LatencyQuery};
 pub use models::{Availability, ModelReply, Models, SetModel};
 pub use runtime::{
     Activity, Auth, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol, Readiness, Root,

@@ -20,12 +20,12 @@ use super::{
     AllStreamQuery, AttachWorkspace, Briefs, ClosedAsk, ControlAgent, ControlReply, CreateAgent, CreateTimer,
     CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, Describe, DetachWorkspace,
     Enqueue, EventsPage, EventsQuery, ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery, LabelReply,
-    ListQuery, ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery,
-    Prompted, Readiness, RecentQuery, Rename, Root, RunTask, RuntimeStatus, SetModel, Shutdown, StopTask,
-    StreamQuery, StreamToken, TaskInputReply, TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery,
-    TimerReply, Timers, TimersQuery, Transcript, TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery,
-    Woken, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery, Workspaces, WorkspacesReply,
-    WorktreeSummary, WriteTask,
+    Latency, LatencyQuery, ListQuery, ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery,
+    Prompt, PromptQuery, Prompted, Readiness, RecentQuery, Rename, Root, RunTask, RuntimeStatus, SetModel,
+    Shutdown, StopTask, StreamQuery, StreamToken, TaskInputReply, TaskOutputResult, TaskReply, TaskShown,
+    Tasks, TasksQuery, TimerReply, Timers, TimersQuery, Transcript, TriggerReply, Triggers, UseWorkspace,
+    Wake, WebhookQuery, Woken, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery, Workspaces,
+    WorkspacesReply, WorktreeSummary, WriteTask,
 };
 
 /// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
@@ -77,6 +77,7 @@ const NOT_ENDED: (StatusCode, &str) =
     (StatusCode::ACCEPTED, "The prompt is durable; what `wait` waits for has not ended.");
 
 const READ: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged];
+const TURN: &[Code] = &[Code::UnknownAgent, Code::UnknownTurn, Code::AgentDamaged];
 const CURSOR: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead];
 const STREAM: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead, Code::InvalidHeader];
 const TASK: &[Code] = &[Code::UnknownAgent, Code::UnknownTask, Code::AgentDamaged];
@@ -254,6 +255,8 @@ endpoints! {
         ShowTranscript transcript GET "/agents/{agent_id}/transcript" "Show the transcript of turns",
             or "/transcript" "Show the transcript of the default agent",
             path AgentPath, query PageQuery, fails CURSOR => Transcript;
+        ShowLatency latency GET "/agents/{agent_id}/latency" "Show where the time of turns went",
+            path AgentPath, query LatencyQuery, fails TURN => Latency;
         ListEvents events GET "/agents/{agent_id}/events" "List durable events, page by page",
             path AgentPath, query EventsQuery, fails CURSOR => EventsPage;
         ListAllEvents all_events GET "/events" "List durable events of all public agents, page by page",

@@ -8,6 +8,7 @@ mod client_context;
 mod conditions;
 mod config;
 mod daemon;
+mod debug;
 mod demo;
 mod earlier_run;
 mod explained;
@@ -150,6 +151,9 @@ enum Command {
     /// Export, verify, replay or fork durable history
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
+    /// Inspect what a model was shown, where time went, and past decisions
+    #[command(subcommand)]
+    Debug(debug::DebugCommand),
     /// Show, change and check the configuration
     Config(config::ConfigArgs),
     /// Print the completions of a shell
@@ -207,6 +211,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Man(args) => pages::man(&args),
         Command::Demo(args) => demo::demo(args),
         Command::Config(args) => config::config(cli.home, args),
+        Command::Debug(command) => debug::debug(cli.home, command),
         Command::Ledger(command) => ledger::ledger(cli.home, command),
     };
     ended(outcome)

@@ -11,8 +11,8 @@ use super::App;
 use super::failure::Failure;
 use super::reply::Answer;
 use super::resource::{
-    agents, all_events, control, debug, events, fork, history, inbox, ingress, labels, models, prompt,
-    runtime, stream, tasks, timers, triggers, wake, work_items, workspaces,
+    agents, all_events, control, debug, events, fork, history, inbox, ingress, labels, latency, models,
+    prompt, runtime, stream, tasks, timers, triggers, wake, work_items, workspaces,
 };
 use super::route::{Call, Route};
 use super::{cors, metrics, openapi, stream_tokens};
@@ -59,6 +59,7 @@ handlers! {
         ExplainAgent agents::why,
         ListBriefs history::briefs,
         ShowTranscript history::transcript,
+        ShowLatency latency::latency,
         ListEvents events::events,
         ListAllEvents all_events::page,
         ListTasks tasks::list,

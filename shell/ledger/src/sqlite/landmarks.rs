@@ -2,7 +2,7 @@
 //! message was admitted.
 
 use holon_facts::event::{InboxFact, TurnFact};
-use holon_facts::ids::MessageId;
+use holon_facts::ids::{MessageId, TurnIndex};
 use holon_facts::{AgentId, Event, EventSeq, Record, RunId};
 use rusqlite::OptionalExtension;
 
@@ -39,6 +39,15 @@ fn nearest(which: &str, side: &str, landmark: Landmark) -> String {
     )
 }
 
+/// The one before which there are so many of its kind.
+fn nth(landmark: Landmark) -> String {
+    let kind = landmark.kind();
+    format!(
+        "SELECT event_seq FROM records WHERE {LANDMARKS} AND agent = ?1 AND kind = '{kind}'
+        ORDER BY event_seq LIMIT 1 OFFSET ?2"
+    )
+}
+
 impl Reader {
     /// The record in which a message was admitted; none when there is none. Messages are numbered in the order
     /// of their admission.
@@ -47,15 +56,23 @@ impl Reader {
     /// When the record is damaged.
     pub fn admission(&self, agent: &AgentId, message: MessageId) -> Result<Option<Record>, LedgerError> {
         let Some(before) = message.0.checked_sub(1) else { return Ok(None) };
-        let sql = format!(
-            "SELECT event_seq FROM records WHERE {LANDMARKS} AND agent = ?1 AND kind = 'message_admitted'
-            ORDER BY event_seq LIMIT 1 OFFSET ?2"
-        );
-        let before = stored(before)?;
-        let found = self.landmark(agent, &sql, before)?;
+        let found = self.landmark(agent, &nth(Landmark::MessageAdmitted), stored(before)?)?;
         let record = found.map(|seq| self.record(agent, seq)).transpose()?.flatten();
         let names_it = |record: &Record| matches!(&record.event, Event::Inbox(InboxFact::MessageAdmitted(fact)) if fact.message.id == message);
         Ok(record.filter(names_it))
+    }
+
+    /// The record in which a turn began; none when there is none. Turns are numbered in the order in which they begin.
+    ///
+    /// # Errors
+    /// When the record is damaged.
+    pub fn turn(&self, agent: &AgentId, turn: TurnIndex) -> Result<Option<Record>, LedgerError> {
+        let Some(before) = turn.0.checked_sub(1) else { return Ok(None) };
+        let sql = nth(Landmark::TurnStarted);
+        let found = self.landmark(agent, &sql, stored(before.min(i64::MAX as u64))?)?;
+        let record = found.map(|seq| self.record(agent, seq)).transpose()?.flatten();
+        let is_it = |record: &Record| matches!(&record.event, Event::Turn(TurnFact::TurnStarted(fact)) if fact.turn_index == turn);
+        Ok(record.filter(is_it))
     }
 
     /// The run that was in progress right before an event, with its message.
@@ -148,6 +165,7 @@ mod tests {
             assert_eq!(reader.run_before(&main, record.event_seq).unwrap(), run, "{}", record.event_seq);
             if let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event {
                 run = Some((fact.run_id, fact.message_id));
+                assert_eq!(reader.turn(&main, fact.turn_index).unwrap().as_ref(), Some(record));
             }
             if let Event::Turn(TurnFact::TurnTerminal(_)) = &record.event {
                 run = None;
@@ -160,6 +178,9 @@ mod tests {
         assert_eq!(messages, 3);
         for nobody in [MessageId(0), MessageId(4)] {
             assert_eq!(reader.admission(&main, nobody).unwrap(), None);
+        }
+        for none in [0, 4, u64::MAX] {
+            assert_eq!(reader.turn(&main, TurnIndex(none)).unwrap(), None);
         }
         for (which, side) in [("max", "<"), ("min", ">")] {
             let sql = format!("EXPLAIN QUERY PLAN {}", nearest(which, side, Landmark::TurnStarted));

@@ -10,6 +10,7 @@ pub(super) mod history;
 pub(super) mod inbox;
 pub(super) mod ingress;
 pub(super) mod labels;
+pub(super) mod latency;
 mod look;
 pub(super) mod models;
 pub(super) mod prompt;

@@ -49,7 +49,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
         &["/prompt", "/messages", "/enqueue", "/webhooks"],
     ),
     ("events", "Durable events, page by page and as they happen", &["/events"]),
-    ("history", "Briefs and the transcript", &["/briefs", "/transcript"]),
+    ("history", "Briefs, the transcript and the time of turns", &["/briefs", "/transcript", "/latency"]),
     ("models", "Models of the runtime and of an agent", &["/model"]),
     ("agents", "Agents, their state and their lifecycle", &["/agents", "/status", "/state"]),
     ("runtime", "The runtime itself", &["/"]),

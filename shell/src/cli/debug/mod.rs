@@ -1,0 +1,22 @@
+//! `holon debug`: what the model was shown, where time went, and why the scheduler decided as it did.
+
+mod latency;
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use super::exit::Exit;
+use super::output::Failure;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DebugCommand {
+    /// Show where the time of an agent's turns went
+    Latency(latency::LatencyArgs),
+}
+
+pub(super) fn debug(home: Option<PathBuf>, command: DebugCommand) -> Result<Exit, Failure> {
+    match command {
+        DebugCommand::Latency(args) => latency::latency(home, args),
+    }
+}
