@@ -11,7 +11,7 @@ use holon_facts::config::Config;
 use holon_facts::content::Text;
 use holon_facts::decision::{DeadlineReason, DecisionKind};
 use holon_facts::event::operation::OpKind;
-use holon_facts::event::{BriefFact, Event};
+use holon_facts::event::{BriefFact, Event, OperationFact};
 use holon_facts::identity::{AgentKind, AgentSpec};
 use holon_facts::ids::{AgentId, MessageId, OpId, ReplyId, Seed, WorkItemId};
 use holon_facts::message::{Ingress, Origin};
@@ -34,6 +34,7 @@ use crate::input::{ControlRequest, Input};
 use crate::prompt::reworded::reworded;
 use crate::record::{Durable, Step};
 use crate::recovery::{Found, FoundCommand, RecoveryReport};
+use crate::view::past;
 
 pub(crate) use outcomes::*;
 
@@ -50,6 +51,8 @@ pub(crate) struct World {
     pub(crate) open: BTreeMap<(AgentId, OpId), OpKind>,
     /// Every request to a model, in order.
     pub(crate) requests: Vec<ModelRequest>,
+    /// Requests as the records before them have it, until they are sent.
+    rebuilt: BTreeMap<(AgentId, OpId), ModelRequest>,
     /// Supervisors come up at once; otherwise tests say when.
     pub(crate) prepares: bool,
     /// What a start of the runtime finds of commands, by agent.
@@ -133,6 +136,7 @@ impl World {
             now: Now { mono: Mono(0), wall: Wall(1_700_000_000_000_000) },
             open: BTreeMap::new(),
             requests: Vec::new(),
+            rebuilt: BTreeMap::new(),
             prepares: true,
             found: BTreeMap::new(),
             stops: Vec::new(),
@@ -380,6 +384,16 @@ impl World {
         panic!("the host never rests");
     }
 
+    /// Whatever was sent is to be rendered again from what is on record before it.
+    fn rebuild(&mut self, record: &Record) {
+        let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event else { return };
+        if fact.kind == OpKind::CallModel {
+            let agent = self.folded.get(&record.agent).unwrap();
+            let request = past::request(agent, self.host.config()).unwrap();
+            self.rebuilt.insert((record.agent.clone(), fact.op), request);
+        }
+    }
+
     /// Judges a step and takes its effects; says whether there is more.
     fn take(&mut self, step: Step) -> bool {
         for record in step.records() {
@@ -389,6 +403,7 @@ impl World {
             let event = &record.event;
             let read = Event::decode(event.kind(), event.version(), &event.payload().unwrap());
             assert_eq!(read.as_ref(), Ok(event), "a record does not read back");
+            self.rebuild(record);
             // Whatever the prompts of another build say: the fold is the same.
             reworded(|| match self.folded.get_mut(&record.agent) {
                 Some(agent) => agent.fold(record).unwrap(),
@@ -450,7 +465,11 @@ impl World {
     fn begin(&mut self, agent: AgentId, op: OpId, work: Work) {
         let kind = work.kind();
         match work {
-            Work::CallModel { request } => self.requests.push(request),
+            Work::CallModel { request } => {
+                let rebuilt = self.rebuilt.remove(&(agent.clone(), op));
+                assert_eq!(rebuilt.as_ref(), Some(&request), "a request is not what its records have");
+                self.requests.push(request);
+            }
             Work::PrepareCommand { trigger_generation, .. } => {
                 self.given_generations.push(trigger_generation);
                 if self.prepares {

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 
+use holon_facts::config::Config;
 use holon_facts::episode::EpisodeBoundary;
 use holon_facts::event::episode::Size;
 use holon_facts::event::inbox::SafePoint;
@@ -11,6 +12,7 @@ use holon_facts::model::ModelRequest;
 use holon_facts::terminal::TurnReason;
 use holon_facts::time::Millis;
 
+use crate::agent::Agent;
 use crate::agent::turn::Run;
 use crate::agent::turn::window::Window;
 use crate::effect::Work;
@@ -123,28 +125,34 @@ pub(crate) fn fixed_tokens(run: &Run, frame: &PromptFrame) -> u64 {
     frame.est_tokens().saturating_add(input).saturating_add(prompt::tool_tokens(&run.environment.tools))
 }
 
-/// The request for the round in progress, as the agent's state has it.
 fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
-    let agent = tx.agent();
+    of(tx.agent(), tx.env.config)
+}
+
+/// The request for the round in progress, as the agent's state has it.
+pub(crate) fn of(agent: &Agent, config: &Config) -> Option<ModelRequest> {
     let run = agent.run.as_ref()?;
     let model = run.model()?;
-    let window = Window::of_chain(tx.env.config, &run.chain.models);
+    let window = Window::of_chain(config, &run.chain.models);
     Some(ModelRequest {
         agent: agent.id.clone(),
         model: model.clone(),
-        frame: Arc::new(frame(tx, window)?),
+        frame: Arc::new(frame_of(agent, window)?),
         conversation: conversation::items(agent.episodes.turns(), run, window.recap()),
         rounds: u32::try_from(run.conversation.rounds.len()).unwrap_or(u32::MAX),
         tools: run.environment.tools.clone(),
-        max_output_tokens: Window::of(tx.env.config, model).output,
-        timeout: tx.env.config.turn.model_timeout,
+        max_output_tokens: Window::of(config, model).output,
+        timeout: config.turn.model_timeout,
         continues: cut_off::texts(run),
     })
 }
 
 /// What stands before the conversation of the open episode.
 pub(crate) fn frame(tx: &Tx<'_>, window: Window) -> Option<PromptFrame> {
-    let agent = tx.agent();
+    frame_of(tx.agent(), window)
+}
+
+fn frame_of(agent: &Agent, window: Window) -> Option<PromptFrame> {
     let head = &agent.episodes.open.as_ref()?.head;
     let standing = head.standing.as_ref()?;
     Some(sections::frame(&PromptFacts { agent, head, standing, window: window.input }))

@@ -235,7 +235,7 @@ fn newest_snapshot(
     Ok((None, unusable))
 }
 
-fn usable(
+pub(super) fn usable(
     row: &Row<'_>,
     agent: &AgentId,
     event_seq: EventSeq,
