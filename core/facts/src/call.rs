@@ -124,19 +124,19 @@ pub const MESSAGE_BYTES: usize = 16 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpawnAgent {
-    /// Its first message, and what it is to report; needed for a child. At most 16 KiB.
+    /// Required for a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_message: Option<String>,
-    /// What kind of agent.
     #[serde(default)]
+    #[schemars(description = "")]
     pub preset: SpawnPreset,
-    /// Its name; only of a public one, which needs it.
+    /// Required for public_named, and only there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// Where a child works: where this agent does, or in a git worktree of that repository, on a branch of its own.
     #[serde(default, skip_serializing_if = "crate::is_default")]
+    #[schemars(description = "")]
     pub workspace_mode: WorkspaceMode,
-    /// The model that it asks first, as provider/name; the one of this agent when omitted.
+    /// As provider/name; default: your own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
 }
@@ -145,10 +145,8 @@ pub struct SpawnAgent {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpawnPreset {
-    /// A private one under supervision, whose result comes as the result of a task.
     #[default]
     PrivateChild,
-    /// One of its own, which answers to operators.
     PublicNamed,
 }
 
@@ -156,20 +154,19 @@ pub enum SpawnPreset {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UseWorkspace {
-    /// A folder, from the current one on; in a git repository its top is the execution root. Either this or
-    /// workspace_id.
+    /// A folder; in a git repository its top is the execution root. Either path or workspace_id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// A workspace that you have used before, or agent_home for your own home.
+    /// One that you used before, or `agent_home`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<WorkspaceId>,
-    /// Whether to work in the folder itself, or in a git worktree of its repository, on a branch of your own.
     #[serde(default, skip_serializing_if = "crate::is_default")]
+    #[schemars(description = "")]
     pub mode: WorkMode,
-    /// What to call the worktree: the same label leads back into the same one.
+    /// Names the worktree; the same label returns to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation_label: Option<String>,
-    /// Where commands start, from the execution root on and inside of it.
+    /// Where commands start, relative to the execution root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
 }

@@ -75,6 +75,11 @@ impl AgentSpec {
             attached: Vec::new(),
         }
     }
+
+    /// It lives for one run (`holon run` without `--agent`): nobody knows it by name, and nobody waits for it.
+    pub fn is_temporary(&self) -> bool {
+        self.visibility == Visibility::Private && self.supervisor.is_none()
+    }
 }
 
 /// Who supervises an agent, and as which task.

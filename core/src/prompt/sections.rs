@@ -56,19 +56,21 @@ enum Share {
     OneIn(u64),
 }
 
-/// The runtime's rules and those of its operator.
-const SYSTEM: [Section; 3] = [
+/// The runtime's rules, the same for every agent of one build that lasts, and for every run that does not; then those of
+/// its operator.
+const SYSTEM: [Section; 4] = [
+    section("tool_guidance", Stable, Whole, |_, _| rendered(policy::TOOL_GUIDANCE.into())),
+    section("turn_mode", Stable, Whole, |facts, _| rendered(turn_mode(facts.agent).into())),
     section("agent_instructions", AgentScoped, Whole, |facts, _| instructions(facts, SourceScope::Agent)),
     section("workspace_instructions", AgentScoped, Whole, |facts, _| {
         instructions(facts, SourceScope::Workspace)
     }),
-    section("tool_guidance", Stable, Whole, |_, _| rendered(policy::TOOL_GUIDANCE.into())),
 ];
 
-/// What the agent is, has and did. What lasts comes first.
+/// What the agent is, has and did. What lasts comes first, and of that, what agents of one folder share.
 const CONTEXT: [Section; 5] = [
-    section("agent", AgentScoped, Whole, |facts, _| rendered(about(facts.agent))),
     section("execution_environment", AgentScoped, Whole, |facts, _| rendered(environment(facts.standing))),
+    section("agent", AgentScoped, Whole, |facts, _| rendered(about(facts.agent))),
     section("earlier_episodes", TurnScoped, OneIn(Window::DIGESTS), earlier_episodes),
     section("work_items", TurnScoped, Whole, |facts, _| work_items(facts.head)),
     section("tasks", TurnScoped, Whole, |facts, _| tasks(facts.head)),
@@ -81,7 +83,7 @@ const fn section(label: &'static str, stability: Stability, share: Share, render
 /// Everything before the conversation.
 pub(crate) fn frame(facts: &PromptFacts<'_>) -> PromptFrame {
     let (system_blocks, context_blocks) = (blocks(&SYSTEM, facts), blocks(&CONTEXT, facts));
-    let cache = cache(facts.agent, &system_blocks, &context_blocks);
+    let cache = cache(facts, &system_blocks, &context_blocks);
     PromptFrame { system_prompt: worded(policy::POLICY.into()), system_blocks, context_blocks, cache }
 }
 
@@ -112,7 +114,8 @@ fn rendered(text: String) -> Blocks {
 }
 
 fn instructions(facts: &PromptFacts<'_>, scope: SourceScope) -> Blocks {
-    let sources = facts.standing.context.sources.iter().filter(|source| source.scope == scope);
+    let shown = |source: &&InstructionSource| source.scope == scope && !source.content.is_empty();
+    let sources = facts.standing.context.sources.iter().filter(shown);
     let one = |source: &InstructionSource| {
         let heading = format!("Instructions from {}:\n", line(&source.path, PATH_BYTES));
         alloc::vec![Part::Rendered(heading), Part::Given(source.content.clone())]
@@ -151,6 +154,10 @@ fn tasks(Head { tasks, fence, .. }: &Head) -> Blocks {
     alloc::vec![alloc::vec![Part::Rendered(heading), quoted]]
 }
 
+fn turn_mode(agent: &Agent) -> &'static str {
+    if agent.spec.is_temporary() { policy::TEMPORARY } else { policy::LASTING }
+}
+
 fn about(agent: &Agent) -> String {
     let supervisor = agent.spec.supervisor.as_ref();
     let supervisor =
@@ -165,15 +172,15 @@ pub(crate) fn environment(standing: &Standing) -> String {
     let execution = &standing.context.execution;
     let trigger = if standing.external_trigger { policy::EXTERNAL_TRIGGER } else { "" };
     format!(
-        "Execution root: {}\nCurrent folder: {}\nWorkspace: {}\nAgent home: {}\nPlatform: {}, shell {}\n\
-         {}{trigger}",
+        "Execution root: {}\nCurrent folder: {}\nWorkspace: {}\nPlatform: {}, shell {}\n\
+         {}\nAgent home: {}{trigger}",
         line(&execution.binding.execution_root, PATH_BYTES),
         line(&execution.binding.cwd, PATH_BYTES),
         line(&execution.binding.workspace_anchor, PATH_BYTES),
-        line(&execution.agent_home, PATH_BYTES),
         execution.platform,
         execution.shell,
-        execution.boundaries()
+        execution.boundaries(),
+        line(&execution.agent_home, PATH_BYTES)
     )
 }
 
@@ -186,19 +193,26 @@ pub(crate) fn shortened(text: &Text, chars: u32) -> Part {
     }
 }
 
-/// The key covers the stable and agent-scoped surface, the fingerprint everything.
-fn cache(agent: &Agent, system: &[PromptBlock], context: &[PromptBlock]) -> PromptCache {
+/// The key covers the stable and agent-scoped surface, the fingerprint everything. A provider keeps what has the same key
+/// together: temporary runs of one folder share theirs, as they share the beginning of their requests.
+fn cache(facts: &PromptFacts<'_>, system: &[PromptBlock], context: &[PromptBlock]) -> PromptCache {
     const POLICY: Fnv = Fnv::START.piece(policy::POLICY.as_bytes());
     let hash = |start: Fnv, block: &PromptBlock| block.parts.iter().fold(start, hashed);
-    let start = POLICY.piece(agent.id.as_str().as_bytes());
+    let agent = facts.agent;
     // What lasts comes first.
     let turn_scoped = |block: &PromptBlock| block.stability == TurnScoped;
     let (lasting, rest) = context.split_at(context.iter().position(turn_scoped).unwrap_or(context.len()));
-    let lasting = system.iter().chain(lasting).fold(start, hash);
-    let all = rest.iter().fold(lasting, hash);
+    let system = system.iter().fold(POLICY, hash);
+    let all = lasting.iter().fold(system.piece(agent.id.as_str().as_bytes()), hash);
+    let key = if agent.spec.is_temporary() {
+        system.piece(facts.standing.context.execution.binding.execution_root.as_bytes())
+    } else {
+        all
+    };
+    let all = rest.iter().fold(all, hash);
     PromptCache {
         agent_id: agent.id.clone(),
-        prompt_cache_key: format!("holon-{:016x}", lasting.0),
+        prompt_cache_key: format!("holon-{:016x}", key.0),
         context_fingerprint: format!("{:016x}", all.0),
         working_memory_revision: 0,
         compression_epoch: 0,

@@ -11,13 +11,13 @@ use super::BuiltIn;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AgentGet {
-    /// Whom to look at; itself where it is left out.
+    /// Default: yourself.
     #[serde(default)]
     agent_id: Option<AgentId>,
 }
 
 impl BuiltIn for AgentGet {
-    const DESCRIPTION: &'static str = "Look at yourself as your operator does: status, queue, model, use, waits, last turn, children; or at a child.";
+    const DESCRIPTION: &'static str = "Show your own state as your operator sees it (queue, model, usage, waits, children), or that of a child.";
 
     fn verdict(self) -> Result<Verdict, ToolError> {
         Ok(Verdict::OnSelf(SelfCall::Get { agent: self.agent_id }))

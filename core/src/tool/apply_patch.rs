@@ -13,15 +13,17 @@ use super::{BuiltIn, Tool};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyPatch {
-    /// A unified diff over one or more files.
+    /// The diff, without a code fence.
     pub patch: String,
 }
 
 impl BuiltIn for ApplyPatch {
     const DESCRIPTION: &'static str = "\
-        Create, change, rename or delete files with one unified diff (---/+++ headers with paths \
-        relative to the execution root; /dev/null for a file that is created or deleted; git's \
-        rename and mode headers). All files of the patch change, or none does.";
+        Create, edit, rename or delete text files with one unified diff; all of it applies, or nothing. Paths are \
+        relative to the execution root. Give each hunk about three unchanged lines around the change, as they \
+        stand in the file. /dev/null as the old or new path creates or deletes a file; git's rename headers \
+        rename one. Example:\n\
+        --- a/src/main.rs\n+++ b/src/main.rs\n@@ -1,3 +1,3 @@\n fn main() {\n-    old();\n+    new();\n }";
 
     fn check(&self) -> Result<(), ToolError> {
         if self.patch.trim().is_empty() {

@@ -14,24 +14,22 @@ use super::{BuiltIn, check};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateWorkItem {
-    /// What is to be brought about; at most 4 KiB.
+    /// What must be true at the end.
     pub objective: String,
-    /// How far the plan is.
     #[serde(default = "draft")]
     pub plan_status: PlanStatus,
-    /// What to write into the plan's file.
+    /// Text of the plan's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// The steps, at most 100.
+    /// At most 100 steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub todo_list: Vec<Todo>,
 }
 
 impl BuiltIn for CreateWorkItem {
     const DESCRIPTION: &'static str = "\
-        Create a work item: something to be brought about over many turns, with an objective, a plan and a \
-        todo list. It does not take the focus; PickWorkItem does. The plan is a file of your own, which \
-        the result names: change it with your ordinary tools.";
+        Create a work item: an objective to pursue over many turns, with a plan and a todo list. Not for what this \
+        turn finishes. PickWorkItem puts it in focus. The result names the file of the plan; edit that like any file.";
 
     fn check(&self) -> Result<(), ToolError> {
         check::objective(&self.objective)?;

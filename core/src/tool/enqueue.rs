@@ -13,17 +13,16 @@ use super::{BuiltIn, check};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Enqueue {
-    /// What it says; at most 4 KiB.
     text: String,
-    /// Before or after what else waits.
+    /// Before or after other messages.
     #[serde(default)]
     priority: FollowUpPriority,
 }
 
 impl BuiltIn for Enqueue {
     const DESCRIPTION: &'static str = "\
-        Leave a message for yourself: it has a turn of its own after this one. What goes on over many turns \
-        belongs into a work item, which brings you back by itself.";
+        Send yourself a message that begins another turn after this one. For work over many turns use a work item, \
+        which brings you back by itself.";
 
     fn check(&self) -> Result<(), ToolError> {
         check::note("text", &self.text)

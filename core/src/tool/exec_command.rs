@@ -14,41 +14,40 @@ use super::{BuiltIn, Tool};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExecCommand {
-    /// The command, as one would type it into a shell.
+    /// As typed into a shell.
     pub cmd: String,
-    /// Folder to run in, relative to the current folder and inside the execution root; the current folder
-    /// when omitted.
+    /// Relative to the current folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
-    /// Shell to run it with; `bash` when omitted, `sh` where there is none.
+    /// Default: bash, else sh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
-    /// Whether the shell is a login shell.
+    /// Use a login shell.
     #[serde(default = "yes")]
     pub login: bool,
-    /// Whether the command gets a terminal; its output is then one stream.
+    /// Run in a terminal.
     #[serde(default)]
     pub tty: bool,
-    /// Whether input may be written to the command while it runs; as with a terminal when omitted.
+    /// Keep stdin open for TaskInput; default: as tty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepts_input: Option<bool>,
-    /// What happens when the same command is running already.
+    /// When an equal command runs already.
     #[serde(default)]
     pub duplicate_policy: DuplicatePolicy,
-    /// How long to wait for the end of the command, in milliseconds; past it the command goes on as a
-    /// background task.
+    /// How long to wait for its end.
     #[serde(default = "default_yield")]
     pub yield_time_ms: u64,
-    /// Bound on the output that is shown, in estimated tokens.
+    /// Limit of the output shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
 }
 
 impl BuiltIn for ExecCommand {
     const DESCRIPTION: &'static str = "\
-        Run a shell command in the execution root. One that takes longer than yield_time_ms goes on as a \
-        background task: you get its task_id, and its result comes as a message when it ends. Use it to \
-        inspect the repository (rg --files, rg -n, sed -n, head, tail), to build and to test.";
+        Run a shell command in the execution root, to search, read, build and test; it returns the exit status and \
+        the output. A command that runs longer than yield_time_ms goes on as a background task, whose result \
+        comes as a message. Start a server or a watcher as a command of its own with a short yield_time_ms: what \
+        is left behind with & or nohup ends with its command. Change files with ApplyPatch instead.";
 
     fn check(&self) -> Result<(), ToolError> {
         check::command("cmd", &self.cmd)

@@ -20,18 +20,19 @@ const BATCH_ITEMS: usize = 12;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExecCommandBatch {
-    /// The commands, in order.
+    /// Fields as in ExecCommand.
     #[schemars(length(min = 1, max = 12))]
     pub items: Vec<BatchItem>,
-    /// Whether the first command that fails is the last one that is run.
+    /// Skip the rest after a command that fails.
     #[serde(default)]
     pub stop_on_error: bool,
 }
 
 impl BuiltIn for ExecCommandBatch {
     const DESCRIPTION: &'static str = "\
-        Run up to 12 shell commands one after the other, each in a shell of its own and with a result \
-        of its own. Use it for several short commands that don't need a look in between.";
+        Run up to 12 short shell commands in order, each in its own shell with its own result: use it when no \
+        command depends on reading the result before. A command that runs longer than its yield_time_ms is killed. \
+        Example: {\"items\":[{\"cmd\":\"git status --short\"},{\"cmd\":\"ls\",\"workdir\":\"src\"}]}";
 
     fn check(&self) -> Result<(), ToolError> {
         if self.items.is_empty() || self.items.len() > BATCH_ITEMS {
@@ -52,26 +53,19 @@ impl BuiltIn for ExecCommandBatch {
     }
 }
 
-/// One command of a batch: without a terminal and without input.
+// One command of a batch: without a terminal and without input. Its fields are those of ExecCommand, which describes them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BatchItem {
-    /// The command, as one would type it into a shell.
     pub cmd: String,
-    /// Folder to run in, relative to the current folder and inside the execution root; the current folder
-    /// when omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
-    /// Shell to run it with; `bash` when omitted, `sh` where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
-    /// Whether the shell is a login shell.
     #[serde(default = "yes")]
     pub login: bool,
-    /// How long to wait for the end of the command, in milliseconds; past it the command is ended.
     #[serde(default = "default_yield")]
     pub yield_time_ms: u64,
-    /// Bound on the output that is shown of this command, in estimated tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
 }

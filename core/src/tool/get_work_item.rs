@@ -11,15 +11,13 @@ use super::BuiltIn;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetWorkItem {
-    /// The item, for example `work_3`.
     work_item_id: WorkItemId,
-    /// Whether to show its todo list.
     #[serde(default)]
     include_todo_list: bool,
 }
 
 impl BuiltIn for GetWorkItem {
-    const DESCRIPTION: &'static str = "Read one work item, with the beginning of its plan.";
+    const DESCRIPTION: &'static str = "Show a work item with the beginning of its plan.";
 
     fn verdict(self) -> Result<Verdict, ToolError> {
         let Self { work_item_id: work_item, include_todo_list: todo_list } = self;

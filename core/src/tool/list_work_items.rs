@@ -14,20 +14,18 @@ use super::check::invalid;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListWorkItems {
-    /// Which items.
     #[serde(default)]
+    #[schemars(description = "")]
     filter: WorkFilter,
-    /// How many at most.
     #[serde(default = "default_items")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
-    /// Whether to show their todo lists.
     #[serde(default)]
     include_todo_list: bool,
 }
 
 impl BuiltIn for ListWorkItems {
-    const DESCRIPTION: &'static str = "List your work items: those that are open, then those completed lately.";
+    const DESCRIPTION: &'static str = "List your work items: open ones first, then those completed lately.";
 
     fn check(&self) -> Result<(), ToolError> {
         if (1..=100).contains(&self.limit) {

@@ -54,10 +54,12 @@ enum Executor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exposure {
     Always,
-    /// Where the models' window has room for all tools.
-    WithRoom,
+    /// To agents that last longer than one run.
+    Lasting,
+    /// To these, where the models' window is large enough for all tools.
+    LastingWithRoom,
     /// There, to agents that may begin others.
-    WithRoomToParents,
+    LastingWithRoomToParents,
 }
 
 macro_rules! tools {
@@ -125,28 +127,28 @@ macro_rules! tools {
 }
 
 tools! {
-//  tool              file                executed by offered            tokens
-    ExecCommand       exec_command        Supervisor  Always             475
-    ExecCommandBatch  exec_command_batch  Supervisor  Always             425
-    ApplyPatch        apply_patch         Shell       Always             125
-    TaskList          task_list           Core        Always             60
-    TaskStatus        task_status         Core        Always             75
-    TaskOutput        task_output         Core        Always             200
-    TaskInput         task_input          Core        Always             125
-    TaskStop          task_stop           Core        Always             125
-    CreateWorkItem    create_work_item    Core        Always             300
-    PickWorkItem      pick_work_item      Core        Always             150
-    GetWorkItem       get_work_item       Core        Always             110
-    ListWorkItems     list_work_items     Core        Always             175
-    UpdateWorkItem    update_work_item    Core        Always             350
-    CompleteWorkItem  complete_work_item  Core        Always             110
-    Enqueue           enqueue             Core        Always             150
-    NotifyOperator    notify_operator     Core        Always             150
-    WaitFor           wait_for            Core        Always             300
-    Sleep             sleep               Core        Always             210
-    AgentGet          agent_get           Core        Always             125
-    SpawnAgent        spawn_agent         Core        WithRoomToParents  400
-    UseWorkspace      use_workspace       Core        WithRoom           350
+//  tool              file                executed by offered                   tokens
+    ExecCommand       exec_command        Supervisor  Always                    380
+    ExecCommandBatch  exec_command_batch  Supervisor  Always                    270
+    ApplyPatch        apply_patch         Shell       Always                    160
+    TaskList          task_list           Core        LastingWithRoom           50
+    TaskStatus        task_status         Core        Always                    50
+    TaskOutput        task_output         Core        Always                    130
+    TaskInput         task_input          Core        Always                    90
+    TaskStop          task_stop           Core        Always                    90
+    CreateWorkItem    create_work_item    Core        Lasting                   250
+    PickWorkItem      pick_work_item      Core        Lasting                   100
+    GetWorkItem       get_work_item       Core        Lasting                   80
+    ListWorkItems     list_work_items     Core        Lasting                   140
+    UpdateWorkItem    update_work_item    Core        Lasting                   260
+    CompleteWorkItem  complete_work_item  Core        Lasting                   80
+    Enqueue           enqueue             Core        LastingWithRoom           110
+    NotifyOperator    notify_operator     Core        Lasting                   120
+    WaitFor           wait_for            Core        Always                    280
+    Sleep             sleep               Core        Lasting                   110
+    AgentGet          agent_get           Core        LastingWithRoom           80
+    SpawnAgent        spawn_agent         Core        LastingWithRoomToParents  320
+    UseWorkspace      use_workspace       Core        LastingWithRoom           260
 }
 
 impl Tool {

@@ -13,17 +13,16 @@ use super::{BuiltIn, check};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NotifyOperator {
-    /// What there is to say; at most 4 KiB.
     message: String,
-    /// Whether somebody has to act.
     #[serde(default)]
+    #[schemars(description = "")]
     urgency: Urgency,
 }
 
 impl BuiltIn for NotifyOperator {
     const DESCRIPTION: &'static str = "\
-        Tell the operator something now, and go on. With urgency action_required it says that somebody has to \
-        act. What you say at the end of your turn is told anyway.";
+        Send the operator a message now and go on, for example during long work. Your final answer is delivered \
+        anyway. action_required means that the operator must act.";
 
     fn check(&self) -> Result<(), ToolError> {
         check::note("message", &self.message)

@@ -13,20 +13,16 @@ use super::{BuiltIn, check};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PickWorkItem {
-    /// The item, for example `work_3`.
     work_item_id: WorkItemId,
-    /// Why; at most 512 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Whether what stood in its way is gone.
+    /// Remove its blocker.
     #[serde(default)]
     clear_blocker: bool,
 }
 
 impl BuiltIn for PickWorkItem {
-    const DESCRIPTION: &'static str = "\
-        Turn to a work item: your turns are about it from the next one on. With clear_blocker, what stood in \
-        its way is gone.";
+    const DESCRIPTION: &'static str = "Put a work item in focus: your turns are about it from the next one on.";
 
     fn check(&self) -> Result<(), ToolError> {
         check::line("reason", self.reason.as_deref())

@@ -21,19 +21,16 @@ const LONGEST: u64 = 365 * 86_400_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sleep {
-    /// What for; at most 512 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// How long in milliseconds, at least 1000; without an end when omitted or 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
 }
 
 impl BuiltIn for Sleep {
     const DESCRIPTION: &'static str = "\
-        Rest: your turn ends after this round. With duration_ms, what your work items are owed waits so long, and \
-        then you are woken; anything else that comes wakes you before. Without it you rest until something \
-        comes, which you can't while the item in focus can be worked on.";
+        End the turn after this round and rest until a message comes. With duration_ms (at least 1000) you are woken \
+        after it, and due work items wait until then. Without it, it is refused while the item in focus can be worked on.";
 
     fn check(&self) -> Result<(), ToolError> {
         check::at_most("reason", self.reason.as_deref(), REASON_BYTES, "say it shorter")?;

@@ -10,11 +10,11 @@ use super::check::{self, invalid};
 
 impl BuiltIn for SpawnAgent {
     const DESCRIPTION: &'static str = "\
-        Begin another agent. A private child works on its own beside you: it sees nothing of what you know but its \
-        initial message, and what it says last comes to you as the result of a task (TaskStatus, TaskInput to tell it \
-        more, TaskStop). You are its operator: it asks you when it can't go on. With workspace_mode worktree it begins at \
-        the last commit, and what it leaves on its branch stays for you to look at. With preset public_named you make an \
-        agent of its own, which reports to operators and not to you.";
+        Start another agent for work that can go on in parallel or would fill your context; do small things yourself. \
+        A private child knows only its initial_message: state the task, how to verify it and what to report. You are \
+        its operator. Its last text comes to you as the result of a task; TaskInput sends it more, TaskStop ends it. With \
+        workspace_mode worktree it works on a branch of its own from the last commit, which stays for you to inspect. \
+        public_named starts an independent agent that reports to operators.";
 
     fn check(&self) -> Result<(), ToolError> {
         let hint = "details belong into a file, which it can name";

@@ -16,16 +16,14 @@ use super::check::invalid;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskInput {
-    /// The task, for example `task_3`.
     pub task_id: TaskId,
-    /// The text, as it is: nothing is appended to it.
     pub input: String,
 }
 
 impl BuiltIn for TaskInput {
     const DESCRIPTION: &'static str = "\
-        Write text to the standard input or the terminal of a background task that was started with \
-        accepts_input or tty. A line has to end with a newline.";
+        Write to a background task that was started with accepts_input or tty, or send a message to a child agent. \
+        Nothing is appended: end a line with a newline.";
 
     fn check(&self) -> Result<(), ToolError> {
         let bytes = self.input.len();

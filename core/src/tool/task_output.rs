@@ -18,12 +18,9 @@ const LONGEST_WAIT: u64 = 600_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskOutput {
-    /// The task, for example `task_3`.
     task_id: TaskId,
-    /// Whether to wait for the end of the task.
     #[serde(default = "yes")]
     block: bool,
-    /// How long to wait for it, in milliseconds.
     #[serde(default = "default_wait")]
     #[schemars(range(max = 600_000))]
     timeout_ms: u64,
@@ -31,9 +28,8 @@ pub(super) struct TaskOutput {
 
 impl BuiltIn for TaskOutput {
     const DESCRIPTION: &'static str = "\
-        Read what a background task has written, of long output the beginning and the end. By default it \
-        waits up to timeout_ms for the task to end; with block false it looks only. No need to poll: the \
-        result of an ended task comes to you as a message.";
+        Read the output of a background task; of long output, the beginning and the end. Waits up to timeout_ms for \
+        the task to end, unless block is false. Don't poll: the result comes as a message anyway.";
 
     fn check(&self) -> Result<(), ToolError> {
         if self.timeout_ms > LONGEST_WAIT {

@@ -11,12 +11,11 @@ use super::BuiltIn;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskStatus {
-    /// The task, for example `task_3`.
     task_id: TaskId,
 }
 
 impl BuiltIn for TaskStatus {
-    const DESCRIPTION: &'static str = "Say how a background task stands, without its output.";
+    const DESCRIPTION: &'static str = "Show the state of a background task, without its output.";
 
     fn verdict(self) -> Result<Verdict, ToolError> {
         Ok(Verdict::OnTask(TaskCall::Status { task: self.task_id }))

@@ -11,17 +11,15 @@ use super::BuiltIn;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskStop {
-    /// The task, for example `task_3`.
     task_id: TaskId,
-    /// Whether it is killed at once, without time to clean up.
     #[serde(default)]
     force: bool,
 }
 
 impl BuiltIn for TaskStop {
     const DESCRIPTION: &'static str = "\
-        End a background task and everything that it started: it is asked to end, and killed after a grace; \
-        with force it is killed at once.";
+        End a background task with everything that it started, such as a server that is not needed any more. force \
+        kills it at once.";
 
     fn verdict(self) -> Result<Verdict, ToolError> {
         Ok(Verdict::OnTask(TaskCall::Stop { task: self.task_id, force: self.force }))

@@ -16,29 +16,25 @@ use super::{BuiltIn, check};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateWorkItem {
-    /// The item, for example `work_3`.
     work_item_id: WorkItemId,
-    /// What is to be brought about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     objective: Option<String>,
-    /// How far the plan is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     plan_status: Option<PlanStatus>,
-    /// All steps: the list replaces the one before.
+    /// The whole list: it replaces the old one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     todo_list: Option<Vec<Todo>>,
-    /// What stands in the way; empty when nothing does any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     blocked_by: Option<String>,
-    /// When to look again whether it still does, in milliseconds, at least 60000; an hour when omitted.
+    /// When to check the blocker again, at least 60000; default an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     recheck_after_ms: Option<u64>,
 }
 
 impl BuiltIn for UpdateWorkItem {
     const DESCRIPTION: &'static str = "\
-        Change a work item. A todo list replaces the one before. blocked_by says what stands in the way; an \
-        empty text says that nothing does any more.";
+        Change the given fields of a work item. Keep its todo list true while you work. Set blocked_by when you can't \
+        go on with it, and to an empty text when you can again.";
 
     fn check(&self) -> Result<(), ToolError> {
         self.objective.as_deref().map_or(Ok(()), check::objective)?;

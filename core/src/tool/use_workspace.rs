@@ -17,9 +17,9 @@ const LABEL_BYTES: usize = 64;
 
 impl BuiltIn for UseWorkspace {
     const DESCRIPTION: &'static str = "\
-        Work in another folder from now on, or go back to your own home (workspace_id agent_home). Commands and patches stay \
-        inside of its execution root, which only you and your children write to while you do. With mode isolated you get a \
-        git worktree of it that begins at the last commit.";
+        Work in another folder from now on, or go back to your own home. Not needed for a subfolder: use workdir. \
+        Commands and patches stay inside its execution root, and no other agent works there meanwhile. mode isolated makes \
+        a git worktree on a branch of its own, from the last commit.";
 
     fn check(&self) -> Result<(), ToolError> {
         let hint = "name a folder, or a workspace that you have used before";

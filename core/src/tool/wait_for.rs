@@ -18,28 +18,27 @@ use super::check::{self, invalid};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WaitFor {
-    /// What you wait for; at most 512 bytes.
     reason: String,
-    /// What ends it.
+    #[schemars(description = "")]
     wake: WakeOn,
-    /// `task_result`: the task. timer: a duration (`90s`, `10m`, `1h30m`, 2d) or a time in UTC. external: what the event is
-    /// about.
+    /// Of `task_result` the task; of timer a duration (`90s`, `1h30m`, `2d`) or a UTC time; of external the source or reference
+    /// of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     resource: Option<String>,
-    /// Whose wait it is; the item in focus when omitted.
+    /// Default: the item in focus.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     work_item_id: Option<WorkItemId>,
-    /// When to look again by itself, in milliseconds, at least 60000.
+    /// When to check again, at least 60000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     recheck_after_ms: Option<u64>,
 }
 
 impl BuiltIn for WaitFor {
     const DESCRIPTION: &'static str = "\
-        Wait for something, and end your turn after this round: for input of the operator, for the result of a \
-        background task, for an event from outside, or for a time. What you wait for begins a turn when it \
-        comes, and the work item that waits is left alone until then. An item has one wait; another one \
-        replaces it.";
+        End the turn after this round and wait; what you wait for begins the next turn. Use it when nothing else can \
+        be done: to ask the operator (ask in the text of the same answer), for a task, an outside event or a time. Not for a \
+        command that ends soon: TaskOutput waits for that. A new wait replaces the old one of the same work item. \
+        Example: {\"reason\":\"tests of the branch\",\"wake\":\"task_result\",\"resource\":\"task_3\"}";
 
     fn check(&self) -> Result<(), ToolError> {
         check::filled("reason", &self.reason, REASON_BYTES, "say in a line what you wait for")?;

@@ -47,7 +47,7 @@ impl View<'_> {
         let models = model::chain(agent, config);
         let window = Window::of_chain(config, &models);
         let tools: Arc<[ToolName]> =
-            window.tools(agent.spec.depth, config.children.depth).map(ToolName::from).collect();
+            window.tools(&agent.spec, config.children.depth).map(ToolName::from).collect();
         let beginning = Beginning::new(agent, (config, self.host.facts().now), &models, &tools, true);
         let standing = Standing::of(agent, context);
         let episodes = agent.episodes.preview(agent, &beginning, standing.clone());

@@ -47,10 +47,10 @@ pub(super) fn translate(schema: &mut Value, mode: SchemaMode) {
     }
 }
 
-/// A default of null says nothing. Strict modes refuse defaults: there it is said in words.
+/// A default of null says nothing, nor does a switch that is off. Strict modes refuse defaults: there it is said in words.
 fn default(object: &mut Object, mode: SchemaMode) {
     match (object.remove("default"), mode) {
-        (None | Some(Value::Null), _) => {}
+        (None | Some(Value::Null), _) | (Some(Value::Bool(false)), SchemaMode::Relaxed) => {}
         (Some(value), SchemaMode::Relaxed) => drop(object.insert("default".to_string(), value)),
         (Some(value), SchemaMode::Strict) => describe(object, &format!("Default: {value}.")),
     }

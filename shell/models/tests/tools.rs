@@ -83,7 +83,7 @@ fn optional_fields_may_be_null_and_unknown_ones_may_not_be() {
             relaxed["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut sent = serde_json::Map::new();
         for (name, property) in relaxed["properties"].as_object().unwrap() {
-            let value = if required.contains(&name.as_str()) { sample(property) } else { Value::Null };
+            let value = if required.contains(&name.as_str()) { sample(name, property) } else { Value::Null };
             sent.insert(name.clone(), value);
         }
         // One of two is needed, which a schema of this kind can't say.
@@ -107,23 +107,23 @@ fn optional_fields_may_be_null_and_unknown_ones_may_not_be() {
     }
 }
 
-/// The least that a schema takes.
-fn sample(schema: &Value) -> Value {
+/// The least that a schema takes, of a field with that name.
+fn sample(name: &str, schema: &Value) -> Value {
     if let Some(words) = schema["enum"].as_array() {
         return words[0].clone();
     }
     match schema["type"].as_str() {
         Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(Value::from(1)),
         Some("boolean") => Value::Bool(false),
-        Some("array") => Value::Array([sample(&schema["items"])].into()),
+        Some("array") => Value::Array([sample(name, &schema["items"])].into()),
         Some("object") => {
             let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            Value::Object(names.map(|name| (name.into(), sample(&schema["properties"][name]))).collect())
+            Value::Object(
+                names.map(|name| (name.into(), sample(name, &schema["properties"][name]))).collect(),
+            )
         }
         // As good as any for a command, and the only one for a task.
-        Some(_) | None if schema["description"].as_str().is_some_and(|it| it.contains("`work_")) => {
-            Value::from("work_1")
-        }
+        Some(_) | None if name == "work_item_id" => Value::from("work_1"),
         Some(_) | None => Value::from("task_1"),
     }
 }

@@ -325,8 +325,13 @@ impl Session {
                 ..AgentSpec::named(AgentKind::Named, self.request.execution.clone())
             },
         };
-        self.request.home.create_agent(&self.request.agent)?;
         let agent = self.request.agent.clone();
+        if self.request.target == Target::Temporary {
+            // Nobody edits what stands in the home of one run.
+            self.request.home.create_instructed_agent(&agent, "")?;
+        } else {
+            self.request.home.create_agent(&agent)?;
+        }
         let answer = driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await?;
         if let Answer::Refused { reject } = answer { Err(refused(reject)) } else { Ok(()) }
     }

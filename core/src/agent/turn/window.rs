@@ -1,6 +1,7 @@
 //! The part of a model's window that each part of a request may take (contract: context.md, Conversation and episodes).
 
 use holon_facts::config::Config;
+use holon_facts::identity::AgentSpec;
 use holon_facts::model_ref::ModelRef;
 
 use crate::tool::{Exposure, Tool};
@@ -8,8 +9,8 @@ use crate::tool::{Exposure, Tool};
 /// Rounds at the end that are always shown whole.
 pub(crate) const TAIL: usize = 2;
 
-/// Estimated tokens of a request below which no agent is offered to begin others, or to work elsewhere: the smallest
-/// windows have work enough with one thing.
+/// Estimated tokens of a request below which no agent is offered to begin others, to work elsewhere, or what it can do
+/// without: the smallest windows have work enough with one thing.
 const ROOM_FOR_ALL: u64 = 9_000;
 
 /// Estimated tokens that a request may have.
@@ -37,14 +38,15 @@ impl Window {
         all.min_by_key(|window| window.input).unwrap_or(Self { input: 0, output: 1 })
     }
 
-    /// The tools of a request: an agent begins others where it may; that, and how it works elsewhere, is said where
-    /// there is room.
-    pub(crate) fn tools(self, depth: u32, deepest: u32) -> impl Iterator<Item = Tool> + Clone {
-        let room = self.input >= ROOM_FOR_ALL;
+    /// The tools of a request: a temporary run is offered what is of use before its only task is done; an agent begins
+    /// others where it may; that, and what smaller models do without, is offered where there is room.
+    pub(crate) fn tools(self, spec: &AgentSpec, deepest: u32) -> impl Iterator<Item = Tool> + Clone + use<> {
+        let (lasts, room, parent) = (!spec.is_temporary(), self.input >= ROOM_FOR_ALL, spec.depth < deepest);
         let offered = move |tool: &Tool| match tool.exposure() {
             Exposure::Always => true,
-            Exposure::WithRoom => room,
-            Exposure::WithRoomToParents => room && depth < deepest,
+            Exposure::Lasting => lasts,
+            Exposure::LastingWithRoom => lasts && room,
+            Exposure::LastingWithRoomToParents => lasts && room && parent,
         };
         Tool::ALL.iter().copied().filter(offered)
     }
