@@ -19,6 +19,7 @@ use holon_facts::event::{Event, InboxFact, TurnFact};
 use holon_facts::frame::Part;
 use holon_facts::lifecycle::Status;
 use holon_facts::message::{Idempotency, Ingress};
+use holon_facts::model::Item;
 use holon_facts::provenance::{AdmissionContext, Surface};
 use holon_facts::terminal::{TurnKind, TurnReason};
 use holon_facts::wait::WaitKind;
@@ -259,9 +260,10 @@ fn previewed(view: View<'_>, id: &AgentId) -> Result<(), Failure> {
     };
     let context = context(Text::Inline("instructions".into()), Millis(1));
     let shown = view.preview(id, &context, prompt(5)).map_err(|reject| safety("R1", reject.to_string()))?;
-    let said =
-        shown.input.iter().any(|part| matches!(part, Part::Given(Text::Inline(text)) if text == "xxxxx"));
-    ensure!(said && !shown.tools.is_empty(), "R1", "{id} would not be told its prompt: {:?}", shown.input);
+    let input = shown.request.conversation.last();
+    let said = |part: &Part| matches!(part, Part::Given(Text::Inline(text)) if text == "xxxxx");
+    let said = matches!(input, Some(Item::User { parts }) if parts.iter().any(said));
+    ensure!(said && !shown.request.tools.is_empty(), "R1", "{id} would not be told its prompt: {input:?}");
     let nobody = view.preview(&agent_id(u32::MAX), &context, prompt(5));
     ensure!(matches!(nobody, Err(Reject::UnknownAgent { .. })), "R1", "nobody is told {nobody:?}");
     Ok(())

@@ -69,7 +69,8 @@ mod tests {
     fn every_sentence_is_another_one() {
         let world = reminded_and_hinted();
         let holon_facts::Outcome::Context { context } = context() else { panic!("no context") };
-        let frame = || world.host.view().preview(&agent("main"), &context, prompt("go")).unwrap().frame;
+        let frame =
+            || world.host.view().preview(&agent("main"), &context, prompt("go")).unwrap().request.frame;
         let (here, there) = (frame(), reworded(frame));
         let (here, there): (Vec<_>, Vec<_>) = (rendered(&here).collect(), rendered(&there).collect());
         assert!(here.len() > 3 && here.len() == there.len());

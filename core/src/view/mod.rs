@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use holon_facts::budget::BudgetKind;
 use holon_facts::closure::ClosureDecision;
+use holon_facts::config::Config;
 use holon_facts::decision::{DeadlineReason, SchedulerDecision};
 use holon_facts::ids::{AgentId, EventSeq, MessageId};
 use holon_facts::lifecycle::{Boundary, Status};
@@ -40,8 +41,6 @@ use crate::summary::{
     AgentSummary, QueueSummary, SchedulingPosture, StatusLabel, deferred, posture, queue, run, status_label,
     waits,
 };
-
-pub use preview::PromptPreview;
 
 /// Reads of a host at rest between two steps.
 #[derive(Debug, Clone, Copy)]
@@ -142,6 +141,10 @@ impl Host {
 }
 
 impl<'a> View<'a> {
+    pub fn config(&self) -> &'a Config {
+        self.host.config()
+    }
+
     pub fn stats(&self) -> Stats {
         self.host.stats()
     }

@@ -3,10 +3,14 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::budget::Budgets;
+use holon_facts::call::ToolName;
 use holon_facts::config::Config;
+use holon_facts::episode::EpisodeBoundary;
+use holon_facts::event::{EpisodeFact, Event};
 use holon_facts::frame::Part;
 use holon_facts::ids::Seed;
 use holon_facts::model::{Block, Item, ModelRequest};
@@ -15,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::agent::budget::Others;
+use crate::agent::episode::Turn;
 use crate::agent::turn::window::Window;
 use crate::effect::{Effect, Work};
 use crate::handler::turn::request;
@@ -25,7 +30,11 @@ use crate::scheduler::HostFacts;
 use crate::tool::Tool;
 use crate::tx::{Alarms, Batch, Env, Tx, Waiting};
 
-/// Why there is none in a small window.
+/// Why an episode has no digest.
+const OLDER: &str = "digests stand for the newest 8 episodes and for those of the item in focus; an episode without a turn has none";
+/// Why rounds are not shown.
+const RECAP: &str = "they did not fit the window: a recap stands for them";
+/// Why there is no request in a small window.
 const UNFIT: &str = "the request can't be made short enough for that window: the turn would end";
 
 /// A request, and what is known of it beside what it says.
@@ -34,6 +43,8 @@ pub struct Rendered {
     pub request: ModelRequest,
     /// Elements of the conversation before the turn's own input.
     pub earlier: usize,
+    /// Why the episode closes before it, where it does.
+    pub closes: Option<EpisodeBoundary>,
     pub omitted: Vec<Omission>,
     pub room: Room,
 }
@@ -74,15 +85,20 @@ pub fn rendered(agent: &Agent, config: &Config) -> Option<Rendered> {
     let recap = Window::of_chain(config, &run.chain.models).recap();
     let earlier = conversation::earlier(agent.episodes.turns(), recap).len();
     let omitted = omitted(agent, &request);
-    Some(Rendered { request, earlier, omitted, room })
+    Some(Rendered { request, earlier, closes: None, omitted, room })
 }
 
-/// The same request under another configuration: where it would take too much, the episode closes first, as it would have.
+/// The same request under another configuration, with the tools that it would have offered: where it would take too much, the episode closes first, as it would have.
 ///
 /// # Errors
 /// Why there would have been no request.
 pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String> {
     let (mut agent, mut batch) = (agent.clone(), Batch::default());
+    let spec = agent.spec.clone();
+    if let Some(run) = &mut agent.run {
+        let window = Window::of_chain(config, &run.chain.models);
+        run.environment.tools = window.tools(&spec, config.children.depth).map(ToolName::from).collect();
+    }
     let host = HostFacts { draining: false, free_slot: true, commands: 0, now: agent.last_at };
     // What it may cost is another question.
     let config = Config { budgets: Budgets::default(), ..config.clone() };
@@ -113,7 +129,11 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
     let recap = Window::of_chain(&config, &run.chain.models).recap();
     let earlier = conversation::earlier(agent.episodes.turns(), recap).len();
     let (omitted, room) = (omitted(&agent, &request), room(&request, &config));
-    Ok(Rendered { request, earlier, omitted, room })
+    let closes = batch.records.iter().find_map(|record| {
+        let Event::Episode(EpisodeFact::EpisodeClosed(fact)) = &record.event else { return None };
+        Some(fact.boundary)
+    });
+    Ok(Rendered { request, earlier, closes, omitted, room })
 }
 
 /// What a request takes, and may take.
@@ -135,54 +155,64 @@ pub fn with_window(config: &Config, tokens: u64) -> Config {
     config
 }
 
-/// What of the agent's state a request leaves out.
-pub fn omitted(agent: &Agent, request: &ModelRequest) -> Vec<Omission> {
-    let mut found = Vec::new();
-    let mut add = |count: u64, label: &str, what: String, reason: &str| {
-        if count > 0 {
-            found.push(Omission { label: label.into(), what, reason: reason.into() });
-        }
-    };
+/// What a request may leave out of what was before it.
+pub(super) struct Behind<'a> {
+    /// Episodes that are over.
+    pub(super) closed: u64,
+    /// Digests of them that are there.
+    pub(super) kept: usize,
+    /// Turns of the open episode.
+    pub(super) turns: &'a [Arc<Turn>],
+    /// Rounds of the turn in progress for which a recap stands.
+    pub(super) hidden: u32,
+}
+
+fn omitted(agent: &Agent, request: &ModelRequest) -> Vec<Omission> {
     let open = agent.episodes.open.as_deref();
-    let (shown, closed) = (digests(request), agent.episodes.count.saturating_sub(u64::from(open.is_some())));
-    let kept = open.map_or(0, |open| open.head.digests.len() as u64);
-    let (older, unfit) = (closed.saturating_sub(kept), kept.saturating_sub(shown));
-    add(
-        older,
-        "earlier_episodes",
-        format!("{older} episodes"),
-        "only the newest 8, and those of the item in focus, are told by a digest; one without a turn has none",
-    );
-    add(unfit, "earlier_episodes", format!("{unfit} digests"), "digests take a tenth of the window at most");
-    for turn in agent.episodes.turns() {
-        let hidden = u64::from(turn.conversation.recap.rounds);
-        let what = format!("{hidden} rounds of turn {}", turn.index);
-        add(hidden, "conversation", what, "a recap stands for them since they no longer fit the window");
+    let behind = Behind {
+        closed: agent.episodes.count.saturating_sub(u64::from(open.is_some())),
+        kept: open.map_or(0, |open| open.head.digests.len()),
+        turns: agent.episodes.turns(),
+        hidden: agent.run.as_ref().map_or(0, |run| run.conversation.recap.rounds),
+    };
+    behind.omitted(request)
+}
+
+impl Behind<'_> {
+    pub(super) fn omitted(&self, request: &ModelRequest) -> Vec<Omission> {
+        let mut found = Vec::new();
+        let mut add = |count: u64, label: &str, what: String, reason: &str| {
+            if count > 0 {
+                found.push(Omission { label: label.into(), what, reason: reason.into() });
+            }
+        };
+        let kept = self.kept as u64;
+        let (older, unfit) = (self.closed.saturating_sub(kept), kept.saturating_sub(digests(request)));
+        add(older, "earlier_episodes", format!("{older} episodes"), OLDER);
+        add(
+            unfit,
+            "earlier_episodes",
+            format!("{unfit} digests"),
+            "digests take a tenth of the window at most",
+        );
+        for turn in self.turns {
+            let hidden = turn.conversation.recap.rounds;
+            add(hidden.into(), "conversation", format!("{hidden} rounds of turn {}", turn.index), RECAP);
+        }
+        let hidden = self.hidden;
+        add(hidden.into(), "this_turn", format!("the first {hidden} rounds of this turn"), RECAP);
+        let (texts, bytes) = excerpts(request);
+        let reason = "recaps, digests and results of tasks show the beginning and the end";
+        add(texts, "excerpts", format!("{bytes} bytes of {texts} long texts"), reason);
+        let thoughts = others_thoughts(request);
+        let reason = "another model had them, and it alone can read them";
+        add(thoughts, "conversation", format!("{thoughts} thoughts"), reason);
+        let absent = Tool::ALL.iter().map(|tool| tool.name()).filter(|name| !offered(request, name));
+        let absent: Vec<&str> = absent.collect();
+        let reason = "the window is small, the run is temporary, or the agent may begin no others";
+        add(absent.len() as u64, "tools", absent.join(", "), reason);
+        found
     }
-    if let Some(run) = &agent.run {
-        let hidden = u64::from(run.conversation.recap.rounds);
-        let what = format!("the first {hidden} rounds of this turn");
-        add(hidden, "this_turn", what, "a recap stands for them since they no longer fit the window");
-    }
-    let (texts, bytes) = excerpts(request);
-    add(
-        texts,
-        "excerpts",
-        format!("{bytes} bytes of {texts} long texts"),
-        "recaps, digests and results of others show excerpts",
-    );
-    let thoughts = others_thoughts(request);
-    add(
-        thoughts,
-        "conversation",
-        format!("{thoughts} thoughts"),
-        "they are of another model, which alone can read them",
-    );
-    let absent = Tool::ALL.iter().map(|tool| tool.name()).filter(|name| !offered(request, name));
-    let absent: Vec<&str> = absent.collect();
-    let reason = "the window is small, or the agent may begin no others";
-    add(absent.len() as u64, "tools", absent.join(", "), reason);
-    found
 }
 
 fn offered(request: &ModelRequest, name: &str) -> bool {
@@ -230,8 +260,8 @@ fn others_thoughts(request: &ModelRequest) -> u64 {
 mod tests {
     use alloc::string::ToString;
 
+    use holon_facts::event::OperationFact;
     use holon_facts::event::operation::OpKind;
-    use holon_facts::event::{Event, OperationFact};
 
     use super::*;
     use crate::testing::{World, calls, config, context, long, prompt, says, tool_gives};
@@ -285,6 +315,7 @@ mod tests {
         );
         let labels: Vec<&str> = small.omitted.iter().map(|omission| omission.label.as_str()).collect();
         assert!(labels.contains(&"this_turn") && labels.contains(&"excerpts"), "{:?}", small.omitted);
+        assert_eq!(small.closes, Some(EpisodeBoundary::Size));
         let refused = rendered_under(&agent, &with_window(&config(), 2_000)).unwrap_err();
         assert!(refused.contains("that window"), "{refused}");
         assert_eq!(world.agent("main").id.to_string(), "main");

@@ -4,31 +4,21 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::call::ToolName;
+use holon_facts::config::Config;
 use holon_facts::fence::Fence;
-use holon_facts::frame::{Part, PromptFrame};
 use holon_facts::ids::AgentId;
 use holon_facts::message::{Ingress, Message};
-use holon_facts::model::Item;
+use holon_facts::model::{Item, ModelRequest};
 use holon_facts::outcome::LoadedContext;
 use holon_facts::reject::Reject;
 
 use super::View;
+use super::past::{self, Behind, Rendered};
 use crate::agent::episode::{Beginning, Standing};
 use crate::agent::model;
 use crate::agent::turn::told::Told;
 use crate::agent::turn::window::Window;
 use crate::prompt::{changes, conversation, incoming, sections, sections::PromptFacts};
-
-/// What a model would be told if a prompt came now.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PromptPreview {
-    pub frame: PromptFrame,
-    /// What was said before, in the same episode.
-    pub conversation: Vec<Item>,
-    /// The prompt itself.
-    pub input: Vec<Part>,
-    pub tools: Arc<[ToolName]>,
-}
 
 impl View<'_> {
     /// The first request of the turn that a prompt of the operator would begin, were it the next message.
@@ -40,15 +30,30 @@ impl View<'_> {
         id: &AgentId,
         context: &LoadedContext,
         ingress: Ingress,
-    ) -> Result<PromptPreview, Reject> {
+    ) -> Result<Rendered, Reject> {
+        self.preview_under(self.host.config(), id, context, ingress)
+    }
+
+    /// The same under another configuration.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn preview_under(
+        &self,
+        config: &Config,
+        id: &AgentId,
+        context: &LoadedContext,
+        ingress: Ingress,
+    ) -> Result<Rendered, Reject> {
         let agent = self.host.agent(id).ok_or_else(|| Reject::UnknownAgent { agent: id.clone() })?;
-        let config = self.host.config();
         let message = Message::admit(agent.next.message, self.host.facts().now, ingress)?;
         let models = model::chain(agent, config);
         let window = Window::of_chain(config, &models);
         let tools: Arc<[ToolName]> =
             window.tools(&agent.spec, config.children.depth).map(ToolName::from).collect();
         let beginning = Beginning::new(agent, (config, self.host.facts().now), &models, &tools, true);
+        let closes = agent.episodes.boundary(&beginning);
+        let goes_on = agent.episodes.open.is_some() && closes.is_none();
         let standing = Standing::of(agent, context);
         let episodes = agent.episodes.preview(agent, &beginning, standing.clone());
         let told = Told::with((&agent.work, &agent.waits), &agent.tasks, &agent.hints, message.id);
@@ -56,12 +61,25 @@ impl View<'_> {
         let standing = head.standing.as_deref().unwrap_or(&standing);
         let mut input = changes::parts(&episodes.changes, Fence::PREVIEW, message.id);
         input.extend(incoming::current_input(&message, &told, Fence::PREVIEW));
-        Ok(PromptPreview {
-            frame: sections::frame(&PromptFacts { agent, head, standing, window: window.input }),
-            conversation: conversation::earlier(&episodes.turns, window.recap()),
-            input,
+        let mut conversation = conversation::earlier(&episodes.turns, window.recap());
+        let earlier = conversation.len();
+        conversation.push(Item::User { parts: input });
+        let request = ModelRequest {
+            agent: agent.id.clone(),
+            // A configuration has one model at least.
+            model: models.into_iter().next().ok_or_else(|| Reject::UnknownAgent { agent: id.clone() })?,
+            frame: Arc::new(sections::frame(&PromptFacts { agent, head, standing, window: window.input })),
+            conversation,
+            rounds: 0,
             tools,
-        })
+            max_output_tokens: window.output,
+            timeout: config.turn.model_timeout,
+            continues: Vec::new(),
+        };
+        let closed = agent.episodes.count.saturating_sub(u64::from(goes_on));
+        let behind = Behind { closed, kept: head.digests.len(), turns: &episodes.turns, hidden: 0 };
+        let (omitted, room) = (behind.omitted(&request), past::room(&request, config));
+        Ok(Rendered { request, earlier, closes, omitted, room })
     }
 }
 
@@ -95,12 +113,15 @@ mod tests {
             world.admit("main", prompt("now"));
             world.complete("main", context());
             let request = world.requests.last().unwrap();
-            let (shown, asked) = (format!("{:?}", preview.frame), format!("{:?}", request.frame));
-            assert_eq!(untagged(&shown), untagged(&asked));
-            let (last, earlier) = request.conversation.split_last().unwrap();
-            assert_eq!((&*preview.conversation, &preview.tools), (earlier, &request.tools));
-            let input = format!("{:?}", holon_facts::model::Item::User { parts: preview.input });
-            assert_eq!(input, format!("{last:?}"));
+            let (shown, asked) = (&preview.request, request);
+            let frames = (format!("{:?}", shown.frame), format!("{:?}", asked.frame));
+            assert_eq!(untagged(&frames.0), untagged(&frames.1));
+            let (input, earlier) = shown.conversation.split_last().unwrap();
+            let (last, before) = asked.conversation.split_last().unwrap();
+            assert_eq!((earlier, &shown.tools, earlier.len()), (before, &asked.tools, preview.earlier));
+            assert_eq!(format!("{input:?}"), format!("{last:?}"));
+            assert_eq!((&shown.model, shown.max_output_tokens), (&asked.model, asked.max_output_tokens));
+            assert_eq!(preview.room.est_tokens, crate::prompt::est_tokens(asked));
             world.complete("main", says("done"));
         }
     }

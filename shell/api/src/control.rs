@@ -1,18 +1,14 @@
 //! What operators do to agents.
 
-use holon_facts::frame::Stability;
 use holon_facts::identity::{AgentSpec, Visibility};
 use holon_facts::label::{AgentLabel, Description};
 use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model_ref::ModelRef;
-use holon_facts::outcome::SourceScope;
-use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, EventSeq, RunId};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::body::PROMPT_BYTES;
 use super::word::{optional_word, word};
 
 /// Starts, stops or archives an agent.
@@ -126,45 +122,6 @@ pub struct Created {
     pub identity: AgentSpec,
     /// Where its own files are.
     pub agent_home: String,
-}
-
-/// A prompt that is shown, not sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DebugPrompt {
-    /// At most 1 MiB, as of a prompt.
-    #[schemars(length(min = 1, max = PROMPT_BYTES))]
-    pub text: String,
-}
-
-/// The request to the model if the text were the next prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DebugPromptReply {
-    pub ok: bool,
-    pub agent_id: AgentId,
-    pub agent_home: String,
-    pub execution: ExecutionBinding,
-    /// Files of standing instructions that are part of it.
-    pub loaded_sources: Vec<Source>,
-    /// In the order in which the model reads them.
-    pub sections: Vec<PromptSection>,
-    pub tools: Vec<String>,
-    /// Estimated at four characters a token, without the tools' schemas.
-    pub est_tokens: u64,
-    pub prompt_cache_key: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Source {
-    pub scope: SourceScope,
-    pub path: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PromptSection {
-    pub label: String,
-    pub stability: Stability,
-    pub text: String,
 }
 
 /// A new agent whose log begins as a copy of this one's.

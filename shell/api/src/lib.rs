@@ -9,6 +9,7 @@ mod client;
 mod client_error;
 mod code;
 mod control;
+mod debug_prompt;
 mod endpoint;
 mod error;
 mod events;
@@ -39,8 +40,12 @@ pub use agents::{
 };
 pub use briefs::{Brief, Briefs};
 pub use control::{
-    Abort, Action, ControlAgent, ControlReply, CreateAgent, Created, DebugPrompt, DebugPromptReply, Describe,
-    ForkAgent, Forked, INSTRUCTIONS_BYTES, LabelReply, PromptSection, Rename, Source,
+    Abort, Action, ControlAgent, ControlReply, CreateAgent, Created, Describe, ForkAgent, Forked,
+    INSTRUCTIONS_BYTES, LabelReply, Rename,
+};
+pub use debug_prompt::{
+    Change, DebugPrompt, DebugPromptReply, PastRequest, PrefixBroke, PromptDiff, PromptSection, RequestName,
+    RequestOutcome, SectionChange, SectionState, Source, ToolSize, Wire,
 };
 pub use error::ErrorBody;
 pub use events::{

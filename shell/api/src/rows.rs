@@ -78,6 +78,8 @@ const NOT_ENDED: (StatusCode, &str) =
 
 const READ: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged];
 const TURN: &[Code] = &[Code::UnknownAgent, Code::UnknownTurn, Code::AgentDamaged];
+const REQUEST: &[Code] =
+    &[Code::UnknownAgent, Code::UnknownTurn, Code::UnknownRequest, Code::AgentDamaged, Code::TooFar];
 const CURSOR: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead];
 const STREAM: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead, Code::InvalidHeader];
 const TASK: &[Code] = &[Code::UnknownAgent, Code::UnknownTask, Code::AgentDamaged];
@@ -323,8 +325,8 @@ endpoints! {
         ClearModel clear_model POST "/control/agents/{agent_id}/model/clear" "Return to the runtime's own model",
             path AgentPath, fails READ => ModelReply;
         PreviewPrompt debug_prompt POST "/control/agents/{agent_id}/debug-prompt"
-            "Preview the model's prompt without sending it",
-            path AgentPath, body Json<DebugPrompt, PROMPT_BODY_BYTES>, fails READ => DebugPromptReply;
+            "Show a request to the model: the next one, or a past one as it was sent",
+            path AgentPath, body Json<DebugPrompt, PROMPT_BODY_BYTES>, fails REQUEST => DebugPromptReply;
 
         StartTask run_task POST "/control/agents/{agent_id}/tasks" "Run a command as a background task",
             path AgentPath, body Json<RunTask, COMMAND_BODY_BYTES>,

@@ -42,5 +42,5 @@ pub use options::{MaxTokensField, ProviderOptions};
 pub use parts::joined;
 pub use protocol::{TRANSPORTS, transport};
 pub use provider::{Credential, ProviderError, ProviderSpec, Show, Transport};
-pub use registry::Providers;
+pub use registry::{LowerError, Providers};
 pub use tools::{Tools, parameters};

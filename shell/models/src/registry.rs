@@ -7,7 +7,8 @@ use holon_facts::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{Millis, Now};
 use holon_platform::clock;
-use holon_text::Texts;
+use holon_text::{TextError, Texts};
+use serde_json::Value;
 use url::Url;
 
 use super::answer::Reply;
@@ -27,6 +28,15 @@ pub struct Providers {
     tools: Arc<Tools>,
     /// Models that exist, for errors about one that does not.
     models: Arc<Vec<ModelRef>>,
+}
+
+/// A request that can't be lowered.
+#[derive(Debug, thiserror::Error)]
+pub enum LowerError {
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    #[error(transparent)]
+    Text(#[from] TextError),
 }
 
 /// A provider as it is configured, and what speaks to it.
@@ -108,6 +118,20 @@ impl Providers {
             }
             Err(failure) => Err(failure.redacted(texts, timing(started))),
         }
+    }
+
+    /// The body of a request, as its provider is sent it, and the name of the transport. Sends nothing.
+    ///
+    /// # Errors
+    /// When the provider is not configured, or a text can't be read.
+    pub fn lower(
+        &self,
+        texts: &Texts,
+        request: &ModelRequest,
+    ) -> Result<(&'static str, Option<Value>), LowerError> {
+        let (spec, provider) = self.find(&request.model)?;
+        let body = provider.lower(spec, (texts, &self.tools), request).transpose()?;
+        Ok((spec.transport.name(), body))
     }
 
     /// The models that a provider's server lists; none where it lists none in time.

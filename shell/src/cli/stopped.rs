@@ -85,9 +85,12 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
     // Whatever else is wrong with the configuration does not matter to whoever reads.
     let configured = Home::at(Home::shared(home.root())).config();
     let mut settings = Settings::survey(&configured, environment).ok().map(|(settings, _)| settings);
+    // Nobody is asked: they show what a request looks like to them.
+    let mut asked = None;
     if let Some(settings) = &mut settings {
         let credentials = Credentials::survey(&Home::at(Home::shared(home.root())).credentials());
-        settings.choose_model(environment, &credentials.unwrap_or_default().0);
+        let configured = settings.choose_model(environment, &credentials.unwrap_or_default().0);
+        asked = Some(configured.providers());
     }
     let config = settings.as_ref().and_then(|settings| settings.core_config().ok());
     let config = match config {
@@ -125,7 +128,7 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
         metrics: Metrics::default(),
         shutdown: Shutdown::default(),
         models,
-        providers,
+        providers: asked.unwrap_or(providers),
         idle_limit: Millis(0),
         // Nobody prompts, so nobody waits.
         waits: Semaphore::new(0),

@@ -211,6 +211,11 @@ impl Runtime {
         }
     }
 
+    /// Its limits.
+    pub fn config(&self) -> Config {
+        (*self.config).clone()
+    }
+
     pub fn texts(&self) -> &Texts {
         &self.texts
     }

@@ -177,6 +177,15 @@ impl<P: Protocol> Provider for OverHttp<P> {
         Box::pin(exchange::<P>(attempt))
     }
 
+    fn lower(
+        &self,
+        spec: &ProviderSpec,
+        (texts, tools): (&Texts, &Tools),
+        request: &ModelRequest,
+    ) -> Option<Result<Value, TextError>> {
+        Some(P::lower(&Lowering { texts, request, spec, tools, thoughts: true }))
+    }
+
     fn models<'a>(
         &'a self,
         client: &'a dyn HttpClient,

@@ -10,7 +10,8 @@ use std::pin::Pin;
 use holon_facts::Millis;
 use holon_facts::model::ModelRequest;
 use holon_facts::model_ref::ModelRef;
-use holon_text::Texts;
+use holon_text::{TextError, Texts};
+use serde_json::Value;
 
 use super::answer::{Failure, Reply};
 use super::http::HttpClient;
@@ -31,6 +32,16 @@ pub(crate) trait Provider: Send + Sync {
 
     /// One attempt, without retry.
     fn attempt<'a>(&'a self, attempt: Attempt<'a>) -> Attempting<'a>;
+
+    /// The body that an attempt at the request sends; none where nothing is sent.
+    fn lower(
+        &self,
+        _: &ProviderSpec,
+        _: (&Texts, &Tools),
+        _: &ModelRequest,
+    ) -> Option<Result<Value, TextError>> {
+        None
+    }
 
     /// The models that a server lists; none where it lists none.
     fn models<'a>(&'a self, _: &'a dyn HttpClient, _: &'a ProviderSpec, _within: Millis) -> Listing<'a> {

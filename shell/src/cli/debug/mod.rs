@@ -1,6 +1,7 @@
 //! `holon debug`: what the model was shown, where time went, and why the scheduler decided as it did.
 
 mod latency;
+mod prompt;
 
 use std::path::PathBuf;
 
@@ -11,12 +12,15 @@ use super::output::Failure;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DebugCommand {
+    /// Show a request to the model: the next one, or a past one as it was sent
+    Prompt(prompt::PromptArgs),
     /// Show where the time of an agent's turns went
     Latency(latency::LatencyArgs),
 }
 
 pub(super) fn debug(home: Option<PathBuf>, command: DebugCommand) -> Result<Exit, Failure> {
     match command {
+        DebugCommand::Prompt(args) => prompt::prompt(home, args),
         DebugCommand::Latency(args) => latency::latency(home, args),
     }
 }

@@ -247,3 +247,29 @@ async fn an_ask_is_closed_by_its_id_alone() {
     scene.post(&close("nobody", "brief_1"), json!({})).await.fails(404, "unknown_agent");
     scene.post(&close("main", "task_1"), json!({})).await.fails(400, "invalid_path");
 }
+
+#[tokio::test]
+async fn a_past_request_shows_what_was_erased_as_such() {
+    let scene = Scene::with_main().await;
+    let text = "a long text that will be erased ".repeat(20);
+    scene.prompt("main", &text).await.ok();
+    scene.at_rest("main").await;
+    let path = "/control/agents/main/debug-prompt";
+    let shown = scene.post(path, json!({ "turn": 1 })).await;
+    assert!(shown.ok().text.contains("a long text that will be erased"), "{}", shown.text);
+    assert_eq!(shown.json["warnings"], serde_json::Value::Null);
+    let ledger = rusqlite::Connection::open(scene.home.ledger()).unwrap();
+    ledger.execute_batch("UPDATE content SET text = NULL").unwrap();
+    let shown = scene.post(path, json!({ "turn": 1 })).await;
+    let sections = shown.ok().json["sections"].as_array().unwrap();
+    let input = sections.iter().find(|section| section["label"] == "current_input").unwrap();
+    assert_eq!(input["state"], "erased");
+    assert!(input["text"].as_str().unwrap().contains(" was erased]"), "{input}");
+    assert!(shown.json["warnings"][0].as_str().unwrap().contains("not stored any more"), "{}", shown.text);
+    let policy = &sections[0];
+    assert_eq!((&policy["label"], &policy["state"]), (&json!("policy"), &json!("whole")));
+    // A text that was changed is not taken for what was sent.
+    ledger.execute_batch("UPDATE content SET text = 'another text'").unwrap();
+    let shown = scene.post(path, json!({ "request": "op_2" })).await;
+    assert!(shown.ok().text.contains("can't be read"), "{}", shown.text);
+}
