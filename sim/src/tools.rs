@@ -1,6 +1,6 @@
 //! Scripted-random tools, and the reading of context files.
 
-use holon_facts::execution::ExecutionSnapshot;
+use holon_facts::execution::{ExecutionSnapshot, GitHead};
 use holon_facts::outcome::{
     Certainty, CommandSpec, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope,
     SupervisorIdentity, ToolOutcome,
@@ -111,10 +111,14 @@ pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
         content,
         content_id: None,
     };
+    // Commands switch branches as they like.
+    let branch = if context_build_ms.0.is_multiple_of(2) { "main" } else { "topic" };
     LoadedContext {
         sources: vec![source],
         execution: ExecutionSnapshot {
             external_trigger: true,
+            git: Some(GitHead::Branch { name: branch.into() }),
+            programs: vec!["git".into()],
             ..ExecutionSnapshot::host_local(ExecutionBinding::project("/w", "/w"), "/home", "sim", "sh")
         },
         context_build_ms,

@@ -4,6 +4,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,30 @@ impl Default for ExecutionPolicy {
     }
 }
 
+/// What git has checked out where commands begin, as its files show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "head", rename_all = "snake_case")]
+pub enum GitHead {
+    NoRepository,
+    Branch {
+        name: String,
+    },
+    Detached {
+        /// The beginning of its id.
+        commit: String,
+    },
+}
+
+impl fmt::Display for GitHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRepository => f.write_str("no repository"),
+            Self::Branch { name } => write!(f, "on branch {name}"),
+            Self::Detached { commit } => write!(f, "detached at {commit}"),
+        }
+    }
+}
+
 /// Where tools run, as the model is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutionSnapshot {
@@ -88,6 +113,12 @@ pub struct ExecutionSnapshot {
     /// Whether commands find the address of the agent's trigger while there is one.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub external_trigger: bool,
+    /// Where its files can be read. Earlier builds left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitHead>,
+    /// Programs that commands find, of those that are looked for, in their order. Earlier builds left them out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<String>,
 }
 
 /// Names of variables that the prompt shows.
@@ -110,7 +141,35 @@ impl ExecutionSnapshot {
             shell: shell.into(),
             variables: Vec::new(),
             external_trigger: false,
+            git: None,
+            programs: Vec::new(),
         }
+    }
+
+    /// Whether the same holds for commands: they themselves change what is checked out, and that lasts no longer than the
+    /// next of them.
+    pub fn holds_like(&self, other: &Self) -> bool {
+        let Self {
+            binding,
+            profile,
+            policy,
+            agent_home,
+            platform,
+            shell,
+            variables,
+            external_trigger,
+            git: _,
+            programs,
+        } = self;
+        *binding == other.binding
+            && *profile == other.profile
+            && *policy == other.policy
+            && *agent_home == other.agent_home
+            && *platform == other.platform
+            && *shell == other.shell
+            && *variables == other.variables
+            && *external_trigger == other.external_trigger
+            && *programs == other.programs
     }
 
     /// Of the boundaries, for the model.

@@ -56,7 +56,7 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptCache {
     pub agent_id: AgentId,
-    /// Changes only with the stable or agent-scoped blocks.
+    /// Changes only with the runtime's rules and with instruction files.
     pub prompt_cache_key: String,
     /// Changes with anything in the frame; diagnostic.
     pub context_fingerprint: String,

@@ -126,6 +126,12 @@ impl Wall {
         self.0.div_euclid(MICROS_PER_DAY)
     }
 
+    /// The day of UTC, as `2026-01-31`.
+    pub fn date(self) -> impl fmt::Display {
+        let (year, month, day) = civil_from_days(self.day());
+        fmt::from_fn(move |f| write!(f, "{year:04}-{month:02}-{day:02}"))
+    }
+
     /// When the next day of UTC begins.
     #[must_use]
     pub fn next_day(self) -> Self {

@@ -252,7 +252,7 @@ impl Agent {
                 run.about.own = own && fact.interjected.is_empty();
                 // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
                 self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
-                self.episodes.run_began(self.event_seq, run, now, left);
+                self.episodes.run_began((self.event_seq, at), run, now, left);
                 if !run.about.incoming.is_by_operator() {
                     self.unattended.started(at, from_outside);
                 }

@@ -42,7 +42,7 @@ fn standing(
         parts.push(Part::Rendered(format!("[{heading}]\n")));
         parts.push(fence.quoted(place, quoted));
     };
-    if old.execution != new.execution || before.external_trigger != now.external_trigger {
+    if !old.execution.holds_like(&new.execution) || before.external_trigger != now.external_trigger {
         let environment = alloc::vec![Part::Rendered(environment(now))];
         tell("your execution environment now; it stands for what is said of it above", environment);
     }

@@ -14,6 +14,7 @@ use Stability::{AgentScoped, Stable, TurnScoped};
 
 use super::digest::digests;
 use super::fence::line;
+use super::incoming::NAME_BYTES;
 use super::work::told;
 use super::{policy, worded, worded_parts};
 use crate::agent::Agent;
@@ -70,7 +71,7 @@ const SYSTEM: [Section; 4] = [
 /// What the agent is, has and did. What lasts comes first, and of that, what agents of one folder share.
 const CONTEXT: [Section; 5] = [
     section("execution_environment", AgentScoped, Whole, |facts, _| rendered(environment(facts.standing))),
-    section("agent", AgentScoped, Whole, |facts, _| rendered(about(facts.agent))),
+    section("agent", AgentScoped, Whole, |facts, _| rendered(about(facts))),
     section("earlier_episodes", TurnScoped, OneIn(Window::DIGESTS), earlier_episodes),
     section("work_items", TurnScoped, Whole, |facts, _| work_items(facts.head)),
     section("tasks", TurnScoped, Whole, |facts, _| tasks(facts.head)),
@@ -158,30 +159,38 @@ fn turn_mode(agent: &Agent) -> &'static str {
     if agent.spec.is_temporary() { policy::TEMPORARY } else { policy::LASTING }
 }
 
-fn about(agent: &Agent) -> String {
+fn about(PromptFacts { agent, head, .. }: &PromptFacts<'_>) -> String {
     let supervisor = agent.spec.supervisor.as_ref();
     let supervisor =
         supervisor.map_or_else(String::new, |it| format!(" Your supervisor is {}.", it.agent_id));
+    let today = head.began_at.map_or_else(String::new, |at| {
+        format!("\nDate when this part of the conversation began: {} (UTC)", at.date())
+    });
     format!(
-        "You are the agent {} ({}, {}), created {}.{supervisor}",
+        "You are the agent {} ({}, {}), created {}.{supervisor}{today}",
         agent.id, agent.spec.kind, agent.spec.visibility, agent.created_at
     )
 }
 
 pub(crate) fn environment(standing: &Standing) -> String {
     let execution = &standing.context.execution;
-    let trigger = if standing.external_trigger { policy::EXTERNAL_TRIGGER } else { "" };
-    format!(
-        "Execution root: {}\nCurrent folder: {}\nWorkspace: {}\nPlatform: {}, shell {}\n\
-         {}\nAgent home: {}{trigger}",
-        line(&execution.binding.execution_root, PATH_BYTES),
-        line(&execution.binding.cwd, PATH_BYTES),
-        line(&execution.binding.workspace_anchor, PATH_BYTES),
-        execution.platform,
-        execution.shell,
-        execution.boundaries(),
-        line(&execution.agent_home, PATH_BYTES)
-    )
+    let path = |path: &str| line(path, PATH_BYTES);
+    let git = execution.git.as_ref().map(|git| format!("Git: {}", line(&git.to_string(), NAME_BYTES)));
+    let programs = &execution.programs;
+    let programs =
+        (!programs.is_empty()).then(|| format!("Programs that are installed: {}", programs.join(", ")));
+    let lines = [
+        Some(format!("Execution root: {}", path(&execution.binding.execution_root))),
+        Some(format!("Current folder: {}", path(&execution.binding.cwd))),
+        Some(format!("Workspace: {}", path(&execution.binding.workspace_anchor))),
+        git,
+        Some(format!("Platform: {}, shell {}", execution.platform, execution.shell)),
+        programs,
+        Some(execution.boundaries()),
+        Some(format!("Agent home: {}", path(&execution.agent_home))),
+    ];
+    let lines: Vec<String> = lines.into_iter().flatten().collect();
+    lines.join("\n") + if standing.external_trigger { policy::EXTERNAL_TRIGGER } else { "" }
 }
 
 /// The whole text, unless it is long.
@@ -193,23 +202,19 @@ pub(crate) fn shortened(text: &Text, chars: u32) -> Part {
     }
 }
 
-/// The key covers the stable and agent-scoped surface, the fingerprint everything. A provider keeps what has the same key
-/// together: temporary runs of one folder share theirs, as they share the beginning of their requests.
+/// The key covers the runtime's rules, instruction files and whose they are, the fingerprint everything. A provider keeps
+/// what has the same key together: temporary runs of one folder share theirs, as they share the beginning of their requests.
 fn cache(facts: &PromptFacts<'_>, system: &[PromptBlock], context: &[PromptBlock]) -> PromptCache {
     const POLICY: Fnv = Fnv::START.piece(policy::POLICY.as_bytes());
     let hash = |start: Fnv, block: &PromptBlock| block.parts.iter().fold(start, hashed);
     let agent = facts.agent;
-    // What lasts comes first.
-    let turn_scoped = |block: &PromptBlock| block.stability == TurnScoped;
-    let (lasting, rest) = context.split_at(context.iter().position(turn_scoped).unwrap_or(context.len()));
-    let system = system.iter().fold(POLICY, hash);
-    let all = lasting.iter().fold(system.piece(agent.id.as_str().as_bytes()), hash);
-    let key = if agent.spec.is_temporary() {
-        system.piece(facts.standing.context.execution.binding.execution_root.as_bytes())
+    let whose = if agent.spec.is_temporary() {
+        facts.standing.context.execution.binding.execution_root.as_str()
     } else {
-        all
+        agent.id.as_str()
     };
-    let all = rest.iter().fold(all, hash);
+    let key = system.iter().fold(POLICY, hash).piece(whose.as_bytes());
+    let all = context.iter().fold(key.piece(agent.id.as_str().as_bytes()), hash);
     PromptCache {
         agent_id: agent.id.clone(),
         prompt_cache_key: format!("holon-{:016x}", key.0),

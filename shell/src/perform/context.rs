@@ -12,6 +12,7 @@ use holon_platform::spawn;
 use holon_text::{Texts, hash};
 
 use super::tool::CommandEnvironment;
+use crate::workplace;
 
 /// Longest part of an instruction file that the model sees, in bytes.
 pub const INSTRUCTION_BYTES: usize = 64 << 10;
@@ -35,7 +36,12 @@ pub(super) async fn load(
     external_trigger: bool,
 ) -> Result<(Vec<InstructionSource>, ExecutionSnapshot), ContextError> {
     let (home, anchor) = (agent_home.clone(), PathBuf::from(&binding.workspace_anchor));
-    let found = spawn::blocking(move || read_sources(&home, &anchor)).await??;
+    let (looking, root) = (commands.clone(), PathBuf::from(&binding.execution_root));
+    let (found, git, programs) = spawn::blocking(move || {
+        let sources = read_sources(&home, &anchor)?;
+        Ok::<_, ContextError>((sources, workplace::git_head(&root), looking.programs().to_vec()))
+    })
+    .await??;
     let sources = found
         .into_iter()
         .map(|(scope, path, text)| InstructionSource {
@@ -49,7 +55,7 @@ pub(super) async fn load(
     let platform = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
     let bare = ExecutionSnapshot::host_local(binding, agent_home.display().to_string(), platform, shell);
     let variables = commands.chosen().to_vec();
-    let execution = ExecutionSnapshot { external_trigger, variables, ..bare };
+    let execution = ExecutionSnapshot { external_trigger, variables, git, programs, ..bare };
     Ok((sources, boundaries(execution, policy)))
 }
 

@@ -7,6 +7,7 @@ mod worktree;
 
 use std::path::{Path, PathBuf};
 
+use holon_facts::execution::GitHead;
 use holon_facts::workspace::{ExecutionBinding, WorkspaceKind};
 use repository::Repository;
 use rustix::fs::{Access, access};
@@ -48,6 +49,11 @@ impl WorkplaceError {
             Self::Outside { .. } => Folder::Cwd,
         }
     }
+}
+
+/// What git has checked out around a folder. None where its files can't be read.
+pub fn git_head(folder: &Path) -> Option<GitHead> {
+    Repository::around(folder).map_or(Some(GitHead::NoRepository), |repository| repository.head())
 }
 
 /// `cwd` inside the workspace, both as they really are.

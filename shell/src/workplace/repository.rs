@@ -3,8 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use holon_facts::execution::GitHead;
+
 /// Longest file that says where a worktree belongs.
 const POINTER_BYTES: u64 = 8 << 10;
+/// Longest name of a branch that is shown.
+const BRANCH_BYTES: usize = 150;
+/// Characters of the id of a commit that name it well enough.
+const SHORT_ID: usize = 12;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repository {
@@ -20,13 +26,35 @@ impl Repository {
         let main = main_of(&top);
         Some(Self { top, main })
     }
+
+    /// What is checked out. None where the files are not as git writes them.
+    pub(super) fn head(&self) -> Option<GitHead> {
+        let head = read(&own_folder(&self.top)?.join("HEAD"))?;
+        let head = head.trim_end();
+        if let Some(name) = head.strip_prefix("ref: refs/heads/") {
+            let good = !name.is_empty()
+                && name.len() <= BRANCH_BYTES
+                && !name.contains(|it: char| it.is_whitespace() || it.is_control());
+            return good.then(|| GitHead::Branch { name: name.to_owned() });
+        }
+        let id = head.len() >= 40 && head.bytes().all(|it| it.is_ascii_hexdigit());
+        id.then(|| GitHead::Detached { commit: head[..SHORT_ID].to_owned() })
+    }
+}
+
+/// Where a repository keeps what is of this working tree alone.
+fn own_folder(top: &Path) -> Option<PathBuf> {
+    let pointer = top.join(".git");
+    if pointer.is_dir() {
+        return Some(pointer);
+    }
+    let named = read(&pointer)?;
+    Some(top.join(named.trim().strip_prefix("gitdir:")?.trim()))
 }
 
 /// A worktree has a file that names its folder in the repository, and there is one that leads to the repository.
 fn main_of(top: &Path) -> Option<PathBuf> {
-    let pointer = top.join(".git");
-    let named = read(&pointer)?;
-    let own = top.join(named.trim().strip_prefix("gitdir:")?.trim());
+    let own = own_folder(top)?;
     let common = read(&own.join("commondir"))?;
     let common = own.join(common.trim()).canonicalize().ok()?;
     (common.file_name()? == ".git").then(|| common.parent().map(Path::to_owned))?
@@ -35,4 +63,50 @@ fn main_of(top: &Path) -> Option<PathBuf> {
 fn read(path: &Path) -> Option<String> {
     let about = fs::metadata(path).ok()?;
     if about.is_file() && about.len() <= POINTER_BYTES { fs::read_to_string(path).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_checked_out_is_read_and_nothing_that_git_does_not_write() {
+        let place = tempfile::tempdir().unwrap();
+        let git = place.path().join(".git");
+        fs::create_dir_all(place.path().join("sub")).unwrap();
+        fs::create_dir(&git).unwrap();
+        let head = |written: &[u8]| {
+            fs::write(git.join("HEAD"), written).unwrap();
+            Repository::around(&place.path().join("sub")).unwrap().head()
+        };
+        let branch = |name: &str| Some(GitHead::Branch { name: name.into() });
+        assert_eq!(head(b"ref: refs/heads/feature/x\n"), branch("feature/x"));
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        assert_eq!(head(id.as_bytes()), Some(GitHead::Detached { commit: "0123456789ab".into() }));
+        let long = format!("ref: refs/heads/{}", "x".repeat(151));
+        let huge = "ref: refs/heads/".to_owned() + &"x".repeat(9_000);
+        for odd in
+            ["", "ref: refs/heads/", "ref: refs/heads/a b", "ref: refs/heads/a\u{7}", "abc", &long, &huge]
+        {
+            assert_eq!(head(odd.as_bytes()), None, "{odd:.40}");
+        }
+        assert_eq!(head(b"ref: refs/heads/\xff"), None);
+        fs::remove_file(git.join("HEAD")).unwrap();
+        fs::create_dir(git.join("HEAD")).unwrap();
+        assert_eq!(Repository::around(place.path()).unwrap().head(), None);
+    }
+
+    #[test]
+    fn a_worktree_has_a_head_of_its_own() {
+        let place = tempfile::tempdir().unwrap();
+        let (top, own) = (place.path().join("copy"), place.path().join("main/.git/worktrees/copy"));
+        fs::create_dir_all(&top).unwrap();
+        fs::create_dir_all(&own).unwrap();
+        fs::write(own.join("HEAD"), "ref: refs/heads/other\n").unwrap();
+        fs::write(top.join(".git"), "gitdir: ../main/.git/worktrees/copy\n").unwrap();
+        let head = || Repository::around(&top).unwrap().head();
+        assert_eq!(head(), Some(GitHead::Branch { name: "other".into() }));
+        fs::write(top.join(".git"), "gitdir: ../nowhere\n").unwrap();
+        assert_eq!(head(), None);
+    }
 }

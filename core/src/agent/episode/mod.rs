@@ -87,6 +87,9 @@ pub struct Episode {
 pub struct Head {
     /// What the tags of its fences are derived from.
     pub fence: Fence,
+    /// Earlier builds left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_at: Option<Wall>,
     /// Earlier episodes that matter, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub digests: Vec<Arc<Closed>>,
@@ -188,7 +191,7 @@ impl Episodes {
     }
 
     /// A run has begun: where no episode is open, it opens one. One that goes on says what changed meanwhile.
-    pub(super) fn run_began(&mut self, at: EventSeq, run: &mut Run, now: Now, left: Shown) {
+    pub(super) fn run_began(&mut self, at: (EventSeq, Wall), run: &mut Run, now: Now, left: Shown) {
         let goes_on = !left.is_empty();
         if self.open.is_none() {
             self.open(at, run, now.clone(), false);
@@ -270,7 +273,7 @@ impl Episodes {
         // The head says how things stand now.
         run.about.changes = Changes::default();
         run.conversation.forget_changes();
-        self.open(seq, run, now, refused);
+        self.open((seq, at), run, now, refused);
         let Some(open) = &mut self.open else { return };
         open.tools = run.environment.tools.clone();
         open.model = run.chain.models.first().cloned();
@@ -280,11 +283,19 @@ impl Episodes {
         run.environment.shown_before = open.shown.clone();
     }
 
-    fn open(&mut self, since: EventSeq, run: &Run, now: Now, tight: bool) {
+    fn open(&mut self, (since, at): (EventSeq, Wall), run: &Run, now: Now, tight: bool) {
         self.count = self.count.saturating_add(1);
         let Now { work, focus, tasks } = now;
         let digests = self.that_matter(focus);
-        let head = Head { fence: run.about.fence, digests, tight, work: work.clone(), tasks, standing: None };
+        let head = Head {
+            fence: run.about.fence,
+            began_at: Some(at),
+            digests,
+            tight,
+            work: work.clone(),
+            tasks,
+            standing: None,
+        };
         self.open = Some(Box::new(Episode {
             id: EpisodeId(self.count),
             since,
@@ -316,6 +327,7 @@ impl Episodes {
         }));
         let head = Head {
             fence: Fence::PREVIEW,
+            began_at: Some(turn.now),
             digests,
             tight: false,
             work: now.work,

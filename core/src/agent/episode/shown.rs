@@ -135,6 +135,6 @@ impl Standing {
     pub(crate) fn reads_like(&self, other: &Self) -> bool {
         self.external_trigger == other.external_trigger
             && self.context.sources == other.context.sources
-            && self.context.execution == other.context.execution
+            && self.context.execution.holds_like(&other.context.execution)
     }
 }

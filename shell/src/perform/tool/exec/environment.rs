@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use holon_facts::receipt::ToolErrorKind;
 
@@ -19,6 +20,12 @@ const NAMES: &str = "\
 const PREFIXES: &[&str] = &["LC_", "XDG_"];
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// Programs that prompts name where commands find them: what a model would otherwise try, or do without.
+const PROGRAMS: [&str; 16] = [
+    "rg", "fd", "git", "gh", "jq", "curl", "make", "gcc", "cargo", "go", "python3", "uv", "node", "npm",
+    "java", "docker",
+];
+
 /// The variables that commands inherit, and where their programs are found.
 #[derive(Clone)]
 pub struct CommandEnvironment {
@@ -26,6 +33,8 @@ pub struct CommandEnvironment {
     /// The names of those that somebody chose, in order.
     chosen: Vec<String>,
     bash: Option<PathBuf>,
+    /// Looked for once: each takes a look into each folder of the path.
+    programs: Arc<OnceLock<Vec<String>>>,
 }
 
 impl CommandEnvironment {
@@ -44,7 +53,7 @@ impl CommandEnvironment {
         }
         // A question on the terminal would never be answered.
         variables.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
-        let mut environment = Self { variables, chosen: Vec::new(), bash: None };
+        let mut environment = Self { variables, chosen: Vec::new(), bash: None, programs: Arc::default() };
         environment.order();
         environment
     }
@@ -83,6 +92,7 @@ impl CommandEnvironment {
         self.chosen.sort();
         self.chosen.dedup();
         self.bash = self.find("bash");
+        self.programs = Arc::default();
     }
 
     /// The names of the variables that are there by choice.
@@ -93,6 +103,12 @@ impl CommandEnvironment {
     /// The shell that runs commands when none is asked for: `bash` where there is one, otherwise `sh`.
     pub fn default_shell(&self) -> &'static str {
         if self.bash.is_some() { "bash" } else { "sh" }
+    }
+
+    /// Those of the programs that prompts name which commands find.
+    pub fn programs(&self) -> &[String] {
+        let found = || PROGRAMS.iter().filter(|name| self.find(name).is_some());
+        self.programs.get_or_init(|| found().map(|name| (*name).to_owned()).collect())
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
