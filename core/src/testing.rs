@@ -11,7 +11,7 @@ use holon_facts::config::Config;
 use holon_facts::content::Text;
 use holon_facts::decision::{DeadlineReason, DecisionKind};
 use holon_facts::event::operation::OpKind;
-use holon_facts::event::{BriefFact, Event, OperationFact};
+use holon_facts::event::{BriefFact, Event, OperationFact, SchedulingFact};
 use holon_facts::identity::{AgentKind, AgentSpec};
 use holon_facts::ids::{AgentId, MessageId, OpId, ReplyId, Seed, WorkItemId};
 use holon_facts::message::{Ingress, Origin};
@@ -34,7 +34,7 @@ use crate::input::{ControlRequest, Input};
 use crate::prompt::reworded::reworded;
 use crate::record::{Durable, Step};
 use crate::recovery::{Found, FoundCommand, RecoveryReport};
-use crate::view::past;
+use crate::view::{decided, past};
 
 pub(crate) use outcomes::*;
 
@@ -384,8 +384,13 @@ impl World {
         panic!("the host never rests");
     }
 
-    /// Whatever was sent is to be rendered again from what is on record before it.
+    /// Whatever was sent is to be rendered again from what is on record before it, and whatever was decided to be decided again.
     fn rebuild(&mut self, record: &Record) {
+        if let Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) = &record.event {
+            let agent = self.folded.get(&record.agent).unwrap();
+            let again = decided::recorded(agent, self.host.config(), (decision, record.at));
+            assert!(again.as_recorded, "{:?} instead of {decision:?} from {:?}", again.decision, again.facts);
+        }
         let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event else { return };
         if fact.kind == OpKind::CallModel {
             let agent = self.folded.get(&record.agent).unwrap();

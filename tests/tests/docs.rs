@@ -181,6 +181,7 @@ fn the_commands_of_the_debug_page_work() {
     let said = said("docs/debug.md", &daemon);
     has(&said, &["the next one; nothing was sent", "op_2 of turn 1, round 1", "── current_input"]);
     has(&said, &["TURN  BEGAN", "completed", "1 (run_1 for msg_1)", "round 1", "scripted/hello: "]);
+    has(&said, &["./14-main-", "./decided/14-main-"]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use holon_facts::provenance::{MessageKind, Priority};
 use holon_facts::time::Wall;
 use holon_facts::wait::WaitKind;
 use holon_facts::work::{PlanStatus, WorkState};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
@@ -24,7 +25,7 @@ use crate::continuation;
 use crate::scheduler::results;
 
 /// One agent as the scheduler sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SchedulerProjection {
     pub boundary: Boundary,
     pub status: Status,
@@ -50,16 +51,16 @@ pub struct SchedulerProjection {
     /// The day has had the turns that the agent itself may cause.
     #[serde(default)]
     pub exhausted_until: Option<Wall>,
-    /// Hints that wait to be told.
+    /// Pending hints.
     #[serde(default)]
     pub hints: Option<HintsFact>,
-    /// A sleep of which the end has come, and is not told.
+    /// A sleep of which the end has come, and is not delivered.
     #[serde(default)]
     pub slept_until: Option<Wall>,
-    /// The item in focus, when it is owed a turn now.
+    /// The item in focus, when a turn for it is due.
     #[serde(default)]
     pub owed_turn: Option<ItemFact>,
-    /// The first of the other items that are owed a mention now.
+    /// The first of the other items that are to be mentioned now.
     #[serde(default)]
     pub owed_notice: Option<ItemFact>,
     /// The first of the blockers and waits that are to be looked at again now.
@@ -73,18 +74,18 @@ pub struct SchedulerProjection {
     pub next_deadline: Option<ArmedDeadline>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunFact {
     pub run_id: RunId,
     pub message_id: MessageId,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Head {
     pub message_id: MessageId,
     pub priority: Priority,
     pub class: ContinuationClass,
-    /// Nothing of what it tells is still owed.
+    /// Nothing that it reports is still due.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub stale: bool,
     /// The first of the waits that it ends.
@@ -96,7 +97,7 @@ pub struct Head {
 }
 
 /// A work item as a decision names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ItemFact {
     pub work_item_id: WorkItemId,
     pub revision: u64,
@@ -104,7 +105,7 @@ pub struct ItemFact {
 }
 
 /// Hints that wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HintsFact {
     /// How many there were.
     pub hints: u64,
@@ -116,7 +117,7 @@ pub struct HintsFact {
 }
 
 /// A recheck that is due.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecheckFact {
     /// The item, or the agent's own wait.
     pub owner: String,
@@ -126,7 +127,7 @@ pub struct RecheckFact {
 }
 
 /// What an item, or the agent, waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AwaitedFact {
     pub kind: WaitKind,
     /// None where an item needs input, or has stalled.
@@ -139,7 +140,7 @@ pub struct AwaitedFact {
     pub item: Option<ItemFact>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldFact {
     /// Without one it takes somebody to end it.
     #[serde(default)]
@@ -150,7 +151,7 @@ pub struct HoldFact {
     pub trial: Option<Head>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmedDeadline {
     pub at: Wall,
     pub reason: DeadlineReason,

@@ -2,6 +2,7 @@
 //! is built from the projection and the decision function themselves (contract: scheduler.md, Explaining).
 
 mod children;
+pub mod decided;
 pub mod past;
 mod preview;
 pub mod standing;

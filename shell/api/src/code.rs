@@ -84,6 +84,8 @@ codes! {
     UnknownMessage "unknown_message" NOT_FOUND;
     /// The agent has had no turn of that number; `details.last_turn` is its newest.
     UnknownTurn "unknown_turn" NOT_FOUND;
+    /// The agent's log has no event of that number; `details.last_event_seq` is its last.
+    UnknownEvent "unknown_event" NOT_FOUND;
     /// The agent has sent no such request to a model.
     UnknownRequest "unknown_request" NOT_FOUND;
     /// A past moment of which no stored state is near enough; `details.records` would have to be read.

@@ -22,6 +22,7 @@ mod path;
 mod reply;
 pub mod rows;
 mod runtime;
+mod scheduler_fixture;
 mod task;
 mod tasks;
 mod timers;
@@ -63,6 +64,7 @@ pub use runtime::{
     Activity, Auth, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol, Readiness, Root,
     RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown, StreamToken,
 };
+pub use scheduler_fixture::{FixtureQuery, SchedulerFixture, SchedulerScenario};
 pub use task::{
     Artifact, CommandSnapshot, TaskInputResult, TaskLine, TaskOutputResult, TaskResult, TaskSnapshot,
 };

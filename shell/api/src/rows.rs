@@ -19,13 +19,13 @@ use super::{
     Abort, Admitted, AgentState, AgentStatus, AgentWhy, Agents, AllEventsPage, AllEventsQuery,
     AllStreamQuery, AttachWorkspace, Briefs, ClosedAsk, ControlAgent, ControlReply, CreateAgent, CreateTimer,
     CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, Describe, DetachWorkspace,
-    Enqueue, EventsPage, EventsQuery, ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery, LabelReply,
-    Latency, LatencyQuery, ListQuery, ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery,
-    Prompt, PromptQuery, Prompted, Readiness, RecentQuery, Rename, Root, RunTask, RuntimeStatus, SetModel,
-    Shutdown, StopTask, StreamQuery, StreamToken, TaskInputReply, TaskOutputResult, TaskReply, TaskShown,
-    Tasks, TasksQuery, TimerReply, Timers, TimersQuery, Transcript, TriggerReply, Triggers, UseWorkspace,
-    Wake, WebhookQuery, Woken, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery, Workspaces,
-    WorkspacesReply, WorktreeSummary, WriteTask,
+    Enqueue, EventsPage, EventsQuery, FixtureQuery, ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery,
+    LabelReply, Latency, LatencyQuery, ListQuery, ModelReply, Models, Nothing, OutputQuery,
+    OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted, Readiness, RecentQuery, Rename, Root,
+    RunTask, RuntimeStatus, SchedulerFixture, SetModel, Shutdown, StopTask, StreamQuery, StreamToken,
+    TaskInputReply, TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers,
+    TimersQuery, Transcript, TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply,
+    WorkItemShown, WorkItems, WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
 };
 
 /// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
@@ -80,6 +80,7 @@ const READ: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged];
 const TURN: &[Code] = &[Code::UnknownAgent, Code::UnknownTurn, Code::AgentDamaged];
 const REQUEST: &[Code] =
     &[Code::UnknownAgent, Code::UnknownTurn, Code::UnknownRequest, Code::AgentDamaged, Code::TooFar];
+const EVENT: &[Code] = &[Code::UnknownAgent, Code::UnknownEvent, Code::AgentDamaged, Code::TooFar];
 const CURSOR: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead];
 const STREAM: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead, Code::InvalidHeader];
 const TASK: &[Code] = &[Code::UnknownAgent, Code::UnknownTask, Code::AgentDamaged];
@@ -259,6 +260,9 @@ endpoints! {
             path AgentPath, query PageQuery, fails CURSOR => Transcript;
         ShowLatency latency GET "/agents/{agent_id}/latency" "Show where the time of turns went",
             path AgentPath, query LatencyQuery, fails TURN => Latency;
+        ShowSchedulerFixture scheduler_fixture GET "/agents/{agent_id}/scheduler-fixture"
+            "Show a past decision of the scheduler with its facts",
+            path AgentPath, query FixtureQuery, fails EVENT => SchedulerFixture;
         ListEvents events GET "/agents/{agent_id}/events" "List durable events, page by page",
             path AgentPath, query EventsQuery, fails CURSOR => EventsPage;
         ListAllEvents all_events GET "/events" "List durable events of all public agents, page by page",

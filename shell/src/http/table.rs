@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::reply::Answer;
 use super::resource::{
     agents, all_events, control, debug, events, fork, history, inbox, ingress, labels, latency, models,
-    prompt, runtime, stream, tasks, timers, triggers, wake, work_items, workspaces,
+    prompt, runtime, scheduler_fixture, stream, tasks, timers, triggers, wake, work_items, workspaces,
 };
 use super::route::{Call, Route};
 use super::{cors, metrics, openapi, stream_tokens};
@@ -60,6 +60,7 @@ handlers! {
         ListBriefs history::briefs,
         ShowTranscript history::transcript,
         ShowLatency latency::latency,
+        ShowSchedulerFixture scheduler_fixture::fixture,
         ListEvents events::events,
         ListAllEvents all_events::page,
         ListTasks tasks::list,

@@ -59,7 +59,19 @@ impl Reader {
         if event.0 < 2 || event > last {
             return Err(PastError::Beyond { agent: agent.clone(), event, last });
         }
-        let through = EventSeq(event.0 - 1);
+        self.agent_after(agent, EventSeq(event.0 - 1))
+    }
+
+    /// An agent as it stood right after an event.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn agent_after(&self, agent: &AgentId, through: EventSeq) -> Result<PastState, PastError> {
+        let last = self.last_event(agent)?;
+        if through.0 < 1 || through > last {
+            return Err(PastError::Beyond { agent: agent.clone(), event: through, last });
+        }
+        let event = through.next();
         let state = self.read(|connection| state_at(connection, agent, through))?;
         let records = through.0 - state.as_ref().map_or(0, |state| state.event_seq.0);
         if records > PAST_RECORDS {
@@ -200,6 +212,7 @@ mod tests {
             let past = reader.agent_before(&main, EventSeq(event)).unwrap();
             assert_eq!(&past.agent, state, "{event}");
             read.push(past.records);
+            assert_eq!(reader.agent_after(&main, EventSeq(event - 1)).unwrap().agent, past.agent);
         }
         let mut world = home.start();
         world.snapshot("main");

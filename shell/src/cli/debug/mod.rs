@@ -2,6 +2,7 @@
 
 mod latency;
 mod prompt;
+mod scheduler_fixture;
 
 use std::path::PathBuf;
 
@@ -16,11 +17,14 @@ pub(super) enum DebugCommand {
     Prompt(prompt::PromptArgs),
     /// Show where the time of an agent's turns went
     Latency(latency::LatencyArgs),
+    /// Write a past decision of the scheduler as a scenario for its tests
+    SchedulerFixture(scheduler_fixture::FixtureArgs),
 }
 
 pub(super) fn debug(home: Option<PathBuf>, command: DebugCommand) -> Result<Exit, Failure> {
     match command {
         DebugCommand::Prompt(args) => prompt::prompt(home, args),
         DebugCommand::Latency(args) => latency::latency(home, args),
+        DebugCommand::SchedulerFixture(args) => scheduler_fixture::fixture(home, args),
     }
 }

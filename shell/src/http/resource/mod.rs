@@ -15,6 +15,7 @@ mod look;
 pub(super) mod models;
 pub(super) mod prompt;
 pub(super) mod runtime;
+pub(super) mod scheduler_fixture;
 mod sse;
 pub(super) mod stream;
 pub(super) mod tasks;

@@ -49,7 +49,11 @@ const TAGS: &[(&str, &str, &[&str])] = &[
         &["/prompt", "/messages", "/enqueue", "/webhooks"],
     ),
     ("events", "Durable events, page by page and as they happen", &["/events"]),
-    ("history", "Briefs, the transcript and the time of turns", &["/briefs", "/transcript", "/latency"]),
+    (
+        "history",
+        "Briefs, the transcript and the time of turns",
+        &["/briefs", "/transcript", "/latency", "/scheduler-fixture"],
+    ),
     ("models", "Models of the runtime and of an agent", &["/model"]),
     ("agents", "Agents, their state and their lifecycle", &["/agents", "/status", "/state"]),
     ("runtime", "The runtime itself", &["/"]),
