@@ -110,6 +110,7 @@ pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
         path: "AGENTS.md".into(),
         content,
         content_id: None,
+        imported_by: None,
     };
     // Commands switch branches as they like.
     let branch = if context_build_ms.0.is_multiple_of(2) { "main" } else { "topic" };

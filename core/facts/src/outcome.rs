@@ -107,6 +107,9 @@ pub struct InstructionSource {
     /// The hash of `content`, also where it is short. Earlier builds left it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_id: Option<ContentId>,
+    /// Of an import, the file that names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported_by: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

@@ -118,7 +118,9 @@ fn instructions(facts: &PromptFacts<'_>, scope: SourceScope) -> Blocks {
     let shown = |source: &&InstructionSource| source.scope == scope && !source.content.is_empty();
     let sources = facts.standing.context.sources.iter().filter(shown);
     let one = |source: &InstructionSource| {
-        let heading = format!("Instructions from {}:\n", line(&source.path, PATH_BYTES));
+        let by = source.imported_by.as_ref();
+        let by = by.map_or_else(String::new, |by| format!(", imported by {}", line(by, PATH_BYTES)));
+        let heading = format!("Instructions from {}{by}:\n", line(&source.path, PATH_BYTES));
         alloc::vec![Part::Rendered(heading), Part::Given(source.content.clone())]
     };
     sources.map(one).collect()

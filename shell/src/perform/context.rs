@@ -1,27 +1,22 @@
-//! Instruction files and the execution environment, read when a turn begins (contract: providers.md,
-//! Instructions). Files come from their stable roots only, never from the folder that commands run in.
+//! Instruction files and the execution environment, read when a turn begins.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use holon_facts::execution::{ExecutionPolicy, ExecutionProfile, ExecutionSnapshot};
-use holon_facts::outcome::{InstructionSource, SourceScope};
+use holon_facts::outcome::InstructionSource;
 use holon_facts::workspace::ExecutionBinding;
 use holon_platform::spawn;
 use holon_text::{Texts, hash};
 
+use super::instructions::{Source, Unreadable, read_sources};
 use super::tool::CommandEnvironment;
 use crate::workplace;
 
-/// Longest part of an instruction file that the model sees, in bytes.
-pub const INSTRUCTION_BYTES: usize = 64 << 10;
-
-/// An instruction file that is there and can't be read.
+/// What a turn needs to begin, and is not to be had.
 #[derive(Debug, thiserror::Error)]
 pub enum ContextError {
-    #[error("instructions at {} can't be read: {problem}; repair or remove the file, then try again", path.display())]
-    Unreadable { path: PathBuf, problem: io::Error },
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     #[error("reading the instructions was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
 }
@@ -39,16 +34,17 @@ pub(super) async fn load(
     let (looking, root) = (commands.clone(), PathBuf::from(&binding.execution_root));
     let (found, git, programs) = spawn::blocking(move || {
         let sources = read_sources(&home, &anchor)?;
-        Ok::<_, ContextError>((sources, workplace::git_head(&root), looking.programs().to_vec()))
+        Ok::<_, Unreadable>((sources, workplace::git_head(&root), looking.programs().to_vec()))
     })
     .await??;
     let sources = found
         .into_iter()
-        .map(|(scope, path, text)| InstructionSource {
+        .map(|Source { scope, path, text, imported_by }| InstructionSource {
             scope,
             path: path.display().to_string(),
             content_id: Some(hash(texts.redact(&text).as_bytes())),
             content: texts.take(&text),
+            imported_by: imported_by.map(|by| by.display().to_string()),
         })
         .collect();
     let shell = commands.default_shell();
@@ -64,59 +60,15 @@ fn boundaries(execution: ExecutionSnapshot, policy: Option<ExecutionPolicy>) -> 
     ExecutionSnapshot { profile: ExecutionProfile::Confined, policy, ..execution }
 }
 
-type Source = (SourceScope, PathBuf, String);
-
-fn read_sources(agent_home: &Path, anchor: &Path) -> Result<Vec<Source>, ContextError> {
-    let mut found = Vec::new();
-    let own = agent_home.join("AGENTS.md");
-    if let Some(text) = read(&own)? {
-        found.push((SourceScope::Agent, own.clone(), text));
-    }
-    for name in ["AGENTS.md", "CLAUDE.md"] {
-        let path = anchor.join(name);
-        if path == own {
-            break;
-        }
-        if let Some(text) = read(&path)? {
-            found.push((SourceScope::Workspace, path, text));
-            break;
-        }
-    }
-    Ok(found)
-}
-
-fn read(path: &Path) -> Result<Option<String>, ContextError> {
-    match read_bounded(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(None)
-        }
-        Err(problem) => Err(ContextError::Unreadable { path: path.to_owned(), problem }),
-    }
-}
-
-fn read_bounded(path: &Path) -> io::Result<String> {
-    // Asked before opening: opening a pipe would wait for a writer.
-    let about = std::fs::metadata(path)?;
-    if !about.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(INSTRUCTION_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() <= INSTRUCTION_BYTES {
-        return Ok(String::from_utf8_lossy(&bytes).into_owned());
-    }
-    let end = (0..=INSTRUCTION_BYTES).rev().find(|&at| bytes[at] & 0xC0 != 0x80).unwrap_or(0);
-    let shown = String::from_utf8_lossy(&bytes[..end]);
-    Ok(format!("{shown}\n[… cut here: the file has {} bytes, the first {end} are shown …]\n", about.len()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use holon_facts::outcome::SourceScope;
     use holon_text::Secrets;
 
     use super::*;
-    use std::fs;
 
     fn texts() -> Texts {
         Texts::new(Secrets::default(), Box::new(|_| Ok(None)))

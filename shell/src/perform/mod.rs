@@ -5,6 +5,7 @@
 //! written. A patch that is being written is written to its end, so that it stays whole.
 
 pub mod context;
+pub mod instructions;
 mod task;
 pub mod tool;
 mod work_item;
