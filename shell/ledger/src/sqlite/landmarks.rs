@@ -9,6 +9,7 @@ use rusqlite::OptionalExtension;
 use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
+use super::schema;
 
 /// The condition under which SQLite uses the index of landmarks.
 const LANDMARKS: &str = "kind IN ('message_admitted', 'turn_started', 'turn_terminal')";
@@ -39,11 +40,13 @@ fn nearest(which: &str, side: &str, landmark: Landmark) -> String {
     )
 }
 
-/// The one before which there are so many of its kind.
-fn nth(landmark: Landmark) -> String {
-    let kind = landmark.kind();
+/// The one before which there are so many of its kind. Left alone, SQLite reads the whole log in its order; ledgers of the
+/// first schema have no other index.
+fn nth(landmark: Landmark, version: i64) -> String {
+    let (kind, index) =
+        (landmark.kind(), if version < schema::LANDMARKS { "" } else { "INDEXED BY landmarks" });
     format!(
-        "SELECT event_seq FROM records WHERE {LANDMARKS} AND agent = ?1 AND kind = '{kind}'
+        "SELECT event_seq FROM records {index} WHERE {LANDMARKS} AND agent = ?1 AND kind = '{kind}'
         ORDER BY event_seq LIMIT 1 OFFSET ?2"
     )
 }
@@ -56,7 +59,7 @@ impl Reader {
     /// When the record is damaged.
     pub fn admission(&self, agent: &AgentId, message: MessageId) -> Result<Option<Record>, LedgerError> {
         let Some(before) = message.0.checked_sub(1) else { return Ok(None) };
-        let found = self.landmark(agent, &nth(Landmark::MessageAdmitted), stored(before)?)?;
+        let found = self.landmark(agent, &self.nth(Landmark::MessageAdmitted)?, stored(before)?)?;
         let record = found.map(|seq| self.record(agent, seq)).transpose()?.flatten();
         let names_it = |record: &Record| matches!(&record.event, Event::Inbox(InboxFact::MessageAdmitted(fact)) if fact.message.id == message);
         Ok(record.filter(names_it))
@@ -68,7 +71,7 @@ impl Reader {
     /// When the record is damaged.
     pub fn turn(&self, agent: &AgentId, turn: TurnIndex) -> Result<Option<Record>, LedgerError> {
         let Some(before) = turn.0.checked_sub(1) else { return Ok(None) };
-        let sql = nth(Landmark::TurnStarted);
+        let sql = self.nth(Landmark::TurnStarted)?;
         let found = self.landmark(agent, &sql, stored(before.min(i64::MAX as u64))?)?;
         let record = found.map(|seq| self.record(agent, seq)).transpose()?.flatten();
         let is_it = |record: &Record| matches!(&record.event, Event::Turn(TurnFact::TurnStarted(fact)) if fact.turn_index == turn);
@@ -136,6 +139,10 @@ impl Reader {
         found.map_err(LedgerError::unreadable(at))?.map(|stored| stored.decode()).transpose()
     }
 
+    fn nth(&self, landmark: Landmark) -> Result<String, LedgerError> {
+        Ok(nth(landmark, self.read(schema::version)?))
+    }
+
     fn landmark(&self, agent: &AgentId, sql: &str, number: i64) -> Result<Option<EventSeq>, LedgerError> {
         let at = Position::event(agent.as_str(), 0, None);
         let found = self.read(|connection| {
@@ -188,6 +195,18 @@ mod tests {
                 reader.read(|connection| connection.query_row(&sql, ("main", 9), |row| row.get(3))).unwrap();
             assert!(plan.contains("landmarks"), "{plan}");
         }
+        let by_number = nth(Landmark::MessageAdmitted, schema::SCHEMA_VERSION);
+        let sql = format!("EXPLAIN QUERY PLAN {by_number}");
+        let plan: String =
+            reader.read(|connection| connection.query_row(&sql, ("main", 1), |row| row.get(3))).unwrap();
+        assert!(plan.contains("COVERING INDEX landmarks"), "{plan}");
+        let oldest = nth(Landmark::TurnStarted, 1);
+        let third: i64 =
+            reader.read(|connection| connection.query_row(&oldest, ("main", 2), |row| row.get(0))).unwrap();
+        assert_eq!(
+            Some(u64::try_from(third).unwrap()),
+            reader.turn(&main, TurnIndex(3)).unwrap().map(|it| it.event_seq.0)
+        );
         let started = |record: &&Record| record.event.kind() == "turn_started";
         let (first, last_one) = (all.iter().find(started).unwrap(), all.iter().rfind(started).unwrap());
         let kind = Landmark::TurnStarted;

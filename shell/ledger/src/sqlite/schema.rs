@@ -146,6 +146,9 @@ ALTER TABLE agents ADD COLUMN name TEXT; -- none where the id is the only name
 CREATE INDEX names ON agents (name) WHERE name IS NOT NULL;
 ";
 
+/// The first version that finds runs and admissions by an index.
+pub(super) const LANDMARKS: i64 = 2;
+
 /// The first version that knows second names.
 pub(super) const NAMES: i64 = 8;
 

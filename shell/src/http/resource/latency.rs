@@ -3,7 +3,7 @@
 use holon_api::rows::ShowLatency;
 use holon_api::{Code, Latency, LatencyQuery};
 use holon_core::latency::{LatencyQuantiles, TurnClock, TurnLatency};
-use holon_facts::event::TurnFact;
+use holon_facts::event::{InboxFact, TurnFact};
 use holon_facts::ids::{MessageId, TurnIndex};
 use holon_facts::{AgentId, Event, EventSeq, Record, Wall};
 use holon_ledger::sqlite::{Landmark, Wanted};
@@ -19,6 +19,8 @@ const TURNS: (u32, u32) = (10, 1_000);
 const RECORDS: usize = 50_000;
 /// Ends of turns among which an earlier run of the same message is looked for.
 const EARLIER: usize = 64;
+/// Messages that are looked at one by one before their number is counted.
+const NEAR: usize = 16;
 
 pub(in super::super) async fn latency(app: App, call: Call<ShowLatency>) -> Handled<Latency> {
     let (agent, LatencyQuery { last, turn }) = (call.path.agent_id, call.query);
@@ -72,9 +74,28 @@ fn read(app: &App, agent: &AgentId, (started, end): (&Record, EventSeq)) -> Hand
     Ok(Some(clock.finish()))
 }
 
+/// Most messages are among the last that were admitted before their turn.
+fn admission(
+    app: &App,
+    agent: &AgentId,
+    (message, started): (MessageId, EventSeq),
+) -> Handled<Option<Record>> {
+    let mut before = started;
+    for _ in 0..NEAR {
+        let Some(seq) = app.reader.newest_landmark(agent, Landmark::MessageAdmitted, before)? else { break };
+        let record = app.reader.record(agent, seq)?;
+        let is_it = |record: &Record| matches!(&record.event, Event::Inbox(InboxFact::MessageAdmitted(fact)) if fact.message.id == message);
+        if record.as_ref().is_some_and(is_it) {
+            return Ok(record);
+        }
+        before = seq;
+    }
+    Ok(app.reader.admission(agent, message)?)
+}
+
 /// A message that comes again waits since its earlier run ended.
 fn waited_since(app: &App, agent: &AgentId, (message, started): (MessageId, &Record)) -> Handled<Wall> {
-    let admitted = app.reader.admission(agent, message)?;
+    let admitted = admission(app, agent, (message, started.event_seq))?;
     let (kinds, before) = (&["turn_terminal"][..], started.event_seq);
     let after = admitted.as_ref().map_or(EventSeq(0), |record| record.event_seq);
     let wanted = Wanted { kinds, after, before, limit: EARLIER, newest: true };
