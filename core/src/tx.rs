@@ -1,6 +1,7 @@
 //! The transaction in which handlers work on one agent: they read its state, and change it only by
 //! recording facts.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,6 +15,7 @@ use holon_facts::ids::{OpId, ReplyId, RunId, Seed, StepSeq, TaskId};
 use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
 use holon_facts::price::Amount;
 use holon_facts::record::Record;
+use holon_facts::request::RequestRecord;
 use holon_facts::time::{Millis, Mono, Wall};
 use holon_facts::workspace::WorktreePlan;
 
@@ -64,6 +66,7 @@ pub(crate) struct Opening {
     pub(crate) command: Option<CommandSpec>,
     pub(crate) execution_root: Option<String>,
     pub(crate) worktree: Option<WorktreePlan>,
+    pub(crate) request: Option<Box<RequestRecord>>,
 }
 
 impl Opening {
@@ -77,6 +80,7 @@ impl Opening {
             command: None,
             execution_root: None,
             worktree: None,
+            request: None,
         }
     }
 
@@ -171,6 +175,7 @@ impl<'a> Tx<'a> {
             command,
             execution_root,
             worktree,
+            request,
         } = opening;
         self.record(OperationOpened {
             op,
@@ -182,6 +187,7 @@ impl<'a> Tx<'a> {
             command,
             execution_root,
             worktree,
+            request,
         });
         if let Some(timeout) = timeout_ms {
             self.alarms.insert(Alarm::Op(op), self.env.mono.after(timeout));

@@ -9,6 +9,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::tokens;
+
 /// The longest text that a record carries itself, in bytes.
 pub const INLINE_BYTES: usize = 256;
 
@@ -21,7 +23,7 @@ pub struct ContentId(pub [u8; 32]);
 pub struct Content {
     pub id: ContentId,
     pub bytes: u64,
-    /// Estimated at four characters a token.
+    /// Estimated by classes of characters; builds before did so at four characters a token.
     pub est_tokens: u64,
     /// The beginning, at most 256 bytes.
     pub preview: String,
@@ -63,8 +65,19 @@ impl Text {
 
     pub fn est_tokens(&self) -> u64 {
         match self {
-            Self::Inline(text) => estimate_tokens(text.chars().count() as u64),
+            Self::Inline(text) => tokens::estimate(text),
             Self::Stored(content) => content.est_tokens,
+        }
+    }
+
+    /// Of so many of its characters: of a stored text, its beginning shows how many bytes these have.
+    pub fn est_tokens_of(&self, chars: u64) -> u64 {
+        let shown = self.preview();
+        let bytes = chars.saturating_mul(shown.len() as u64) / shown.chars().count().max(1) as u64;
+        let all = self.est_tokens();
+        match self.bytes() {
+            total if bytes < total => all.saturating_mul(bytes).div_ceil(total),
+            _ => all,
         }
     }
 
@@ -84,11 +97,6 @@ impl Default for Text {
     fn default() -> Self {
         Self::Inline(String::new())
     }
-}
-
-/// One token is estimated as four characters.
-pub fn estimate_tokens(characters: u64) -> u64 {
-    characters.div_ceil(4)
 }
 
 /// The longest beginning of `text` of at most `bytes` bytes, with an ellipsis where something is missing.

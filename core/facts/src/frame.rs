@@ -6,9 +6,10 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::content::{Text, estimate_tokens};
+use crate::content::Text;
 use crate::fence::{Fence, Place, Tag};
 use crate::ids::AgentId;
+use crate::tokens;
 
 /// Everything before the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,7 +78,7 @@ impl PromptFrame {
 
     pub fn est_tokens(&self) -> u64 {
         let blocks: u64 = self.blocks().flat_map(|block| &block.parts).map(Part::est_tokens).sum();
-        blocks.saturating_add(estimate_tokens(self.system_prompt.chars().count() as u64))
+        blocks.saturating_add(tokens::estimate(&self.system_prompt))
     }
 
     fn blocks(&self) -> impl Iterator<Item = &PromptBlock> {
@@ -100,12 +101,12 @@ impl Part {
 
     pub fn est_tokens(&self) -> u64 {
         match self {
-            Self::Rendered(text) => estimate_tokens(text.chars().count() as u64),
+            Self::Rendered(text) => tokens::estimate(text),
             Self::Given(text) => text.est_tokens(),
-            Self::Excerpt { text, chars } => text.est_tokens().min(estimate_tokens(u64::from(*chars))),
+            Self::Excerpt { text, chars } => text.est_tokens_of(u64::from(*chars)),
             Self::Quoted { parts, .. } => {
                 let parts: u64 = parts.iter().map(Self::est_tokens).sum();
-                parts.saturating_add(estimate_tokens(CHARS))
+                parts.saturating_add(TOKENS)
             }
         }
     }
@@ -116,8 +117,8 @@ const OPEN: &str = "<quoted-";
 
 const CLOSE: &str = "</quoted-";
 
-/// Characters that both lines of a fence take.
-pub const CHARS: u64 = (OPEN.len() + CLOSE.len() + 2 * 18) as u64;
+/// Tokens that both lines of a fence take: most of each is the tag.
+const TOKENS: u64 = 32;
 
 impl Fence {
     /// Text that is not the runtime's own, at one place.

@@ -86,7 +86,7 @@ impl Block {
         match self {
             Self::Text { text } => text.est_tokens(),
             Self::ToolCall { tool_name, arguments, .. } => {
-                arguments.est_tokens().saturating_add(crate::content::estimate_tokens(tool_name.len() as u64))
+                arguments.est_tokens().saturating_add(crate::tokens::estimate(tool_name))
             }
             Self::Reasoning { content, .. } => content.est_tokens(),
         }

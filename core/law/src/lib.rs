@@ -22,6 +22,7 @@ mod past;
 mod queue;
 mod references;
 pub mod replay;
+mod requests;
 mod shown;
 mod sleep;
 mod stops;
@@ -63,7 +64,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 69] = [
+const LAWS: [Law; 71] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -137,6 +138,11 @@ const LAWS: [Law; 69] = [
         shown::m2,
     ),
     law(
+        "M4",
+        "A request begins with all of the one before, or what it has of that and the first part that is another one are on record; in a run it does, unless another model is asked or an episode closed.",
+        requests::m4,
+    ),
+    law(
         "M5",
         "The turns of one episode ask the same model first and offer the same tools. Earlier builds closed no episode.",
         episodes::m5,
@@ -150,6 +156,11 @@ const LAWS: [Law; 69] = [
         "M10",
         "The fences of one message's runs carry tags of their own, the same after an interruption.",
         shown::m10,
+    ),
+    law(
+        "M12",
+        "A request that is sent fits its model, by an estimate and by what the provider has counted so far, both on record.",
+        requests::m12,
     ),
     law("T9", "An interjection enters once, at a safe point, before the next round.", turns::t9),
     law(

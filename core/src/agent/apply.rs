@@ -221,6 +221,9 @@ impl Agent {
     }
 
     fn apply_turn(&mut self, at: Wall, fact: &TurnFact) {
+        if let TurnFact::ProviderRoundCompleted(fact) = fact {
+            self.requests.answered(fact);
+        }
         if let TurnFact::TurnStarted(fact) = fact {
             self.hints.turn_begins();
             let taken = |id: &MessageId| self.inbox.claimed(*id).map(|entry| entry.message.clone());
@@ -464,6 +467,9 @@ impl Agent {
         match fact {
             OperationFact::OperationOpened(fact) => {
                 self.next.op = fact.op.next();
+                if let Some(request) = &fact.request {
+                    self.requests.sent(request);
+                }
                 let OperationOpened { op, kind, run_id, task_id, ref supervisor, ref command, .. } = **fact;
                 let (supervisor, command) = (supervisor.clone(), command.clone());
                 let mut repeated = false;

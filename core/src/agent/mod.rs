@@ -14,6 +14,7 @@ pub mod model;
 pub mod outbox;
 pub mod outside;
 pub mod recent_commands;
+pub mod requests;
 pub mod sleep;
 pub mod task;
 pub mod timer;
@@ -59,6 +60,7 @@ use crate::agent::inbox::{Entry, Inbox};
 use crate::agent::outbox::Outbox;
 use crate::agent::outside::Outside;
 use crate::agent::recent_commands::RecentCommands;
+use crate::agent::requests::Requests;
 use crate::agent::sleep::Sleep;
 use crate::agent::task::Tasks;
 use crate::agent::timer::Timers;
@@ -122,6 +124,9 @@ pub struct Agent {
     /// The conversation that its requests go on with.
     #[serde(default, skip_serializing_if = "Episodes::is_fresh")]
     pub episodes: Episodes,
+    /// What it has asked models.
+    #[serde(default, skip_serializing_if = "Requests::is_fresh")]
+    pub requests: Requests,
     pub last_decision: Option<SchedulerDecision>,
     /// What the requests of the last run offered.
     #[serde(default)]
@@ -215,6 +220,7 @@ impl Agent {
             hold: None,
             history: History::default(),
             episodes: Episodes::default(),
+            requests: Requests::default(),
             last_decision: None,
             tools_offered: Arc::default(),
             asks: Asks::default(),

@@ -6,10 +6,12 @@ use alloc::vec::Vec;
 use holon_facts::call::ToolName;
 use holon_facts::config::{Config, ContextLimits};
 use holon_facts::episode::{EpisodeBoundary, EventSpan, TurnSpan};
+use holon_facts::event::operation::{OperationFact, OperationOpened};
 use holon_facts::event::turn::TurnStarted;
 use holon_facts::event::{EpisodeClosed, EpisodeFact, Event, TurnFact};
 use holon_facts::ids::{EpisodeId, EventSeq, RunId, TurnIndex};
 use holon_facts::model::FailureKind;
+use holon_facts::request::{PrefixBreak, PrefixHash, Ratio, RequestRecord};
 use holon_facts::time::Millis;
 
 use super::sabotage::{Case, Script};
@@ -21,6 +23,25 @@ fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script
 
 pub(super) fn cases() -> Vec<Case> {
     alloc::vec![
+        asked("M4", "the first request goes on with another", 0, |request| request.broke = None),
+        asked("M4", "less is shared than there is", 2, |request| request.shared_bytes -= 1),
+        asked("M4", "what goes on is on record as another conversation", 2, |request| {
+            request.broke = Some(PrefixBreak::Conversation);
+        }),
+        asked("M4", "the policy is another one in the middle of a run", 4, |request| {
+            let PrefixHash(hash) = request.layers.surface.fingerprint;
+            request.layers.surface.fingerprint = PrefixHash(hash ^ 1);
+            (request.broke, request.shared_bytes) = (Some(PrefixBreak::Surface), 0);
+        }),
+        asked("M4", "the head is another one and no episode has closed", 4, |request| {
+            let PrefixHash(hash) = request.layers.head.fingerprint;
+            request.layers.head.fingerprint = PrefixHash(hash ^ 1);
+            (request.broke, request.shared_bytes) = (Some(PrefixBreak::Head), request.layers.standing.bytes);
+        }),
+        asked("M12", "a request is longer than fits", 1, |request| request.size.limit /= 100),
+        asked("M12", "a request is taken for shorter than counted", 0, |request| {
+            request.size.ratio = Ratio(100);
+        }),
         case("M5", "another model is asked in the same episode", |s| {
             let mut fact = started(s, 2);
             fact.models.reverse();
@@ -52,6 +73,30 @@ pub(super) fn cases() -> Vec<Case> {
         }),
         closed("T8", "the newest rounds are hidden", 1, |fact| fact.hidden_rounds = 2),
     ]
+}
+
+/// The case in which one of the requests is another one.
+fn asked(
+    law: &'static str,
+    what: &'static str,
+    nth: usize,
+    sabotage: impl FnOnce(&mut RequestRecord),
+) -> Case {
+    case(law, what, |s| {
+        let opened = (0..).map(|at| (at, opened(s, at))).filter(|(_, fact)| fact.request.is_some()).nth(nth);
+        let Some((at, mut fact)) = opened else { panic!() };
+        if let Some(request) = &mut fact.request {
+            sabotage(request);
+        }
+        s.replace("operation_opened", at, fact);
+    })
+}
+
+fn opened(script: &Script, nth: usize) -> OperationOpened {
+    let Event::Operation(OperationFact::OperationOpened(fact)) = script.event("operation_opened", nth) else {
+        panic!()
+    };
+    (**fact).clone()
 }
 
 /// The case in which one of the two closes is another one.

@@ -5,10 +5,10 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use holon_facts::content::estimate_tokens;
 use holon_facts::episode::{Digest, Done, Focus};
 use holon_facts::fence::{Fence, Place};
 use holon_facts::frame::Part;
+use holon_facts::tokens::estimate;
 
 use super::fence::line;
 use super::incoming::NAME_BYTES;
@@ -46,7 +46,7 @@ fn one(Closed { id, at, digest, .. }: &Closed, fence: Fence, tokens: u64) -> Vec
         "[digest of an earlier part of this conversation | {id} | closed {at} | {} turns, {} rounds | you no longer see it]\n",
         digest.turns, digest.rounds
     );
-    let room = tokens.saturating_sub(estimate_tokens(heading.len() as u64));
+    let room = tokens.saturating_sub(estimate(&heading));
     let quoted = told(digest, room.saturating_mul(4));
     alloc::vec![Part::Rendered(heading), fence.quoted(Place::Digest(*id), quoted)]
 }

@@ -11,6 +11,7 @@ pub(crate) mod incoming;
 pub(crate) mod notes;
 pub(crate) mod policy;
 pub(crate) mod recap;
+pub(crate) mod request_record;
 #[cfg(test)]
 pub(crate) mod reworded;
 pub(crate) mod sections;
@@ -45,7 +46,7 @@ fn worded_parts(parts: Vec<Part>) -> Vec<Part> {
     parts.into_iter().map(one).collect()
 }
 
-/// What a request takes of a model's window, estimated at four characters a token.
+/// What a request takes of a model's window, estimated.
 pub fn est_tokens(request: &ModelRequest) -> u64 {
     let conversation: u64 = request.conversation.iter().map(Item::est_tokens).sum();
     request.frame.est_tokens().saturating_add(conversation).saturating_add(tool_tokens(&request.tools))

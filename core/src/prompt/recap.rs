@@ -24,10 +24,11 @@ const LONGEST: u64 = 600;
 /// What a line takes besides its excerpts, in characters.
 const LINE: u64 = 40;
 
-/// The recap of `rounds`, in about `tokens` tokens. Where even the shortest excerpts of all are too much, of the
+/// The recap of `rounds`, in about `tokens` tokens, and in half of what they took themselves. Where even the shortest excerpts of all are too much, of the
 /// oldest rounds only what they did is named.
 pub(crate) fn recap(rounds: &[Round], tokens: u64, fence: Fence) -> Vec<Part> {
-    let room = tokens.saturating_mul(4);
+    let whole: u64 = rounds.iter().map(size).sum();
+    let room = tokens.min(whole / 2).saturating_mul(4);
     // Where not all rounds can be listed, half of it is for what the others did.
     let room = if told(rounds, room) > 0 { room / 2 } else { room };
     let told = told(rounds, room);
@@ -74,6 +75,13 @@ fn told(rounds: &[Round], room: u64) -> usize {
         first = at;
     }
     first
+}
+
+/// Tokens of what the model did in a round, and of what came of it.
+fn size(round: &Round) -> u64 {
+    let blocks: u64 = round.blocks.iter().map(Block::est_tokens).sum();
+    let results: u64 = round.results.iter().flat_map(|receipt| receipt.texts()).map(Text::est_tokens).sum();
+    blocks.saturating_add(results)
 }
 
 /// How many texts a round has.

@@ -197,7 +197,7 @@ pub(crate) fn environment(standing: &Standing) -> String {
 
 /// The whole text, unless it is long.
 pub(crate) fn shortened(text: &Text, chars: u32) -> Part {
-    if text.est_tokens() <= holon_facts::content::estimate_tokens(chars.into()) {
+    if text.bytes() <= chars.into() {
         Part::Given(text.clone())
     } else {
         Part::Excerpt { text: text.clone(), chars }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use holon_core::tool::{Tool, catalogue};
-use holon_facts::content::estimate_tokens;
 use holon_facts::receipt::ToolErrorKind;
+use holon_facts::tokens;
 use holon_facts::tool::ToolSpec;
 use holon_models::{SchemaMode, parameters};
 use serde_json::Value;
@@ -66,10 +66,11 @@ fn the_page_of_the_tools_names_what_there_is() {
 #[test]
 fn the_estimate_of_a_tool_is_near_and_never_too_low() {
     for (tool, spec) in tools() {
-        let longest =
-            [SchemaMode::Relaxed, SchemaMode::Strict].map(|mode| parameters(&spec, mode).to_string().len());
-        let bytes = tool.name().len() + tool.description().len() + longest[0].max(longest[1]);
-        let (tokens, estimate) = (estimate_tokens(bytes as u64), spec.est_tokens);
+        let schemas =
+            [SchemaMode::Relaxed, SchemaMode::Strict].map(|mode| parameters(&spec, mode).to_string());
+        let described = tokens::estimate(tool.name()) + tokens::estimate(tool.description());
+        let schema = schemas.iter().map(|schema| tokens::estimate(schema)).max().unwrap_or_default();
+        let (tokens, estimate) = (described + schema, spec.est_tokens);
         assert!(tokens <= estimate && estimate <= tokens + 100, "{tool}: {tokens}, estimated {estimate}");
     }
 }

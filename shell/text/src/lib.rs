@@ -12,7 +12,8 @@ pub mod variables;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use holon_facts::content::{INLINE_BYTES, clip, estimate_tokens};
+use holon_facts::content::{INLINE_BYTES, clip};
+use holon_facts::tokens;
 use holon_facts::{Content, ContentId, Text};
 use sha2::{Digest, Sha256};
 
@@ -98,7 +99,7 @@ impl Texts {
         let content = Content {
             id: hash(text.as_bytes()),
             bytes: text.len() as u64,
-            est_tokens: estimate_tokens(text.chars().count() as u64),
+            est_tokens: tokens::estimate(&text),
             preview,
         };
         let id = content.id;

@@ -63,8 +63,12 @@ impl World<'_> {
                 wire::lowered(&request, self.disk.get().texts())?;
                 self.checks.say("P7");
                 let told = self.told(agent);
+                // Budgets are drawn for answers that cost little.
+                let counts = self.scenario.config_of(self.life.number).budgets.is_none();
                 self.begin(agent, op, "provider", |here| {
-                    provider::joined(provider::answer(here, told.as_ref()), &request.continues)
+                    let answer = provider::answer(here, told.as_ref());
+                    let answer = if counts { provider::counted(answer, &request) } else { answer };
+                    provider::joined(answer, &request.continues)
                 })
             }
             Work::CallTool { .. } => self.begin(agent, op, "tool", tools::call),

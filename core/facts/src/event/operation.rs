@@ -10,6 +10,7 @@ use super::family;
 use crate::content::Text;
 use crate::ids::{OpId, RunId, TaskId};
 use crate::outcome::{CommandSpec, SupervisorIdentity};
+use crate::request::RequestRecord;
 use crate::time::Millis;
 use crate::workspace::WorktreePlan;
 
@@ -74,6 +75,9 @@ pub struct OperationOpened {
     /// The worktree that it makes or removes: on record before anything of it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<WorktreePlan>,
+    /// What a model is asked. Earlier builds did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<RequestRecord>>,
 }
 
 impl OperationFact {

@@ -72,6 +72,7 @@ impl Past {
     pub(super) fn episode(&mut self, at: EventSeq, fact: &EpisodeFact) {
         let EpisodeFact::EpisodeClosed(fact) = fact;
         self.episodes.closed(at, self.run.is_some());
+        self.requests.closed();
         if let Some(run) = &mut self.run {
             run.recapped = fact.hidden_rounds;
             run.refused |= fact.boundary == EpisodeBoundary::Refused;

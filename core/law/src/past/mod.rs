@@ -7,6 +7,7 @@ mod hints;
 mod keys;
 mod lifecycle;
 mod queue;
+mod requests;
 mod run;
 mod sleep;
 mod speaker;
@@ -58,6 +59,7 @@ use workspaces::Workspaces;
 
 pub(crate) use keys::{Keys, Ticks};
 pub(crate) use queue::{Claim, Entry, Queue};
+pub(crate) use requests::Requests;
 pub(crate) use run::{Attempt, Call, Run};
 pub(crate) use tasks::{Ended, Op, Task, Tasks, Told};
 pub(crate) use timers::{Timer, come};
@@ -92,6 +94,7 @@ pub(crate) struct Past {
     pub(crate) promised: Promised,
     pub(crate) fences: Fences,
     pub(crate) episodes: Episodes,
+    pub(crate) requests: Requests,
 }
 
 /// The fence of the newest run.
@@ -414,6 +417,7 @@ impl Past {
         }
         self.spending.follow(fact);
         match fact {
+            TurnFact::ProviderRoundCompleted(fact) => self.requests.answered(fact),
             TurnFact::TurnStarted(fact) => {
                 self.run_started(fact);
                 self.episodes.turn_started(record.event_seq, fact);

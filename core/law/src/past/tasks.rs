@@ -76,6 +76,7 @@ impl Past {
         match fact {
             OperationFact::OperationOpened(fact) => {
                 self.next.op = fact.op.next();
+                self.requests.opened(fact);
                 self.spending.opened(fact.op, fact.kind);
                 self.next.task = fact.task_id.map_or(self.next.task, |task| self.next.task.max(task.next()));
                 let op = Op { kind: fact.kind, run: fact.run_id, task: fact.task_id };

@@ -3,6 +3,7 @@
 use holon_facts::config::Config;
 use holon_facts::identity::AgentSpec;
 use holon_facts::model_ref::ModelRef;
+use holon_facts::request::{Ratio, RequestSize};
 
 use crate::tool::{Exposure, Tool};
 
@@ -30,6 +31,12 @@ impl Window {
         let most = config.context.output(model).unwrap_or(u64::MAX);
         let output = config.turn.max_output_tokens.min(most).min(tokens / 4).max(1);
         Self { input: (tokens / 100).saturating_mul(95).saturating_sub(output), output }
+    }
+
+    /// The same in estimated tokens, for a model whose provider counts so much more.
+    pub(crate) fn estimated(self, ratio: Ratio) -> Self {
+        let estimated = |tokens| RequestSize::MARGIN.divides(ratio.divides(tokens));
+        Self { input: estimated(self.input), output: self.output }
     }
 
     /// What fits every model of the chain, so that a fallback changes nothing of what was said.

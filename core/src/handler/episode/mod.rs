@@ -81,7 +81,7 @@ fn digests_shrink(agent: &Agent, boundary: EpisodeBoundary) -> bool {
     boundary == EpisodeBoundary::Refused && has
 }
 
-/// What a request may take, in tokens.
+/// What a request may take, in estimated tokens.
 pub(crate) struct Room {
     /// What the window has.
     pub(crate) fits: u64,
@@ -94,7 +94,8 @@ pub(crate) struct Room {
 
 /// For a request that was built.
 pub(crate) fn room(tx: &Tx<'_>, run: &Run, request: &ModelRequest) -> Room {
-    let fits = Window::of(tx.env.config, &request.model).input;
+    let ratio = tx.agent().requests.ratio(&request.model);
+    let fits = Window::of(tx.env.config, &request.model).estimated(ratio).input;
     let fixed = request::fixed_tokens(run, &request.frame).min(fits);
     let limit = fixed.saturating_add(tx.env.config.context.compact_at.of(fits - fixed));
     let refused = run.conversation.recap.refused_at.map(|refused| refused / 4 * 3);

@@ -93,14 +93,13 @@ pub(super) fn execute(
     command: Option<Box<CommandSpec>>,
 ) -> OpId {
     let opening = Opening {
-        kind: OpKind::RunCommand,
         run_id: prepared.run_id,
         task_id: prepared.task_id,
         timeout,
         supervisor: Some(supervisor.clone()),
         command: command.map(|command| *command),
         execution_root: prepared.execution_root,
-        worktree: None,
+        ..Opening::without_end(OpKind::RunCommand)
     };
     tx.open(opening, Work::RunCommand { supervisor })
 }

@@ -1,5 +1,6 @@
 //! What comes next inside a turn: the next call, the next request, or the end.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use holon_facts::config::Config;
@@ -9,6 +10,7 @@ use holon_facts::event::inbox::SafePoint;
 use holon_facts::event::operation::OpKind;
 use holon_facts::frame::{Part, PromptFrame};
 use holon_facts::model::ModelRequest;
+use holon_facts::request::RequestSize;
 use holon_facts::terminal::TurnReason;
 use holon_facts::time::Millis;
 
@@ -20,7 +22,7 @@ use crate::handler::budget;
 use crate::handler::episode::{self, Room};
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::{cut_off, interject, itself, limits, tools};
-use crate::prompt::{self, conversation, sections, sections::PromptFacts};
+use crate::prompt::{self, conversation, request_record, sections, sections::PromptFacts};
 use crate::tx::{Alarm, Opening, Tx};
 
 /// How much longer than the shell the core waits for an attempt.
@@ -85,20 +87,28 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
             if input <= fits {
                 break;
             }
-            let failure = episode::too_long(&request.model, input, fits);
+            let ratio = tx.agent().requests.ratio(&request.model);
+            let failure = episode::too_long(&request.model, ratio.times(input), ratio.times(fits));
             end::end(tx, End::ContextLength { reason: TurnReason::ContextWindow, failure });
             return;
         }
         let Some(shorter) = build(tx) else { return };
         (input, request) = (prompt::est_tokens(&shorter), shorter);
     }
-    let (wanted, sent) = budget::estimate(tx, &request.model, input, request.max_output_tokens);
+    let size = RequestSize {
+        est_tokens: input,
+        ratio: tx.agent().requests.ratio(&request.model),
+        limit: Window::of(tx.env.config, &request.model).input,
+    };
+    let (wanted, sent) = budget::estimate(tx, &request.model, size.tokens(), request.max_output_tokens);
     if !budget::affords(tx, wanted) {
         return;
     }
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
     let timeout = Millis(tx.env.config.turn.model_timeout.0.saturating_add(PATIENCE.0));
-    let opening = Opening::of(run_id, OpKind::CallModel, timeout);
+    let record = request_record::record(&request, size, tx.agent().requests.last.as_deref());
+    let opening =
+        Opening { request: Some(Box::new(record)), ..Opening::of(run_id, OpKind::CallModel, timeout) };
     let op = tx.open(opening, Work::CallModel { request });
     budget::reserve(tx, run_id, op, (wanted, sent));
 }

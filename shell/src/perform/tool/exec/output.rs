@@ -1,6 +1,9 @@
 //! Output of a command, shown in a bounded text.
 
+use holon_facts::tokens;
 use holon_supervise::Kept;
+
+use super::plan::CHARACTERS_PER_TOKEN;
 
 /// A stream as the model sees it.
 pub(super) struct Shown {
@@ -32,11 +35,21 @@ fn show(kept: &Kept, budget: usize) -> Shown {
 /// Room for the marker.
 const MARKER: usize = 52;
 
-/// Both streams within one budget: each may use what the other leaves, and half of it in any case.
+/// Both streams within one budget, in characters of prose: each may use what the other leaves, and half of it in any case.
 pub(super) fn share(stdout: &Kept, stderr: &Kept, budget: usize) -> (Shown, Shown) {
+    let budget = dense([stdout, stderr], budget);
     let half = budget / 2;
     let (for_out, for_err) = (budget - cost(stderr).min(half), budget - cost(stdout).min(half));
     (show(stdout, for_out), show(stderr, for_err))
+}
+
+/// Of listings, numbers and many scripts, a token is fewer characters than of prose: they get as many fewer.
+fn dense(streams: [&Kept; 2], budget: usize) -> usize {
+    let tokens: u64 =
+        streams.iter().flat_map(|kept| [&kept.head, &kept.tail]).map(|it| tokens::estimate(it)).sum();
+    let as_prose = usize::try_from(tokens.saturating_mul(CHARACTERS_PER_TOKEN)).unwrap_or(usize::MAX);
+    let characters: usize = streams.into_iter().map(cost).sum();
+    if as_prose <= characters { budget } else { budget.saturating_mul(characters) / as_prose }
 }
 
 /// Characters that a character takes inside a JSON string.
@@ -69,6 +82,14 @@ fn start_within(text: &str, room: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_get_fewer_characters_than_words() {
+        let (words, digits) = (kept(&"several words ".repeat(500)), kept(&"0123456789abcdef".repeat(500)));
+        let shown = |kept: &Kept| tokens::estimate(&share(kept, &self::kept(""), 2_000).0.text);
+        assert!((400..=520).contains(&shown(&words)), "{}", shown(&words));
+        assert!((400..=520).contains(&shown(&digits)), "{}", shown(&digits));
+    }
 
     fn kept(text: &str) -> Kept {
         Kept {

@@ -1,0 +1,94 @@
+//! What is known of an agent's requests: the last one, with which the next one is compared, and how each model's provider
+//! counts tokens.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use holon_facts::event::turn::ProviderRoundCompleted;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::request::{Ratio, RequestRecord};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Models whose counts are kept: the ones that answered last.
+const MODELS: usize = 8;
+/// Rounds of a model before its counts alone decide.
+const TRUSTED: u32 = 3;
+/// A round changes what was counted before by at least one part of so many.
+const MEMORY: u32 = 8;
+/// Of a model that has not been counted, or hardly.
+const UNKNOWN: Ratio = Ratio(1_100);
+/// What a tokenizer may count: less or more is a mistake of the provider's, and is not learnt from.
+const PLAUSIBLE: core::ops::RangeInclusive<u32> = 200..=5_000;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requests {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Box<RequestRecord>>,
+    /// The model that answered last comes last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibrations: Vec<Calibration>,
+    /// Tokens of all answered requests, as providers counted them.
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
+    pub input_tokens: u64,
+    /// Of these, those that they had in a cache.
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
+    pub cached_tokens: u64,
+}
+
+/// How the provider of a model counts tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Calibration {
+    pub model: ModelRef,
+    /// What it counted by what was estimated: the mean of the first rounds, later an exponential average.
+    pub ratio: Ratio,
+    /// Rounds that were counted.
+    pub rounds: u32,
+}
+
+impl Requests {
+    pub(crate) fn is_fresh(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// By how much more than estimated the provider of a model is expected to count.
+    pub(crate) fn ratio(&self, model: &ModelRef) -> Ratio {
+        match self.calibrations.iter().find(|it| it.model == *model) {
+            Some(Calibration { ratio, rounds, .. }) if *rounds >= TRUSTED => *ratio,
+            Some(Calibration { ratio, .. }) => UNKNOWN.max(*ratio),
+            None => UNKNOWN,
+        }
+    }
+
+    pub(super) fn sent(&mut self, request: &RequestRecord) {
+        self.last = Some(Box::new(request.clone()));
+    }
+
+    pub(super) fn answered(&mut self, fact: &ProviderRoundCompleted) {
+        let usage = fact.token_usage;
+        self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
+        let cached = usage.cached_input_tokens.min(usage.input_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(cached);
+        let Some(last) = self.last.as_ref().filter(|last| last.model == fact.winning_model_ref) else {
+            return;
+        };
+        let counted = Ratio::new(usage.input_tokens, last.size.est_tokens);
+        if let Some(counted) = counted.filter(|counted| PLAUSIBLE.contains(&counted.0)) {
+            let model = last.model.clone();
+            self.counted(model, counted);
+        }
+    }
+
+    fn counted(&mut self, model: ModelRef, counted: Ratio) {
+        let known = self.calibrations.iter().position(|it| it.model == model);
+        let known = known.map(|at| self.calibrations.remove(at));
+        let (before, rounds) = known.map_or((counted, 0), |known| (known.ratio, known.rounds));
+        let rounds = rounds.saturating_add(1);
+        let weight = rounds.min(MEMORY);
+        let ratio = Ratio((before.0 * (weight - 1) + counted.0) / weight);
+        if self.calibrations.len() == MODELS {
+            self.calibrations.remove(0);
+        }
+        self.calibrations.push(Calibration { model, ratio, rounds });
+    }
+}
