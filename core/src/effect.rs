@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use holon_facts::content::Text;
+use holon_facts::episode::Compaction;
 use holon_facts::event::operation::OpKind;
 use holon_facts::hint::WakeDisposition;
 use holon_facts::ids::{AgentId, BriefId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
@@ -308,6 +309,10 @@ pub enum Answer {
         /// How the agent's model is chosen now.
         state: ModelState,
         changed: bool,
+    },
+    /// What became of the wish that the open episode closes.
+    Compaction {
+        compaction: Compaction,
     },
     /// The ask is open no more.
     AskClosed {

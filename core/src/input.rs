@@ -31,6 +31,8 @@ pub enum Input {
         model: Option<ModelRef>,
         reply: ReplyId,
     },
+    /// An operator wants the open episode of an agent to close.
+    Compact { agent: AgentId, reply: ReplyId },
     /// An operator closes what an agent has asked, without an answer.
     CloseAsk { agent: AgentId, brief: BriefId, reply: ReplyId },
     /// An operator renames or describes an agent.
@@ -83,6 +85,7 @@ impl Input {
             | Self::SetModel { agent, .. }
             | Self::Label { agent, .. }
             | Self::CloseAsk { agent, .. }
+            | Self::Compact { agent, .. }
             | Self::RunTask { agent, .. }
             | Self::StopTask { agent, .. }
             | Self::WriteTask { agent, .. }
@@ -115,6 +118,7 @@ impl Input {
             | Self::SetModel { .. }
             | Self::Label { .. }
             | Self::CloseAsk { .. }
+            | Self::Compact { .. }
             | Self::RunTask { .. }
             | Self::WriteTask { .. }
             | Self::CreateTimer { .. }

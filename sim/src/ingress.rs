@@ -74,6 +74,7 @@ impl Request {
             | Action::Rename { .. }
             | Action::Describe
             | Action::Model { .. }
+            | Action::Compact
             | Action::StopTask { .. }
             | Action::CancelTimer { .. }
             | Action::CreateWork
@@ -134,6 +135,7 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
             let request = ControlRequest::Abort { run_id: run.map(RunId), stop_after_abort: *stop };
             Some(Input::Control { agent, request, reply })
         }
+        Action::Compact => Some(Input::Compact { agent, reply }),
         Action::Model { number } => {
             Some(Input::SetModel { agent, model: number.and_then(other_model), reply })
         }

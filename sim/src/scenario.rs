@@ -100,6 +100,8 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         number: Option<u32>,
     },
+    /// An operator wants the open episode to close.
+    Compact,
     /// An operator starts a command as a task; which one, by its number.
     RunTask {
         #[serde(default)]

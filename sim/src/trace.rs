@@ -142,6 +142,7 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::SetModel { agent, .. } => Some((agent, "model")),
             Input::Label { agent, .. } => Some((agent, "label")),
             Input::CloseAsk { agent, .. } => Some((agent, "close_ask")),
+            Input::Compact { agent, .. } => Some((agent, "compact")),
             Input::RunTask { agent, .. } => Some((agent, "run_task")),
             Input::StopTask { agent, .. } => Some((agent, "stop_task")),
             Input::WriteTask { agent, .. } => Some((agent, "write_task")),

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::Text;
-use crate::ids::{EventSeq, MessageId, TurnIndex, WorkItemId};
+use crate::ids::{EpisodeId, EventSeq, MessageId, TurnIndex, WorkItemId};
 use crate::provenance::MessageKind;
 use crate::receipt::ToolErrorKind;
 use crate::terminal::TurnKind;
@@ -30,7 +30,21 @@ names! {
         Surface "surface",
         /// It had as many turns or rounds as an episode may have.
         Cap "cap",
+        /// An operator wanted it.
+        Operator "operator",
     }
+}
+
+/// What becomes of an operator's wish that an episode closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Compaction {
+    /// It has closed.
+    Closed { episode_id: EpisodeId },
+    /// A turn is in progress: the episode closes before its next request, or with its end.
+    Requested { episode_id: EpisodeId },
+    /// Requests show no conversation that a digest could stand for.
+    Nothing,
 }
 
 /// The turns that ended in an episode.

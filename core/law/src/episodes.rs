@@ -21,7 +21,17 @@ pub(super) fn m5(past: &Past, record: &Record) -> Checked {
 
 /// An episode closes once, and says which turns ended in it.
 pub(super) fn m7(past: &Past, record: &Record) -> Checked {
-    let Event::Episode(EpisodeFact::EpisodeClosed(fact)) = &record.event else { return Ok(false) };
+    let fact = match &record.event {
+        Event::Episode(EpisodeFact::EpisodeClosed(fact)) => fact,
+        Event::Episode(EpisodeFact::CompactionRequested(fact)) => {
+            let (id, open) = (EpisodeId(past.episodes.count), past.episodes.open.is_some());
+            let it = open && fact.episode_id == id && past.run.is_some();
+            return rule(it, || {
+                format!("{} is to close in the middle of a turn, {id} is open", fact.episode_id)
+            });
+        }
+        _ => return Ok(false),
+    };
     let EpisodeClosed { episode_id, turns, events, .. } = &**fact;
     let Some(open) = &past.episodes.open else {
         return rule(false, || format!("{episode_id} closes, and none is open"));
@@ -38,7 +48,13 @@ pub(super) fn m7(past: &Past, record: &Record) -> Checked {
     rule(fact.run_id == run, || {
         format!("{id} closes in the middle of {:?}, in progress is {run:?}", fact.run_id)
     })?;
-    let of_requests = [EpisodeBoundary::Size, EpisodeBoundary::Refused].contains(&fact.boundary);
-    rule(of_requests == run.is_some(), || format!("{id} closes for {} in {run:?}", fact.boundary))?;
+    let in_turn = match fact.boundary {
+        EpisodeBoundary::Size | EpisodeBoundary::Refused => true,
+        EpisodeBoundary::Operator => run.is_some() && open.to_close,
+        EpisodeBoundary::Focus | EpisodeBoundary::Rest | EpisodeBoundary::Surface | EpisodeBoundary::Cap => {
+            false
+        }
+    };
+    rule(in_turn == run.is_some(), || format!("{id} closes for {} in {run:?}", fact.boundary))?;
     rule(run.is_some() || fact.hidden_rounds == 0, || format!("{id} hides rounds of no turn"))
 }

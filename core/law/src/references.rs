@@ -158,6 +158,8 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
             OutboxFact::LetterReturned(fact) => visit(Name::Letter(fact.letter_id)),
         },
         Event::Brief(BriefFact::AskClosed(fact)) => visit(Name::Brief(fact.brief_id)),
+        // The law M7 knows which episodes there are.
+        Event::Episode(EpisodeFact::CompactionRequested(_)) => {}
         Event::Episode(EpisodeFact::EpisodeClosed(fact)) => episode(fact, visit),
         Event::Brief(BriefFact::BriefCreated(fact)) => {
             fact.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));

@@ -50,6 +50,7 @@ impl Agent {
             Event::Outbox(fact) => self.apply_outbox(fact),
             Event::Workspace(fact) => self.apply_workspace(fact),
             Event::Brief(BriefFact::AskClosed(fact)) => self.asks.closed(fact.brief_id),
+            Event::Episode(EpisodeFact::CompactionRequested(_)) => self.episodes.compaction_requested(),
             Event::Episode(EpisodeFact::EpisodeClosed(fact)) => {
                 let now = self.as_it_stands();
                 self.episodes.closed((record.event_seq, record.at), fact, self.run.as_mut(), now);

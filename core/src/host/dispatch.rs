@@ -13,8 +13,8 @@ use super::Host;
 use crate::agent::Agent;
 use crate::effect::{Answer, Effect};
 use crate::handler::{
-    admission, asks, control, external_trigger, label, model, recovery, settle, task, timer, turn, wake,
-    work, workspace,
+    admission, asks, control, episode, external_trigger, label, model, recovery, settle, task, timer, turn,
+    wake, work, workspace,
 };
 use crate::input::{ControlRequest, Input};
 use crate::operation;
@@ -38,6 +38,9 @@ impl Host {
             }
             Input::SetModel { agent, model, reply } => {
                 self.controlled(batch, &agent, reply, |tx| model::set(tx, model, reply))
+            }
+            Input::Compact { agent, reply } => {
+                self.controlled(batch, &agent, reply, |tx| episode::compact(tx, reply))
             }
             Input::CloseAsk { agent, brief, reply } => {
                 self.controlled(batch, &agent, reply, |tx| asks::close(tx, brief, reply))
@@ -102,6 +105,7 @@ impl Host {
             | Input::SetModel { agent, reply, .. }
             | Input::Label { agent, reply, .. }
             | Input::CloseAsk { agent, reply, .. }
+            | Input::Compact { agent, reply }
             | Input::RunTask { agent, reply, .. }
             | Input::WriteTask { agent, reply, .. }
             | Input::CreateTimer { agent, reply, .. }

@@ -170,6 +170,7 @@ impl Host {
             | Input::SetModel { .. }
             | Input::Label { .. }
             | Input::CloseAsk { .. }
+            | Input::Compact { .. }
             | Input::RunTask { .. }
             | Input::StopTask { .. }
             | Input::WriteTask { .. }

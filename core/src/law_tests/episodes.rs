@@ -67,6 +67,9 @@ pub(super) fn cases() -> Vec<Case> {
             fact.boundary = EpisodeBoundary::Rest;
         }),
         closed("M7", "it closes in the middle of another turn", 1, |fact| fact.run_id = Some(RunId(9))),
+        closed("M7", "an operator closes it in a turn and did not ask for that", 1, |fact| {
+            fact.boundary = EpisodeBoundary::Operator;
+        }),
         case("M7", "it closes twice", |s| {
             let fact = EpisodeClosed { episode_id: EpisodeId(2), ..fact(s, 0) };
             s.after("episode_closed", 0, fact);

@@ -1,5 +1,6 @@
 //! What operators do to agents.
 
+use holon_facts::episode::Compaction;
 use holon_facts::identity::{AgentSpec, Visibility};
 use holon_facts::label::{AgentLabel, Description};
 use holon_facts::lifecycle::ControlOutcome;
@@ -99,6 +100,15 @@ pub struct Describe {
     /// None takes the description away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
+}
+
+/// What became of the conversation that requests showed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CompactReply {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    #[serde(flatten)]
+    pub compaction: Compaction,
 }
 
 /// How an agent is shown now.

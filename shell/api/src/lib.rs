@@ -41,7 +41,7 @@ pub use agents::{
 };
 pub use briefs::{Brief, Briefs};
 pub use control::{
-    Abort, Action, ControlAgent, ControlReply, CreateAgent, Created, Describe, ForkAgent, Forked,
+    Abort, Action, CompactReply, ControlAgent, ControlReply, CreateAgent, Created, Describe, ForkAgent, Forked,
     INSTRUCTIONS_BYTES, LabelReply, Rename,
 };
 pub use debug_prompt::{

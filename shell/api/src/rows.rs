@@ -17,7 +17,7 @@ use super::path::{
 use super::reply::{OpenApi, OpenMetrics, Stream};
 use super::{
     Abort, Admitted, AgentState, AgentStatus, AgentWhy, Agents, AllEventsPage, AllEventsQuery,
-    AllStreamQuery, AttachWorkspace, Briefs, ClosedAsk, ControlAgent, ControlReply, CreateAgent, CreateTimer,
+    AllStreamQuery, AttachWorkspace, Briefs, ClosedAsk, CompactReply, ControlAgent, ControlReply, CreateAgent, CreateTimer,
     CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, Describe, DetachWorkspace,
     Enqueue, EventsPage, EventsQuery, FixtureQuery, ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery,
     LabelReply, Latency, LatencyQuery, ListQuery, ModelReply, Models, Nothing, OutputQuery,
@@ -323,6 +323,9 @@ endpoints! {
                 Code::TooLarge,
             ],
             status CREATED => Forked;
+        CompactAgent compact POST "/control/agents/{agent_id}/compact"
+            "Close the open episode: requests show a digest of its conversation from now on",
+            path AgentPath, fails &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent] => CompactReply;
         ChooseModel set_model POST "/control/agents/{agent_id}/model" "Set the model from the next turn on",
             path AgentPath, body Json<SetModel, OTHER_BYTES>,
             fails &[Code::UnknownAgent, Code::AgentDamaged, Code::InvalidModel] => ModelReply;

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use holon_api::INSTRUCTIONS_BYTES;
 use holon_api::{
-    Abort, Action, AgentListEntry, Agents, Control, ControlAgent, CreateAgent, Document, ListQuery, Listed,
-    SetModel,
+    Abort, Action, AgentListEntry, Agents, CompactReply, Control, ControlAgent, CreateAgent, Document,
+    ListQuery, Listed, SetModel,
 };
 use holon_core::summary::SchedulingPosture;
 use holon_core::view::RunVerdict;
+use holon_facts::episode::Compaction;
 use holon_facts::label::Description;
 use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model_ref::ModelRef;
@@ -60,6 +61,8 @@ pub(super) enum AgentCommand {
     Resume(StatusArgs),
     /// Abort the run in progress; the agent continues with its queue
     Abort(AbortArgs),
+    /// Replace the conversation that requests show by a digest of it
+    Compact(StatusArgs),
     /// Show or set the model of an agent from its next turn on
     Model(ModelArgs),
 }
@@ -141,6 +144,31 @@ pub(super) fn agent(home: Option<PathBuf>, command: AgentCommand) -> Result<Exit
             ClientContext::work(home, |cli, ending| async move { ending.or(model(&cli, args)).await })
         }
         AgentCommand::Abort(args) => abort(home, args),
+        AgentCommand::Compact(args) => compact(home, args),
+    }
+}
+
+fn compact(home: Option<PathBuf>, args: StatusArgs) -> Result<Exit, Failure> {
+    ClientContext::work(home, |cli, ending| async move {
+        ending
+            .or(async {
+                let agent = cli.agent(args.whom.name()).await?;
+                let reply = cli.client.compact(&agent).await?;
+                output::shown(&reply, args.json, || output::line(&compacted(&reply)))
+            })
+            .await
+    })
+}
+
+fn compacted(CompactReply { agent_id, compaction, .. }: &CompactReply) -> String {
+    match compaction {
+        Compaction::Closed { episode_id } => {
+            format!("{episode_id} of {agent_id} closed: the next request shows a digest of it")
+        }
+        Compaction::Requested { episode_id } => {
+            format!("{agent_id} is in a turn: {episode_id} closes before its next request, or with its end")
+        }
+        Compaction::Nothing => format!("{agent_id} has no conversation to compact"),
     }
 }
 

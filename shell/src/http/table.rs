@@ -54,6 +54,7 @@ handlers! {
         ListAgents agents::list,
         ListAsks inbox::inbox,
         CloseAsk inbox::close,
+        CompactAgent control::compact,
         ShowAgent agents::status,
         ShowState agents::state,
         ExplainAgent agents::why,

@@ -10,6 +10,10 @@ pub(super) fn render(fact: &EpisodeFact) -> Rendered {
         EpisodeFact::EpisodeClosed(fact) => {
             Rendered::new(Visibility::Verbose, Category::Runtime, "context", &closed(fact))
         }
+        EpisodeFact::CompactionRequested(fact) => {
+            let summary = format!("an operator wants {} to close", fact.episode_id);
+            Rendered::new(Visibility::Verbose, Category::Runtime, "context", &summary)
+        }
     }
 }
 
@@ -21,6 +25,7 @@ fn closed(fact: &EpisodeClosed) -> String {
         EpisodeBoundary::Refused => "a provider refused the request as too long",
         EpisodeBoundary::Surface => "another model or other tools are used",
         EpisodeBoundary::Cap => "it had as many turns or rounds as an episode may have",
+        EpisodeBoundary::Operator => "an operator wanted it",
     };
     let turns = match fact.digest.turns {
         0 => String::new(),

@@ -327,6 +327,7 @@ impl Situation {
             | Input::SetModel { agent, .. }
             | Input::Label { agent, .. }
             | Input::CloseAsk { agent, .. }
+            | Input::Compact { agent, .. }
             | Input::RunTask { agent, .. }
             | Input::StopTask { agent, .. }
             | Input::WriteTask { agent, .. }

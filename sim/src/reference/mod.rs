@@ -96,6 +96,7 @@ enum Told {
         changed: bool,
     },
     AskClosed,
+    Compaction,
     Labelled {
         label: AgentLabel,
         changed: bool,
@@ -245,7 +246,8 @@ impl Reference {
             | Input::ChangeWorkspace { agent, .. }
             | Input::SetModel { agent, .. }
             | Input::Label { agent, .. }
-            | Input::CloseAsk { agent, .. } => self.agents.get(agent).cloned(),
+            | Input::CloseAsk { agent, .. }
+            | Input::Compact { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::PlanProbed { .. } | Input::Tick | Input::Drain { .. } => None,
         };
@@ -282,6 +284,11 @@ impl Reference {
                 };
                 (*reply, vec![told])
             }
+            // What became of it is judged with the requests that follow.
+            Input::Compact { reply, .. } => match &before.agent {
+                None => (*reply, vec![Told::Refused("unknown_agent")]),
+                Some(_) => (*reply, vec![Told::Compaction]),
+            },
             // No world sends one: asks are no part of what this model knows.
             Input::CloseAsk { reply, .. } => (*reply, vec![Told::AskClosed, Told::Refused("unknown_ask")]),
             Input::Label { agent, change, reply } => (*reply, self.is_labelled(agent, before, change)),
@@ -455,6 +462,7 @@ impl Reference {
                 Told::ModelSet { model: state.override_model.clone(), changed: *changed }
             }
             Answer::AskClosed { .. } => Told::AskClosed,
+            Answer::Compaction { .. } => Told::Compaction,
             Answer::Labelled { label, changed } => Told::Labelled { label: label.clone(), changed: *changed },
             Answer::Task { task, changed } => {
                 let began = expected_to_begin(self.expected.get(&reply)) && *changed;

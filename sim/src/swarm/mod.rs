@@ -68,6 +68,7 @@ pub fn scenario(seed: u64) -> Scenario {
         inputs.push(Timed { at, agent: 0, action: disturbance(&mut draw) });
     }
     models(&mut draw, agents, span, &mut inputs);
+    compactions(&mut draw, agents, span, &mut inputs);
     of_tasks(&mut draw, agents, span, &mut inputs);
     of_timers(&mut draw, agents, span, &mut inputs);
     of_work(&mut draw, agents, span, &mut inputs);
@@ -106,6 +107,18 @@ fn models(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
         let number = draw.of("which model", &[None, Some(1), Some(2)]);
         let at = u64::from(draw.below("model set", span));
         inputs.push(Timed { at, agent, action: Action::Model { number } });
+    }
+    draw.ordinal = 0;
+}
+
+/// In a few worlds operators have conversations compacted.
+fn compactions(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
+    draw.ordinal = 0;
+    for nth in 0..draw.of("compactions", &[0, 0, 0, 6]) {
+        draw.ordinal = nth;
+        let agent = draw.below("whose compaction", agents) + 1;
+        let at = u64::from(draw.below("compacted", span));
+        inputs.push(Timed { at, agent, action: Action::Compact });
     }
     draw.ordinal = 0;
 }

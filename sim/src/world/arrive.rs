@@ -46,6 +46,7 @@ impl World<'_> {
             Action::Create
             | Action::Message(_)
             | Action::Model { .. }
+            | Action::Compact
             | Action::RunTask { .. }
             | Action::StopTask { .. }
             | Action::WriteTask { .. }

@@ -300,6 +300,7 @@ impl World<'_> {
             | Answer::Refused { .. }
             | Answer::Labelled { .. }
             | Answer::AskClosed { .. }
+            | Answer::Compaction { .. }
             | Answer::Task { .. }
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }

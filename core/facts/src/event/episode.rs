@@ -14,6 +14,7 @@ family! {
     /// The episodes of an agent's conversation.
     EpisodeFact {
         EpisodeClosed "episode_closed" v 1,
+        CompactionRequested "compaction_requested" v 1,
     }
 }
 
@@ -38,6 +39,12 @@ pub struct EpisodeClosed {
     pub digest: Digest,
 }
 
+/// An operator wants the open episode to close, in the middle of a turn: its next request does, or the next turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CompactionRequested {
+    pub episode_id: EpisodeId,
+}
+
 /// A request that is too long, in estimated tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Size {
@@ -49,6 +56,7 @@ impl EpisodeFact {
     pub fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
         match self {
             Self::EpisodeClosed(fact) => fact.digest.texts(visit),
+            Self::CompactionRequested(_) => {}
         }
     }
 }

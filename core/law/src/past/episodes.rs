@@ -26,6 +26,8 @@ pub(crate) struct Episodes {
 pub(crate) struct Open {
     pub(crate) since: EventSeq,
     pub(crate) turns: Option<TurnSpan>,
+    /// An operator wants it to close in the middle of a turn.
+    pub(crate) to_close: bool,
     /// The model that its turns ask first, and what they offer.
     pub(crate) model: Option<ModelRef>,
     pub(crate) tools: Arc<[ToolName]>,
@@ -64,13 +66,19 @@ impl Episodes {
 
     fn opened(&mut self, since: EventSeq) {
         self.count = self.count.saturating_add(1);
-        self.open = Some(Open { since, turns: None, model: None, tools: Arc::default() });
+        self.open = Some(Open { since, turns: None, to_close: false, model: None, tools: Arc::default() });
     }
 }
 
 impl Past {
     pub(super) fn episode(&mut self, at: EventSeq, fact: &EpisodeFact) {
-        let EpisodeFact::EpisodeClosed(fact) = fact;
+        let fact = match fact {
+            EpisodeFact::EpisodeClosed(fact) => fact,
+            EpisodeFact::CompactionRequested(_) => {
+                self.episodes.open.iter_mut().for_each(|open| open.to_close = true);
+                return;
+            }
+        };
         self.episodes.closed(at, self.run.is_some());
         self.requests.closed();
         if let Some(run) = &mut self.run {

@@ -77,6 +77,9 @@ pub struct Episode {
     pub turns: Vec<Arc<Turn>>,
     /// Rounds of these.
     pub rounds: usize,
+    /// An operator wants it to close.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub compact: bool,
     /// When the last of them ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rested_at: Option<Wall>,
@@ -184,6 +187,7 @@ impl Episodes {
             (surface, EpisodeBoundary::Surface),
             // A turn that goes on has all that it said before.
             (turn.fresh && focus, EpisodeBoundary::Focus),
+            (turn.fresh && open.compact, EpisodeBoundary::Operator),
             (turn.fresh && full, EpisodeBoundary::Cap),
             (turn.fresh && rested, EpisodeBoundary::Rest),
         ];
@@ -250,6 +254,13 @@ impl Episodes {
         }
     }
 
+    /// An operator wants the open one to close.
+    pub(super) fn compaction_requested(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.compact = true;
+        }
+    }
+
     /// An episode is over. The turn in progress, if there is one, goes on in the next.
     pub(super) fn closed(
         &mut self,
@@ -307,6 +318,7 @@ impl Episodes {
             first: None,
             turns: Vec::new(),
             rounds: 0,
+            compact: false,
             rested_at: None,
         }));
     }

@@ -9,10 +9,11 @@ use alloc::sync::Arc;
 
 use holon_facts::call::ToolName;
 use holon_facts::content::Text;
-use holon_facts::episode::{EpisodeBoundary, EventSpan, TurnSpan};
+use holon_facts::episode::{Compaction, EpisodeBoundary, EventSpan, TurnSpan};
 use holon_facts::event::EpisodeClosed;
-use holon_facts::event::episode::Size;
+use holon_facts::event::episode::{CompactionRequested, Size};
 use holon_facts::event::turn::{FailureArtifact, FailureCategory};
+use holon_facts::ids::ReplyId;
 use holon_facts::model::{Block, Item, ModelRequest};
 use holon_facts::model_ref::ModelRef;
 
@@ -20,6 +21,7 @@ use crate::agent::Agent;
 use crate::agent::episode::{Beginning, Episode, digest};
 use crate::agent::turn::window::{TAIL, Window};
 use crate::agent::turn::{About, Round, Run};
+use crate::effect::Answer;
 use crate::handler::turn::{model_round, request};
 use crate::prompt::{conversation, notes};
 use crate::tx::Tx;
@@ -34,6 +36,38 @@ pub(crate) fn before_turn(tx: &mut Tx<'_>, models: &[ModelRef], tools: &Arc<[Too
     if let Some(boundary) = agent.episodes.boundary(&beginning) {
         close(tx, boundary, None, 0);
     }
+}
+
+/// An operator wants requests to show a digest instead of the conversation so far.
+pub(crate) fn compact(tx: &mut Tx<'_>, reply: ReplyId) {
+    let agent = tx.agent();
+    let open = agent.episodes.open.as_ref().map(|open| (open.id, open.turns.is_empty()));
+    let compaction = match (open, &agent.run) {
+        (Some((episode_id, false)), None) => {
+            close(tx, EpisodeBoundary::Operator, None, 0);
+            Compaction::Closed { episode_id }
+        }
+        (Some((episode_id, none_ended)), Some(run)) if !none_ended || hideable(run).1 > hideable(run).0 => {
+            if !open_is_to_close(agent) {
+                tx.record(CompactionRequested { episode_id });
+            }
+            Compaction::Requested { episode_id }
+        }
+        (_, _) => Compaction::Nothing,
+    };
+    tx.reply(reply, Answer::Compaction { compaction });
+}
+
+/// Whether an operator wants the open episode to close.
+pub(crate) fn open_is_to_close(agent: &Agent) -> bool {
+    agent.episodes.open.as_ref().is_some_and(|open| open.compact)
+}
+
+/// Rounds of a run that are hidden, and as many as may be.
+fn hideable(run: &Run) -> (usize, usize) {
+    let rounds = run.conversation.rounds.len();
+    let hidden = (run.conversation.recap.rounds as usize).min(rounds);
+    (hidden, rounds.saturating_sub(TAIL).max(hidden))
 }
 
 /// Records the end of the open episode.
@@ -61,10 +95,8 @@ pub(crate) fn make_room(tx: &mut Tx<'_>, size: Size, boundary: EpisodeBoundary, 
     let (Some(run), Some(open)) = (&agent.run, &agent.episodes.open) else { return false };
     let window = Window::of_chain(tx.env.config, &run.chain.models);
     let earlier = earlier_tokens(open, window);
-    let rounds = &run.conversation.rounds;
-    let hidden = (run.conversation.recap.rounds as usize).min(rounds.len());
-    let through = rounds.len().saturating_sub(TAIL).max(hidden);
-    let gain = earlier.saturating_add(tokens(&run.about, &rounds[hidden..through]));
+    let (hidden, through) = hideable(run);
+    let gain = earlier.saturating_add(tokens(&run.about, &run.conversation.rounds[hidden..through]));
     let nothing = gain == 0 && !digests_shrink(agent, boundary);
     if nothing || gain < worth {
         return false;

@@ -1,14 +1,17 @@
+use crate::effect::Answer;
 use crate::input::ControlRequest;
+use crate::input::Input;
 use crate::testing::{
-    World, calls, config, context, fails, interjection, long, prompt, says, tool_gives, tool_says,
+    World, agent, calls, config, context, fails, interjection, long, prompt, says, tool_gives, tool_says,
 };
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use holon_facts::config::{Config, ContextLimits};
-use holon_facts::episode::EpisodeBoundary;
+use holon_facts::episode::{Compaction, EpisodeBoundary};
 use holon_facts::event::{EpisodeClosed, EpisodeFact, Event};
 use holon_facts::frame::Part;
+use holon_facts::ids::EpisodeId;
 use holon_facts::model::{FailureKind, Item, ModelRequest};
 use holon_facts::terminal::{TurnKind, TurnReason};
 use holon_facts::time::Millis;
@@ -89,6 +92,41 @@ fn what_the_operator_said_is_never_told_in_short() {
     assert!(!closes(&world).is_empty());
     let text = rendered(last_request(&world));
     assert!(text.contains("only the tests") && text.contains("go"), "{text}");
+}
+
+fn compact(world: &mut World) -> Compaction {
+    match world.ask(|reply| Input::Compact { agent: agent("main"), reply }) {
+        Answer::Compaction { compaction } => compaction,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_operator_closes_an_episode_between_turns_and_before_the_next_request_of_one() {
+    let mut world = World::with_agent("main");
+    assert_eq!(compact(&mut world), Compaction::Nothing);
+    world.admit("main", prompt("first"));
+    world.complete("main", context());
+    assert_eq!(compact(&mut world), Compaction::Nothing, "there is one request, and nothing to hide");
+    world.complete("main", says("done"));
+    assert_eq!(compact(&mut world), Compaction::Closed { episode_id: EpisodeId(1) });
+    assert_eq!(compact(&mut world), Compaction::Nothing);
+    world.admit("main", prompt("second"));
+    world.complete("main", context());
+    assert!(rendered(last_request(&world)).contains("second"));
+    assert!(!rendered(last_request(&world)).contains("first"), "a digest stands for it");
+    for number in 0..5 {
+        round(&mut world, number, 50);
+    }
+    let before = last_request(&world).conversation.len();
+    assert_eq!(compact(&mut world), Compaction::Requested { episode_id: EpisodeId(2) });
+    assert_eq!(compact(&mut world), Compaction::Requested { episode_id: EpisodeId(2) });
+    assert_eq!(last_request(&world).conversation.len(), before, "the request in flight stays what it is");
+    round(&mut world, 5, 50);
+    assert!(last_request(&world).conversation.len() < before);
+    world.complete("main", says("done"));
+    assert_eq!(boundaries(&world), [EpisodeBoundary::Operator; 2]);
+    assert_eq!(world.log.iter().filter(|record| record.event.kind() == "compaction_requested").count(), 1);
 }
 
 #[test]

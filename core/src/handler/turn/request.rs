@@ -77,6 +77,13 @@ pub(crate) fn again(tx: &mut Tx<'_>) {
 pub(crate) fn request(tx: &mut Tx<'_>) {
     let Some(mut request) = build(tx) else { return };
     let mut input = prompt::est_tokens(&request);
+    if episode::open_is_to_close(tx.agent()) {
+        let size = Size { est_tokens: input, limit: input };
+        if episode::make_room(tx, size, EpisodeBoundary::Operator, 0) {
+            let Some(shorter) = build(tx) else { return };
+            (input, request) = (prompt::est_tokens(&shorter), shorter);
+        }
+    }
     let Some(run) = &tx.agent().run else { return };
     let Room { fits, limit, worth } = episode::room(tx, run, &request);
     while input > limit {

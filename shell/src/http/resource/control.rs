@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use holon_api::rows::{AbortRun, ChangeAgent, MakeAgent};
+use holon_api::rows::{AbortRun, ChangeAgent, CompactAgent, MakeAgent};
 use holon_api::{
-    Abort, Action, Code, ControlAgent, ControlReply, Created, INSTRUCTIONS_BYTES, Json, Optional,
+    Abort, Action, Code, CompactReply, ControlAgent, ControlReply, Created, INSTRUCTIONS_BYTES, Json,
+    Optional,
 };
 use holon_core::input::ControlRequest;
 use holon_core::{Answer as Answered, Input};
@@ -36,6 +37,14 @@ pub(in super::super) async fn abort(app: App, call: Call<AbortRun>) -> Handled<C
     let Optional(Abort { run_id, stop_after_abort }) = call.body;
     let request = ControlRequest::Abort { run_id, stop_after_abort };
     apply(&app, call.path.agent_id, request).await
+}
+
+pub(in super::super) async fn compact(app: App, call: Call<CompactAgent>) -> Handled<CompactReply> {
+    let agent_id = call.path.agent_id;
+    let agent = agent_id.clone();
+    let answered = app.runtime.ask(Some(&agent_id), move |reply| Input::Compact { agent, reply }).await?;
+    let Answered::Compaction { compaction } = answered else { return Err(unexpected(answered)) };
+    Ok(CompactReply { ok: true, agent_id, compaction })
 }
 
 pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled<Created> {
