@@ -28,12 +28,6 @@ pub struct Requests {
     /// The model that answered last comes last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibrations: Vec<Calibration>,
-    /// Tokens of all answered requests, as providers counted them.
-    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
-    pub input_tokens: u64,
-    /// Of these, those that they had in a cache.
-    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
-    pub cached_tokens: u64,
 }
 
 /// How the provider of a model counts tokens.
@@ -65,14 +59,10 @@ impl Requests {
     }
 
     pub(super) fn answered(&mut self, fact: &ProviderRoundCompleted) {
-        let usage = fact.token_usage;
-        self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
-        let cached = usage.cached_input_tokens.min(usage.input_tokens);
-        self.cached_tokens = self.cached_tokens.saturating_add(cached);
         let Some(last) = self.last.as_ref().filter(|last| last.model == fact.winning_model_ref) else {
             return;
         };
-        let counted = Ratio::new(usage.input_tokens, last.size.est_tokens);
+        let counted = Ratio::new(fact.token_usage.input_tokens, last.size.est_tokens);
         if let Some(counted) = counted.filter(|counted| PLAUSIBLE.contains(&counted.0)) {
             let model = last.model.clone();
             self.counted(model, counted);

@@ -2,6 +2,7 @@
 //! anything.
 
 pub mod children;
+pub mod context;
 pub mod deferred;
 pub mod model;
 pub mod run;
@@ -35,6 +36,7 @@ use crate::agent::hold::Hold;
 use crate::agent::outside::Outside;
 use crate::agent::unattended::Unattended;
 use crate::agent::wait::Wait;
+use crate::summary::context::ContextSummary;
 use crate::summary::model::ModelState;
 use crate::summary::run::RunSummary;
 use crate::summary::spending::Spending;
@@ -78,6 +80,9 @@ pub struct AgentSummary {
     pub token_usage: TokenUsage,
     pub last_turn_token_usage: TokenUsage,
     pub model_rounds: u64,
+    /// Once a model was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextSummary>,
     pub spending: Spending,
     pub workspace: WorkspaceState,
     pub queue: QueueSummary,
@@ -153,6 +158,7 @@ impl AgentSummary {
             last_turn_token_usage: agent.history.last_turn_usage,
             spending: Spending::of_agent(agent, config, now, others),
             model_rounds: agent.history.model_rounds,
+            context: ContextSummary::of(agent),
             queue: queue(agent),
             active_task_count: agent.tasks.active_count(),
             current_work_item_id: agent.work.current().map(|item| item.id),

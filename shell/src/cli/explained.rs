@@ -9,6 +9,7 @@ use holon_core::agent::turn::Phase;
 use holon_core::agent::unattended::Unattended;
 use holon_core::agent::wake::Pending;
 use holon_core::summary::children::ActiveChild;
+use holon_core::summary::context::ContextSummary;
 use holon_core::summary::deferred::DeferredWork;
 use holon_core::summary::run::{CallSummary, RunSummary};
 use holon_core::summary::waits::ActiveWait;
@@ -18,6 +19,7 @@ use holon_facts::closure::{ClosureDecision, ClosureEvidence, ClosureOutcome};
 use holon_facts::decision::{Evidence, SchedulerDecision};
 use holon_facts::lifecycle::Status;
 use holon_facts::model_ref::ModelRef;
+use holon_facts::request::{PrefixBreak, RequestRecord};
 use holon_text::moment::near;
 
 use super::{hints, spending};
@@ -64,6 +66,7 @@ pub(super) fn summary(answer: &AgentStatus) -> Vec<Vec<String>> {
     rows.extend(agent.workspace.stopping_roots.iter().map(|root| {
         row("stopping", format!("{root} stays occupied until its last command there has ended"))
     }));
+    rows.extend(agent.context.as_ref().map(|it| row("context", context(it))));
     rows.push(row("tokens", agent.token_usage.total_tokens));
     rows.extend(spending::rows(&agent.spending));
     rows.push(row("events", agent.event_seq));
@@ -119,6 +122,28 @@ pub(super) fn explanation(answer: &AgentWhy) -> Vec<Vec<String>> {
 /// That everything below is not of now comes first.
 fn ledger(waits: Option<&String>) -> Vec<Vec<String>> {
     waits.map(|waits| row("ledger", waits)).into_iter().collect()
+}
+
+/// What the newest request took, and what of it was there before.
+fn context(ContextSummary { last_request, cached_share, .. }: &ContextSummary) -> String {
+    let RequestRecord { size, layers, shared_bytes, broke, .. } = last_request;
+    let shared = shared_bytes.saturating_mul(100) / layers.conversation.bytes.max(1);
+    let broke = broke.map_or_else(String::new, |broke| match broke {
+        PrefixBreak::First => " (it is the first)".to_owned(),
+        PrefixBreak::Model => " (another model was asked)".to_owned(),
+        PrefixBreak::Surface => " (policy or tools changed)".to_owned(),
+        PrefixBreak::Standing => " (instructions or environment changed)".to_owned(),
+        PrefixBreak::Head => " (an episode closed)".to_owned(),
+        PrefixBreak::Conversation => " (it was summarized)".to_owned(),
+    });
+    let cached = cached_share.map_or_else(String::new, |share| {
+        format!("; providers had {} % of all input tokens in their caches", share.0 / 10)
+    });
+    format!(
+        "about {} of {} tokens, {shared} % as in the request before{broke}{cached}",
+        size.tokens(),
+        size.limit
+    )
 }
 
 /// What it is at, and what waits for that.

@@ -1,6 +1,7 @@
 //! What the runtime counts, as text for Prometheus (OpenMetrics). Counters are of this process; what must
 //! outlive it stands in the ledger.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{MatchedPath, Request, State};
@@ -8,7 +9,9 @@ use axum::middleware::Next;
 use axum::response::Response;
 use holon_api::OpenMetrics;
 use holon_api::rows::ShowMetrics;
-use holon_facts::event::TurnFact;
+use holon_core::summary::context::cached_share;
+use holon_facts::event::{OperationFact, TurnFact};
+use holon_facts::request::RequestRecord;
 use holon_facts::usage::TokenUsage;
 use holon_facts::{AgentId, Event, Record, Wall};
 use prometheus_client::encoding::text::encode;
@@ -35,6 +38,9 @@ struct Counted {
     turns: Family<[(&'static str, &'static str); 1], Counter>,
     attempts: Family<[(&'static str, String); 2], Counter>,
     tokens: Family<[(&'static str, &'static str); 1], Counter>,
+    request_bytes: Family<[(&'static str, &'static str); 1], Counter>,
+    prefix_breaks: Family<[(&'static str, &'static str); 1], Counter>,
+    cached: Family<[(&'static str, String); 1], Gauge<f64, AtomicU64>>,
     requests: Family<[(&'static str, String); 3], Counter>,
     agents: Gauge,
     runs: Gauge,
@@ -48,6 +54,11 @@ impl Metrics {
     pub fn see(&self, record: &Record) {
         let counted = &self.0;
         counted.events.get_or_create(&[("type", record.event.kind())]).inc();
+        if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event
+            && let Some(request) = &fact.request
+        {
+            self.sent(request);
+        }
         let Event::Turn(fact) = &record.event else { return };
         if let TurnFact::TurnTerminal(fact) = fact {
             counted.turns.get_or_create(&[("kind", fact.kind.name())]).inc();
@@ -71,6 +82,16 @@ impl Metrics {
         self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn sent(&self, request: &RequestRecord) {
+        let bytes = |part| self.0.request_bytes.get_or_create(&[("part", part)]).clone();
+        let whole = request.layers.conversation.bytes;
+        bytes("shared").inc_by(request.shared_bytes);
+        bytes("new").inc_by(whole.saturating_sub(request.shared_bytes));
+        if let Some(broke) = request.broke {
+            self.0.prefix_breaks.get_or_create(&[("at", broke.name())]).inc();
+        }
+    }
+
     fn tokens(&self, usage: TokenUsage) {
         let tokens = |direction| self.0.tokens.get_or_create(&[("direction", direction)]).clone();
         tokens("input").inc_by(usage.input_tokens);
@@ -89,6 +110,21 @@ impl Metrics {
             "Tokens of turns that ended, as providers reported them",
             counted.tokens.clone(),
         );
+        registry.register(
+            "request_bytes",
+            "Text of requests to models, by whether the agent's request before had it in the same place",
+            counted.request_bytes.clone(),
+        );
+        registry.register(
+            "prefix_breaks",
+            "Requests to models that don't begin with all of the one before, by what is another one",
+            counted.prefix_breaks.clone(),
+        );
+        registry.register(
+            "cached_input_ratio",
+            "Part of its input tokens that providers had in their caches, of each agent in memory",
+            counted.cached.clone(),
+        );
         registry.register("http_requests", "Requests by route and status", counted.requests.clone());
         registry.register("agents_in_memory", "Agents that are not parked", counted.agents.clone());
         registry.register("runs", "Runs in progress", counted.runs.clone());
@@ -102,13 +138,21 @@ impl Metrics {
 pub(super) async fn metrics(app: App, _: Call<ShowMetrics>) -> Handled<Text> {
     let now = app.runtime.read(None, |view| {
         let agents = view.agent_ids().filter_map(|id| view.agent(id));
-        agents.fold((0, 0, 0), |(agents, runs, queued), agent| {
+        let mut cached = Vec::new();
+        let counts = agents.fold((0, 0, 0), |(agents, runs, queued), agent| {
+            let share = cached_share(agent).map(|share| (agent.id.clone(), f64::from(share.0) / 1_000.0));
+            cached.extend(share);
             let waiting = i64::try_from(agent.inbox.queued_entries()).unwrap_or(i64::MAX);
             (agents + 1, runs + i64::from(agent.run.is_some()), waiting.saturating_add(queued))
-        })
+        });
+        (counts, cached)
     });
-    let (agents, runs, queued) = now.await?;
+    let ((agents, runs, queued), cached) = now.await?;
     let counted = &app.metrics.0;
+    counted.cached.clear();
+    for (agent, share) in cached {
+        counted.cached.get_or_create(&[("agent", agent.to_string())]).set(share);
+    }
     counted.agents.set(agents);
     counted.runs.set(runs);
     counted.queued.set(queued);
