@@ -128,23 +128,23 @@ macro_rules! tools {
 
 tools! {
 //  tool              file                executed by offered                   tokens
-    ExecCommand       exec_command        Supervisor  Always                    380
-    ExecCommandBatch  exec_command_batch  Supervisor  Always                    270
+    ExecCommand       exec_command        Supervisor  Always                    390
+    ExecCommandBatch  exec_command_batch  Supervisor  Always                    290
     ApplyPatch        apply_patch         Shell       Always                    160
-    TaskList          task_list           Core        LastingWithRoom           50
+    TaskList          task_list           Core        LastingWithRoom           40
     TaskStatus        task_status         Core        Always                    50
-    TaskOutput        task_output         Core        Always                    130
+    TaskOutput        task_output         Core        Always                    140
     TaskInput         task_input          Core        Always                    90
     TaskStop          task_stop           Core        Always                    90
-    CreateWorkItem    create_work_item    Core        Lasting                   250
-    PickWorkItem      pick_work_item      Core        Lasting                   100
+    CreateWorkItem    create_work_item    Core        Lasting                   270
+    PickWorkItem      pick_work_item      Core        Lasting                   110
     GetWorkItem       get_work_item       Core        Lasting                   80
-    ListWorkItems     list_work_items     Core        Lasting                   140
-    UpdateWorkItem    update_work_item    Core        Lasting                   260
+    ListWorkItems     list_work_items     Core        Lasting                   150
+    UpdateWorkItem    update_work_item    Core        Lasting                   290
     CompleteWorkItem  complete_work_item  Core        Lasting                   80
     Enqueue           enqueue             Core        LastingWithRoom           110
     NotifyOperator    notify_operator     Core        Lasting                   120
-    WaitFor           wait_for            Core        Always                    280
+    WaitFor           wait_for            Core        Always                    300
     Sleep             sleep               Core        Lasting                   110
     AgentGet          agent_get           Core        LastingWithRoom           80
     SpawnAgent        spawn_agent         Core        LastingWithRoomToParents  320
