@@ -48,7 +48,7 @@ pub fn answer(here: &mut Circumstances<'_>, told: Option<&Round>) -> Deliveries 
 /// By how much more than estimated its model counts, in thousandths.
 fn per_mille(request: &ModelRequest) -> u64 {
     let name = fnv(request.model.as_str().as_bytes());
-    [700, 1_000, 1_350, 1_800][usize::try_from(name % 4).unwrap_or_default()]
+    [700, 1_000, 1_150, 1_300][usize::try_from(name % 4).unwrap_or_default()]
 }
 
 /// What a plain answer reports of the request: each model counts tokens its own way.

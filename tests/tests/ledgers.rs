@@ -1,5 +1,5 @@
 //! The golden ledgers of `sim/corpus/ledgers/`: real runs of the real binary, exported with their flight
-//! recorder. Here the runs happen again, so that their stories stay true; with `HOLON_RECORD_LEDGERS=1` what they
+//! recorder. Here the runs happen again, so that their stories stay true; with `TMPDIR=/srv HOLON_RECORD_LEDGERS=1` what they
 //! export becomes the corpus. `sim/tests/ledgers.rs` replays it.
 
 use std::path::{Path, PathBuf};
@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 
 /// Set to anything: the corpus is written anew.
 const RECORD: &str = "HOLON_RECORD_LEDGERS";
+/// Where runs are recorded whose paths name no machine.
+const NEUTRAL: &str = "/srv/";
 /// Bytes of an export, which stands in a repository.
 const LARGEST: usize = 100_000;
 const PATCH: &str = "--- a/greet.sh\n+++ b/greet.sh\n@@ -1 +1 @@\n-echo Helo\n+echo Hello\n";
@@ -32,9 +34,14 @@ fn tell(name: &str, holon: &Holon, ledger: &Path, about: &[&str]) {
     holon.check_ledger(ledger);
     let ended = holon.run(&["ledger", "export", "--recorder", &ledger.display().to_string()]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let text = anonymous(&ended.stdout, &holon.folder().display().to_string());
+    let folder = holon.folder().display().to_string();
+    let text = anonymous(&ended.stdout, &folder);
     let file = corpus(name);
     if std::env::var_os(RECORD).is_some() {
+        assert!(
+            folder.starts_with(NEUTRAL),
+            "requests have fingerprints of paths: record with TMPDIR={NEUTRAL}"
+        );
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder for the corpus");
         std::fs::write(&file, &text).expect("the corpus can be written");
     }
@@ -50,11 +57,11 @@ fn tell(name: &str, holon: &Holon, ledger: &Path, about: &[&str]) {
     }
 }
 
-/// The same run somewhere else: names of this machine become others of the same length, so that everything
-/// that counts characters stays true. Texts are named by their hashes, which no decision looks into.
+/// Names of this machine become others of the same length.
 fn anonymous(export: &str, folder: &str) -> String {
-    let elsewhere: String = "/srv/".chars().chain("holon-demo-".chars().cycle()).take(folder.len()).collect();
-    let mut text = export.replace(folder, &elsewhere);
+    let elsewhere: String = NEUTRAL.chars().chain("holon-demo-".chars().cycle()).take(folder.len()).collect();
+    let mut text =
+        if folder.starts_with(NEUTRAL) { export.to_owned() } else { export.replace(folder, &elsewhere) };
     if let Ok(boot) = std::fs::read_to_string("/proc/sys/kernel/random/boot_id") {
         let none: String = boot.trim().chars().map(|c| if c == '-' { '-' } else { '0' }).collect();
         text = text.replace(boot.trim(), &none);
