@@ -41,8 +41,8 @@ pub use agents::{
 };
 pub use briefs::{Brief, Briefs};
 pub use control::{
-    Abort, Action, CompactReply, ControlAgent, ControlReply, CreateAgent, Created, Describe, ForkAgent, Forked,
-    INSTRUCTIONS_BYTES, LabelReply, Rename,
+    Abort, Action, CompactReply, ControlAgent, ControlReply, CreateAgent, Created, Describe, ForkAgent,
+    Forked, INSTRUCTIONS_BYTES, LabelReply, Rename,
 };
 pub use debug_prompt::{
     Change, DebugPrompt, DebugPromptReply, PastRequest, PrefixBroke, PromptDiff, PromptSection, RequestName,

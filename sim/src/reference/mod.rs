@@ -12,6 +12,7 @@ mod timers;
 mod trigger;
 mod unattended;
 mod work;
+mod workspaces;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,7 @@ use applied::is_applied;
 use holon_core::input::ControlRequest;
 use holon_core::replay::Call;
 use holon_core::{Answer, Input};
-use holon_facts::event::{InboxFact, LifecycleFact, TaskFact, WorkspaceFact};
+use holon_facts::event::{InboxFact, LifecycleFact, TaskFact};
 use holon_facts::hint::{Hint, WakeDisposition};
 use holon_facts::ids::{TaskId, TimerId, WorkItemId};
 use holon_facts::label::AgentLabel;
@@ -32,6 +33,7 @@ use holon_facts::timer::TimerSpec;
 use holon_facts::trigger::{Delivery, TriggerChange, TriggerStatus};
 use holon_facts::{AgentId, Config, Event, MessageId, Record, ReplyId};
 use tasks::Tasks;
+use workspaces::workspace_is_changed;
 
 use crate::failure::{Failure, ensure};
 
@@ -560,30 +562,6 @@ fn begins(agent: &AgentId, task: TaskId, records: &[Record]) -> bool {
         record.agent == *agent
             && matches!(&record.event, Event::Task(TaskFact::TaskCreated(fact)) if fact.task_id == task)
     })
-}
-
-/// Changed is what is on record; what can't be, the laws of each log say.
-fn workspace_is_changed(before: &Before, agent: &AgentId, records: &[Record]) -> Vec<Told> {
-    if before.agent.is_none() {
-        return vec![Told::Refused("unknown_agent")];
-    }
-    let about = |record: &Record| {
-        record.agent == *agent
-            && matches!(
-                record.event,
-                Event::Workspace(
-                    WorkspaceFact::WorkspaceAttached(_)
-                        | WorkspaceFact::WorkspaceUsed(_)
-                        | WorkspaceFact::WorkspaceDetached(_)
-                        | WorkspaceFact::WorktreeLeft(_)
-                )
-            )
-    };
-    if records.iter().any(about) {
-        return vec![Told::Workspaces { changed: true }];
-    }
-    let refused = ["unknown_workspace", "workspace_active"].map(Told::Refused);
-    refused.into_iter().chain([Told::Workspaces { changed: false }]).collect()
 }
 
 fn trigger_is_changed(before: &Before, change: TriggerChange) -> Vec<Told> {

@@ -23,6 +23,7 @@ const VERBS: &[(&str, &str)] = &[
     ("models", "list_models"),
     ("prompt", "send_prompt"),
     ("rename", "rename_agent"),
+    ("compact", "compact_agent"),
     ("state", "get_agent_state"),
     ("status", "get_agent_status"),
     ("tasks", "list_tasks"),

@@ -1,0 +1,30 @@
+//! What a caller is answered who changes where an agent works.
+
+use holon_facts::event::WorkspaceFact;
+use holon_facts::{AgentId, Event, Record};
+
+use super::{Before, Told};
+
+/// Changed is what is on record; what can't be, the laws of each log say.
+pub(super) fn workspace_is_changed(before: &Before, agent: &AgentId, records: &[Record]) -> Vec<Told> {
+    if before.agent.is_none() {
+        return vec![Told::Refused("unknown_agent")];
+    }
+    let about = |record: &Record| {
+        record.agent == *agent
+            && matches!(
+                record.event,
+                Event::Workspace(
+                    WorkspaceFact::WorkspaceAttached(_)
+                        | WorkspaceFact::WorkspaceUsed(_)
+                        | WorkspaceFact::WorkspaceDetached(_)
+                        | WorkspaceFact::WorktreeLeft(_)
+                )
+            )
+    };
+    if records.iter().any(about) {
+        return vec![Told::Workspaces { changed: true }];
+    }
+    let refused = ["unknown_workspace", "workspace_active"].map(Told::Refused);
+    refused.into_iter().chain([Told::Workspaces { changed: false }]).collect()
+}
