@@ -17,12 +17,12 @@ use super::path::{
 use super::reply::{OpenApi, OpenMetrics, Stream};
 use super::{
     Abort, Admitted, AgentState, AgentStatus, AgentWhy, Agents, AllEventsPage, AllEventsQuery,
-    AllStreamQuery, AttachWorkspace, Briefs, ClosedAsk, CompactReply, ControlAgent, ControlReply, CreateAgent, CreateTimer,
-    CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, Describe, DetachWorkspace,
-    Enqueue, EventsPage, EventsQuery, FixtureQuery, ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery,
-    LabelReply, Latency, LatencyQuery, ListQuery, ModelReply, Models, Nothing, OutputQuery,
-    OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted, Readiness, RecentQuery, Rename, Root,
-    RunTask, RuntimeStatus, SchedulerFixture, SetModel, Shutdown, StopTask, StreamQuery, StreamToken,
+    AllStreamQuery, AttachWorkspace, Briefs, ClosedAsk, CompactReply, ControlAgent, ControlReply,
+    CreateAgent, CreateTimer, CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery,
+    Describe, DetachWorkspace, Enqueue, EventsPage, EventsQuery, FixtureQuery, ForkAgent, Forked, Handshake,
+    Health, Inbox, InboxQuery, LabelReply, Latency, LatencyQuery, ListQuery, ModelReply, Models, Nothing,
+    OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted, Readiness, RecentQuery, Rename,
+    Root, RunTask, RuntimeStatus, SchedulerFixture, SetModel, Shutdown, StopTask, StreamQuery, StreamToken,
     TaskInputReply, TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers,
     TimersQuery, Transcript, TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply,
     WorkItemShown, WorkItems, WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
