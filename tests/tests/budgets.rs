@@ -70,15 +70,15 @@ fn what_a_budget_stops_goes_on_once_it_is_raised() {
 
 #[test]
 fn all_agents_of_a_home_share_what_a_day_may_cost() {
-    let daemon = poor("runtime_day_cost = 0.09");
+    let daemon = poor("runtime_day_cost = 0.12");
     daemon.ok(&["prompt", "--wait=settled", "look"]);
     daemon.ok(&["agent", "create", "other", "--own-home"]);
     let prompted = daemon.0.run(&["prompt", "--wait=settled", "--agent", "other", "look"]);
     assert_eq!(prompted.code, Some(8), "{prompted:?}");
     let why = daemon.ok(&["why", "--agent", "other"]).stdout;
-    assert!(why.contains("runtime_day_cost ($0.09)") && why.contains(" 00:00:"), "{why}");
+    assert!(why.contains("runtime_day_cost ($0.12)") && why.contains(" 00:00:"), "{why}");
     let status = daemon.ok(&["daemon", "status"]).stdout;
-    assert!(status.contains("runtime_day_cost: $0.0") && status.contains("of $0.09"), "{status}");
+    assert!(status.contains("runtime_day_cost: $0.0") && status.contains("of $0.12"), "{status}");
     // Who is not in memory has spent what he has spent.
     daemon.ok(&["daemon", "restart"]);
     let spent = daemon.ok(&["daemon", "status", "--json"]).json()["spending"]["today"]["cost_micros"].clone();

@@ -129,12 +129,12 @@ fn the_next_request_and_other_windows_are_shown_without_a_trace() {
     assert_eq!(last["bytes"].as_u64(), last["text"].as_str().map(|text| text.len() as u64));
     assert!(next["request"].is_null() && next["room"]["est_tokens"].as_u64() > Some(1_000), "{next}");
     assert!(shown(&daemon, &["--next"])["sections"].to_string().contains("(the next prompt)"));
-    let small = shown(&daemon, &["--turn", "1", "--window", "16000"]);
-    assert_eq!((&small["closes_episode"], &small["room"]["window"]), (&json!("size"), &json!(16_000)));
+    let small = shown(&daemon, &["--turn", "1", "--window", "20000"]);
+    assert_eq!((&small["closes_episode"], &small["room"]["window"]), (&json!("size"), &json!(20_000)));
     assert!(small["omitted"].to_string().contains("rounds of this turn"), "{}", small["omitted"]);
     let whole = shown(&daemon, &["--turn", "1"]);
     assert!(small["room"]["est_tokens"].as_u64() < whole["room"]["est_tokens"].as_u64());
-    let people = daemon.ok(&["debug", "prompt", "--turn", "1", "--window", "16000", "--sizes"]).stdout;
+    let people = daemon.ok(&["debug", "prompt", "--turn", "1", "--window", "20000", "--sizes"]).stdout;
     assert!(people.contains("left out") && !people.contains("── "), "{people}");
     daemon
         .0

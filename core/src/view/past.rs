@@ -14,6 +14,7 @@ use holon_facts::event::{EpisodeFact, Event};
 use holon_facts::frame::Part;
 use holon_facts::ids::Seed;
 use holon_facts::model::{Block, Item, ModelRequest};
+use holon_facts::request::RequestRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,8 @@ pub struct Rendered {
     pub closes: Option<EpisodeBoundary>,
     pub omitted: Vec<Omission>,
     pub room: Room,
+    /// What is on record of it where it is sent.
+    pub record: RequestRecord,
 }
 
 /// What a request may take of the window, in estimated tokens.
@@ -80,12 +83,12 @@ pub fn request(agent: &Agent, config: &Config) -> Option<ModelRequest> {
 /// The same, with what is known of it.
 pub fn rendered(agent: &Agent, config: &Config) -> Option<Rendered> {
     let request = request(agent, config)?;
-    let room = room(&request, config);
+    let (room, record) = (room(agent, &request, config), request::on_record(agent, config, &request));
     let run = agent.run.as_ref()?;
     let recap = Window::of_chain(config, &run.chain.models).recap();
     let earlier = conversation::earlier(agent.episodes.turns(), recap).len();
     let omitted = omitted(agent, &request);
-    Some(Rendered { request, earlier, closes: None, omitted, room })
+    Some(Rendered { request, earlier, closes: None, omitted, room, record })
 }
 
 /// The same request under another configuration, with the tools that it would have offered: where it would take too much, the episode closes first, as it would have.
@@ -128,19 +131,21 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
     let run = agent.run.as_ref().ok_or_else(refused)?;
     let recap = Window::of_chain(&config, &run.chain.models).recap();
     let earlier = conversation::earlier(agent.episodes.turns(), recap).len();
-    let (omitted, room) = (omitted(&agent, &request), room(&request, &config));
+    let (omitted, room) = (omitted(&agent, &request), room(&agent, &request, &config));
     let closes = batch.records.iter().find_map(|record| {
         let Event::Episode(EpisodeFact::EpisodeClosed(fact)) = &record.event else { return None };
         Some(fact.boundary)
     });
-    Ok(Rendered { request, earlier, closes, omitted, room })
+    let record = agent.requests.last.as_deref().cloned().ok_or_else(refused)?;
+    Ok(Rendered { request, earlier, closes, omitted, room, record })
 }
 
 /// What a request takes, and may take.
-pub fn room(request: &ModelRequest, config: &Config) -> Room {
+pub fn room(agent: &Agent, request: &ModelRequest, config: &Config) -> Room {
+    let ratio = agent.requests.ratio(&request.model);
     Room {
         window: config.context.window(&request.model),
-        input_limit: Window::of(config, &request.model).input,
+        input_limit: Window::of(config, &request.model).estimated(ratio).input,
         max_output: request.max_output_tokens,
         est_tokens: prompt::est_tokens(request),
     }

@@ -18,6 +18,7 @@ use crate::agent::episode::{Beginning, Standing};
 use crate::agent::model;
 use crate::agent::turn::told::Told;
 use crate::agent::turn::window::Window;
+use crate::handler::turn::request;
 use crate::prompt::{changes, conversation, incoming, sections, sections::PromptFacts};
 
 impl View<'_> {
@@ -78,8 +79,9 @@ impl View<'_> {
         };
         let closed = agent.episodes.count.saturating_sub(u64::from(goes_on));
         let behind = Behind { closed, kept: head.digests.len(), turns: &episodes.turns, hidden: 0 };
-        let (omitted, room) = (behind.omitted(&request), past::room(&request, config));
-        Ok(Rendered { request, earlier, closes, omitted, room })
+        let (omitted, room) = (behind.omitted(&request), past::room(agent, &request, config));
+        let record = request::on_record(agent, config, &request);
+        Ok(Rendered { request, earlier, closes, omitted, room, record })
     }
 }
 

@@ -6,6 +6,7 @@ use holon_facts::frame::Stability;
 use holon_facts::ids::{OpId, RoundIndex, TurnIndex};
 use holon_facts::model::{FailureKind, ModelRef};
 use holon_facts::outcome::SourceScope;
+use holon_facts::request::RequestRecord;
 use holon_facts::usage::TokenUsage;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, ContentId, EventSeq, RunId, Wall, names};
@@ -157,6 +158,12 @@ pub struct PastRequest {
     /// The build that sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
+    /// What is on record of it. Earlier builds recorded nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<RequestRecord>,
+    /// Whether it is shown exactly as it was sent: what this build renders has the same fingerprints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_recorded: Option<bool>,
     /// Records that were read to render it.
     pub records_read: u64,
 }

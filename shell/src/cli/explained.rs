@@ -124,9 +124,16 @@ fn ledger(waits: Option<&String>) -> Vec<Vec<String>> {
     waits.map(|waits| row("ledger", waits)).into_iter().collect()
 }
 
-/// What the newest request took, and what of it was there before.
+/// What the newest request took, and what of all was in caches.
 fn context(ContextSummary { last_request, cached_share, .. }: &ContextSummary) -> String {
-    let RequestRecord { size, layers, shared_bytes, broke, .. } = last_request;
+    let cached = cached_share.map_or_else(String::new, |share| {
+        format!("; providers had {} % of all input tokens in their caches", share.0 / 10)
+    });
+    format!("{}{cached}", request(last_request))
+}
+
+/// What a request took, and what of it was there before.
+pub(super) fn request(RequestRecord { size, layers, shared_bytes, broke, .. }: &RequestRecord) -> String {
     let shared = shared_bytes.saturating_mul(100) / layers.conversation.bytes.max(1);
     let broke = broke.map_or_else(String::new, |broke| match broke {
         PrefixBreak::First => " (it is the first)".to_owned(),
@@ -136,14 +143,7 @@ fn context(ContextSummary { last_request, cached_share, .. }: &ContextSummary) -
         PrefixBreak::Head => " (an episode closed)".to_owned(),
         PrefixBreak::Conversation => " (it was summarized)".to_owned(),
     });
-    let cached = cached_share.map_or_else(String::new, |share| {
-        format!("; providers had {} % of all input tokens in their caches", share.0 / 10)
-    });
-    format!(
-        "about {} of {} tokens, {shared} % as in the request before{broke}{cached}",
-        size.tokens(),
-        size.limit
-    )
+    format!("about {} of {} tokens, {shared} % as in the request before{broke}", size.tokens(), size.limit)
 }
 
 /// What it is at, and what waits for that.

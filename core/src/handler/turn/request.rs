@@ -10,7 +10,7 @@ use holon_facts::event::inbox::SafePoint;
 use holon_facts::event::operation::OpKind;
 use holon_facts::frame::{Part, PromptFrame};
 use holon_facts::model::ModelRequest;
-use holon_facts::request::RequestSize;
+use holon_facts::request::{RequestRecord, RequestSize};
 use holon_facts::terminal::TurnReason;
 use holon_facts::time::Millis;
 
@@ -102,22 +102,28 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
         let Some(shorter) = build(tx) else { return };
         (input, request) = (prompt::est_tokens(&shorter), shorter);
     }
-    let size = RequestSize {
-        est_tokens: input,
-        ratio: tx.agent().requests.ratio(&request.model),
-        limit: Window::of(tx.env.config, &request.model).input,
-    };
+    let record = on_record(tx.agent(), tx.env.config, &request);
+    let size = record.size;
     let (wanted, sent) = budget::estimate(tx, &request.model, size.tokens(), request.max_output_tokens);
     if !budget::affords(tx, wanted) {
         return;
     }
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
     let timeout = Millis(tx.env.config.turn.model_timeout.0.saturating_add(PATIENCE.0));
-    let record = request_record::record(&request, size, tx.agent().requests.last.as_deref());
     let opening =
         Opening { request: Some(Box::new(record)), ..Opening::of(run_id, OpKind::CallModel, timeout) };
     let op = tx.open(opening, Work::CallModel { request });
     budget::reserve(tx, run_id, op, (wanted, sent));
+}
+
+/// What is on record of a request that the agent sends as it stands.
+pub(crate) fn on_record(agent: &Agent, config: &Config, request: &ModelRequest) -> RequestRecord {
+    let size = RequestSize {
+        est_tokens: prompt::est_tokens(request),
+        ratio: agent.requests.ratio(&request.model),
+        limit: Window::of(config, &request.model).input,
+    };
+    request_record::record(request, size, agent.requests.last.as_deref())
 }
 
 /// A provider refused the request in progress as too long: once in a turn, it is made shorter and sent again.

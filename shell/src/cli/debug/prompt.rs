@@ -13,7 +13,7 @@ use holon_text::moment;
 
 use super::super::client_context::ClientContext;
 use super::super::exit::Exit;
-use super::super::explained::row;
+use super::super::explained::{self, row};
 use super::super::output::{self, Failure};
 use crate::present::{DetailLine, Look};
 
@@ -161,6 +161,7 @@ fn sent(request: &PastRequest) -> Vec<Vec<String>> {
             format!("{} tokens in ({cached} cached), {} out", usage.input_tokens, usage.output_tokens),
         )
     }));
+    rows.extend(request.record.as_ref().map(|record| row("on record", explained::request(record))));
     rows.extend(request.build.as_ref().map(|build| row("by build", build)));
     rows
 }

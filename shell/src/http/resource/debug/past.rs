@@ -5,6 +5,7 @@ use holon_core::agent::Agent;
 use holon_core::view::past::{self, Rendered};
 use holon_facts::AgentId;
 use holon_facts::config::Config;
+use holon_facts::request::RequestRecord;
 use holon_facts::workspace::ExecutionBinding;
 use holon_ledger::sqlite::{PastRuntime, PastState};
 use holon_platform::build;
@@ -62,7 +63,11 @@ pub(super) fn prompt(app: &App, agent: AgentId, asked: &DebugPrompt) -> Handled<
     if asked.diff && diff.is_none() {
         warnings.push(format!("{} is the first request of {agent}: there is none before it", sent.op));
     }
-    let request = named(&sent, &past, runtime);
+    let again = asked.window.is_none().then_some(&shown.rendered.record);
+    let request = named(&sent, &past, runtime, again);
+    if request.as_recorded == Some(false) {
+        warnings.push("its fingerprints are others than on record: it is not shown exactly as it was sent".into());
+    }
     Ok(DebugPromptReply { diff, wire, warnings, request: Some(request), ..shown.reply(&past.agent)? })
 }
 
@@ -182,7 +187,13 @@ fn configured(
     }
 }
 
-fn named(sent: &Sent, past: &PastState, runtime: Option<PastRuntime>) -> PastRequest {
+fn named(
+    sent: &Sent,
+    past: &PastState,
+    runtime: Option<PastRuntime>,
+    again: Option<&RequestRecord>,
+) -> PastRequest {
+    let record = sent.record.as_deref();
     PastRequest {
         request_id: sent.op,
         turn_index: sent.turn,
@@ -195,6 +206,8 @@ fn named(sent: &Sent, past: &PastState, runtime: Option<PastRuntime>) -> PastReq
         failure_kind: sent.attempt.as_ref().and_then(|attempt| attempt.failure_kind),
         token_usage: sent.usage.or_else(|| sent.attempt.as_ref()?.token_usage),
         build: runtime.map(|runtime| runtime.build),
+        as_recorded: record.zip(again).map(|(record, again)| record.layers == again.layers),
+        record: record.cloned(),
         records_read: past.records,
     }
 }

@@ -6,6 +6,7 @@ use holon_facts::event::turn::TurnStarted;
 use holon_facts::event::{OperationFact, TurnFact};
 use holon_facts::ids::{OpId, RoundIndex, TurnIndex};
 use holon_facts::model::{AttemptRecord, ModelRef};
+use holon_facts::request::RequestRecord;
 use holon_facts::usage::TokenUsage;
 use holon_facts::{AgentId, Event, EventSeq, Record, RunId, Wall};
 use holon_ledger::sqlite::{Landmark, Wanted};
@@ -34,6 +35,8 @@ pub(super) struct Sent {
     /// The record that opened its operation.
     pub(super) opened: EventSeq,
     pub(super) at: Wall,
+    /// What is on record of it; earlier builds recorded nothing.
+    pub(super) record: Option<Box<RequestRecord>>,
     pub(super) attempt: Option<AttemptRecord>,
     pub(super) usage: Option<TokenUsage>,
     settled: Option<Settlement>,
@@ -161,6 +164,7 @@ fn operation(
             round,
             opened,
             at,
+            record: fact.request.clone(),
             attempt: None,
             usage: None,
             settled: None,
