@@ -395,8 +395,8 @@ impl World {
         if fact.kind == OpKind::CallModel {
             let agent = self.folded.get(&record.agent).unwrap();
             let request = past::request(agent, self.host.config()).unwrap();
-            let record = past::rendered(agent, self.host.config()).map(|again| again.record);
-            assert_eq!(fact.request.as_deref(), record.as_ref());
+            let again = past::rendered(agent, self.host.config()).map(|again| again.record);
+            assert_eq!(fact.request.as_deref(), again.as_ref());
             self.rebuilt.insert((record.agent.clone(), fact.op), request);
         }
     }

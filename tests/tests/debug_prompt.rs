@@ -57,6 +57,7 @@ fn a_past_request_is_what_its_provider_was_sent() {
     let second = shown(&daemon, &["--turn", "1", "--round", "2"]);
     let request = &second["request"];
     assert_eq!((&request["outcome"], &request["attempt"]), (&json!("answered"), &json!(2)), "{request}");
+    assert_eq!(request["as_recorded"], json!(true), "{request}");
     assert_eq!((&request["token_usage"]["input_tokens"], &request["round"]), (&json!(900), &json!(1)));
     assert_eq!((&second["model"], &second["warnings"]), (&json!("local/test"), &Value::Null), "{second}");
     let failed = shown(&daemon, &["--request", &ids[1]]);

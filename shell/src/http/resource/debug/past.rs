@@ -66,7 +66,9 @@ pub(super) fn prompt(app: &App, agent: AgentId, asked: &DebugPrompt) -> Handled<
     let again = asked.window.is_none().then_some(&shown.rendered.record);
     let request = named(&sent, &past, runtime, again);
     if request.as_recorded == Some(false) {
-        warnings.push("its fingerprints are others than on record: it is not shown exactly as it was sent".into());
+        warnings.push(
+            "its fingerprints are others than on record: it is not shown exactly as it was sent".into(),
+        );
     }
     Ok(DebugPromptReply { diff, wire, warnings, request: Some(request), ..shown.reply(&past.agent)? })
 }
