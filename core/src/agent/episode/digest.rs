@@ -1,10 +1,12 @@
 //! What is kept of an episode that closes.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use holon_facts::content::clip;
 use holon_facts::episode::{Digest, Done, Focus, KindCount, Request};
+use holon_facts::hash::Fnv;
 use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::MessageKind;
 use holon_facts::subsystem::SUPERVISOR;
@@ -74,6 +76,7 @@ fn defines_the_task(message: &Message) -> bool {
 /// Calls that had effects, in order; the same one with the same outcome once.
 pub(crate) fn done<'a>(rounds: impl Iterator<Item = &'a Round>) -> Vec<Done> {
     let mut all: Vec<Done> = Vec::new();
+    let mut alike = BTreeMap::<u64, Vec<usize>>::new();
     for round in rounds {
         for (((_, tool_name, arguments), verdict), receipt) in
             round.calls().zip(&round.verdicts).zip(&round.results)
@@ -88,10 +91,13 @@ pub(crate) fn done<'a>(rounds: impl Iterator<Item = &'a Round>) -> Vec<Done> {
                 exit_status: receipt.facts.exit_status,
                 failed: receipt.error.as_ref().map(|error| error.kind),
             };
-            let same = all.iter_mut().find(|done| done.is_same(&made));
-            match same {
-                Some(same) => same.times = same.times.saturating_add(1),
-                None => all.push(made),
+            let alike = alike.entry(Fnv::START.piece(tool_name.as_bytes()).text(arguments).0).or_default();
+            match alike.iter().find(|at| all[**at].is_same(&made)) {
+                Some(at) => all[*at].times = all[*at].times.saturating_add(1),
+                None => {
+                    alike.push(all.len());
+                    all.push(made);
+                }
             }
         }
     }

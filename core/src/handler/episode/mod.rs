@@ -2,6 +2,8 @@
 //! and in the middle of one whose request would take too much, or was refused as too long.
 
 #[cfg(test)]
+mod long_turn_tests;
+#[cfg(test)]
 mod tests;
 
 use alloc::format;
