@@ -14,6 +14,7 @@ use crate::effect::Answer;
 use crate::input::Input;
 use crate::testing::{World, agent, calls, config, context, long, prompt, says, tool_gives};
 
+/// An agent in a turn that ends where the model wants.
 fn working(window_tokens: u64) -> World {
     let base = config();
     let turn = TurnLimits { rounds: 10_000, ..base.turn.clone() };
@@ -42,10 +43,10 @@ fn taken(request: &ModelRequest) -> BTreeSet<u64> {
     numbers.filter_map(|digits| digits?.parse().ok()).collect()
 }
 
-/// Takes the first step that the request does not show as taken, which must not have been.
-fn step(world: &mut World, all: &mut BTreeSet<u64>) {
+/// Takes the first step of so many on that the request does not show as taken, which must not have been.
+fn step(world: &mut World, first: u64, all: &mut BTreeSet<u64>) {
     let shown = taken(world.requests.last().unwrap());
-    let next = (1..).find(|number| !shown.contains(number)).unwrap();
+    let next = (first..).find(|number| !shown.contains(number)).unwrap();
     assert!(all.insert(next), "step {next} is taken again");
     let arguments = format!(r#"{{"cmd":"step {next}"}}"#);
     world.complete("main", calls(&[("", "ExecCommand", &arguments)]));
@@ -61,7 +62,7 @@ fn closes(world: &World) -> usize {
 fn a_turn_of_500_rounds_repeats_nothing_in_a_window_of_32_k() {
     let (mut world, mut all) = (working(32_768), BTreeSet::new());
     for _ in 0..500 {
-        step(&mut world, &mut all);
+        step(&mut world, 1, &mut all);
     }
     world.complete("main", says("done"));
     assert_eq!(world.agent("main").history.last_turn.as_ref().unwrap().kind, TurnKind::Completed);
@@ -69,12 +70,17 @@ fn a_turn_of_500_rounds_repeats_nothing_in_a_window_of_32_k() {
 }
 
 #[test]
-fn a_thousand_compactions_of_one_turn_repeat_nothing() {
+fn a_thousand_compactions_repeat_nothing() {
     let (mut world, mut all) = (working(1_000_000), BTreeSet::new());
-    for _ in 0..1_002 {
-        step(&mut world, &mut all);
-        let answer = world.ask(|reply| Input::Compact { agent: agent("main"), reply });
-        assert!(matches!(answer, Answer::Compaction { .. }));
+    for turn in 1..=20 {
+        for _ in 0..102 {
+            step(&mut world, turn * 1_000, &mut all);
+            let answer = world.ask(|reply| Input::Compact { agent: agent("main"), reply });
+            assert!(matches!(answer, Answer::Compaction { .. }));
+        }
+        world.complete("main", says("done"));
+        world.admit("main", prompt("take other steps"));
+        world.complete("main", context());
     }
-    assert!(closes(&world) >= 999, "{}", closes(&world));
+    assert!(closes(&world) >= 1_000, "{}", closes(&world));
 }
