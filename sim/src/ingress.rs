@@ -117,19 +117,18 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
         }
         Action::Message(message) => {
             let correlation_id = message.names.map(|naming| name_of(naming, seed, &agent));
-            let ingress = Ingress { correlation_id, ..ingress(message) };
-            Some(Input::Ingress { agent, ingress, reply })
+            Some(Input::Ingress { agent, ingress: Ingress { correlation_id, ..ingress(message) }, reply })
         }
         Action::Start => Some(Input::Control { agent, request: ControlRequest::Start, reply }),
         Action::Stop => Some(Input::Control { agent, request: ControlRequest::Stop, reply }),
         Action::Archive => Some(Input::Control { agent, request: ControlRequest::Archive, reply }),
         Action::Rename { name } => {
-            let name = Some(agent_id(*name));
-            Some(Input::Label { agent, change: LabelChange::Rename { name }, reply })
+            let change = LabelChange::Rename { name: Some(agent_id(*name)) };
+            Some(Input::Label { agent, change, reply })
         }
         Action::Describe => {
-            let description = Description::new("works").ok();
-            Some(Input::Label { agent, change: LabelChange::Describe { description }, reply })
+            let change = LabelChange::Describe { description: Description::new("works").ok() };
+            Some(Input::Label { agent, change, reply })
         }
         Action::Abort { run, stop } => {
             let request = ControlRequest::Abort { run_id: run.map(RunId), stop_after_abort: *stop };

@@ -286,13 +286,7 @@ impl Reference {
                 };
                 (*reply, vec![told])
             }
-            // What became of it is judged with the requests that follow.
-            Input::Compact { reply, .. } => match &before.agent {
-                None => (*reply, vec![Told::Refused("unknown_agent")]),
-                Some(_) => (*reply, vec![Told::Compaction]),
-            },
-            // No world sends one: asks are no part of what this model knows.
-            Input::CloseAsk { reply, .. } => (*reply, vec![Told::AskClosed, Told::Refused("unknown_ask")]),
+            Input::Compact { reply, .. } | Input::CloseAsk { reply, .. } => (*reply, noted(input, before)),
             Input::Label { agent, change, reply } => (*reply, self.is_labelled(agent, before, change)),
             Input::RunTask { reply, .. } => (*reply, self.task_begins(before)),
             Input::StopTask { agent, task, force, reply } => {
@@ -562,6 +556,15 @@ fn begins(agent: &AgentId, task: TaskId, records: &[Record]) -> bool {
         record.agent == *agent
             && matches!(&record.event, Event::Task(TaskFact::TaskCreated(fact)) if fact.task_id == task)
     })
+}
+
+/// Episodes and asks are no part of what this model knows: requests are judged by what they show.
+fn noted(input: &Input, before: &Before) -> Vec<Told> {
+    match (&before.agent, input) {
+        (None, _) => vec![Told::Refused("unknown_agent")],
+        (Some(_), Input::Compact { .. }) => vec![Told::Compaction],
+        (Some(_), _) => vec![Told::AskClosed, Told::Refused("unknown_ask")],
+    }
 }
 
 fn trigger_is_changed(before: &Before, change: TriggerChange) -> Vec<Told> {

@@ -17,9 +17,9 @@ use crate::testing::{World, agent, calls, config, context, long, prompt, says, t
 /// An agent in a turn that ends where the model wants.
 fn working(window_tokens: u64) -> World {
     let base = config();
-    let turn = TurnLimits { rounds: 10_000, ..base.turn.clone() };
-    let context_limits = ContextLimits { window_tokens, ..base.context.clone() };
-    let mut world = World::with_config("main", Config { turn, context: context_limits, ..base });
+    let turn = TurnLimits { rounds: 10_000, ..base.turn };
+    let context_limits = ContextLimits { window_tokens, ..base.context };
+    let mut world = World::with_config("main", Config { turn, context: context_limits, ..config() });
     world.admit("main", prompt("take all steps"));
     world.complete("main", context());
     world

@@ -95,10 +95,9 @@ fn what_the_operator_said_is_never_told_in_short() {
 }
 
 fn compact(world: &mut World) -> Compaction {
-    match world.ask(|reply| Input::Compact { agent: agent("main"), reply }) {
-        Answer::Compaction { compaction } => compaction,
-        other => panic!("{other:?}"),
-    }
+    let answer = world.ask(|reply| Input::Compact { agent: agent("main"), reply });
+    let Answer::Compaction { compaction } = answer else { panic!("{answer:?}") };
+    compaction
 }
 
 #[test]
