@@ -19,7 +19,7 @@ const MEMORY: u32 = 8;
 /// Of a model that has not been counted, or hardly.
 const UNKNOWN: Ratio = Ratio(1_100);
 /// What a tokenizer may count: less or more is a mistake of the provider's, and is not learnt from.
-const PLAUSIBLE: core::ops::RangeInclusive<u32> = 200..=5_000;
+const PLAUSIBLE: core::ops::RangeInclusive<u32> = 500..=5_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {

@@ -74,6 +74,8 @@ fn hideable(run: &Run) -> (usize, usize) {
 
 /// Records the end of the open episode.
 fn close(tx: &mut Tx<'_>, boundary: EpisodeBoundary, size: Option<Size>, hidden_rounds: u32) {
+    // A step back of the clock is a record of the episode, too.
+    tx.follow_clock();
     let agent = tx.agent();
     let Some(open) = &agent.episodes.open else { return };
     let last = open.turns.last().map(|last| last.index);
