@@ -81,17 +81,15 @@ names! {
     }
 }
 
-/// By how much one number is larger than another, in thousandths.
+/// One number by another, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Ratio(pub u32);
 
 impl Ratio {
-    pub const ONE: Self = Self(1_000);
-
-    /// None for nothing.
-    pub fn new(larger: u64, smaller: u64) -> Option<Self> {
-        let thousandths = larger.saturating_mul(1_000).checked_div(smaller)?;
+    /// None by nothing.
+    pub fn new(number: u64, by: u64) -> Option<Self> {
+        let thousandths = number.saturating_mul(1_000).checked_div(by)?;
         Some(Self(u32::try_from(thousandths).unwrap_or(u32::MAX)))
     }
 
@@ -108,6 +106,8 @@ impl Ratio {
 impl RequestSize {
     /// What its estimate may be short of.
     pub const MARGIN: Ratio = Ratio(1_030);
+    /// Of a model that has not been counted, or hardly.
+    pub const UNKNOWN: Ratio = Ratio(1_100);
 
     /// Tokens, as its provider is expected to count them.
     pub fn tokens(&self) -> u64 {

@@ -1,5 +1,5 @@
 //! How many tokens a model makes of a text, by classes of characters: words, code, JSON, listings and the scripts of the
-//! world differ by a factor of four in characters a token. What a provider counts corrects it (`calibration.rs`).
+//! world differ by a factor of four in characters a token. What a provider counts corrects it (`agent/requests.rs` of the core).
 
 /// What a token counts here.
 const TOKEN: u64 = 20;

@@ -5,13 +5,10 @@ use alloc::format;
 use holon_facts::event::Event;
 use holon_facts::event::operation::{OperationFact, OperationOpened};
 use holon_facts::record::Record;
-use holon_facts::request::{Layers, PrefixBreak, Ratio, RequestRecord, RequestSize};
+use holon_facts::request::{Layers, PrefixBreak, RequestRecord, RequestSize};
 
 use super::past::Past;
 use super::{Checked, rule};
-
-/// What stands for the ratio of a model that has not been counted.
-const UNKNOWN: Ratio = Ratio(1_100);
 
 /// A request has all of the one before it as its beginning, or the first part that it has not is on record. In a run it
 /// has all, unless another model is asked or an episode has closed.
@@ -68,8 +65,8 @@ pub(super) fn m12(past: &Past, record: &Record) -> Checked {
         format!("{} may take {tokens} tokens of {}, {limit} fit", opened.op, request.model)
     })?;
     let counted = past.requests.counted.get(&request.model);
-    let plausible = counted.map_or(ratio == UNKNOWN, |counted| {
-        (counted.least.min(UNKNOWN)..=counted.most.max(UNKNOWN)).contains(&ratio)
+    let plausible = counted.map_or(ratio == RequestSize::UNKNOWN, |counted| {
+        (counted.least.min(RequestSize::UNKNOWN)..=counted.most.max(RequestSize::UNKNOWN)).contains(&ratio)
     });
     rule(plausible, || format!("{} has the ratio {ratio:?}, counted was {counted:?}", opened.op))
 }

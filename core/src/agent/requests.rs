@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use holon_facts::event::turn::ProviderRoundCompleted;
 use holon_facts::model_ref::ModelRef;
-use holon_facts::request::{Ratio, RequestRecord};
+use holon_facts::request::{Ratio, RequestRecord, RequestSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +16,6 @@ const MODELS: usize = 8;
 const TRUSTED: u32 = 3;
 /// A round changes what was counted before by at least one part of so many.
 const MEMORY: u32 = 8;
-/// Of a model that has not been counted, or hardly.
-const UNKNOWN: Ratio = Ratio(1_100);
 /// What a tokenizer may count: less or more is a mistake of the provider's, and is not learnt from.
 const PLAUSIBLE: core::ops::RangeInclusive<u32> = 500..=5_000;
 
@@ -49,8 +47,8 @@ impl Requests {
     pub(crate) fn ratio(&self, model: &ModelRef) -> Ratio {
         match self.calibrations.iter().find(|it| it.model == *model) {
             Some(Calibration { ratio, rounds, .. }) if *rounds >= TRUSTED => *ratio,
-            Some(Calibration { ratio, .. }) => UNKNOWN.max(*ratio),
-            None => UNKNOWN,
+            Some(Calibration { ratio, .. }) => RequestSize::UNKNOWN.max(*ratio),
+            None => RequestSize::UNKNOWN,
         }
     }
 

@@ -63,6 +63,22 @@ pub struct LatencyParts {
     pub other_ms: Millis,
 }
 
+impl LatencyParts {
+    /// In their order.
+    pub fn all(self) -> [Millis; 7] {
+        let Self {
+            queue_wait_ms,
+            context_build_ms,
+            provider_ms,
+            backoff_ms,
+            tool_ms,
+            settlement_ms,
+            other_ms,
+        } = self;
+        [queue_wait_ms, context_build_ms, provider_ms, backoff_ms, tool_ms, settlement_ms, other_ms]
+    }
+}
+
 /// One round: a request with its attempts, until a model answered or nobody did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundLatency {
@@ -138,32 +154,10 @@ impl TurnClock {
 
     /// Takes the next record of the turn.
     pub fn step(&mut self, record: &Record) {
-        match &record.event {
-            Event::Turn(fact) => self.turn(record.at, fact),
-            Event::Operation(OperationFact::OperationOpened(fact)) if fact.kind == OpKind::CallModel => {
-                self.ended(record.at);
-                self.part = Part::Provider;
-            }
-            // The runtime was away: nobody knows until when the operation went on.
-            Event::Operation(OperationFact::OperationSettled(fact))
-                if fact.settlement == Settlement::Lost =>
-            {
-                self.part = Part::Other;
-                self.ended(record.at);
-            }
-            Event::Operation(_)
-            | Event::Inbox(_)
-            | Event::Lifecycle(_)
-            | Event::Scheduling(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_)
-            | Event::Episode(_) => {}
+        if let Event::Turn(fact) = &record.event {
+            self.turn(record.at, fact);
+        } else if let Event::Operation(fact) = &record.event {
+            self.operation(record.at, fact);
         }
     }
 
@@ -175,6 +169,21 @@ impl TurnClock {
         self.latency.parts = self.clock.parts();
         self.latency.total_ms = self.clock.total();
         self.latency
+    }
+
+    fn operation(&mut self, at: Wall, fact: &OperationFact) {
+        match fact {
+            OperationFact::OperationOpened(fact) if fact.kind == OpKind::CallModel => {
+                self.ended(at);
+                self.part = Part::Provider;
+            }
+            // The runtime was away: nobody knows until when the operation went on.
+            OperationFact::OperationSettled(fact) if fact.settlement == Settlement::Lost => {
+                self.part = Part::Other;
+                self.ended(at);
+            }
+            OperationFact::OperationOpened(_) | OperationFact::OperationSettled(_) => {}
+        }
     }
 
     fn turn(&mut self, at: Wall, fact: &TurnFact) {

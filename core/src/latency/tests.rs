@@ -9,17 +9,7 @@ use super::*;
 use crate::testing::{World, agent, calls, context, fails, prompt, says, tool_says};
 
 fn sum(turn: &TurnLatency) -> u64 {
-    let LatencyParts {
-        queue_wait_ms,
-        context_build_ms,
-        provider_ms,
-        backoff_ms,
-        tool_ms,
-        settlement_ms,
-        other_ms,
-    } = turn.parts;
-    let parts = [queue_wait_ms, context_build_ms, provider_ms, backoff_ms, tool_ms, settlement_ms, other_ms];
-    parts.iter().map(|part| part.0).sum()
+    turn.parts.all().iter().map(|part| part.0).sum()
 }
 
 /// Of every turn in a log of one agent.

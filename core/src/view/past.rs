@@ -83,7 +83,8 @@ pub fn request(agent: &Agent, config: &Config) -> Option<ModelRequest> {
 /// The same, with what is known of it.
 pub fn rendered(agent: &Agent, config: &Config) -> Option<Rendered> {
     let request = request(agent, config)?;
-    let (room, record) = (room(agent, &request, config), request::on_record(agent, config, &request));
+    let room = room(agent, &request, config);
+    let record = request::on_record(agent, config, (room.est_tokens, &request));
     let run = agent.run.as_ref()?;
     let recap = Window::of_chain(config, &run.chain.models).recap();
     let earlier = conversation::earlier(agent.episodes.turns(), recap).len();

@@ -80,7 +80,7 @@ impl View<'_> {
         let closed = agent.episodes.count.saturating_sub(u64::from(goes_on));
         let behind = Behind { closed, kept: head.digests.len(), turns: &episodes.turns, hidden: 0 };
         let (omitted, room) = (behind.omitted(&request), past::room(agent, &request, config));
-        let record = request::on_record(agent, config, &request);
+        let record = request::on_record(agent, config, (room.est_tokens, &request));
         Ok(Rendered { request, earlier, closes, omitted, room, record })
     }
 }

@@ -75,13 +75,12 @@ pub(crate) fn again(tx: &mut Tx<'_>) {
 
 /// Makes the next attempt at the round in progress. Where it would take too much of the window, the episode closes first.
 pub(crate) fn request(tx: &mut Tx<'_>) {
-    let Some(mut request) = build(tx) else { return };
-    let mut input = prompt::est_tokens(&request);
+    let Some((mut input, mut request)) = sized(tx) else { return };
     if episode::open_is_to_close(tx.agent()) {
         let size = Size { est_tokens: input, limit: input };
         if episode::make_room(tx, size, EpisodeBoundary::Operator, 0) {
-            let Some(shorter) = build(tx) else { return };
-            (input, request) = (prompt::est_tokens(&shorter), shorter);
+            let Some(shorter) = sized(tx) else { return };
+            (input, request) = shorter;
         }
     }
     let Some(run) = &tx.agent().run else { return };
@@ -99,10 +98,10 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
             end::end(tx, End::ContextLength { reason: TurnReason::ContextWindow, failure });
             return;
         }
-        let Some(shorter) = build(tx) else { return };
-        (input, request) = (prompt::est_tokens(&shorter), shorter);
+        let Some(shorter) = sized(tx) else { return };
+        (input, request) = shorter;
     }
-    let record = on_record(tx.agent(), tx.env.config, &request);
+    let record = on_record(tx.agent(), tx.env.config, (input, &request));
     let size = record.size;
     let (wanted, sent) = budget::estimate(tx, &request.model, size.tokens(), request.max_output_tokens);
     if !budget::affords(tx, wanted) {
@@ -116,10 +115,19 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
     budget::reserve(tx, run_id, op, (wanted, sent));
 }
 
-/// What is on record of a request that the agent sends as it stands.
-pub(crate) fn on_record(agent: &Agent, config: &Config, request: &ModelRequest) -> RequestRecord {
+/// The next request, and the tokens that it is estimated to take.
+fn sized(tx: &Tx<'_>) -> Option<(u64, ModelRequest)> {
+    build(tx).map(|request| (prompt::est_tokens(&request), request))
+}
+
+/// What is on record of a request of so many estimated tokens that the agent sends as it stands.
+pub(crate) fn on_record(
+    agent: &Agent,
+    config: &Config,
+    (est_tokens, request): (u64, &ModelRequest),
+) -> RequestRecord {
     let size = RequestSize {
-        est_tokens: prompt::est_tokens(request),
+        est_tokens,
         ratio: agent.requests.ratio(&request.model),
         limit: Window::of(config, &request.model).input,
     };
@@ -133,7 +141,7 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
     if run.conversation.recap.refused_at.is_some() {
         return false;
     }
-    let Some(input) = build(tx).map(|request| prompt::est_tokens(&request)) else { return false };
+    let Some((input, _)) = sized(tx) else { return false };
     let size = Size { est_tokens: input, limit: input };
     if !episode::make_room(tx, size, EpisodeBoundary::Refused, 0) {
         return false;

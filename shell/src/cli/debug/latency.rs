@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use holon_api::{Control, Latency, LatencyQuery};
-use holon_core::latency::{LatencyParts, LatencyQuantiles, Quantiles, RoundLatency, TurnLatency};
+use holon_core::latency::{LatencyQuantiles, Quantiles, RoundLatency, TurnLatency};
 use holon_facts::Millis;
 use holon_facts::ids::TurnIndex;
 use holon_text::moment;
@@ -63,7 +63,7 @@ fn many(answer: &Latency) -> std::io::Result<()> {
 
 fn line(turn: &TurnLatency) -> Vec<String> {
     let mut cells = vec![turn.turn_index.to_string(), moment::exact(turn.started_at), ended(turn)];
-    cells.extend(parts(&turn.parts).map(ms));
+    cells.extend(turn.parts.all().into_iter().map(ms));
     cells.push(ms(turn.total_ms));
     cells.push(turn.rounds.len().to_string());
     let sum = |of: fn(&RoundLatency) -> u64| turn.rounds.iter().map(of).sum::<u64>().to_string();
@@ -103,7 +103,7 @@ fn one(turn: &TurnLatency) -> Vec<Vec<String>> {
         row("total", ms(turn.total_ms)),
     ];
     let names = ["queue wait", "context build", "provider", "backoff", "tools", "settlement", "other"];
-    rows.extend(names.into_iter().zip(parts(&turn.parts)).map(|(name, part)| row(name, ms(part))));
+    rows.extend(names.into_iter().zip(turn.parts.all()).map(|(name, part)| row(name, ms(part))));
     rows.extend(turn.rounds.iter().map(|round| row(&format!("round {}", round.round.0 + 1), asked(round))));
     rows.extend(turn.tools.iter().map(|call| {
         let at = format!("in round {}, {} after the beginning", call.round.0 + 1, ms(call.start_ms));
@@ -131,19 +131,6 @@ fn asked(round: &RoundLatency) -> String {
 
 fn ended(turn: &TurnLatency) -> String {
     turn.end.map_or_else(|| "in progress".to_owned(), |end| end.to_string())
-}
-
-fn parts(parts: &LatencyParts) -> impl Iterator<Item = Millis> + use<> {
-    let LatencyParts {
-        queue_wait_ms,
-        context_build_ms,
-        provider_ms,
-        backoff_ms,
-        tool_ms,
-        settlement_ms,
-        other_ms,
-    } = *parts;
-    [queue_wait_ms, context_build_ms, provider_ms, backoff_ms, tool_ms, settlement_ms, other_ms].into_iter()
 }
 
 fn ms(time: Millis) -> String {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use holon_api::{PromptSection, SectionState};
 use holon_facts::frame::{Part, PromptBlock, PromptFrame, Stability};
 use holon_facts::model::{Block, CallResult, Item};
+use holon_facts::tokens;
 use holon_facts::{ContentId, Text};
 use holon_ledger::sqlite::{LedgerError, Reader};
 use holon_models::joined;
@@ -123,7 +124,7 @@ fn spoken(block: &Block) -> Option<&Text> {
 /// What stands before the conversation.
 pub(super) fn frame(texts: &PastTexts, frame: &PromptFrame) -> Result<Vec<PromptSection>, TextError> {
     let policy = PromptSection {
-        est_tokens: Part::Rendered(frame.system_prompt.clone()).est_tokens(),
+        est_tokens: tokens::estimate(&frame.system_prompt),
         ..section("policy", Stability::Stable, frame.system_prompt.clone())
     };
     let mut sections = vec![policy];
