@@ -168,7 +168,15 @@ fn calls(tool: &str, arguments: &str) -> Outcome {
 fn answer(block: AnswerBlock, stop: StopReason) -> Outcome {
     let usage = TokenUsage { input_tokens: 10, output_tokens: 5, total_tokens: 15, cached_input_tokens: 0 };
     Outcome::Answer {
-        answer: ModelAnswer { blocks: vec![block], stop, usage, timing: Timing::default(), joined: None },
+        answer: ModelAnswer {
+            blocks: vec![block],
+            stop,
+            usage,
+            timing: Timing::default(),
+            joined: None,
+            delivery: None,
+            stored: None,
+        },
     }
 }
 

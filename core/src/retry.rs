@@ -96,6 +96,7 @@ mod tests {
             usage: None,
             timing: Timing::default(),
             diagnostics: None,
+            delivery: None,
         }
     }
 

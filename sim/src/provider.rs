@@ -29,6 +29,7 @@ fn unreachable(here: &Circumstances<'_>) -> Deliveries {
         usage: None,
         timing,
         diagnostics: None,
+        delivery: None,
     };
     vec![(1_000_000, Outcome::AttemptFailed { failure })]
 }
@@ -132,6 +133,7 @@ fn failure(here: &mut Circumstances<'_>, timing: Timing) -> AttemptFailure {
         usage: (here.below("failure_usage", 3) == 0).then(|| usage(7)),
         timing,
         diagnostics: (here.below("diagnosed", 3) == 0).then(|| diagnostics(here)),
+        delivery: None,
     }
 }
 
@@ -216,7 +218,7 @@ fn said(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
         (false, _) => StopReason::ToolUse,
     };
     let tokens = if odd { here.pick("usage", &[0, 1_000, u64::MAX]).unwrap_or(0) } else { PLAIN };
-    ModelAnswer { blocks, stop, usage: usage(tokens), timing, joined: None }
+    ModelAnswer { blocks, stop, usage: usage(tokens), timing, joined: None, delivery: None, stored: None }
 }
 
 /// Arguments that fit their tool, as odd as they look, and such that don't.

@@ -118,6 +118,7 @@ impl Line {
                     usage: None,
                     timing,
                     diagnostics: None,
+                    delivery: None,
                 },
             },
             Deed::Reads => Outcome::Context { context: context(Text::short("be brief"), duration_ms) },
@@ -174,5 +175,5 @@ fn answer(
     blocks.extend(asks.iter().map(|(tool, arguments)| proposed(tool, arguments, "")));
     let stop = if silent { StopReason::EndTurn } else { StopReason::ToolUse };
     let usage = TokenUsage { input_tokens: 1, output_tokens: 1, total_tokens: 2, cached_input_tokens: 0 };
-    ModelAnswer { blocks, stop, usage, timing, joined: None }
+    ModelAnswer { blocks, stop, usage, timing, joined: None, delivery: None, stored: None }
 }

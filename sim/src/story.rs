@@ -185,7 +185,12 @@ pub fn say(here: &mut Circumstances<'_>, round: &Round) -> Deliveries {
     let (input_tokens, output_tokens) = (round.tokens - round.tokens / 10, round.tokens / 10);
     let total_tokens = input_tokens + output_tokens;
     let usage = TokenUsage { input_tokens, output_tokens, total_tokens, cached_input_tokens: 0 };
-    vec![(THINKS, Outcome::Answer { answer: ModelAnswer { blocks, stop, usage, timing, joined: None } })]
+    vec![(
+        THINKS,
+        Outcome::Answer {
+            answer: ModelAnswer { blocks, stop, usage, timing, joined: None, delivery: None, stored: None },
+        },
+    )]
 }
 
 /// A command ends after so many seconds, with a status.

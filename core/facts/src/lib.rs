@@ -21,6 +21,7 @@ pub mod config;
 pub mod content;
 pub mod continuation;
 pub mod decision;
+pub mod delivery;
 pub mod episode;
 pub mod event;
 pub mod execution;

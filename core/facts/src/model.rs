@@ -1,5 +1,6 @@
 //! What is said to a model and what comes back, before any provider's wire format.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::ToolName;
 use crate::content::Text;
+use crate::delivery::{Delivery, GoesOnFrom, StoredResponse};
 use crate::frame::{Part, PromptFrame};
 use crate::ids::AgentId;
 use crate::receipt::Receipt;
@@ -37,6 +39,9 @@ pub struct ModelRequest {
     /// Texts of the rounds before, in order, that were cut off and that this answer continues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub continues: Vec<Text>,
+    /// A response that its provider may have kept, where this request may go on from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goes_on_from: Option<Box<GoesOnFrom>>,
 }
 
 /// One element of the conversation after the frame. Each tool call is followed by its result before the
@@ -156,6 +161,11 @@ pub struct ModelAnswer {
     /// The texts that the answer continues and its own, as one; only where it continues any and calls no tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Box<Delivery>>,
+    /// The answer as its provider keeps it, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<Box<StoredResponse>>,
 }
 
 /// A block of an answer as it crosses the border: a call's arguments also come inline, up to 64 KiB, so
@@ -238,6 +248,8 @@ pub struct AttemptFailure {
     pub timing: Timing,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<TransportDiagnostics>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Box<Delivery>>,
 }
 
 /// Where in the transport an attempt failed.
@@ -294,4 +306,6 @@ pub struct AttemptRecord {
     pub token_usage: Option<TokenUsage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport_diagnostics: Option<TransportDiagnostics>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Box<Delivery>>,
 }

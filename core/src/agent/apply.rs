@@ -225,6 +225,9 @@ impl Agent {
         if let TurnFact::ProviderRoundCompleted(fact) = fact {
             self.requests.answered(fact);
         }
+        if let TurnFact::ProviderAttemptRecorded(fact) = fact {
+            self.requests.attempted(fact);
+        }
         if let TurnFact::TurnStarted(fact) = fact {
             self.hints.turn_begins();
             let taken = |id: &MessageId| self.inbox.claimed(*id).map(|entry| entry.message.clone());

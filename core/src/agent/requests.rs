@@ -4,7 +4,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use holon_facts::event::turn::ProviderRoundCompleted;
+use holon_facts::delivery::GoesOnFrom;
+use holon_facts::event::turn::{ProviderAttemptRecorded, ProviderRoundCompleted};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::request::{Ratio, RequestRecord, RequestSize};
 use schemars::JsonSchema;
@@ -26,6 +27,16 @@ pub struct Requests {
     /// The model that answered last comes last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibrations: Vec<Calibration>,
+    /// What the provider keeps that answered last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Box<Kept>>,
+}
+
+/// An answer that its provider keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub model: ModelRef,
+    pub from: GoesOnFrom,
 }
 
 /// How the provider of a model counts tokens.
@@ -56,7 +67,29 @@ impl Requests {
         self.last = Some(Box::new(request.clone()));
     }
 
+    /// The answer of this model that the next request may go on from.
+    pub(crate) fn goes_on_from(&self, model: &ModelRef) -> Option<Box<GoesOnFrom>> {
+        let kept = self.kept.as_ref().filter(|kept| kept.model == *model)?;
+        Some(Box::new(kept.from.clone()))
+    }
+
+    /// What has failed once is not gone on from again: the next attempt sends all of it.
+    pub(super) fn attempted(&mut self, fact: &ProviderAttemptRecorded) {
+        if fact.attempt.failure_kind.is_some() {
+            self.kept = None;
+        }
+    }
+
+    fn keep(&mut self, fact: &ProviderRoundCompleted) {
+        let last = self.last.as_ref().filter(|last| last.model == fact.winning_model_ref);
+        self.kept = last.zip(fact.stored.as_ref()).map(|(last, response)| {
+            let from = GoesOnFrom { response: (**response).clone(), items: last.items.saturating_add(1) };
+            Box::new(Kept { model: last.model.clone(), from })
+        });
+    }
+
     pub(super) fn answered(&mut self, fact: &ProviderRoundCompleted) {
+        self.keep(fact);
         let Some(last) = self.last.as_ref().filter(|last| last.model == fact.winning_model_ref) else {
             return;
         };

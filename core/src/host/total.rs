@@ -244,6 +244,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
                 usage: None,
                 timing: Timing { started_at: Wall(i64::MAX), ..Timing::default() },
                 diagnostics: None,
+                delivery: None,
             },
         },
     );

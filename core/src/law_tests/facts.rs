@@ -212,6 +212,7 @@ pub(super) fn attempted(
         resets_at: None,
         token_usage: None,
         transport_diagnostics: None,
+        delivery: None,
     };
     ProviderAttemptRecorded { run_id: RunId(1), round: RoundIndex(round), attempt }
 }

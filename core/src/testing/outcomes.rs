@@ -45,7 +45,17 @@ pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Outcome {
 
 pub(crate) fn answer(blocks: Vec<AnswerBlock>, stop: StopReason) -> Outcome {
     let usage = TokenUsage { input_tokens: 10, output_tokens: 5, total_tokens: 15, cached_input_tokens: 0 };
-    Outcome::Answer { answer: ModelAnswer { blocks, stop, usage, timing: Timing::default(), joined: None } }
+    Outcome::Answer {
+        answer: ModelAnswer {
+            blocks,
+            stop,
+            usage,
+            timing: Timing::default(),
+            joined: None,
+            delivery: None,
+            stored: None,
+        },
+    }
 }
 
 pub(crate) fn fails(kind: FailureKind) -> Outcome {
@@ -58,6 +68,7 @@ pub(crate) fn fails(kind: FailureKind) -> Outcome {
             usage: None,
             timing: Timing::default(),
             diagnostics: None,
+            delivery: None,
         },
     }
 }

@@ -76,6 +76,7 @@ impl View<'_> {
             max_output_tokens: window.output,
             timeout: config.turn.model_timeout,
             continues: Vec::new(),
+            goes_on_from: None,
         };
         let closed = agent.episodes.count.saturating_sub(u64::from(goes_on));
         let behind = Behind { closed, kept: head.digests.len(), turns: &episodes.turns, hidden: 0 };

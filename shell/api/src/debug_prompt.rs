@@ -1,6 +1,7 @@
 //! What a model would be sent, or was: shown, not sent.
 
 use holon_core::view::past::{Omission, Room};
+use holon_facts::delivery::Delivery;
 use holon_facts::episode::EpisodeBoundary;
 use holon_facts::frame::Stability;
 use holon_facts::ids::{OpId, RoundIndex, TurnIndex};
@@ -161,6 +162,9 @@ pub struct PastRequest {
     /// What is on record of it. Earlier builds recorded nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<RequestRecord>,
+    /// How it went over the wire, where its transport does more than send all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Box<Delivery>>,
     /// Whether it is shown exactly as it was sent: what this build renders has the same fingerprints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_recorded: Option<bool>,

@@ -355,6 +355,8 @@ pub fn perform(effect: Effect, stored: impl Fn(&str) -> Text) -> Option<Input> {
                 usage: TokenUsage::default(),
                 timing: Timing::default(),
                 joined: None,
+                delivery: None,
+                stored: None,
             };
             Outcome::Answer { answer }
         }

@@ -1,5 +1,6 @@
 //! What an attempt comes to, before and after it is redacted.
 
+use holon_facts::delivery::{Delivery, StoredResponse};
 use holon_facts::model::{
     AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing, TransportDiagnostics,
 };
@@ -17,6 +18,16 @@ pub(crate) struct Reply {
     pub(crate) blocks: Vec<AnswerBlock>,
     pub(crate) stop: StopReason,
     pub(crate) usage: TokenUsage,
+    /// The provider's name for it.
+    pub(crate) response_id: Option<String>,
+    pub(crate) delivery: Option<Box<Delivery>>,
+    pub(crate) stored: Option<Box<StoredResponse>>,
+}
+
+impl Reply {
+    pub(crate) fn new(blocks: Vec<AnswerBlock>, stop: StopReason, usage: TokenUsage) -> Self {
+        Self { blocks, stop, usage, response_id: None, delivery: None, stored: None }
+    }
 }
 
 /// Why an attempt brought nothing. Not redacted yet.
@@ -30,12 +41,14 @@ pub(crate) struct Failure {
     /// What it took all the same, where the server says so.
     pub(crate) usage: Option<TokenUsage>,
     pub(crate) diagnostics: Option<Box<TransportDiagnostics>>,
+    pub(crate) delivery: Option<Box<Delivery>>,
 }
 
 impl Failure {
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { kind, message, retry_after_ms: None, resets_at: None, usage: None, diagnostics: None }
+        let (retry_after_ms, resets_at, usage) = (None, None, None);
+        Self { kind, message, retry_after_ms, resets_at, usage, diagnostics: None, delivery: None }
     }
 
     /// Without secrets, as it crosses the border.
@@ -53,6 +66,7 @@ impl Failure {
             usage: self.usage,
             timing,
             diagnostics,
+            delivery: self.delivery,
         }
     }
 }

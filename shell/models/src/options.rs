@@ -20,6 +20,8 @@ pub struct ProviderOptions {
     pub max_tokens_field: Option<MaxTokensField>,
     /// Send `prompt_cache_key`, where the protocol has it; none is by the address.
     pub prompt_cache_key: Option<bool>,
+    /// The provider keeps its responses, and a request that goes on from one has only what is new; where the protocol can.
+    pub incremental_responses: bool,
     /// The path of the method below the base, where it is not the protocol's own; `{model}` is the name of the model.
     pub path: Option<String>,
     /// The query of each address.
@@ -70,6 +72,7 @@ impl Default for ProviderOptions {
             freeform_tools: false,
             max_tokens_field: None,
             prompt_cache_key: None,
+            incremental_responses: false,
             path: None,
             query: Vec::new(),
             headers: Vec::new(),

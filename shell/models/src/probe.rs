@@ -57,5 +57,6 @@ fn request(model: &ModelRef, timeout: Millis) -> Result<ModelRequest, IdError> {
         max_output_tokens: ANSWER_TOKENS,
         timeout,
         continues: Vec::new(),
+        goes_on_from: None,
     })
 }

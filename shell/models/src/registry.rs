@@ -112,9 +112,9 @@ impl Providers {
             Err(problem) => Err(problem.into()),
         };
         match attempted {
-            Ok(Reply { blocks, stop, usage }) => {
+            Ok(Reply { blocks, stop, usage, delivery, stored, .. }) => {
                 let joined = joined_answer(texts, &request.continues, &blocks);
-                Ok(ModelAnswer { blocks, stop, usage, timing: timing(started), joined })
+                Ok(ModelAnswer { blocks, stop, usage, timing: timing(started), joined, delivery, stored })
             }
             Err(failure) => Err(failure.redacted(texts, timing(started))),
         }

@@ -19,7 +19,14 @@ fn lowered<P: Protocol>(id: &str, model: &str, own: ModelOptions, most: u64) -> 
     request.max_output_tokens = most;
     let mut spec = spec(id, "http://server/v1", ProviderOptions::default());
     spec.models = BTreeMap::from([(model.to_owned(), own)]);
-    let lowering = Lowering { texts: &texts, request: &request, spec: &spec, tools: &tools, thoughts: true };
+    let lowering = Lowering {
+        texts: &texts,
+        request: &request,
+        spec: &spec,
+        tools: &tools,
+        thoughts: true,
+        whole: None,
+    };
     P::lower(&lowering).unwrap()
 }
 

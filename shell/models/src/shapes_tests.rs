@@ -135,8 +135,14 @@ fn each<P: Protocol>(id: &str, own: &ModelOptions, thoughts: &[Value], check: im
             let options = ProviderOptions { strict_tools, freeform_tools, ..ProviderOptions::default() };
             let mut spec = spec(id, "http://server/v1", options);
             spec.models = BTreeMap::from([("some/model".to_owned(), own)]);
-            let lowering =
-                Lowering { texts: &texts, request: &request, spec: &spec, tools: &tools, thoughts: true };
+            let lowering = Lowering {
+                texts: &texts,
+                request: &request,
+                spec: &spec,
+                tools: &tools,
+                thoughts: true,
+                whole: None,
+            };
             check(&P::lower(&lowering).unwrap());
         }
     }

@@ -193,6 +193,7 @@ impl Settings {
         }
         problems.extend(rules::broken(&settings));
         problems.extend(models::broken(&settings));
+        problems.extend(options::broken(&settings));
         Ok((settings, problems))
     }
 

@@ -99,7 +99,7 @@ impl Settings {
     }
 
     /// How a provider is spoken to, as far as its transport is one.
-    fn transport_of(&self, provider: &str) -> Option<Transport> {
+    pub(super) fn transport_of(&self, provider: &str) -> Option<Transport> {
         match self.providers.get(provider).and_then(|own| own.transport.as_deref()) {
             Some(name) => holon_models::transport(name),
             None => {

@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 
 use holon_facts::Millis;
-use holon_models::MaxTokensField;
+use holon_models::{MaxTokensField, TRANSPORTS};
+use serde_json::Value as Json;
 
 use super::field::Field;
 use super::keys::{Key, key, number, time};
 use super::kind::Kind;
 use super::request_parts::{Headers, Query};
+use super::source::join;
+use super::{Problem, Settings, problem};
 
 /// What the file says of one provider; what it leaves out stays as it is built in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +29,7 @@ pub struct ProviderSettings {
     pub freeform_tools: Option<bool>,
     pub max_tokens_field: Option<MaxTokensField>,
     pub prompt_cache_key: Option<bool>,
+    pub incremental_responses: Option<bool>,
     pub context_window_tokens: Option<u64>,
     pub connect_timeout: Option<Millis>,
     pub first_byte_timeout: Option<Millis>,
@@ -92,6 +96,12 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         "send `prompt_cache_key` where the protocol has it; without it at the public address alone"
     ),
     key!(
+        "incremental_responses",
+        incremental_responses,
+        Kind::Flag,
+        "let the provider keep its responses, and send it what is new alone; `openai_responses` only"
+    ),
+    key!(
         "context_window_tokens",
         context_window_tokens,
         number(8_192, 100_000_000),
@@ -119,3 +129,24 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
     ),
     key!("ca_file", ca_file, Kind::Path, "PEM certificates to trust besides those of the system"),
 ];
+
+/// Options that the transport of their provider has no use for, of those that one transport alone has.
+pub(super) fn broken(settings: &Settings) -> impl Iterator<Item = Problem> {
+    settings.providers.iter().flat_map(|(id, own)| {
+        let transport = settings.transport_of(id);
+        let set = OPTIONS.iter().filter(|key| ![Json::Null, Json::Bool(false)].contains(&key.get(own)));
+        let problems = set.filter_map(|key| {
+            let of = TRANSPORTS.into_iter().find(|transport| transport.options().contains(&key.name))?;
+            let transport = transport.filter(|transport| *transport != of)?;
+            let name = join(&join("providers", id), key.name);
+            let what = format!(
+                "{id} is spoken to by {}, which has no {}; {} has it",
+                transport.name(),
+                key.name,
+                of.name()
+            );
+            Some(problem(&settings.origin(&name), &name, what))
+        });
+        problems.collect::<Vec<_>>()
+    })
+}

@@ -11,6 +11,7 @@
 //! ```
 
 mod chat;
+mod kept;
 mod messages;
 mod odd;
 mod reply;
@@ -22,6 +23,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kept::Kept;
 use serde_json::Value;
 
 pub use chat::completion;
@@ -46,6 +48,10 @@ pub struct Asked {
     pub headers: Vec<(String, String)>,
     /// Null where it was no JSON.
     pub body: Value,
+    /// Its place among all requests, from 1.
+    pub number: usize,
+    /// The input of `/v1/responses`, with what was said before the response that it goes on from.
+    pub whole: Vec<Value>,
 }
 
 /// What is said to a request.
@@ -67,6 +73,7 @@ struct State {
     hung_up: usize,
     /// Ids of the models that it lists.
     models: Option<Vec<String>>,
+    kept: Kept,
 }
 
 impl Provider {
@@ -101,6 +108,11 @@ impl Provider {
     /// Lists these models from now on; before, it has no list.
     pub fn list(&self, models: &[&str]) {
         self.shared.change(|state| state.models = Some(models.iter().map(ToString::to_string).collect()));
+    }
+
+    /// Forgets the responses that it keeps.
+    pub fn forget(&self) {
+        self.shared.change(|state| state.kept.forget());
     }
 
     /// The bodies of the requests so far.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::Asked;
 use super::reply::{Answer, Place, Stop};
 use super::serve::{Piece, parts};
 
@@ -48,9 +49,9 @@ fn incomplete(answer: &Answer) -> Option<&'static str> {
     }
 }
 
-fn response(answer: &Answer, output: Vec<Value>) -> Value {
+fn response(answer: &Answer, (asked, output): (&Asked, Vec<Value>)) -> Value {
     let mut response = json!({
-        "id": "resp_1", "object": "response", "model": "test", "status": "completed", "error": null,
+        "id": id(asked), "object": "response", "model": "test", "status": "completed", "error": null,
         "output": output,
         "usage": {
             "input_tokens": answer.input_tokens(), "input_tokens_details": { "cached_tokens": 0 },
@@ -67,14 +68,18 @@ fn response(answer: &Answer, output: Vec<Value>) -> Value {
     response
 }
 
-pub(super) fn document(answer: &Answer, request: &Value) -> Value {
-    response(answer, items(answer, request))
+fn id(asked: &Asked) -> String {
+    format!("resp_{}", asked.number)
 }
 
-pub(super) fn stream(answer: &Answer, request: &Value) -> Vec<Piece> {
+pub(super) fn document(answer: &Answer, asked: &Asked) -> Value {
+    response(answer, (asked, items(answer, &asked.body)))
+}
+
+pub(super) fn stream(answer: &Answer, asked: &Asked) -> Vec<Piece> {
     let event = |place, event: Value| Piece::event(place, event["type"].as_str(), &event);
-    let items = items(answer, request);
-    let begun = json!({ "id": "resp_1", "status": "in_progress", "output": [] });
+    let items = items(answer, &asked.body);
+    let begun = json!({ "id": id(asked), "status": "in_progress", "output": [] });
     let mut pieces = vec![event(Place::Start, json!({ "type": "response.created", "response": begun }))];
     for (at, item) in items.iter().enumerate() {
         let (place, kind, text) = match item["type"].as_str() {
@@ -98,7 +103,7 @@ pub(super) fn stream(answer: &Answer, request: &Value) -> Vec<Piece> {
         pieces.push(event(place, done));
     }
     let last = if incomplete(answer).is_some() { "response.incomplete" } else { "response.completed" };
-    let last = json!({ "type": last, "response": response(answer, items) });
+    let last = json!({ "type": last, "response": response(answer, (asked, items)) });
     pieces.push(event(Place::BeforeEnd, last));
     pieces
 }

@@ -60,7 +60,7 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
 
 async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
     let mut unread = Vec::new();
-    while let Some(asked) = request(&mut stream, &mut unread).await {
+    while let Some(mut asked) = request(&mut stream, &mut unread).await {
         if asked.path.ends_with("/models") {
             let models = shared.lock().models.clone();
             if list(&mut stream, models).await.is_err() {
@@ -70,8 +70,15 @@ async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
         }
         let mut reply = None;
         shared.change(|state| {
+            asked.number = state.asked.len() + 1;
+            match state.kept.whole(&asked.body) {
+                Ok(whole) => {
+                    asked.whole = whole;
+                    reply = state.replies.pop_front();
+                }
+                Err(unknown) => reply = Some(unknown),
+            }
             state.asked.push(asked.clone());
-            reply = state.replies.pop_front();
         });
         let otherwise = || shared.otherwise.as_ref().map(|otherwise| otherwise(&asked.body));
         let none = || super::fails(500, "the test has no further reply");
@@ -123,7 +130,7 @@ async fn request(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Asked> 
                     .strip_prefix("http://")
                     .map_or(target, |rest| &rest[rest.find('/').unwrap_or(0)..]);
                 let path = path.to_owned();
-                return Some(Asked { path, headers, body });
+                return Some(Asked { path, headers, body, number: 0, whole: Vec::new() });
             }
         }
         match stream.read(&mut buffer).await {
@@ -192,7 +199,13 @@ async fn said(
     let streamed = asked.body["stream"] == true;
     let (document, pieces) = match asked.path.split('?').next().unwrap_or_default() {
         "/v1/chat/completions" => (chat::document(answer), chat::stream(answer)),
-        "/v1/responses" => (responses::document(answer, &asked.body), responses::stream(answer, &asked.body)),
+        "/v1/responses" => {
+            let document = responses::document(answer, asked);
+            if fault.is_none() {
+                shared.change(|state| state.kept.keep(&asked.body, &asked.whole, &document));
+            }
+            (document, responses::stream(answer, asked))
+        }
         "/v1/messages" => (messages::document(answer, &asked.body), messages::stream(answer, &asked.body)),
         _ => return whole(stream, 404, &[], b"there is no such path").await,
     };

@@ -13,6 +13,7 @@ use super::family;
 use crate::budget::BudgetKind;
 use crate::call::ToolName;
 use crate::content::Text;
+use crate::delivery::StoredResponse;
 use crate::fence::Fence;
 use crate::ids::{MessageId, OpId, RoundIndex, RunId, TaskId, TurnIndex, WorkItemId};
 use crate::model::{AttemptRecord, Block, ModelRef, RoundEnd, StopReason, TokenUsage};
@@ -113,6 +114,9 @@ pub struct ProviderRoundCompleted {
     pub provider_round_ms: Millis,
     pub provider_started_at: Wall,
     pub provider_completed_at: Wall,
+    /// The answer as its provider keeps it: the next request may go on from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<Box<StoredResponse>>,
 }
 
 /// The model's answer, durable before anything is done about it.

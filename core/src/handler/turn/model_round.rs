@@ -54,6 +54,7 @@ pub(crate) fn no_answer(tx: &mut Tx<'_>, op: OpId, message: Text) {
         usage: None,
         timing: Timing { started_at: now, completed_at: now, duration_ms: Millis(0) },
         diagnostics: None,
+        delivery: None,
     };
     attempt_failed(tx, op, &failure);
 }
@@ -64,13 +65,14 @@ pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
     let Some(run) = &tx.agent().run else { return };
     let Some(mut record) = attempt_record(tx, run, answer.timing) else { return };
     record.token_usage = Some(answer.usage);
+    record.delivery.clone_from(&answer.delivery);
     let Phase::Requesting { candidate, .. } = run.phase else { return };
     let (run_id, round) = (run.id, run.conversation.next_round());
     let context_build_ms =
         run.environment.context.as_ref().map(|context| context.context_build_ms).unwrap_or_default();
     let requested = run.chain.models.first().cloned().unwrap_or_else(|| record.model_ref.clone());
     let started_at = run.chain.attempts.first().map_or(answer.timing.started_at, |first| first.started_at);
-    let completed = ProviderRoundCompleted {
+    let mut completed = ProviderRoundCompleted {
         run_id,
         round,
         requested_model_ref: requested,
@@ -82,9 +84,12 @@ pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
         provider_round_ms: answer.timing.completed_at.since(started_at),
         provider_started_at: started_at,
         provider_completed_at: answer.timing.completed_at,
+        stored: None,
     };
+    let ids = call_ids(&answer.blocks);
     let (blocks, mut verdicts) =
         judge(tx.agent(), run, (answer.blocks, answer.stop), tx.env.config.turn.calls_per_round);
+    completed.stored = answer.stored.filter(|_| has_ids(&blocks, &ids));
     let end = verdicts.is_empty().then(|| RoundEnd::of(answer.stop, blocks.iter().any(has_words)));
     // What was cut off goes on where it was begun.
     let probes = end.is_none() && run.chain.probe_is_due(candidate, tx.now());
@@ -104,6 +109,24 @@ pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
         probes,
     });
     request::advance(tx);
+}
+
+/// The ids that a provider gave the calls.
+fn call_ids(blocks: &[AnswerBlock]) -> Vec<String> {
+    let ids = blocks.iter().filter_map(|block| match block {
+        AnswerBlock::ToolCall(call) => Some(call.call_id.clone()),
+        AnswerBlock::Text { .. } | AnswerBlock::Reasoning { .. } => None,
+    });
+    ids.collect()
+}
+
+/// Whether the calls kept their ids: results under others mean nothing to a provider that has the answer as it gave it.
+fn has_ids(blocks: &[Block], ids: &[String]) -> bool {
+    let own = blocks.iter().filter_map(|block| match block {
+        Block::ToolCall { call_id, .. } => Some(call_id),
+        Block::Text { .. } | Block::Reasoning { .. } => None,
+    });
+    own.eq(ids)
 }
 
 /// Whether it is text with anything but white space.
@@ -215,6 +238,7 @@ pub(crate) fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure
     record.token_usage = failure.usage;
     record.resets_at = failure.resets_at;
     record.transport_diagnostics.clone_from(&failure.diagnostics);
+    record.delivery.clone_from(&failure.delivery);
     record.outcome = match next {
         Next::Retry { .. } => AttemptOutcome::Retrying,
         Next::RetriesExhausted => AttemptOutcome::RetriesExhausted,
@@ -257,6 +281,7 @@ fn attempt_record(tx: &Tx<'_>, run: &Run, timing: Timing) -> Option<AttemptRecor
         resets_at: None,
         token_usage: None,
         transport_diagnostics: None,
+        delivery: None,
     })
 }
 

@@ -175,6 +175,7 @@ pub(crate) fn of(agent: &Agent, config: &Config) -> Option<ModelRequest> {
         max_output_tokens: Window::of(config, model).output,
         timeout: config.turn.model_timeout,
         continues: cut_off::texts(run),
+        goes_on_from: agent.requests.goes_on_from(model),
     })
 }
 

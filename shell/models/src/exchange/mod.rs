@@ -10,6 +10,7 @@ mod excerpt;
 mod failure;
 mod near;
 mod reported;
+mod sender;
 mod sniff;
 #[cfg(test)]
 mod split_tests;
@@ -23,24 +24,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use endpoint::Endpoint;
+use holon_facts::Millis;
+use holon_facts::delivery::{Incremental, StoredResponse, WholeReason};
 use holon_facts::model::{Block, FailureKind, Item, ModelRequest};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::usage::TokenUsage;
-use holon_facts::{Millis, Now};
-use holon_platform::clock;
 use holon_text::{TextError, Texts};
-use http::StatusCode;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use sender::Sender;
 use serde_json::Value;
 use sniff::Form;
-use url::Url;
 
 use super::answer::{Failure, Reply};
-use super::http::{Ask, BODY_BYTES, HttpClient, Received, check, post};
+use super::http::{BODY_BYTES, HttpClient, Received, check};
 use super::model_options::ModelOptions;
-use super::provider::{
-    Attempt, Attempting, Credential, Listing, Provider, ProviderError, ProviderSpec, Transport,
-};
+use super::provider::{Attempt, Attempting, Listing, Provider, ProviderError, ProviderSpec, Transport};
 use super::tools::Tools;
 
 pub(super) use reported::ReportedError;
@@ -52,6 +50,8 @@ pub(crate) trait Protocol: Send + Sync {
     const NAME: &'static str;
     /// The settings of a model that its requests carry (`models.<ref>.<setting>`).
     const SETTINGS: &'static [&'static str];
+    /// The options of a provider that no other protocol has (`providers.<id>.<option>`).
+    const OPTIONS: &'static [&'static str] = &[];
     type Fold: Fold + Send;
 
     /// The path of its method, below this path of a base.
@@ -70,6 +70,11 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// The body of a request: equal requests are equal bytes.
     fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError>;
+
+    /// The request as it is sent, where that is not all of it.
+    fn shortened(_: &Lowering<'_>, body: Value) -> Result<Lowered, TextError> {
+        Ok(Lowered::whole(body))
+    }
 
     /// Adds the key, and whatever else the protocol wants in the head.
     fn sign(headers: &mut HeaderMap, key: Option<HeaderValue>) {
@@ -130,6 +135,22 @@ pub(super) struct Lowering<'a> {
     pub(super) tools: &'a Tools,
     /// Whether the model is told again what it has thought; not where its provider has refused that.
     pub(super) thoughts: bool,
+    /// Why it goes on from no response, whatever the request says.
+    pub(super) whole: Option<WholeReason>,
+}
+
+/// A request on its way.
+pub(super) struct Lowered {
+    pub(super) body: Value,
+    pub(super) incremental: Option<Incremental>,
+    /// What its answer will be kept for, without its id, where the provider keeps it.
+    pub(super) kept: Option<StoredResponse>,
+}
+
+impl Lowered {
+    pub(super) fn whole(body: Value) -> Self {
+        Self { body, incremental: None, kept: None }
+    }
 }
 
 impl<'a> Lowering<'a> {
@@ -151,7 +172,7 @@ impl<'a> Lowering<'a> {
 
 /// The transport of a protocol.
 pub(crate) const fn transport<P: Protocol + 'static>(name: &'static str) -> Transport {
-    Transport::remote(name, P::SETTINGS, || Arc::new(OverHttp::<P>::default()))
+    Transport::remote(name, P::SETTINGS, P::OPTIONS, || Arc::new(OverHttp::<P>::default()))
 }
 
 /// A provider that speaks this protocol.
@@ -183,7 +204,7 @@ impl<P: Protocol> Provider for OverHttp<P> {
         (texts, tools): (&Texts, &Tools),
         request: &ModelRequest,
     ) -> Option<Result<Value, TextError>> {
-        Some(P::lower(&Lowering { texts, request, spec, tools, thoughts: true }))
+        Some(P::lower(&Lowering { texts, request, spec, tools, thoughts: true, whole: None }))
     }
 
     fn models<'a>(
@@ -204,37 +225,30 @@ impl<P: Protocol> Provider for OverHttp<P> {
 
 /// One attempt.
 async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
-    let Attempt { client, texts, spec, tools, models, request, show } = attempt;
-    usable::<P>(spec)?;
-    let Endpoint { url, headers: signed, spec } = Endpoint::new::<P>(spec, &request.model)?;
-    let mut sender =
-        Sender { client, url: &url, headers: headers(spec, signed), request, spec, started: clock::now() };
-    let mut lowering = Lowering { texts, request, spec, tools, thoughts: true };
-    let mut received = sender.send(body::<P>(&lowering)?).await?;
-    let mut refusal = received.refused().await;
-    if let Some(said) = &refusal
-        && lowering.has_thoughts()
-        && classify::refuses_thoughts(received.status.as_u16(), &ReportedError::body(said))
+    usable::<P>(attempt.spec)?;
+    let mut sender = Sender::new::<P>(attempt)?;
+    let mut answered = answer::<P>(&mut sender, attempt).await;
+    // Some servers look for a response only once they have begun to answer.
+    if answered.as_ref().is_err_and(|failure| failure.kind == FailureKind::Client) && sender.forget_response()
     {
-        lowering.thoughts = false;
-        received = sender.send(body::<P>(&lowering)?).await?;
-        refusal = received.refused().await;
+        answered = answer::<P>(&mut sender, attempt).await;
     }
-    // A login may have been renewed since its file was read.
-    if received.status == StatusCode::UNAUTHORIZED && matches!(spec.credential, Credential::Login { .. }) {
-        let again = headers(spec, Endpoint::new::<P>(spec, &request.model)?.headers);
-        if again != sender.headers {
-            sender.headers = again;
-            received = sender.send(body::<P>(&lowering)?).await?;
-            refusal = received.refused().await;
-        }
+    let delivery = sender.delivery();
+    match answered {
+        Ok(reply) => Ok(Reply { delivery, stored: sender.stored(&reply), ..reply }),
+        Err(failure) => Err(Failure { delivery, ..failure }),
     }
-    let context =
-        failure::AttemptContext { texts, url: &url, protocol: P::NAME, spec, model: &request.model };
+}
+
+async fn answer<P: Protocol>(sender: &mut Sender<'_>, attempt: Attempt<'_>) -> Result<Reply, Failure> {
+    let Attempt { client, texts, spec, models, request, show, .. } = attempt;
+    let (mut received, refusal) = sender.send::<P>().await?;
+    let url = &sender.url;
+    let context = failure::AttemptContext { texts, url, protocol: P::NAME, spec, model: &request.model };
     if let Some(body) = refusal {
         let near = if advice::lacks_model(received.status, &ReportedError::body(&body)) {
             let (signed, left) = (sender.headers.clone(), sender.left());
-            near::models::<P>(client, (&url, signed), spec, (&request.model, models), left).await
+            near::models::<P>(client, (url, signed), spec, (&request.model, models), left).await
         } else {
             Vec::new()
         };
@@ -250,44 +264,6 @@ async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
 fn usable<P: Protocol>(spec: &ProviderSpec) -> Result<(), ProviderError> {
     let provider = || spec.id.clone();
     P::usable(spec).map_err(|problem| ProviderError::Unusable { provider: provider(), problem })
-}
-
-fn body<P: Protocol>(lowering: &Lowering<'_>) -> Result<String, Failure> {
-    let body = P::lower(lowering).map_err(|problem| {
-        Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
-    })?;
-    Ok(body.to_string())
-}
-
-fn headers(spec: &ProviderSpec, mut headers: HeaderMap) -> HeaderMap {
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let stream = spec.options.stream;
-    let accepted = if stream { "text/event-stream, application/json" } else { "application/json" };
-    headers.insert(ACCEPT, HeaderValue::from_static(accepted));
-    headers
-}
-
-/// Sends the request of an attempt: once, and where it is repeated in another form, within the same time.
-struct Sender<'a> {
-    client: &'a dyn HttpClient,
-    url: &'a Url,
-    headers: HeaderMap,
-    request: &'a ModelRequest,
-    spec: &'a ProviderSpec,
-    started: Now,
-}
-
-impl Sender<'_> {
-    fn left(&self) -> Millis {
-        Millis(self.request.timeout.0.saturating_sub(clock::since(self.started).0))
-    }
-
-    async fn send(&self, body: String) -> Result<Received, Failure> {
-        let Self { client, url, spec, .. } = *self;
-        let ask =
-            Ask { url, headers: self.headers.clone(), body, options: &spec.options, timeout: self.left() };
-        post(client, ask).await.map_err(|failure| advice::unreachable(failure, url, spec))
-    }
 }
 
 /// A whole answer.

@@ -11,22 +11,24 @@ pub struct Transport {
     name: &'static str,
     has_address: bool,
     settings: &'static [&'static str],
+    options: &'static [&'static str],
     pub(crate) provider: fn() -> Arc<dyn Provider>,
 }
 
 impl Transport {
     /// One that needs no server.
     pub(crate) const fn local(name: &'static str, provider: fn() -> Arc<dyn Provider>) -> Self {
-        Self { name, has_address: false, settings: &[], provider }
+        Self { name, has_address: false, settings: &[], options: &[], provider }
     }
 
     /// One that speaks to a server.
     pub(crate) const fn remote(
         name: &'static str,
         settings: &'static [&'static str],
+        options: &'static [&'static str],
         provider: fn() -> Arc<dyn Provider>,
     ) -> Self {
-        Self { name, has_address: true, settings, provider }
+        Self { name, has_address: true, settings, options, provider }
     }
 
     pub fn name(self) -> &'static str {
@@ -36,6 +38,11 @@ impl Transport {
     /// The settings of a model that it passes on, by their names.
     pub fn settings(self) -> &'static [&'static str] {
         self.settings
+    }
+
+    /// The options of a provider that it alone has a use for, by their names.
+    pub fn options(self) -> &'static [&'static str] {
+        self.options
     }
 
     /// Whether it speaks to a server.

@@ -39,6 +39,7 @@ pub fn request(texts: &Texts, model: &str, timeout: u64) -> ModelRequest {
         max_output_tokens: 77,
         timeout: Millis(timeout),
         continues: vec![],
+        goes_on_from: None,
     }
 }
 

@@ -162,6 +162,7 @@ fn sent(request: &PastRequest) -> Vec<Vec<String>> {
         )
     }));
     rows.extend(request.record.as_ref().map(|record| row("on record", explained::request(record))));
+    rows.extend(request.delivery.as_ref().map(|delivery| row("delivered", explained::delivery(delivery))));
     rows.extend(request.build.as_ref().map(|build| row("by build", build)));
     rows
 }

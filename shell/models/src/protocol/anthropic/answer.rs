@@ -37,7 +37,7 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
     if reason == Some("model_context_window_exceeded") {
         return Err(Malformed::TooLong(usage));
     }
-    Ok(Reply { blocks, stop: stop(reason, calls), usage })
+    Ok(Reply::new(blocks, stop(reason, calls), usage))
 }
 
 fn call(texts: &Texts, block: &Value) -> Result<AnswerBlock, Malformed> {

@@ -34,7 +34,7 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
         Some(_) => return Err(Malformed::shape("its tool_calls are not a list")),
     }
     let stop = stop(choice.get("finish_reason").and_then(Value::as_str), blocks.len() > before, refused);
-    Ok(Reply { blocks, stop, usage: tokens(root.get("usage")) })
+    Ok(Reply::new(blocks, stop, tokens(root.get("usage"))))
 }
 
 /// What a message says, and whether any of it is a refusal.

@@ -40,6 +40,7 @@ fn what_only_some_servers_know_is_sent_to_them_only() {
             spec: &spec,
             tools,
             thoughts: true,
+            whole: None,
         })
         .unwrap()
     };

@@ -41,7 +41,8 @@ impl Protocol for OpenaiCodex {
 
     fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         let mut body = OpenaiResponses::lower(lowering)?;
-        let fields: [(&str, Value); 5] = [
+        let fields: [(&str, Value); 6] = [
+            ("store", false.into()),
             ("stream", true.into()),
             ("tool_choice", "auto".into()),
             ("parallel_tool_calls", false.into()),
@@ -104,8 +105,14 @@ mod tests {
                 ..crate::ModelOptions::default()
             };
             spec.models.insert(model.to_owned(), own);
-            let lowering =
-                Lowering { texts: &texts, request: &request, spec: &spec, tools: &tools, thoughts: true };
+            let lowering = Lowering {
+                texts: &texts,
+                request: &request,
+                spec: &spec,
+                tools: &tools,
+                thoughts: true,
+                whole: None,
+            };
             let body = OpenaiCodex::lower(&lowering).unwrap();
             let object = body.as_object().unwrap();
             assert!(object.keys().all(|name| FIELDS.contains(&name.as_str())), "{object:?}");

@@ -7,6 +7,7 @@ use holon_text::Texts;
 use serde_json::{Map, Value};
 
 use super::freeform;
+use super::incremental::ID_BYTES;
 use crate::answer::{Reply, arguments, proposed};
 use crate::exchange::usage::{count, usage};
 use crate::exchange::{Malformed, ReportedError};
@@ -50,7 +51,19 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
     let reason = root.pointer("/incomplete_details/reason").and_then(Value::as_str);
     let stop = stop(status, reason, calls);
     let stop = if refused && stop == StopReason::EndTurn { StopReason::Refusal } else { stop };
-    Ok(Reply { blocks, stop, usage: tokens(root.get("usage")) })
+    let mut reply = Reply::new(blocks, stop, tokens(root.get("usage")));
+    // What is not complete is not gone on from.
+    if matches!(status, Some("completed") | None) {
+        reply.response_id =
+            root.get("id").and_then(Value::as_str).filter(|id| is_id(texts, id)).map(ToOwned::to_owned);
+    }
+    Ok(reply)
+}
+
+/// Whether it can be sent back, and kept on record.
+fn is_id(texts: &Texts, id: &str) -> bool {
+    let fits = (1..=ID_BYTES).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
+    fits && texts.redact(id) == id
 }
 
 /// What the model thought, in the fields that it is sent back with; nothing where it is only named, since nothing is

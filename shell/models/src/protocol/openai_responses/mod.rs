@@ -1,8 +1,9 @@
-//! `openai_responses`: `POST {base}/responses`, stateless (contract: providers.md, Transports). The whole
-//! conversation is sent each time; nothing is stored at the provider.
+//! `openai_responses`: `POST {base}/responses` (contract: providers.md, Transports). The whole conversation is sent each time
+//! and nothing is stored at the provider, unless somebody has chosen incremental responses.
 
 mod answer;
 mod freeform;
+mod incremental;
 mod request;
 mod stream;
 
@@ -10,7 +11,7 @@ use holon_text::{TextError, Texts};
 use serde_json::Value;
 
 use crate::answer::Reply;
-use crate::exchange::{Lowering, Malformed, Protocol, transport};
+use crate::exchange::{Lowered, Lowering, Malformed, Protocol, transport};
 use crate::provider::Transport;
 
 pub(crate) const TRANSPORT: Transport = transport::<OpenaiResponses>("openai_responses");
@@ -21,6 +22,7 @@ impl Protocol for OpenaiResponses {
     const NAME: &'static str = "the responses protocol";
     const SETTINGS: &'static [&'static str] =
         &["reasoning_effort", "temperature", "verbosity", "parallel_tool_calls"];
+    const OPTIONS: &'static [&'static str] = &["incremental_responses"];
     type Fold = stream::Items;
 
     fn path(_: &str) -> &'static str {
@@ -29,6 +31,10 @@ impl Protocol for OpenaiResponses {
 
     fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         request::lower(lowering)
+    }
+
+    fn shortened(lowering: &Lowering<'_>, body: Value) -> Result<Lowered, TextError> {
+        incremental::shortened(lowering, body)
     }
 
     fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {

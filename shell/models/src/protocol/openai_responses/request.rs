@@ -1,5 +1,7 @@
 //! From the runtime's request to the wire.
 
+use std::borrow::Borrow;
+
 use holon_facts::model::{Block, CallResult, Item};
 use holon_text::{TextError, hash};
 use serde_json::{Value, json};
@@ -13,32 +15,15 @@ use crate::parts::joined;
 use crate::tools::Offered;
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
-    let Lowering { texts, request, spec, .. } = *lowering;
+    let Lowering { request, spec, .. } = *lowering;
     let options = &spec.options;
-    let names = Calls::of(request);
-    let mut input: Vec<Value> = Vec::new();
-    for item in &conversation(lowering) {
-        match &**item {
-            Item::User { parts } => input.push(user(&joined(texts, parts)?)),
-            Item::Assistant { blocks } => {
-                for at in 0..blocks.len() {
-                    let said = said(lowering, blocks, at, input.len())?;
-                    input.extend(said);
-                }
-            }
-            Item::ToolResults { results } => {
-                for one in results {
-                    input.push(result(options, one, &names, names.result(texts, one)?));
-                }
-            }
-        }
-    }
+    let conversation = conversation(lowering);
     let mut body = json!({
         "model": request.model.model(),
         "instructions": instructions(lowering)?,
-        "input": input,
+        "input": input(lowering, &conversation)?,
         "max_output_tokens": request.max_output_tokens,
-        "store": false,
+        "store": options.incremental_responses,
         "stream": options.stream,
     });
     if spec.sends_prompt_cache_key() {
@@ -56,6 +41,30 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         configured(&mut body, model);
     }
     Ok(body)
+}
+
+/// These elements of the conversation, or of its rest.
+pub(super) fn input<T: Borrow<Item>>(lowering: &Lowering<'_>, items: &[T]) -> Result<Vec<Value>, TextError> {
+    let Lowering { texts, request, spec, .. } = *lowering;
+    let names = Calls::of(request);
+    let mut input: Vec<Value> = Vec::new();
+    for item in items {
+        match item.borrow() {
+            Item::User { parts } => input.push(user(&joined(texts, parts)?)),
+            Item::Assistant { blocks } => {
+                for at in 0..blocks.len() {
+                    let said = said(lowering, blocks, at, input.len())?;
+                    input.extend(said);
+                }
+            }
+            Item::ToolResults { results } => {
+                for one in results {
+                    input.push(result(&spec.options, one, &names, names.result(texts, one)?));
+                }
+            }
+        }
+    }
+    Ok(input)
 }
 
 fn configured(body: &mut Value, model: &ModelOptions) {

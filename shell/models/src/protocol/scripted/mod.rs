@@ -151,7 +151,7 @@ fn reply(texts: &Texts, round: &Round, at: usize) -> Reply {
         total_tokens: usage.input_tokens.saturating_add(usage.output_tokens),
         cached_input_tokens: 0,
     });
-    Reply { blocks: text.chain(calls).collect(), stop: round.stop.unwrap_or(default), usage }
+    Reply::new(text.chain(calls).collect(), round.stop.unwrap_or(default), usage)
 }
 
 fn met(

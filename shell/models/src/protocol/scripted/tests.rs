@@ -45,6 +45,7 @@ pub(crate) fn request(model: &str, rounds: usize, result: &str) -> ModelRequest 
         max_output_tokens: 100,
         timeout: Millis(200),
         continues: vec![],
+        goes_on_from: None,
     }
 }
 

@@ -210,6 +210,7 @@ fn named(
         build: runtime.map(|runtime| runtime.build),
         as_recorded: record.zip(again).map(|(record, again)| record.layers == again.layers),
         record: record.cloned(),
+        delivery: sent.attempt.as_ref().and_then(|attempt| attempt.delivery.clone()),
         records_read: past.records,
     }
 }

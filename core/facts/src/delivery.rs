@@ -1,0 +1,66 @@
+//! How a request went over the wire: on record with its attempt where its transport did more than send all of it and read
+//! the answer. What the model is shown is the same however it is sent.
+
+use alloc::string::String;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::content::ContentId;
+
+/// Of one attempt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Delivery {
+    /// What of the request was sent, to a provider that keeps its responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incremental: Option<Incremental>,
+}
+
+/// What of a request was sent to a provider that keeps its responses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Incremental {
+    /// The response that it went on from; none where all of it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+    /// Why all of it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<WholeReason>,
+    /// Elements of its input.
+    pub items: u32,
+    /// Those that were sent.
+    pub items_sent: u32,
+}
+
+names! {
+    /// Why all of a request was sent.
+    WholeReason {
+        /// No response is known that it could go on from: there was none, or the attempt before failed.
+        NoResponse "no_response",
+        /// Model, instructions, tools or settings are others than before that response.
+        Settings "settings",
+        /// What was sent before that response is not its beginning any more.
+        Conversation "conversation",
+        /// The provider did not go on from that response: the request was repeated, whole.
+        Refused "refused",
+    }
+}
+
+/// A response that its provider keeps: a request that begins with all of the one that it answers can go on from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoredResponse {
+    pub id: String,
+    /// Elements of the input of the request that it answers.
+    pub items: u32,
+    /// Stands for these elements as they were sent.
+    pub input: ContentId,
+    /// Stands for the rest of that request: model, instructions, tools, settings.
+    pub settings: ContentId,
+}
+
+/// Where a request may go on from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoesOnFrom {
+    pub response: StoredResponse,
+    /// Elements of the conversation up to what that response said.
+    pub items: u32,
+}

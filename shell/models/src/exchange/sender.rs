@@ -1,0 +1,116 @@
+//! Sends the request of an attempt: once, and where it is repeated in another form, within the same time.
+
+use holon_facts::delivery::{Delivery, StoredResponse, WholeReason};
+use holon_facts::model::FailureKind;
+use holon_facts::{Millis, Now};
+use holon_platform::clock;
+use http::StatusCode;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use url::Url;
+
+use super::endpoint::Endpoint;
+use super::{Lowered, Lowering, Protocol, ReportedError, advice, classify};
+use crate::answer::{Failure, Reply};
+use crate::http::{Ask, HttpClient, Received, post};
+use crate::provider::{Attempt, Credential, ProviderSpec};
+
+pub(super) struct Sender<'a> {
+    client: &'a dyn HttpClient,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    lowering: Lowering<'a>,
+    /// What was sent last.
+    sent: Option<Lowered>,
+    started: Now,
+}
+
+impl<'a> Sender<'a> {
+    pub(super) fn new<P: Protocol>(attempt: Attempt<'a>) -> Result<Self, Failure> {
+        let Attempt { client, texts, spec, tools, request, .. } = attempt;
+        let Endpoint { url, headers: signed, .. } = Endpoint::new::<P>(spec, &request.model)?;
+        let lowering = Lowering { texts, request, spec, tools, thoughts: true, whole: None };
+        let headers = headers(spec, signed);
+        Ok(Self { client, url, headers, lowering, sent: None, started: clock::now() })
+    }
+
+    /// What is left of the attempt's time.
+    pub(super) fn left(&self) -> Millis {
+        Millis(self.lowering.request.timeout.0.saturating_sub(clock::since(self.started).0))
+    }
+
+    /// The answer, or what refuses the request; what is refused for its form is repeated in another one.
+    pub(super) async fn send<P: Protocol>(&mut self) -> Result<(Received, Option<Vec<u8>>), Failure> {
+        let mut received = self.post::<P>().await?;
+        let mut refusal = received.refused().await;
+        if let Some(said) = &refusal
+            && classify::status(received.status.as_u16(), &ReportedError::body(said)) == FailureKind::Client
+            && self.forget_response()
+        {
+            received = self.post::<P>().await?;
+            refusal = received.refused().await;
+        }
+        if let Some(said) = &refusal
+            && self.lowering.has_thoughts()
+            && classify::refuses_thoughts(received.status.as_u16(), &ReportedError::body(said))
+        {
+            self.lowering.thoughts = false;
+            received = self.post::<P>().await?;
+            refusal = received.refused().await;
+        }
+        // A login may have been renewed since its file was read.
+        let spec = self.lowering.spec;
+        if received.status == StatusCode::UNAUTHORIZED && matches!(spec.credential, Credential::Login { .. })
+        {
+            let again = headers(spec, Endpoint::new::<P>(spec, &self.lowering.request.model)?.headers);
+            if again != self.headers {
+                self.headers = again;
+                received = self.post::<P>().await?;
+                refusal = received.refused().await;
+            }
+        }
+        Ok((received, refusal))
+    }
+
+    /// From now on the request goes on from no response. False where it went on from none.
+    pub(super) fn forget_response(&mut self) -> bool {
+        let went_on = self.sent.as_ref().and_then(|sent| sent.incremental.as_ref());
+        let went_on = went_on.is_some_and(|sent| sent.response_id.is_some());
+        if went_on {
+            self.lowering.whole = Some(WholeReason::Refused);
+        }
+        went_on
+    }
+
+    /// What is on record of how the request went over the wire.
+    pub(super) fn delivery(&self) -> Option<Box<Delivery>> {
+        let incremental = self.sent.as_ref().and_then(|sent| sent.incremental.clone());
+        let delivery = Delivery { incremental };
+        (delivery != Delivery::default()).then(|| Box::new(delivery))
+    }
+
+    /// The answer as its provider keeps it.
+    pub(super) fn stored(&self, reply: &Reply) -> Option<Box<StoredResponse>> {
+        let (id, kept) = reply.response_id.as_ref().zip(self.sent.as_ref()?.kept.as_ref())?;
+        Some(Box::new(StoredResponse { id: id.clone(), ..kept.clone() }))
+    }
+
+    async fn post<P: Protocol>(&mut self) -> Result<Received, Failure> {
+        let lowered = P::lower(&self.lowering).and_then(|body| P::shortened(&self.lowering, body));
+        let lowered = lowered.map_err(|problem| {
+            Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
+        })?;
+        let body = lowered.body.to_string();
+        self.sent = Some(lowered);
+        let (spec, headers) = (self.lowering.spec, self.headers.clone());
+        let ask = Ask { url: &self.url, headers, body, options: &spec.options, timeout: self.left() };
+        post(self.client, ask).await.map_err(|failure| advice::unreachable(failure, &self.url, spec))
+    }
+}
+
+fn headers(spec: &ProviderSpec, mut headers: HeaderMap) -> HeaderMap {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let stream = spec.options.stream;
+    let accepted = if stream { "text/event-stream, application/json" } else { "application/json" };
+    headers.insert(ACCEPT, HeaderValue::from_static(accepted));
+    headers
+}
