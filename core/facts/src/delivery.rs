@@ -2,6 +2,7 @@
 //! the answer. What the model is shown is the same however it is sent.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,35 @@ pub struct Delivery {
     /// What of the request was sent, to a provider that keeps its responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incremental: Option<Incremental>,
+    /// What the provider left out of the request by itself, as it reports that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<AppliedEdit>,
+}
+
+/// A part of a request that its provider left out before the model read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AppliedEdit {
+    pub kind: EditKind,
+    /// Calls, or turns with thoughts.
+    pub cleared: u64,
+    pub cleared_input_tokens: u64,
+}
+
+names! {
+    /// What providers can leave out, by the name that it has there.
+    EditKind {
+        /// Results of old calls.
+        ClearToolUses "clear_tool_uses_20250919",
+        /// What the model thought in old turns.
+        ClearThinking "clear_thinking_20251015",
+    }
+}
+
+impl Delivery {
+    /// Tokens of the request that the model was not shown.
+    pub fn cleared_tokens(&self) -> u64 {
+        self.edits.iter().map(|edit| edit.cleared_input_tokens).fold(0, u64::saturating_add)
+    }
 }
 
 /// What of a request was sent to a provider that keeps its responses.

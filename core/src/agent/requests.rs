@@ -93,7 +93,7 @@ impl Requests {
         let Some(last) = self.last.as_ref().filter(|last| last.model == fact.winning_model_ref) else {
             return;
         };
-        let counted = Ratio::new(fact.token_usage.input_tokens, last.size.est_tokens);
+        let counted = Ratio::new(fact.input_tokens(), last.size.est_tokens);
         if let Some(counted) = counted.filter(|counted| PLAUSIBLE.contains(&counted.0)) {
             let model = last.model.clone();
             self.counted(model, counted);

@@ -1,6 +1,6 @@
 //! What an attempt comes to, before and after it is redacted.
 
-use holon_facts::delivery::{Delivery, StoredResponse};
+use holon_facts::delivery::{AppliedEdit, Delivery, StoredResponse};
 use holon_facts::model::{
     AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing, TransportDiagnostics,
 };
@@ -20,13 +20,16 @@ pub(crate) struct Reply {
     pub(crate) usage: TokenUsage,
     /// The provider's name for it.
     pub(crate) response_id: Option<String>,
+    /// What the provider reports to have left out of the request.
+    pub(crate) edits: Vec<AppliedEdit>,
     pub(crate) delivery: Option<Box<Delivery>>,
     pub(crate) stored: Option<Box<StoredResponse>>,
 }
 
 impl Reply {
     pub(crate) fn new(blocks: Vec<AnswerBlock>, stop: StopReason, usage: TokenUsage) -> Self {
-        Self { blocks, stop, usage, response_id: None, delivery: None, stored: None }
+        let edits = Vec::new();
+        Self { blocks, stop, usage, response_id: None, edits, delivery: None, stored: None }
     }
 }
 

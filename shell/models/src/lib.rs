@@ -7,6 +7,7 @@
 mod address;
 mod answer;
 pub mod built_in;
+mod context_editing;
 mod dialect;
 #[cfg(test)]
 mod dialect_tests;
@@ -35,6 +36,7 @@ mod tools;
 mod wire;
 
 pub use built_in::built_in;
+pub use context_editing::{ClearToolUses, ContextEditing, KeptThinking, Trigger};
 pub use dialect::SchemaMode;
 pub use http::{Answer, Broken, How, HttpClient, Sending};
 pub use model_options::{ModelOptions, Temperature};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use holon_facts::Millis;
 
 use super::address::without_password;
+use super::context_editing::ContextEditing;
 
 /// What differs between servers that speak the same protocol.
 #[derive(Clone, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct ProviderOptions {
     pub prompt_cache_key: Option<bool>,
     /// The provider keeps its responses, and a request that goes on from one has only what is new; where the protocol can.
     pub incremental_responses: bool,
+    /// What the provider may leave out of a long request, where the protocol can say so.
+    pub context_editing: ContextEditing,
     /// The path of the method below the base, where it is not the protocol's own; `{model}` is the name of the model.
     pub path: Option<String>,
     /// The query of each address.
@@ -73,6 +76,7 @@ impl Default for ProviderOptions {
             max_tokens_field: None,
             prompt_cache_key: None,
             incremental_responses: false,
+            context_editing: ContextEditing::default(),
             path: None,
             query: Vec::new(),
             headers: Vec::new(),

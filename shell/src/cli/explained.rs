@@ -17,7 +17,7 @@ use holon_core::summary::{QueueSummary, StatusLabel};
 use holon_core::view::RunVerdict;
 use holon_facts::closure::{ClosureDecision, ClosureEvidence, ClosureOutcome};
 use holon_facts::decision::{Evidence, SchedulerDecision};
-use holon_facts::delivery::{Delivery, Incremental, WholeReason};
+use holon_facts::delivery::{AppliedEdit, Delivery, EditKind, Incremental, WholeReason};
 use holon_facts::lifecycle::Status;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::request::{PrefixBreak, RequestRecord};
@@ -147,24 +147,29 @@ pub(super) fn request(RequestRecord { size, layers, shared_bytes, broke, .. }: &
     format!("about {} of {} tokens, {shared} % as in the request before{broke}", size.tokens(), size.limit)
 }
 
-/// How a request went over the wire.
-pub(super) fn delivery(delivery: &Delivery) -> String {
-    let incremental =
-        delivery.incremental.as_ref().map(|Incremental { response_id, whole, items, items_sent }| {
-            let reason = whole.map_or_else(String::new, |reason| match reason {
-                WholeReason::NoResponse => ": there is no response that it could go on from".to_owned(),
-                WholeReason::Settings => {
-                    ": model, instructions, tools or settings were others before".to_owned()
-                }
-                WholeReason::Conversation => ": the conversation before was another one".to_owned(),
-                WholeReason::Refused => ": the provider did not go on from the response before".to_owned(),
-            });
-            match response_id {
-                Some(id) => format!("{items_sent} of {items} elements, after {id}"),
-                None => format!("all {items} elements{reason}"),
-            }
-        });
-    incremental.unwrap_or_default()
+/// How a request went over the wire, and what its provider did with it.
+pub(super) fn delivery(Delivery { incremental, edits }: &Delivery) -> String {
+    let edits = edits.iter().map(|AppliedEdit { kind, cleared, cleared_input_tokens }| {
+        let what = match kind {
+            EditKind::ClearToolUses => "tool results",
+            EditKind::ClearThinking => "turns of thoughts",
+        };
+        format!("the provider left out {cleared} {what} ({cleared_input_tokens} tokens)")
+    });
+    incremental.iter().map(sent).chain(edits).collect::<Vec<_>>().join("; ")
+}
+
+fn sent(Incremental { response_id, whole, items, items_sent }: &Incremental) -> String {
+    let reason = whole.map_or_else(String::new, |reason| match reason {
+        WholeReason::NoResponse => ": there is no response that it could go on from".to_owned(),
+        WholeReason::Settings => ": model, instructions, tools or settings were others before".to_owned(),
+        WholeReason::Conversation => ": the conversation before was another one".to_owned(),
+        WholeReason::Refused => ": the provider did not go on from the response before".to_owned(),
+    });
+    match response_id {
+        Some(id) => format!("{items_sent} of {items} elements, after {id}"),
+        None => format!("all {items} elements{reason}"),
+    }
 }
 
 /// What it is at, and what waits for that.

@@ -9,7 +9,7 @@ use holon_facts::execution::ExecutionProfile;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::price::{Cost, Prices};
 use holon_ledger::sqlite::Durability;
-use holon_models::{MaxTokensField, Temperature};
+use holon_models::{ContextEditing, MaxTokensField, Temperature};
 use holon_supervise::confine::Network;
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
@@ -17,7 +17,7 @@ use toml_edit::Value;
 use super::execution::{SetVariables, VariablePattern};
 use super::page_origin::PageOrigin;
 use super::request_parts::{Headers, Query};
-use super::{Access, AuthMode, prices};
+use super::{Access, AuthMode, context_editing, prices};
 
 /// A type that a key of the configuration fills.
 pub(super) trait Field: Sized {
@@ -201,6 +201,15 @@ impl Field for Query {
     }
     fn show(&self) -> Json {
         self.show()
+    }
+}
+
+impl Field for ContextEditing {
+    fn read(value: &Value) -> Option<Self> {
+        context_editing::read(value)
+    }
+    fn show(&self) -> Json {
+        context_editing::show(self)
     }
 }
 

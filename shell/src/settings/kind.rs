@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use toml_edit::{Array, Value};
 use url::Url;
 
+use super::context_editing::{self, MOST};
 use super::execution::{FOLDERS, SetVariables, VARIABLES, VariablePattern};
 use super::page_origin::{ORIGINS, PageOrigin};
 use super::prices;
@@ -54,6 +55,8 @@ pub enum Kind {
     Headers,
     /// The name of a header.
     Header,
+    /// What a provider may leave out of a request.
+    ContextEditing,
     /// Origins of pages.
     Origins,
     /// Variables by name, or by what their names begin with.
@@ -111,6 +114,11 @@ impl Kind {
                  with {{ credential = \"name\" }}"
             ),
             Self::Header => "the name of a header, for example \"api-key\"".to_owned(),
+            Self::ContextEditing => format!(
+                "at least one of clear_tool_uses (with trigger, keep, clear_at_least, exclude_tools, clear_tool_inputs) and \
+                 clear_thinking, with numbers up to {MOST} and names of tools, for example {{ clear_tool_uses = {{ trigger \
+                 = {{ input_tokens = 60000 }}, keep = 5 }}, clear_thinking = \"all\" }}"
+            ),
             Self::Paths => {
                 format!("a list of at most {FOLDERS} folders that start with /, for example [\"/var/cache\"]")
             }
@@ -163,6 +171,7 @@ impl Kind {
             Self::Query => Query::read(value).is_some(),
             Self::Headers => Headers::read(value).is_some(),
             Self::Header => text.is_some_and(is_header),
+            Self::ContextEditing => context_editing::read(value).is_some(),
             Self::Paths => value.as_array().is_some_and(|items| {
                 let mut texts = items.iter().map(Value::as_str);
                 items.len() <= FOLDERS && texts.all(|text| text.is_some_and(|text| text.starts_with('/')))
@@ -206,6 +215,7 @@ impl Kind {
             | Self::Transport
             | Self::Path
             | Self::Route
+            | Self::ContextEditing
             | Self::Paths => false,
         };
         if secretive {
@@ -229,6 +239,7 @@ impl Kind {
             | Self::Temperature
             | Self::Query
             | Self::Headers
+            | Self::ContextEditing
             | Self::Share
             | Self::SetVariables => toml().unwrap_or_else(|| trimmed.into()),
             Self::Models | Self::Paths | Self::Origins | Self::Variables if trimmed.starts_with('[') => {
@@ -291,6 +302,7 @@ impl Kind {
                 ] },
                 "maxProperties": PARTS,
             }),
+            Self::ContextEditing => context_editing::schema(),
             Self::Header => json!({ "type": "string", "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
             Self::Paths => json!({ "type": "array", "items": Self::Path.schema(), "maxItems": FOLDERS }),
             Self::Origins => {

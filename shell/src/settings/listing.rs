@@ -77,6 +77,7 @@ impl Settings {
                 | Kind::Query
                 | Kind::Headers
                 | Kind::Header
+                | Kind::ContextEditing
                 | Kind::Paths
                 | Kind::Origins
                 | Kind::Variables

@@ -2,6 +2,7 @@
 //! Configuration). Two tables name everything there is, [`KEYS`] and [`OPTIONS`]; nothing else reads the files.
 
 mod commands;
+mod context_editing;
 pub mod credentials;
 mod default_model;
 mod edit;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use holon_facts::Millis;
-use holon_models::{MaxTokensField, TRANSPORTS};
+use holon_models::{ContextEditing, MaxTokensField, TRANSPORTS};
 use serde_json::Value as Json;
 
 use super::field::Field;
@@ -30,6 +30,7 @@ pub struct ProviderSettings {
     pub max_tokens_field: Option<MaxTokensField>,
     pub prompt_cache_key: Option<bool>,
     pub incremental_responses: Option<bool>,
+    pub context_management: Option<ContextEditing>,
     pub context_window_tokens: Option<u64>,
     pub connect_timeout: Option<Millis>,
     pub first_byte_timeout: Option<Millis>,
@@ -100,6 +101,12 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         incremental_responses,
         Kind::Flag,
         "let the provider keep its responses, and send it what is new alone; `openai_responses` only"
+    ),
+    key!(
+        "context_management",
+        context_management,
+        Kind::ContextEditing,
+        "let the provider leave results of old calls, or old thoughts, out of long requests; `anthropic_messages` only"
     ),
     key!(
         "context_window_tokens",

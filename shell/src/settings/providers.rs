@@ -213,6 +213,7 @@ pub fn shown(spec: &ProviderSpec, configured: Option<&ProviderSettings>) -> Prov
         max_tokens_field: Some(spec.max_tokens_field()),
         prompt_cache_key: Some(spec.sends_prompt_cache_key()),
         incremental_responses: Some(options.incremental_responses),
+        context_management: configured.and_then(|configured| configured.context_management.clone()),
         context_window_tokens: configured.and_then(|configured| configured.context_window_tokens),
         connect_timeout: Some(options.connect_timeout),
         first_byte_timeout: Some(options.first_byte_timeout),
@@ -253,6 +254,7 @@ fn options(mut options: ProviderOptions, changes: &ProviderSettings) -> Provider
     options.max_tokens_field = changes.max_tokens_field.or(options.max_tokens_field);
     options.prompt_cache_key = changes.prompt_cache_key.or(options.prompt_cache_key);
     put(&mut options.incremental_responses, changes.incremental_responses.as_ref());
+    put(&mut options.context_editing, changes.context_management.as_ref());
     put(&mut options.accept_unofficial, changes.accept_unofficial.as_ref());
     put(&mut options.connect_timeout, changes.connect_timeout.as_ref());
     put(&mut options.first_byte_timeout, changes.first_byte_timeout.as_ref());

@@ -12,12 +12,12 @@ pub(super) struct Kept(BTreeMap<String, Vec<Value>>);
 
 impl Kept {
     /// The whole input of a request: with what was said before.
-    pub(super) fn whole(&self, request: &Value) -> Result<Vec<Value>, Reply> {
+    pub(super) fn whole(&self, request: &Value) -> Result<Vec<Value>, Box<Reply>> {
         let new = request["input"].as_array().cloned().unwrap_or_default();
         let Some(id) = request["previous_response_id"].as_str() else { return Ok(new) };
         match self.0.get(id) {
             Some(before) => Ok([before.clone(), new].concat()),
-            None => Err(fails(
+            None => Err(Box::new(fails(
                 400,
                 &json!({ "error": {
                     "message": format!("Previous response with id '{id}' not found."),
@@ -26,7 +26,7 @@ impl Kept {
                     "code": "previous_response_not_found",
                 }})
                 .to_string(),
-            )),
+            ))),
         }
     }
 

@@ -57,7 +57,11 @@ pub(super) fn document(answer: &Answer, request: &Value) -> Value {
         content.push(json!({ "type": "text", "text": answer.text }));
     }
     content.extend(answer.calls.iter().enumerate().map(|(at, call)| tool_use(at, call, &input(call))));
-    message(content, Some(stop(answer)), usage(answer, answer.output_tokens()))
+    let mut message = message(content, Some(stop(answer)), usage(answer, answer.output_tokens()));
+    if let Some(edits) = &answer.edits {
+        message["context_management"] = json!({ "applied_edits": edits });
+    }
+    message
 }
 
 pub(super) fn stream(answer: &Answer, request: &Value) -> Vec<Piece> {
@@ -95,7 +99,10 @@ pub(super) fn stream(answer: &Answer, request: &Value) -> Vec<Piece> {
         index += 1;
     }
     let delta = json!({ "stop_reason": stop(answer), "stop_sequence": null });
-    let last = json!({ "type": "message_delta", "delta": delta, "usage": { "output_tokens": answer.output_tokens() } });
+    let mut last = json!({ "type": "message_delta", "delta": delta, "usage": { "output_tokens": answer.output_tokens() } });
+    if let Some(edits) = &answer.edits {
+        last["context_management"] = json!({ "applied_edits": edits });
+    }
     pieces.push(event(Place::BeforeEnd, last));
     pieces.push(event(Place::BeforeEnd, json!({ "type": "message_stop" })));
     pieces

@@ -42,6 +42,8 @@ pub struct Answer {
     pub stop: Stop,
     /// What is reported as tokens of input and of output, instead of 100 and 20.
     pub tokens: Option<[Value; 2]>,
+    /// What the server reports to have left out of the request. Messages only.
+    pub edits: Option<Value>,
 }
 
 /// Why a model stops, in the words of its protocol.
@@ -185,6 +187,13 @@ impl Reply {
     pub fn counting(self, input: Value, output: Value) -> Self {
         let Self::Answer(answer) = self else { panic!("only an answer counts tokens") };
         Self::Answer(Answer { tokens: Some([input, output]), ..answer })
+    }
+
+    /// Reporting these edits of the request.
+    #[must_use]
+    pub fn editing(self, edits: Value) -> Self {
+        let Self::Answer(answer) = self else { panic!("only an answer reports edits") };
+        Self::Answer(Answer { edits: Some(edits), ..answer })
     }
 
     #[must_use]

@@ -76,7 +76,7 @@ async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
                     asked.whole = whole;
                     reply = state.replies.pop_front();
                 }
-                Err(unknown) => reply = Some(unknown),
+                Err(unknown) => reply = Some(*unknown),
             }
             state.asked.push(asked.clone());
         });

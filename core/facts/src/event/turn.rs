@@ -117,6 +117,16 @@ pub struct ProviderRoundCompleted {
     /// The answer as its provider keeps it: the next request may go on from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<Box<StoredResponse>>,
+    /// Tokens of the request that its provider left out, and did not count.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub cleared_tokens: u64,
+}
+
+impl ProviderRoundCompleted {
+    /// Tokens of the whole request, as its provider counts them.
+    pub fn input_tokens(&self) -> u64 {
+        self.token_usage.input_tokens.saturating_add(self.cleared_tokens)
+    }
 }
 
 /// The model's answer, durable before anything is done about it.

@@ -42,7 +42,7 @@ impl Requests {
         let Some(last) = self.last.as_ref().filter(|last| last.model == fact.winning_model_ref) else {
             return;
         };
-        let Some(ratio) = Ratio::new(fact.token_usage.input_tokens, last.size.est_tokens) else { return };
+        let Some(ratio) = Ratio::new(fact.input_tokens(), last.size.est_tokens) else { return };
         let one = Counted { least: ratio, most: ratio };
         let counted = self.counted.entry(last.model.clone()).or_insert(one);
         *counted = Counted { least: counted.least.min(ratio), most: counted.most.max(ratio) };

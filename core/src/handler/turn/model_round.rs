@@ -85,6 +85,7 @@ pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
         provider_started_at: started_at,
         provider_completed_at: answer.timing.completed_at,
         stored: None,
+        cleared_tokens: answer.delivery.as_ref().map_or(0, |delivery| delivery.cleared_tokens()),
     };
     let ids = call_ids(&answer.blocks);
     let (blocks, mut verdicts) =

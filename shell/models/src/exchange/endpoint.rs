@@ -63,6 +63,9 @@ fn headers<P: Protocol>(spec: &ProviderSpec, model: &ModelRef) -> Result<HeaderM
         value.set_sensitive(true);
         headers.insert(header_name(spec, name)?, value);
     }
+    if let Some((name, feature)) = P::features(&spec.options) {
+        headers.append(name, feature);
+    }
     Ok(headers)
 }
 

@@ -30,7 +30,7 @@ use holon_facts::model::{Block, FailureKind, Item, ModelRequest};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::usage::TokenUsage;
 use holon_text::{TextError, Texts};
-use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use sender::Sender;
 use serde_json::Value;
 use sniff::Form;
@@ -38,6 +38,7 @@ use sniff::Form;
 use super::answer::{Failure, Reply};
 use super::http::{BODY_BYTES, HttpClient, Received, check};
 use super::model_options::ModelOptions;
+use super::options::ProviderOptions;
 use super::provider::{Attempt, Attempting, Listing, Provider, ProviderError, ProviderSpec, Transport};
 use super::tools::Tools;
 
@@ -81,6 +82,11 @@ pub(crate) trait Protocol: Send + Sync {
         if let Some(key) = key {
             headers.insert(AUTHORIZATION, key);
         }
+    }
+
+    /// What of the provider's options stands in the head, too.
+    fn features(_: &ProviderOptions) -> Option<(HeaderName, HeaderValue)> {
+        None
     }
 
     /// Whether it is spoken with these options.
@@ -233,10 +239,12 @@ async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
     {
         answered = answer::<P>(&mut sender, attempt).await;
     }
-    let delivery = sender.delivery();
     match answered {
-        Ok(reply) => Ok(Reply { delivery, stored: sender.stored(&reply), ..reply }),
-        Err(failure) => Err(Failure { delivery, ..failure }),
+        Ok(mut reply) => {
+            let delivery = sender.delivery(std::mem::take(&mut reply.edits));
+            Ok(Reply { delivery, stored: sender.stored(&reply), ..reply })
+        }
+        Err(failure) => Err(Failure { delivery: sender.delivery(Vec::new()), ..failure }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sends the request of an attempt: once, and where it is repeated in another form, within the same time.
 
-use holon_facts::delivery::{Delivery, StoredResponse, WholeReason};
+use holon_facts::delivery::{AppliedEdit, Delivery, StoredResponse, WholeReason};
 use holon_facts::model::FailureKind;
 use holon_facts::{Millis, Now};
 use holon_platform::clock;
@@ -82,9 +82,9 @@ impl<'a> Sender<'a> {
     }
 
     /// What is on record of how the request went over the wire.
-    pub(super) fn delivery(&self) -> Option<Box<Delivery>> {
+    pub(super) fn delivery(&self, edits: Vec<AppliedEdit>) -> Option<Box<Delivery>> {
         let incremental = self.sent.as_ref().and_then(|sent| sent.incremental.clone());
-        let delivery = Delivery { incremental };
+        let delivery = Delivery { incremental, edits };
         (delivery != Delivery::default()).then(|| Box::new(delivery))
     }
 

@@ -5,6 +5,7 @@ use holon_facts::usage::TokenUsage;
 use holon_text::Texts;
 use serde_json::Value;
 
+use super::editing;
 use crate::answer::{Reply, arguments, proposed};
 use crate::exchange::Malformed;
 use crate::exchange::usage::{count, usage};
@@ -37,7 +38,9 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
     if reason == Some("model_context_window_exceeded") {
         return Err(Malformed::TooLong(usage));
     }
-    Ok(Reply::new(blocks, stop(reason, calls), usage))
+    let mut reply = Reply::new(blocks, stop(reason, calls), usage);
+    reply.edits = editing::applied(root.get("context_management"));
+    Ok(reply)
 }
 
 fn call(texts: &Texts, block: &Value) -> Result<AnswerBlock, Malformed> {

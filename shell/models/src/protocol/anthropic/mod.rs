@@ -2,16 +2,19 @@
 //! setting of the model says so.
 
 mod answer;
+mod editing;
 mod request;
 mod stream;
 mod thinking;
 
 use holon_text::{TextError, Texts};
-use http::header::{HeaderMap, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use crate::answer::Reply;
+use crate::context_editing::ContextEditing;
 use crate::exchange::{Lowering, Malformed, Protocol, transport};
+use crate::options::ProviderOptions;
 use crate::provider::Transport;
 
 const VERSION: &str = "2023-06-01";
@@ -24,6 +27,7 @@ impl Protocol for AnthropicMessages {
     const NAME: &'static str = "the messages protocol";
     const SETTINGS: &'static [&'static str] =
         &["reasoning_effort", "thinking", "thinking_budget_tokens", "temperature", "parallel_tool_calls"];
+    const OPTIONS: &'static [&'static str] = &["context_management"];
     type Fold = stream::Blocks;
 
     /// The base is without the version; who writes it all the same is understood.
@@ -44,6 +48,12 @@ impl Protocol for AnthropicMessages {
         if let Some(key) = key {
             headers.insert("x-api-key", key);
         }
+    }
+
+    fn features(options: &ProviderOptions) -> Option<(HeaderName, HeaderValue)> {
+        let name = HeaderName::from_static("anthropic-beta");
+        (options.context_editing != ContextEditing::default())
+            .then(|| (name, HeaderValue::from_static(editing::FEATURE)))
     }
 
     fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {

@@ -5,7 +5,7 @@ use holon_facts::model::{Block, Item};
 use holon_text::TextError;
 use serde_json::{Value, json};
 
-use super::thinking;
+use super::{editing, thinking};
 use crate::exchange::Lowering;
 use crate::lower::{Calls, arguments, block_text, conversation, offered, reasoning};
 use crate::model_options::ModelOptions;
@@ -38,6 +38,10 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     }
     if let Some(model) = lowering.model() {
         configured(&mut body, model, request.max_output_tokens);
+    }
+    let thinks = matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive"));
+    if let Some(editing) = editing::asked(&options.context_editing, thinks) {
+        body["context_management"] = editing;
     }
     Ok(body)
 }

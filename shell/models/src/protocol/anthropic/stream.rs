@@ -12,6 +12,8 @@ pub(crate) struct Blocks {
     blocks: BTreeMap<u64, Block>,
     stop: Value,
     usage: Value,
+    /// What was left out of the request.
+    edits: Value,
     ended: bool,
 }
 
@@ -37,6 +39,9 @@ impl Fold for Blocks {
                     self.stop = reason.clone();
                 }
                 self.count(event.get("usage"));
+                if let Some(edits) = event.get("context_management") {
+                    self.edits = edits.clone();
+                }
             }
             "message_stop" => {
                 self.ended = true;
@@ -63,7 +68,10 @@ impl Fold for Blocks {
                 Block::Other => None,
             })
             .collect();
-        let message = json!({"content": content, "stop_reason": self.stop, "usage": self.usage});
+        let mut message = json!({"content": content, "stop_reason": self.stop, "usage": self.usage});
+        if !self.edits.is_null() {
+            message["context_management"] = self.edits;
+        }
         self.ended.then_some(message)
     }
 }
