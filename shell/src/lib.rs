@@ -14,6 +14,7 @@ pub mod events;
 pub mod exit;
 pub mod home;
 pub mod http;
+pub mod images;
 pub mod in_flight;
 pub mod live;
 pub mod markdown;

@@ -9,6 +9,7 @@ pub mod load;
 pub mod machine;
 pub mod mounts;
 pub mod obedient;
+pub mod pictures;
 pub mod provider;
 pub mod strays;
 pub mod task;

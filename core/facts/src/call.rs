@@ -28,6 +28,11 @@ impl ToolName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether a call changes nothing, although a performer executes it.
+    pub fn only_reads(&self) -> bool {
+        self.0 == "ViewImage"
+    }
 }
 
 impl fmt::Display for ToolName {

@@ -21,6 +21,9 @@ const SMALLEST_WINDOW: u64 = 8_192;
 pub struct Config {
     /// The model and its fallbacks, in the order in which a round tries them.
     pub models: Vec<ModelRef>,
+    /// Those that read images.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ModelRef>,
     pub queue: QueueLimits,
     pub turn: TurnLimits,
     pub context: ContextLimits,
@@ -305,6 +308,7 @@ impl Config {
     pub fn new(models: Vec<ModelRef>) -> Self {
         Self {
             models,
+            images: Vec::new(),
             queue: QueueLimits {
                 entries: 10_000,
                 bytes: 64 << 20,
@@ -360,6 +364,11 @@ impl Config {
             worktrees: worktrees(),
             while_stopped: WhileStopped::Refuse,
         }
+    }
+
+    /// Whether a model reads images.
+    pub fn takes_images(&self, model: &ModelRef) -> bool {
+        self.images.contains(model)
     }
 
     /// Every bound is at least what makes progress possible, and no part is larger than its whole.

@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::content::Text;
+use crate::content::{ContentId, Text};
 use crate::ids::{EpisodeId, EventSeq, MessageId, TurnIndex, WorkItemId};
+use crate::image::{Image, ImageFormat};
 use crate::provenance::MessageKind;
 use crate::receipt::ToolErrorKind;
 use crate::terminal::TurnKind;
@@ -28,6 +29,8 @@ names! {
         Refused "refused",
         /// Another model is asked, or other tools are offered: no provider has the beginning in its cache.
         Surface "surface",
+        /// The next request would have shown more images than one may have.
+        Images "images",
         /// It had as many turns or rounds as an episode may have.
         Cap "cap",
         /// An operator wanted it.
@@ -82,6 +85,11 @@ pub struct Digest {
     pub changed_files: Vec<String>,
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub more_files: u32,
+    /// Images that were shown; at most the newest 8.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<SeenImage>,
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub more_images: u32,
     /// Calls that had effects, in order; at most the newest 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub done: Vec<Done>,
@@ -101,6 +109,25 @@ pub struct Request {
     pub message_id: MessageId,
     pub at: Wall,
     pub text: Text,
+}
+
+/// An image that is shown no more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SeenImage {
+    /// Where it was read, or what its sender called it.
+    pub name: String,
+    pub format: ImageFormat,
+    pub width: u32,
+    pub height: u32,
+    /// Of the file.
+    pub sha256: ContentId,
+}
+
+impl From<&Image> for SeenImage {
+    fn from(image: &Image) -> Self {
+        let Image { name, format, width, height, sha256, .. } = image;
+        Self { name: name.clone(), format: *format, width: *width, height: *height, sha256: *sha256 }
+    }
 }
 
 /// Messages of one kind.

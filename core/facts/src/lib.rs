@@ -31,6 +31,7 @@ pub mod hash;
 pub mod hint;
 pub mod identity;
 pub mod ids;
+pub mod image;
 pub mod label;
 pub mod lifecycle;
 pub mod message;

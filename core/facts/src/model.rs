@@ -23,6 +23,9 @@ pub use crate::usage::TokenUsage;
 /// first in a round).
 pub const PROBE: Millis = Millis::minutes(5);
 
+/// Tokens of a line that names an image.
+const NAMED: u64 = 120;
+
 /// One request, whole: what a transport lowers to its wire format.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
@@ -59,9 +62,19 @@ impl Item {
         match self {
             Self::User { parts } => parts.iter().map(Part::est_tokens).sum(),
             Self::Assistant { blocks } => blocks.iter().map(Block::est_tokens).sum(),
+            Self::ToolResults { results } => results.iter().map(CallResult::est_tokens).sum(),
+        }
+    }
+}
+
+impl Item {
+    /// Whether it shows images.
+    pub fn has_images(&self) -> bool {
+        match self {
             Self::ToolResults { results } => {
-                results.iter().flat_map(|result| result.receipt.texts()).map(Text::est_tokens).sum()
+                results.iter().any(|result| !result.named_only && !result.receipt.images.is_empty())
             }
+            Self::User { .. } | Self::Assistant { .. } => false,
         }
     }
 }
@@ -103,6 +116,24 @@ impl Block {
 pub struct CallResult {
     pub call_id: String,
     pub receipt: Arc<Receipt>,
+    /// Its images are named and not shown: others fill the request.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub named_only: bool,
+}
+
+impl CallResult {
+    /// As much of it as a request may have.
+    pub fn new(call_id: impl Into<String>, receipt: Arc<Receipt>) -> Self {
+        Self { call_id: call_id.into(), receipt, named_only: false }
+    }
+
+    fn est_tokens(&self) -> u64 {
+        let Self { receipt, named_only, .. } = self;
+        let words = receipt.words().map(Text::est_tokens).sum::<u64>();
+        let images =
+            receipt.images.iter().map(|image| if *named_only { NAMED } else { image.data.est_tokens() });
+        words.saturating_add(images.sum())
+    }
 }
 
 names! {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::{FollowUpPriority, SpawnAgent, ToolName, Urgency, UseWorkspace, WaitCall, WorkFilter};
 use crate::content::{ContentId, Text, clip_middle};
 use crate::ids::{AgentId, TaskId, WorkItemId};
+use crate::image::Image;
 use crate::time::Millis;
 use crate::work::{PlanStatus, Todo};
 
@@ -23,6 +24,9 @@ pub struct Receipt {
     pub error: Option<ToolError>,
     #[serde(default)]
     pub facts: ToolFacts,
+    /// Images that the model is shown with the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
 }
 
 /// What happened, for the runtime's own use.
@@ -319,7 +323,7 @@ impl Verdict {
     /// Whether executing it changes anything beyond what the model knows.
     pub fn has_effect(&self) -> bool {
         match self {
-            Self::Accepted(_) => true,
+            Self::Accepted(tool) => !tool.only_reads(),
             Self::OnTask(call) => matches!(call, TaskCall::Input { .. } | TaskCall::Stop { .. }),
             Self::OnWork(call) => !matches!(call, WorkCall::Get { .. } | WorkCall::List { .. }),
             Self::OnSelf(call) => !matches!(call, SelfCall::Get { .. }),
@@ -341,15 +345,26 @@ impl Verdict {
 
 impl Receipt {
     pub fn success(content: Text, facts: ToolFacts) -> Self {
-        Self { content: Some(content), error: None, facts }
+        Self { content: Some(content), error: None, facts, images: Vec::new() }
+    }
+
+    /// The same with images.
+    #[must_use]
+    pub fn showing(self, images: Vec<Image>) -> Self {
+        Self { images, ..self }
     }
 
     pub fn failure(error: ToolError) -> Self {
-        Self { content: None, error: Some(error), facts: ToolFacts::default() }
+        Self { content: None, error: Some(error), facts: ToolFacts::default(), images: Vec::new() }
     }
 
-    /// Every text that the receipt names.
+    /// Every text that the receipt names, images in their encoded form.
     pub fn texts(&self) -> impl Iterator<Item = &Text> {
+        self.words().chain(self.images.iter().map(|image| &image.data))
+    }
+
+    /// What the model reads of it.
+    pub fn words(&self) -> impl Iterator<Item = &Text> {
         self.content.iter().chain(self.error.iter().map(|error| &error.message))
     }
 }

@@ -20,6 +20,25 @@ pub fn estimate(text: &str) -> u64 {
     parts.saturating_add(run.parts()).div_ceil(TOKEN)
 }
 
+/// Estimates the tokens of an image of so many pixels: whichever is more of what Anthropic documents, a token for 750 pixels
+/// and 1,600 at most, and of what OpenAI does, 170 for each tile of 512 pixels and 85 for all. Smaller models of OpenAI count
+/// patches and take up to three times that.
+pub fn of_image(width: u32, height: u32) -> u64 {
+    let (width, height) = (u64::from(width), u64::from(height));
+    let area = (width.saturating_mul(height) / 750).min(1_600);
+    // It is made to fit a square of 2,048 pixels, then its shorter side to have 768.
+    let (wide, high) = within((width, height), width.max(height), 2_048);
+    let (wide, high) = within((wide, high), wide.min(high), 768);
+    let tiles = wide.div_ceil(512).saturating_mul(high.div_ceil(512));
+    area.max(tiles.saturating_mul(170).saturating_add(85))
+}
+
+/// The sides of what is made smaller until one of them has so many pixels.
+fn within((width, height): (u64, u64), side: u64, most: u64) -> (u64, u64) {
+    let scaled = |length: u64| if side > most { (length.saturating_mul(most) / side).max(1) } else { length };
+    (scaled(width), scaled(height))
+}
+
 /// Characters that follow each other and count together.
 #[derive(Debug, Clone, Copy)]
 struct Run {
@@ -103,7 +122,7 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use super::estimate;
+    use super::{estimate, of_image};
 
     /// Counts of the vocabulary `o200k_base`, by its own program.
     const COUNTED: [(&str, u64); 9] = [
@@ -127,6 +146,14 @@ mod tests {
             let near = counted * 3 / 4..=counted * 5 / 4 + 2;
             assert!(near.contains(&estimate(text)), "{} and not {counted}: {text}", estimate(text));
         }
+    }
+
+    /// The examples that the providers give: 1,334 and 1,590 tokens, then 765 and 1,105.
+    #[test]
+    fn an_image_takes_what_providers_document_or_more() {
+        assert_eq!([of_image(1_000, 1_000), of_image(1_092, 1_092)], [1_333, 1_589]);
+        assert_eq!([of_image(1_024, 1_024), of_image(2_048, 4_096)], [1_398, 1_600]);
+        assert_eq!([of_image(1, 1), of_image(8_000, 8_000), of_image(8_000, 1)], [255, 1_600, 765]);
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(super) fn m7(past: &Past, record: &Record) -> Checked {
         format!("{id} closes in the middle of {:?}, in progress is {run:?}", fact.run_id)
     })?;
     let in_turn = match fact.boundary {
-        EpisodeBoundary::Size | EpisodeBoundary::Refused => true,
+        EpisodeBoundary::Size | EpisodeBoundary::Refused | EpisodeBoundary::Images => true,
         EpisodeBoundary::Operator => run.is_some() && open.to_close,
         EpisodeBoundary::Focus | EpisodeBoundary::Rest | EpisodeBoundary::Surface | EpisodeBoundary::Cap => {
             false

@@ -9,7 +9,7 @@ use holon_facts::frame::Part;
 use holon_facts::model::{CallResult, Item};
 use holon_facts::terminal::TurnKind;
 
-use super::{changes, incoming, notes, recap, worded_parts};
+use super::{changes, images, incoming, notes, recap, worded_parts};
 use crate::agent::episode::Turn;
 use crate::agent::turn::{About, Conversation, Note, Round, Run};
 
@@ -17,6 +17,7 @@ use crate::agent::turn::{About, Conversation, Note, Round, Run};
 pub(crate) fn items(turns: &[Arc<Turn>], run: &Run, recap: u64) -> Vec<Item> {
     let mut items = earlier(turns, recap);
     turn(&mut items, &run.about, &run.conversation, recap);
+    images::bound(&mut items);
     items
 }
 
@@ -73,7 +74,7 @@ fn results(items: &mut Vec<Item>, round: &Round) {
     let results: Vec<CallResult> = round
         .calls()
         .zip(&round.results)
-        .map(|((call_id, _, _), receipt)| CallResult { call_id: call_id.into(), receipt: receipt.clone() })
+        .map(|((call_id, _, _), receipt)| CallResult::new(call_id, receipt.clone()))
         .collect();
     if !results.is_empty() {
         items.push(Item::ToolResults { results });

@@ -1,11 +1,11 @@
 //! What stands for an episode that is over: what was asked, what was done, and how it was left, from facts alone.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use holon_facts::episode::{Digest, Done, Focus};
+use holon_facts::episode::{Digest, Done, Focus, SeenImage};
 use holon_facts::fence::{Fence, Place};
 use holon_facts::frame::Part;
 use holon_facts::tokens::estimate;
@@ -23,6 +23,8 @@ const LEAST: u64 = 150;
 const REQUEST_CHARS: u64 = 500;
 const CALL_CHARS: u64 = 200;
 const LAST_CHARS: u64 = 3_000;
+/// Digits of the hash of an image.
+const SHA256_DIGITS: usize = 12;
 
 /// The newest that fit, the oldest of them first.
 pub(crate) fn digests(closed: &[Arc<Closed>], fence: Fence, tokens: u64) -> Vec<Part> {
@@ -84,6 +86,12 @@ fn told(digest: &Digest, room: u64) -> Vec<Part> {
             if digest.more_files > 0 { format!(" and {} more", digest.more_files) } else { String::new() };
         parts.push(Part::Rendered(format!("Files you changed: {}{more}\n", files.join(", "))));
     }
+    if !digest.images.is_empty() {
+        let images: Vec<String> = digest.images.iter().map(seen).collect();
+        let more =
+            if digest.more_images > 0 { format!(" and {} more", digest.more_images) } else { String::new() };
+        parts.push(Part::Rendered(format!("Images you saw: {}{more}\n", images.join(", "))));
+    }
     done(&mut parts, digest, calls);
     if let Some(text) = &digest.last_text {
         let end = digest.end.map_or_else(String::new, |end| format!(" (the turn ended: {end})"));
@@ -137,6 +145,11 @@ fn focus(it: &Focus) -> String {
         told += &format!("[ ] {}\n", line(step, NAME_BYTES));
     }
     told
+}
+
+fn seen(SeenImage { name, format, width, height, sha256 }: &SeenImage) -> String {
+    let digits: String = sha256.to_string().chars().take(SHA256_DIGITS).collect();
+    format!("{} ({format}, {width} x {height}, sha256 {digits}…)", line(name, NAME_BYTES))
 }
 
 fn chars(count: u64) -> u32 {

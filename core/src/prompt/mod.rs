@@ -7,6 +7,7 @@ pub(crate) mod digest;
 pub mod fence;
 #[cfg(test)]
 mod hostile_tests;
+pub(crate) mod images;
 pub(crate) mod incoming;
 pub(crate) mod notes;
 pub(crate) mod policy;

@@ -3,6 +3,7 @@
 use holon_facts::content::Text;
 use holon_facts::frame::{Part, PromptBlock};
 use holon_facts::hash::Fnv;
+use holon_facts::image::Image;
 use holon_facts::model::{Block, CallResult, Item, ModelRequest};
 use holon_facts::receipt::ToolError;
 use holon_facts::request::{Layers, Prefix, PrefixBreak, PrefixHash, RequestRecord, RequestSize};
@@ -133,8 +134,16 @@ impl Running {
         }
     }
 
-    fn result(&mut self, CallResult { call_id, receipt }: &CallResult) {
+    fn image(&mut self, image: &Image, named_only: bool) {
+        self.text(&image.line());
+        if !named_only {
+            self.given(&image.data, u64::MAX);
+        }
+    }
+
+    fn result(&mut self, CallResult { call_id, receipt, named_only }: &CallResult) {
         self.name(call_id);
+        receipt.images.iter().for_each(|image| self.image(image, *named_only));
         receipt.content.iter().for_each(|text| self.given(text, u64::MAX));
         let Some(ToolError { kind, message, field, hint, retryable, details }) = &receipt.error else {
             return;

@@ -24,6 +24,7 @@ pub use create_work_item::CreateWorkItem;
 pub use exec_command::ExecCommand;
 pub use exec_command_batch::{BatchItem, ExecCommandBatch};
 pub use task_input::TaskInput;
+pub use view_image::ViewImage;
 
 /// The type of a tool's arguments.
 pub trait BuiltIn: DeserializeOwned + JsonSchema {
@@ -54,6 +55,8 @@ enum Executor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exposure {
     Always,
+    /// Where the model that is asked first reads images.
+    WithImages,
     /// To agents that last longer than one run.
     Lasting,
     /// To these, where the models' window is large enough for all tools.
@@ -131,6 +134,7 @@ tools! {
     ExecCommand       exec_command        Supervisor  Always                    390
     ExecCommandBatch  exec_command_batch  Supervisor  Always                    290
     ApplyPatch        apply_patch         Shell       Always                    160
+    ViewImage         view_image          Shell       WithImages                110
     TaskList          task_list           Core        LastingWithRoom           40
     TaskStatus        task_status         Core        Always                    50
     TaskOutput        task_output         Core        Always                    140
@@ -204,7 +208,9 @@ pub(crate) fn judge(call: &ProposedCall) -> Result<Verdict, ToolError> {
 /// Nothing is called that.
 pub(crate) fn unknown(name: &str) -> ToolError {
     let message = format!("there is no tool {:?}", clip(name, 100));
-    let names: Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
+    // Whoever reads no images can't use what shows them.
+    let every_model = Tool::ALL.iter().filter(|tool| tool.exposure() != Exposure::WithImages);
+    let names: Vec<_> = every_model.map(|tool| tool.name()).collect();
     let hint = format!("the tools are: {}", names.join(", "));
     ToolError::new(ToolErrorKind::UnknownTool, message).hint(&hint)
 }

@@ -101,7 +101,8 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
     let spec = agent.spec.clone();
     if let Some(run) = &mut agent.run {
         let window = Window::of_chain(config, &run.chain.models);
-        run.environment.tools = window.tools(&spec, config.children.depth).map(ToolName::from).collect();
+        let tools = window.tools((&spec, &run.chain.models), config);
+        run.environment.tools = tools.map(ToolName::from).collect();
     }
     let host = HostFacts { draining: false, free_slot: true, commands: 0, now: agent.last_at };
     // What it may cost is another question.
@@ -215,7 +216,7 @@ impl Behind<'_> {
         add(thoughts, "conversation", format!("{thoughts} thoughts"), reason);
         let absent = Tool::ALL.iter().map(|tool| tool.name()).filter(|name| !offered(request, name));
         let absent: Vec<&str> = absent.collect();
-        let reason = "the window is small, the run is temporary, or the agent may begin no others";
+        let reason = "the window is small, the run is temporary, the model reads no images, or the agent may begin no others";
         add(absent.len() as u64, "tools", absent.join(", "), reason);
         found
     }
@@ -293,7 +294,8 @@ mod tests {
 
     #[test]
     fn a_past_request_is_rendered_as_it_was_sent() {
-        let mut world = World::with_agent("main");
+        let config = || Config { images: config().models, ..config() };
+        let mut world = World::with_config("main", config());
         rounds(&mut world, 4);
         let (agent, sent) = last(&world);
         let again = rendered(&agent, &config()).unwrap();

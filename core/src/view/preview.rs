@@ -51,7 +51,7 @@ impl View<'_> {
         let models = model::chain(agent, config);
         let window = Window::of_chain(config, &models);
         let tools: Arc<[ToolName]> =
-            window.tools(&agent.spec, config.children.depth).map(ToolName::from).collect();
+            window.tools((&agent.spec, &models), config).map(ToolName::from).collect();
         let beginning = Beginning::new(agent, (config, self.host.facts().now), &models, &tools, true);
         let closes = agent.episodes.boundary(&beginning);
         let goes_on = agent.episodes.open.is_some() && closes.is_none();

@@ -4,6 +4,8 @@
 use holon_facts::model_ref::ModelRef;
 use holon_facts::price::{Cost, Price, is_version};
 
+use crate::model_options::ModelOptions;
+
 /// When the table below was right.
 pub const AS_OF: &str = "2025-11-30";
 
@@ -99,6 +101,12 @@ pub fn of(model: &ModelRef) -> Option<&'static KnownModel> {
     let name = name.strip_suffix("-v1").unwrap_or(name);
     let own = KNOWN.iter().find(|known| known.name == name);
     own.or_else(|| KNOWN.iter().find(|known| is_version(known.name, name)))
+}
+
+/// Whether a model reads images: as somebody says of it, otherwise as it is known.
+pub fn takes_images(model: &ModelRef, own: Option<&ModelOptions>) -> bool {
+    let said = own.and_then(|own| own.images);
+    said.unwrap_or_else(|| of(model).is_some_and(|known| known.has(Feature::Images)))
 }
 
 impl KnownModel {

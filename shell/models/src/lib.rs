@@ -13,6 +13,9 @@ mod dialect;
 mod dialect_tests;
 mod exchange;
 mod http;
+mod images;
+#[cfg(test)]
+mod images_tests;
 pub mod known;
 mod lower;
 mod model_options;

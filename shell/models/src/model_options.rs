@@ -13,6 +13,8 @@ pub struct ModelOptions {
     pub max_output_tokens: Option<u64>,
     /// Whether it thinks before it answers; none is what is known of the model.
     pub reasoning: Option<bool>,
+    /// Whether it reads images; none is what is known of the model.
+    pub images: Option<bool>,
     pub reasoning_effort: Option<String>,
     /// `adaptive` or `disabled`.
     pub thinking: Option<String>,

@@ -88,7 +88,7 @@ fn going_on(asking: &Asking, said: &ModelAnswer, model: &str) -> ModelRequest {
     request.conversation.truncate(1);
     request.conversation.push(Item::Assistant { blocks: blocks.collect() });
     let receipt = Arc::new(Receipt::success(Text::short("a.txt"), ToolFacts::default()));
-    let results = vec![CallResult { call_id: "t1".into(), receipt }];
+    let results = vec![CallResult::new("t1", receipt)];
     request.conversation.push(Item::ToolResults { results });
     request
 }

@@ -26,6 +26,7 @@ fn lowered<P: Protocol>(id: &str, model: &str, own: ModelOptions, most: u64) -> 
         tools: &tools,
         thoughts: true,
         whole: None,
+        images: true,
     };
     P::lower(&lowering).unwrap()
 }

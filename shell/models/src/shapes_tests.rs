@@ -16,7 +16,7 @@ use super::options::ProviderOptions;
 use super::protocol::anthropic::AnthropicMessages;
 use super::protocol::openai_chat::OpenaiChat;
 use super::protocol::openai_responses::OpenaiResponses;
-use super::testing::{request, spec, texts};
+use super::testing::{image, request, spec, texts};
 use super::tools::Tools;
 
 /// What an object has: fields that it needs, then those that it may have.
@@ -27,6 +27,7 @@ const RESPONSES: &[Shape] = &[
     ("message assistant", &["type", "id", "role", "status", "content"], &[]),
     ("input_text", &["type", "text"], &[]),
     ("output_text", &["type", "text", "annotations"], &[]),
+    ("input_image", &["type", "image_url", "detail"], &[]),
     ("function_call", &["type", "call_id", "name", "arguments"], &[]),
     ("function_call_output", &["type", "call_id", "output"], &[]),
     ("custom_tool_call", &["type", "call_id", "name", "input"], &[]),
@@ -45,6 +46,9 @@ const CHAT: &[Shape] = &[
     ("assistant", &["role", "content"], &["tool_calls"]),
     ("tool", &["role", "content", "tool_call_id"], &[]),
     ("function", &["id", "type", "function"], &[]),
+    ("text", &["type", "text"], &[]),
+    ("image_url", &["type", "image_url"], &[]),
+    ("url", &["url"], &[]),
 ];
 const CHAT_BODY: Shape = (
     "body",
@@ -64,6 +68,8 @@ const MESSAGES: &[Shape] = &[
     ("user", &["role", "content"], &[]),
     ("assistant", &["role", "content"], &[]),
     ("text", &["type", "text"], &["cache_control"]),
+    ("image", &["type", "source"], &["cache_control"]),
+    ("base64", &["type", "media_type", "data"], &[]),
     ("tool_use", &["type", "id", "name", "input"], &["cache_control"]),
     ("tool_result", &["type", "tool_use_id", "content"], &["is_error", "cache_control"]),
     ("thinking", &["type", "thinking", "signature"], &[]),
@@ -96,7 +102,11 @@ fn all_fit(list: &Value, shapes: &[Shape]) {
         };
         let shape = shapes.iter().find(|(known, ..)| *known == name);
         fits(value, shape.unwrap_or_else(|| panic!("{name} is not documented: {value}")));
-        for inner in ["content", "summary", "tool_calls"] {
+        let source = &value["source"];
+        if source.is_object() {
+            all_fit(&json!([source]), shapes);
+        }
+        for inner in ["content", "summary", "tool_calls", "output"] {
             if value[inner].is_array() {
                 all_fit(&value[inner], shapes);
             }
@@ -120,10 +130,9 @@ fn thought(texts: &Texts, id: &str, thoughts: &[Value]) -> ModelRequest {
         arguments: texts.take(r#"{"cmd":"ls"}"#),
     });
     request.conversation.push(Item::Assistant { blocks: blocks.into() });
-    let receipt = Arc::new(Receipt::success(Text::short("a.txt"), ToolFacts::default()));
-    request
-        .conversation
-        .push(Item::ToolResults { results: vec![CallResult { call_id: "t9".into(), receipt }] });
+    let receipt = Receipt::success(Text::short("a.txt"), ToolFacts::default());
+    let receipt = Arc::new(receipt.showing(vec![image(texts, "a.png", b"bytes of an image")]));
+    request.conversation.push(Item::ToolResults { results: vec![CallResult::new("t9", receipt)] });
     request
 }
 
@@ -142,6 +151,7 @@ fn each<P: Protocol>(id: &str, own: &ModelOptions, thoughts: &[Value], check: im
                 tools: &tools,
                 thoughts: true,
                 whole: None,
+                images: true,
             };
             check(&P::lower(&lowering).unwrap());
         }
@@ -154,6 +164,7 @@ fn settings() -> ModelOptions {
         temperature: Temperature::new(0.5),
         verbosity: Some("low".into()),
         parallel_tool_calls: Some(true),
+        images: Some(true),
         ..ModelOptions::default()
     }
 }

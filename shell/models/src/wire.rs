@@ -55,6 +55,7 @@ fn requests<P: Protocol>(differences: &mut Differences, id: &str, transport: &st
             tools: &tools,
             thoughts: true,
             whole: None,
+            images: true,
         };
         let lowered = P::lower(&lowering).unwrap();
         assert_eq!(lowered, P::lower(&lowering).unwrap(), "equal requests are equal bytes");

@@ -57,7 +57,7 @@ impl Driver {
             }
             Work::CallTool { call } => Box::pin(async move {
                 gate.opened().await;
-                between(Point::ToolBegins, performers.call_tool(call), Point::ToolEnded).await
+                between(Point::ToolBegins, performers.call_tool(&agent, call), Point::ToolEnded).await
             }),
             Work::PrepareCommand { task, call, trigger_generation } => Box::pin(async move {
                 gate.opened().await;

@@ -207,14 +207,14 @@ impl Performers {
 
     /// Executes one accepted call that is no command; ends in `Tool`, or in `Failed` when its arguments can't
     /// be read.
-    pub async fn call_tool(&self, call: ToolCall) -> Outcome {
+    pub async fn call_tool(&self, agent: &AgentId, call: ToolCall) -> Outcome {
         let started = clock::now();
         let texts = &self.inner.texts;
         let arguments = match texts.resolve(&call.arguments) {
             Ok(arguments) => arguments,
             Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
         };
-        let receipt = tool::run(texts, &self.inner.settings, &call, &arguments).await;
+        let receipt = tool::run(texts, &self.inner.settings, (agent, &call), &arguments).await;
         Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
     }
 

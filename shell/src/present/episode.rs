@@ -24,6 +24,7 @@ fn closed(fact: &EpisodeClosed) -> String {
         EpisodeBoundary::Size => "the context is full",
         EpisodeBoundary::Refused => "a provider refused the request as too long",
         EpisodeBoundary::Surface => "another model or other tools are used",
+        EpisodeBoundary::Images => "a request shows no more images",
         EpisodeBoundary::Cap => "it had as many turns or rounds as an episode may have",
         EpisodeBoundary::Operator => "an operator wanted it",
     };

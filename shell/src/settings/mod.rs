@@ -220,6 +220,10 @@ impl Settings {
         let models: Vec<ModelRef> = std::iter::once(first).chain(others).cloned().collect();
         let mut config = Config { models, ..self.core.clone() };
         config.context.windows = config.models.iter().filter_map(|model| self.window(model)).collect();
+        let reads = |model: &&ModelRef| known::takes_images(model, self.models.get(*model));
+        let named =
+            config.models.iter().chain(self.models.keys().filter(|model| !config.models.contains(*model)));
+        config.images = named.filter(reads).cloned().collect();
         config.prices = prices::effective(&self.core.prices);
         if let Err(error) = config.check() {
             let first = problem(&self.origin(error.key), error.key, error.problem);

@@ -32,6 +32,7 @@ pub const MODEL_KEYS: &[Key<ModelOptions>] = &[
         Kind::Flag,
         "whether it thinks before it answers; by default what is known of it"
     ),
+    key!("images", images, Kind::Flag, "whether it reads images; by default what is known of it"),
     key!(
         "reasoning_effort",
         reasoning_effort,
@@ -56,7 +57,7 @@ pub const MODEL_KEYS: &[Key<ModelOptions>] = &[
 ];
 
 /// What the runtime reads itself: every provider has it.
-const OWN: [&str; 3] = ["context_window_tokens", "max_output_tokens", "reasoning"];
+const OWN: [&str; 4] = ["context_window_tokens", "max_output_tokens", "reasoning", "images"];
 
 /// A name below `models` in its parts.
 pub(super) enum ModelKey {

@@ -87,6 +87,12 @@ impl Texts {
         (self.secrets.redact(text) == text).then(|| self.store(text.to_owned(), String::new()))
     }
 
+    /// Names bytes that are no text, in the form in which they are sent, with the tokens that they are estimated to take.
+    /// Whoever has them looks for secrets in the bytes themselves ([`Secrets::are_in`]).
+    pub fn take_encoded(&self, encoded: String, est_tokens: u64) -> Text {
+        self.hold(encoded, String::new(), est_tokens)
+    }
+
     fn keep(&self, text: String) -> Text {
         if text.len() <= INLINE_BYTES {
             return Text::Inline(text);
@@ -96,12 +102,12 @@ impl Texts {
     }
 
     fn store(&self, text: String, preview: String) -> Text {
-        let content = Content {
-            id: hash(text.as_bytes()),
-            bytes: text.len() as u64,
-            est_tokens: tokens::estimate(&text),
-            preview,
-        };
+        let est_tokens = tokens::estimate(&text);
+        self.hold(text, preview, est_tokens)
+    }
+
+    fn hold(&self, text: String, preview: String, est_tokens: u64) -> Text {
+        let content = Content { id: hash(text.as_bytes()), bytes: text.len() as u64, est_tokens, preview };
         let id = content.id;
         self.lock().pending.put(id, Arc::from(text));
         Text::Stored(content)

@@ -79,7 +79,7 @@ fn effects(piece: &Piece) -> Vec<(&str, &Text)> {
 fn changes(verdict: &Verdict) -> bool {
     match verdict {
         Verdict::Refused(_) => false,
-        Verdict::Accepted(_) => true,
+        Verdict::Accepted(tool) => tool.as_str() != "ViewImage",
         Verdict::OnTask(call) => match call {
             TaskCall::List | TaskCall::Status { .. } | TaskCall::Output { .. } => false,
             TaskCall::Input { .. } | TaskCall::Stop { .. } => true,

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use holon_facts::content::clip;
-use holon_facts::episode::{Digest, Done, Focus, KindCount, Request};
+use holon_facts::episode::{Digest, Done, Focus, KindCount, Request, SeenImage};
 use holon_facts::hash::Fnv;
 use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::MessageKind;
@@ -17,11 +17,12 @@ use crate::agent::episode::{Episode, Turn};
 use crate::agent::turn::{Conversation, Note, Round};
 use crate::agent::work::WorkItem;
 
-/// Requests that are kept, changed files, calls, and open steps.
+/// Requests that are kept, changed files, calls, open steps, and images.
 const REQUESTS: usize = 16;
 const FILES: usize = 32;
 const CALLS: usize = 32;
 const STEPS: usize = 8;
+const IMAGES: usize = 8;
 /// Bytes of a path.
 const PATH_BYTES: usize = 200;
 
@@ -40,6 +41,8 @@ pub(crate) fn of(agent: &Agent, open: &Episode) -> Digest {
     digest.more_done = count(keep_newest(&mut digest.done, CALLS));
     digest.changed_files = files(conversations());
     digest.more_files = count(keep_newest(&mut digest.changed_files, FILES));
+    digest.images = images(conversations());
+    digest.more_images = count(keep_newest(&mut digest.images, IMAGES));
     digest.end = open.turns.last().map(|turn| turn.end);
     let text = |turn: &Turn| turn.conversation.rounds.iter().rev().find_map(Round::text).cloned();
     digest.last_text = open.turns.iter().rev().find_map(|turn| text(turn));
@@ -115,6 +118,18 @@ fn files<'a>(conversations: impl Iterator<Item = &'a Conversation>) -> Vec<Strin
         }
     }
     files
+}
+
+/// Each once, at the place of its last view.
+fn images<'a>(conversations: impl Iterator<Item = &'a Conversation>) -> Vec<SeenImage> {
+    let receipts =
+        conversations.flat_map(|conversation| &conversation.rounds).flat_map(|round| &round.results);
+    let mut images: Vec<SeenImage> = Vec::new();
+    for image in receipts.flat_map(|receipt| &receipt.images).map(SeenImage::from) {
+        images.retain(|seen| *seen != image);
+        images.push(image);
+    }
+    images
 }
 
 fn focus(item: &WorkItem) -> Focus {

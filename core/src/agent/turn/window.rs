@@ -47,10 +47,17 @@ impl Window {
 
     /// The tools of a request: a temporary run is offered what is of use before its only task is done; an agent begins
     /// others where it may; that, and what smaller models do without, is offered where there is room.
-    pub(crate) fn tools(self, spec: &AgentSpec, deepest: u32) -> impl Iterator<Item = Tool> + Clone + use<> {
-        let (lasts, room, parent) = (!spec.is_temporary(), self.input >= ROOM_FOR_ALL, spec.depth < deepest);
+    pub(crate) fn tools(
+        self,
+        (spec, models): (&AgentSpec, &[ModelRef]),
+        config: &Config,
+    ) -> impl Iterator<Item = Tool> + Clone + use<> {
+        let (lasts, room, parent) =
+            (!spec.is_temporary(), self.input >= ROOM_FOR_ALL, spec.depth < config.children.depth);
+        let images = models.first().is_some_and(|model| config.takes_images(model));
         let offered = move |tool: &Tool| match tool.exposure() {
             Exposure::Always => true,
+            Exposure::WithImages => images,
             Exposure::Lasting => lasts,
             Exposure::LastingWithRoom => lasts && room,
             Exposure::LastingWithRoomToParents => lasts && room && parent,

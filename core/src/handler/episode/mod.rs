@@ -101,7 +101,11 @@ pub(crate) fn make_room(tx: &mut Tx<'_>, size: Size, boundary: EpisodeBoundary, 
     let earlier = earlier_tokens(open, window);
     let (hidden, through) = hideable(run);
     let gain = earlier.saturating_add(tokens(&run.about, &run.conversation.rounds[hidden..through]));
-    let nothing = gain == 0 && !digests_shrink(agent, boundary);
+    let nothing = if boundary == EpisodeBoundary::Images {
+        !hides_images(open, &run.conversation.rounds[hidden..through])
+    } else {
+        gain == 0 && !digests_shrink(agent, boundary)
+    };
     if nothing || gain < worth {
         return false;
     }
@@ -115,6 +119,12 @@ fn digests_shrink(agent: &Agent, boundary: EpisodeBoundary) -> bool {
     let open = agent.episodes.open.as_ref();
     let has = open.is_some_and(|open| !open.head.tight && !open.head.digests.is_empty());
     boundary == EpisodeBoundary::Refused && has
+}
+
+/// Whether fewer images are shown without the turns that are over, and without these rounds.
+fn hides_images(open: &Episode, rounds: &[Round]) -> bool {
+    let earlier = open.turns.iter().flat_map(|turn| &turn.conversation.rounds);
+    earlier.chain(rounds).flat_map(|round| &round.results).any(|receipt| !receipt.images.is_empty())
 }
 
 /// What a request may take, in estimated tokens.

@@ -35,7 +35,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let execution = agent.workspaces.active().clone();
     let models = model::chain(agent, tx.env.config);
     let window = Window::of_chain(tx.env.config, &models);
-    let tools = window.tools(&agent.spec, tx.env.config.children.depth);
+    let tools = window.tools((&agent.spec, &models), tx.env.config);
     let same = tools.clone().map(Tool::name).eq(agent.tools_offered.iter().map(ToolName::as_str));
     let offered: Arc<[ToolName]> =
         if same { agent.tools_offered.clone() } else { tools.map(ToolName::from).collect() };

@@ -22,7 +22,7 @@ use crate::handler::budget;
 use crate::handler::episode::{self, Room};
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::{cut_off, interject, itself, limits, tools};
-use crate::prompt::{self, conversation, request_record, sections, sections::PromptFacts};
+use crate::prompt::{self, conversation, images, request_record, sections, sections::PromptFacts};
 use crate::tx::{Alarm, Opening, Tx};
 
 /// How much longer than the shell the core waits for an attempt.
@@ -81,6 +81,13 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
         if episode::make_room(tx, size, EpisodeBoundary::Operator, 0) {
             let Some(shorter) = sized(tx) else { return };
             (input, request) = shorter;
+        }
+    }
+    if images::are_too_many(&request.conversation) {
+        let size = Size { est_tokens: input, limit: input };
+        if episode::make_room(tx, size, EpisodeBoundary::Images, 0) {
+            let Some(fewer) = sized(tx) else { return };
+            (input, request) = fewer;
         }
     }
     let Some(run) = &tx.agent().run else { return };

@@ -55,6 +55,14 @@ pub(super) fn refuses_thoughts(status: u16, said: &ReportedError) -> bool {
     matches!(status, 400 | 422) && said.mentions(&THOUGHTS)
 }
 
+/// How servers say that they don't take an image: it is damaged, larger than they allow, or they read none.
+const IMAGES: [&str; 4] = ["image", "vision", "multimodal", "media_type"];
+
+/// Whether a refusal is about images.
+pub(super) fn refuses_images(status: u16, said: &ReportedError) -> bool {
+    matches!(status, 400 | 404 | 413 | 415 | 422) && said.mentions(&IMAGES)
+}
+
 /// A quota that is full again so soon is a limit on the rate.
 const SOON: u64 = 120_000;
 

@@ -141,6 +141,8 @@ pub(super) struct Lowering<'a> {
     pub(super) tools: &'a Tools,
     /// Whether the model is told again what it has thought; not where its provider has refused that.
     pub(super) thoughts: bool,
+    /// Whether it is shown images, where it reads any; not where its provider has refused them.
+    pub(super) images: bool,
     /// Why it goes on from no response, whatever the request says.
     pub(super) whole: Option<WholeReason>,
 }
@@ -163,6 +165,14 @@ impl<'a> Lowering<'a> {
     /// What is configured of the model.
     pub(super) fn model(&self) -> Option<&'a ModelOptions> {
         self.spec.models.get(self.request.model.model())
+    }
+
+    /// Whether images are in what is sent.
+    fn shows_images(&self) -> bool {
+        let request = self.request;
+        self.images
+            && self.spec.takes_images(&request.model)
+            && request.conversation.iter().any(Item::has_images)
     }
 
     /// Whether thoughts of the model that is asked are in the conversation.
@@ -210,7 +220,7 @@ impl<P: Protocol> Provider for OverHttp<P> {
         (texts, tools): (&Texts, &Tools),
         request: &ModelRequest,
     ) -> Option<Result<Value, TextError>> {
-        Some(P::lower(&Lowering { texts, request, spec, tools, thoughts: true, whole: None }))
+        Some(P::lower(&Lowering { texts, request, spec, tools, thoughts: true, images: true, whole: None }))
     }
 
     fn models<'a>(

@@ -28,7 +28,7 @@ impl<'a> Sender<'a> {
     pub(super) fn new<P: Protocol>(attempt: Attempt<'a>) -> Result<Self, Failure> {
         let Attempt { client, texts, spec, tools, request, .. } = attempt;
         let Endpoint { url, headers: signed, .. } = Endpoint::new::<P>(spec, &request.model)?;
-        let lowering = Lowering { texts, request, spec, tools, thoughts: true, whole: None };
+        let lowering = Lowering { texts, request, spec, tools, thoughts: true, images: true, whole: None };
         let headers = headers(spec, signed);
         Ok(Self { client, url, headers, lowering, sent: None, started: clock::now() })
     }
@@ -54,6 +54,14 @@ impl<'a> Sender<'a> {
             && classify::refuses_thoughts(received.status.as_u16(), &ReportedError::body(said))
         {
             self.lowering.thoughts = false;
+            received = self.post::<P>().await?;
+            refusal = received.refused().await;
+        }
+        if let Some(said) = &refusal
+            && self.lowering.shows_images()
+            && classify::refuses_images(received.status.as_u16(), &ReportedError::body(said))
+        {
+            self.lowering.images = false;
             received = self.post::<P>().await?;
             refusal = received.refused().await;
         }

@@ -68,6 +68,11 @@ impl ProviderSpec {
         said.unwrap_or_else(|| known::of(model).is_some_and(|known| known.has(Feature::Reasoning)))
     }
 
+    /// Whether a model is known or said to read images.
+    pub fn takes_images(&self, model: &ModelRef) -> bool {
+        known::takes_images(model, self.models.get(model.model()))
+    }
+
     /// Whether requests carry `prompt_cache_key`. Compatible servers refuse a field that they don't know.
     pub fn sends_prompt_cache_key(&self) -> bool {
         self.options.prompt_cache_key.unwrap_or_else(|| is_public_openai(&self.base_url))

@@ -16,7 +16,7 @@ use super::options::ProviderOptions;
 use super::provider::{Credential, ProviderSpec};
 use super::tools::Tools;
 
-pub use request::request;
+pub use request::{image, request};
 pub use server::{Send, Server, answer, events, read_request};
 
 pub const KEY: &str = "sk-canary-123456";
@@ -56,6 +56,10 @@ impl Asking {
     pub fn within(mut self, timeout: u64) -> Self {
         self.timeout = timeout;
         self
+    }
+
+    pub fn texts(&self) -> &Texts {
+        &self.texts
     }
 
     pub fn request(&self) -> ModelRequest {

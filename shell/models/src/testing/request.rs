@@ -1,12 +1,15 @@
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use holon_facts::call::ToolName;
 use holon_facts::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
+use holon_facts::image::{Image, ImageFormat};
 use holon_facts::model::{Block, CallResult, Item, ModelRequest};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_facts::{AgentId, Millis, Text};
-use holon_text::Texts;
+use holon_text::{Texts, hash};
 
 /// A request with everything in it that a transport has to care about.
 pub fn request(texts: &Texts, model: &str, timeout: u64) -> ModelRequest {
@@ -43,6 +46,19 @@ pub fn request(texts: &Texts, model: &str, timeout: u64) -> ModelRequest {
     }
 }
 
+/// An image of these bytes.
+pub fn image(texts: &Texts, name: &str, bytes: &[u8]) -> Image {
+    Image {
+        name: name.into(),
+        format: ImageFormat::Png,
+        width: 640,
+        height: 480,
+        bytes: bytes.len() as u64,
+        sha256: hash(bytes),
+        data: texts.take_encoded(STANDARD.encode(bytes), 800),
+    }
+}
+
 fn block(label: &str, stability: Stability, text: &str) -> PromptBlock {
     let given = Part::Given(Text::short(text));
     let parts = if text.is_empty() { vec![] } else { vec![Part::Rendered("# A heading\n".into()), given] };
@@ -56,7 +72,7 @@ fn conversation(texts: &Texts) -> Vec<Item> {
         tool_name: tool.into(),
         arguments: texts.take(arguments),
     };
-    let result = |id: &str, receipt: Receipt| CallResult { call_id: id.into(), receipt: Arc::new(receipt) };
+    let result = |id: &str, receipt: Receipt| CallResult::new(id, Arc::new(receipt));
     let success = |text: &str| Receipt::success(Text::short(text), ToolFacts::default());
     let error = ToolError::new(ToolErrorKind::InvalidToolInput, "cmd is empty");
     let patch = r#"{"patch":"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+ä\n"}"#;

@@ -57,12 +57,12 @@ async fn the_demo_repairs_its_project() {
             let receipt = if call.tool.is_command() {
                 Receipt::success(Text::short(shell(&call)), ToolFacts::default())
             } else {
-                let outcome = performers.call_tool(call).await;
+                let outcome = performers.call_tool(&holon_facts::AgentId::new("main").unwrap(), call).await;
                 let Outcome::Tool { outcome } = outcome else { panic!("{outcome:?}") };
                 outcome.receipt
             };
             let receipt = Arc::new(receipt);
-            results.push(CallResult { call_id: proposed.call_id.clone(), receipt });
+            results.push(CallResult::new(proposed.call_id.clone(), receipt));
             blocks.push(Block::ToolCall {
                 call_id: proposed.call_id,
                 tool_name: proposed.tool_name,

@@ -1,13 +1,16 @@
-//! The tools: commands and patches (contract: tools.md). A tool's own failure is an error in its receipt,
+//! The tools: commands, patches and looks at images (contract: tools.md). A tool's own failure is an error in its receipt,
 //! never a failure of the performer.
 
 mod exec;
 mod patch;
 mod root;
+mod view_image;
 mod workspace;
 
 use holon_core::effect::ToolCall;
 use holon_core::tool::Tool;
+use holon_facts::AgentId;
+use holon_facts::image::Image;
 use holon_facts::receipt::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_text::{Texts, hash};
 use serde::Serialize;
@@ -22,6 +25,7 @@ pub(super) use workspace::{ResolvedWorkspace, find as find_workspace};
 struct Success {
     content: String,
     facts: ToolFacts,
+    images: Vec<Image>,
 }
 
 /// Why a tool did nothing, or not all of it. Small, so that it can be passed about; not redacted yet.
@@ -94,11 +98,19 @@ pub fn recover(settings: &Settings) -> Vec<String> {
 }
 
 /// Executes one accepted call that is no command. `arguments` is the JSON of the tool's argument type.
-pub(super) async fn run(texts: &Texts, settings: &Settings, call: &ToolCall, arguments: &str) -> Receipt {
+pub(super) async fn run(
+    texts: &Texts,
+    settings: &Settings,
+    (agent, call): (&AgentId, &ToolCall),
+    arguments: &str,
+) -> Receipt {
+    let execution = &call.execution;
     let result = if call.tool == Tool::ApplyPatch {
         let confined = settings.confinement.is_some();
-        let root = &call.execution.execution_root;
+        let root = &execution.execution_root;
         patch::run(settings.journals(), &settings.in_flight, root, confined, arguments).await
+    } else if call.tool == Tool::ViewImage {
+        view_image::run(texts, settings, (agent, execution), arguments).await
     } else {
         let message = "it is performed in another way: for commands a supervisor is prepared";
         Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))
@@ -106,15 +118,17 @@ pub(super) async fn run(texts: &Texts, settings: &Settings, call: &ToolCall, arg
     receipt(texts, result)
 }
 
-/// The one result of a call. Secrets end here.
 /// What a call is told that can't be made.
 pub(super) fn refused(texts: &Texts, refusal: Refusal) -> Receipt {
     Receipt::failure(refusal.into_error(texts))
 }
 
+/// The one result of a call. Secrets end here.
 fn receipt(texts: &Texts, result: Result<Success, Refusal>) -> Receipt {
     match result {
-        Ok(Success { content, facts }) => Receipt::success(texts.take(&content), facts),
+        Ok(Success { content, facts, images }) => {
+            Receipt::success(texts.take(&content), facts).showing(images)
+        }
         Err(refusal) => refused(texts, refusal),
     }
 }

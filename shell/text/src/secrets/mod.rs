@@ -105,6 +105,17 @@ impl Secrets {
         self.redact_by(text, Look::ValueMatch)
     }
 
+    /// The first known value that stands in bytes that are no text.
+    pub fn are_in(&self, bytes: &[u8]) -> Option<String> {
+        let mut found = None;
+        self.scan(&mut State::default(), bytes, Look::ValueMatch, true, |piece| {
+            if let Piece::Secret(name) = piece {
+                found.get_or_insert_with(|| name.to_owned());
+            }
+        });
+        found
+    }
+
     fn redact_by(&self, whole: &str, look: Look) -> String {
         let mut shown = Vec::with_capacity(whole.len());
         self.scan(&mut State::default(), whole.as_bytes(), look, true, |piece| show(&mut shown, piece));

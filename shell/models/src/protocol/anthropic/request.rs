@@ -1,17 +1,24 @@
 //! From the runtime's request to the wire.
 
+use std::sync::Arc;
+
 use holon_facts::frame::Stability;
-use holon_facts::model::{Block, Item};
+use holon_facts::image::Image;
+use holon_facts::model::{Block, CallResult, Item};
 use holon_text::TextError;
 use serde_json::{Value, json};
 
 use super::{editing, thinking};
 use crate::exchange::Lowering;
+use crate::images::Images;
 use crate::lower::{Calls, arguments, block_text, conversation, offered, reasoning};
 use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
 use crate::parts::joined;
 use crate::tools::Offered;
+
+/// Characters of base64 that the provider takes of one image: 5 MB.
+const IMAGE: u64 = 5 << 20;
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     let Lowering { request, spec, .. } = *lowering;
@@ -117,7 +124,7 @@ fn messages(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
                     let mut block = json!({
                         "type": "tool_result",
                         "tool_use_id": result.call_id,
-                        "content": names.result(texts, result)?,
+                        "content": outcome(lowering, &names, result)?,
                     });
                     if result.receipt.error.is_some() {
                         block["is_error"] = true.into();
@@ -134,6 +141,21 @@ fn messages(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
         }
     }
     Ok(messages.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect())
+}
+
+/// What the model reads of a result, and what it sees.
+fn outcome(lowering: &Lowering<'_>, names: &Calls<'_>, result: &CallResult) -> Result<Value, TextError> {
+    let images = Images::of(lowering, result, IMAGE)?;
+    let said = names.result(lowering.texts, result)? + &images.named;
+    if images.shown.is_empty() {
+        return Ok(said.into());
+    }
+    Ok(text(&said).into_iter().chain(images.shown.iter().map(image)).collect())
+}
+
+fn image((image, base64): &(&Image, Arc<str>)) -> Value {
+    let source = json!({"type": "base64", "media_type": image.format.media_type(), "data": &**base64});
+    json!({"type": "image", "source": source})
 }
 
 fn text(text: &str) -> Option<Value> {

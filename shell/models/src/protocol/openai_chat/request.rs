@@ -1,10 +1,12 @@
 //! From the runtime's request to the wire.
 
+use holon_facts::image::Image;
 use holon_facts::model::{Block, Item};
 use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
 
 use crate::exchange::Lowering;
+use crate::images::{Images, data_url};
 use crate::lower::{Calls, arguments, conversation, instructions, offered};
 use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
@@ -23,10 +25,21 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
             }
             Item::Assistant { blocks } => messages.extend(assistant(texts, blocks)?),
             Item::ToolResults { results } => {
+                // A message of a tool has text alone: what it shows follows, in the role of the user.
+                let mut seen = Vec::new();
                 for result in results {
-                    let content = names.result(texts, result)?;
+                    let images = Images::of(lowering, result, u64::MAX)?;
+                    let content = names.result(texts, result)? + &images.named;
                     let id = &result.call_id;
                     messages.push(json!({"role": "tool", "tool_call_id": id, "content": content}));
+                    for (shown, base64) in &images.shown {
+                        let tool = names.name(result);
+                        let label = format!("[result of {tool} ({id}): the image {}]", shown.line());
+                        seen.extend([json!({"type": "text", "text": label}), image(shown, base64)]);
+                    }
+                }
+                if !seen.is_empty() {
+                    messages.push(json!({"role": "user", "content": seen}));
                 }
             }
         }
@@ -50,6 +63,10 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         configured(&mut body, model);
     }
     Ok(body)
+}
+
+fn image(image: &Image, base64: &str) -> Value {
+    json!({"type": "image_url", "image_url": {"url": data_url(image, base64)}})
 }
 
 fn configured(body: &mut Value, model: &ModelOptions) {

@@ -41,6 +41,7 @@ fn what_only_some_servers_know_is_sent_to_them_only() {
             tools,
             thoughts: true,
             whole: None,
+            images: true,
         })
         .unwrap()
     };
@@ -72,7 +73,7 @@ fn what_only_some_servers_know_is_sent_to_them_only() {
 
 fn orphan() -> holon_facts::model::CallResult {
     let receipt = holon_facts::receipt::Receipt::success(Text::short(""), Default::default());
-    holon_facts::model::CallResult { call_id: "nobody".into(), receipt: std::sync::Arc::new(receipt) }
+    holon_facts::model::CallResult::new("nobody", std::sync::Arc::new(receipt))
 }
 
 #[tokio::test]

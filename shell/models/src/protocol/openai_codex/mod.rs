@@ -112,6 +112,7 @@ mod tests {
                 tools: &tools,
                 thoughts: true,
                 whole: None,
+                images: true,
             };
             let body = OpenaiCodex::lower(&lowering).unwrap();
             let object = body.as_object().unwrap();

@@ -2,12 +2,14 @@
 
 use std::borrow::Borrow;
 
+use holon_facts::image::Image;
 use holon_facts::model::{Block, CallResult, Item};
 use holon_text::{TextError, hash};
 use serde_json::{Value, json};
 
 use super::freeform;
 use crate::exchange::Lowering;
+use crate::images::{Images, data_url};
 use crate::lower::{Calls, arguments, conversation, instructions, offered, reasoning};
 use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
@@ -59,7 +61,9 @@ pub(super) fn input<T: Borrow<Item>>(lowering: &Lowering<'_>, items: &[T]) -> Re
             }
             Item::ToolResults { results } => {
                 for one in results {
-                    input.push(result(&spec.options, one, &names, names.result(texts, one)?));
+                    let images = Images::of(lowering, one, u64::MAX)?;
+                    let said = names.result(texts, one)? + &images.named;
+                    input.push(result(&spec.options, one, &names, outcome(said, &images)));
                 }
             }
         }
@@ -127,11 +131,24 @@ fn said(
     })
 }
 
+/// What the model reads of a result, and what it sees.
+fn outcome(said: String, images: &Images<'_>) -> Value {
+    if images.shown.is_empty() {
+        return said.into();
+    }
+    let said = json!({"type": "input_text", "text": said});
+    core::iter::once(said).chain(images.shown.iter().map(|(shown, base64)| image(shown, base64))).collect()
+}
+
+fn image(image: &Image, base64: &str) -> Value {
+    json!({"type": "input_image", "image_url": data_url(image, base64), "detail": "auto"})
+}
+
 fn is_freeform(lowering: &Lowering<'_>, name: &str) -> bool {
     lowering.spec.options.freeform_tools && freeform::is_freeform(name)
 }
 
-fn result(options: &ProviderOptions, result: &CallResult, names: &Calls<'_>, output: String) -> Value {
+fn result(options: &ProviderOptions, result: &CallResult, names: &Calls<'_>, output: Value) -> Value {
     let freeform = options.freeform_tools && freeform::is_freeform(names.name(result));
     let kind = if freeform { "custom_tool_call_output" } else { "function_call_output" };
     json!({"type": kind, "call_id": result.call_id, "output": output})

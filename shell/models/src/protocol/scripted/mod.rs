@@ -170,7 +170,7 @@ fn met(
         None => "no tool result at all".to_owned(),
         Some(result) => {
             let mut whole = String::new();
-            for text in result.receipt.texts() {
+            for text in result.receipt.words() {
                 let text = texts.resolve(text);
                 whole.push_str(
                     &text.map_err(|problem| Failure::new(FailureKind::Client, problem.to_string()))?,

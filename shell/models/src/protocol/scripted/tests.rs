@@ -28,7 +28,7 @@ pub(crate) fn request(model: &str, rounds: usize, result: &str) -> ModelRequest 
         let blocks = vec![Block::Text { text: Text::short("x") }];
         conversation.push(Item::Assistant { blocks: blocks.into() });
         let receipt = Arc::new(Receipt::success(Text::short(result), ToolFacts::default()));
-        conversation.push(Item::ToolResults { results: vec![CallResult { call_id: "c".into(), receipt }] });
+        conversation.push(Item::ToolResults { results: vec![CallResult::new("c", receipt)] });
     }
     ModelRequest {
         agent,

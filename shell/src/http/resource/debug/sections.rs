@@ -169,9 +169,13 @@ fn said(texts: &Texts, item: &Item) -> Result<String, TextError> {
             }
         }
         Item::ToolResults { results } => {
-            for CallResult { call_id, receipt } in results {
-                let text = receipt.texts().map(|text| texts.resolve(text)).collect::<Result<Vec<_>, _>>()?;
+            for CallResult { call_id, receipt, named_only } in results {
+                let text = receipt.words().map(|text| texts.resolve(text)).collect::<Result<Vec<_>, _>>()?;
                 said += &format!("result of {call_id}:\n{}\n", text.concat());
+                let named = if *named_only { ", named only" } else { "" };
+                for image in &receipt.images {
+                    said += &format!("image {}{named}\n", image.line());
+                }
             }
         }
     }

@@ -90,7 +90,8 @@ pub(super) fn result(
     let completed = single(texts, place, item, end)?;
     let (truncated, status) = (completed.truncated, completed.exit_status);
     let facts = ToolFacts { exit_status: Some(status), truncated, ..ToolFacts::default() };
-    Ok(Success { content: serde_json::to_string(&completed).unwrap_or_default(), facts })
+    let content = serde_json::to_string(&completed).unwrap_or_default();
+    Ok(Success { content, facts, images: Vec::new() })
 }
 
 fn single(texts: &Texts, place: &RunDirectory, item: &Item, end: &ItemEnd) -> Result<Completed, Refusal> {
@@ -242,7 +243,8 @@ fn batch(texts: &Texts, place: &RunDirectory, plan: &Plan, ends: &[ItemEnd]) -> 
             }
         }
     }
-    Success { content: serde_json::to_string(&batch).unwrap_or_default(), facts }
+    let content = serde_json::to_string(&batch).unwrap_or_default();
+    Success { content, facts, images: Vec::new() }
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ pub(super) async fn run(
     })??;
     let facts = ToolFacts { changed_files: paths(&changed), ..ToolFacts::default() };
     let content = serde_json::to_string(&Applied { changed_files: changed }).unwrap_or_default();
-    Ok(Success { content, facts })
+    Ok(Success { content, facts, images: Vec::new() })
 }
 
 /// Nothing was written, since more might have been.

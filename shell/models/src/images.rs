@@ -1,0 +1,66 @@
+//! Images of a request: shown where the model that is asked reads images, otherwise a line stands for each.
+
+use std::sync::Arc;
+
+use holon_facts::image::Image;
+use holon_facts::model::CallResult;
+use holon_text::TextError;
+
+use super::exchange::Lowering;
+
+/// Those that go together, as they are sent.
+#[derive(Default)]
+pub(super) struct Images<'a> {
+    /// Each with its bytes in base64.
+    pub(super) shown: Vec<(&'a Image, Arc<str>)>,
+    /// Lines for those that are not shown.
+    pub(super) named: String,
+}
+
+impl<'a> Images<'a> {
+    /// Those of a result. `most` is how many characters of base64 the protocol takes of one.
+    pub(super) fn of(lowering: &Lowering<'_>, result: &'a CallResult, most: u64) -> Result<Self, TextError> {
+        let mut images = Self::default();
+        for image in &result.receipt.images {
+            images.add(lowering, (image, result.named_only), most)?;
+        }
+        Ok(images)
+    }
+
+    pub(super) fn add(
+        &mut self,
+        lowering: &Lowering<'_>,
+        (image, named_only): (&'a Image, bool),
+        most: u64,
+    ) -> Result<(), TextError> {
+        match unshown(lowering, image, named_only, most) {
+            None => self.shown.push((image, lowering.texts.resolve(&image.data)?)),
+            Some(why) => {
+                self.named.push_str(&format!("\n[the image {} is not shown: {why}]", image.line()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An image as the address of a document that has it.
+pub(super) fn data_url(image: &Image, base64: &str) -> String {
+    format!("data:{};base64,{base64}", image.format.media_type())
+}
+
+/// Why a line stands for an image.
+fn unshown(lowering: &Lowering<'_>, image: &Image, named_only: bool, most: u64) -> Option<String> {
+    let model = &lowering.request.model;
+    if !lowering.spec.takes_images(model) {
+        return Some(format!("{model} reads no images"));
+    }
+    if named_only {
+        let why = "the request has as many images as it may have; it can be viewed again later";
+        return Some(why.to_owned());
+    }
+    if !lowering.images {
+        return Some("the provider refused the images of this request".to_owned());
+    }
+    (image.data.bytes() > most)
+        .then(|| format!("the provider takes images of at most {} bytes; view a smaller copy", most / 4 * 3))
+}
