@@ -1,6 +1,11 @@
 //! From the bytes of a file to an image that models are shown: what its first bytes say it is, how large it is, and whether
 //! providers take it. Nothing of it is decoded or changed.
 
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use holon_facts::content::clip;
@@ -8,10 +13,19 @@ use holon_facts::image::{BYTES, Image, ImageFormat, NAME_BYTES, SIDE};
 use holon_facts::tokens;
 use holon_text::{Texts, hash};
 use imagesize::ImageType;
+use rustix::fs::OFlags;
 
-/// Why bytes are no image that models are shown.
+/// Why a file is no image that models are shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
+    #[error("there is no such file")]
+    Missing,
+    #[error("it is a folder")]
+    Folder,
+    #[error("it is no regular file: a pipe, a socket or a device")]
+    Special,
+    #[error("it can't be read: {0}")]
+    Unreadable(io::Error),
     #[error("it has {bytes} bytes, an image has at most {BYTES}")]
     TooLarge { bytes: u64 },
     #[error("it is empty")]
@@ -30,6 +44,10 @@ impl ImageError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
+            Self::Missing => "a relative path begins at the current folder; list it to see what is there",
+            Self::Folder => "name a file in it; list it to see what is there",
+            Self::Special => "copy what it gives into a file with a command",
+            Self::Unreadable(_) => "look at it and its permissions with a command: ls -l",
             Self::TooLarge { .. } | Self::Sides { .. } => {
                 "make a smaller copy with a command, for example: convert in.png -resize 1500x1500 out.png"
             }
@@ -40,15 +58,75 @@ impl ImageError {
     }
 }
 
+impl From<io::Error> for ImageError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == ErrorKind::NotFound { Self::Missing } else { Self::Unreadable(error) }
+    }
+}
+
+/// A file with a name, as somebody gave it.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+impl Picture {
+    /// Reads a file that is an image.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn read(path: &Path) -> Result<Self, ImageError> {
+        let bytes = read(open(path)?)?;
+        header(&bytes)?;
+        Ok(Self { name: path.display().to_string(), bytes })
+    }
+
+    /// As a request to the runtime carries it.
+    pub fn base64(&self) -> String {
+        STANDARD.encode(&self.bytes)
+    }
+}
+
+/// Opens a file that may be an image. Nothing that could be waited for is opened.
+///
+/// # Errors
+/// It isn't there, it is no file, or it is too large.
+pub fn open(path: &Path) -> Result<File, ImageError> {
+    is_file(&fs::metadata(path)?)?;
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    // The name may stand for another one by now.
+    is_file(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn is_file(about: &Metadata) -> Result<(), ImageError> {
+    match about.len() {
+        _ if about.is_dir() => Err(ImageError::Folder),
+        _ if !about.is_file() => Err(ImageError::Special),
+        bytes if bytes > BYTES => Err(ImageError::TooLarge { bytes }),
+        _ => Ok(()),
+    }
+}
+
+/// The whole of it: it may grow meanwhile, and is refused then.
+///
+/// # Errors
+/// It can't be read.
+pub fn read(file: File) -> Result<Vec<u8>, ImageError> {
+    let mut bytes = Vec::new();
+    file.take(BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Takes an image in, under a name that people know it by.
 ///
 /// # Errors
 /// What is wrong with the bytes.
 pub fn take(texts: &Texts, name: &str, bytes: &[u8]) -> Result<Image, ImageError> {
     let size = bytes.len() as u64;
-    if size > BYTES {
-        return Err(ImageError::TooLarge { bytes: size });
-    }
     let (format, width, height) = header(bytes)?;
     if let Some(name) = texts.secrets().are_in(bytes) {
         return Err(ImageError::Secret { name });
@@ -60,6 +138,10 @@ pub fn take(texts: &Texts, name: &str, bytes: &[u8]) -> Result<Image, ImageError
 
 /// What the first bytes say: the format, and how many pixels it has.
 fn header(bytes: &[u8]) -> Result<(ImageFormat, u32, u32), ImageError> {
+    let size = bytes.len() as u64;
+    if size > BYTES {
+        return Err(ImageError::TooLarge { bytes: size });
+    }
     if bytes.is_empty() {
         return Err(ImageError::Empty);
     }

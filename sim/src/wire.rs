@@ -50,6 +50,7 @@ pub(crate) fn lowered(request: &ModelRequest, kept: &BTreeSet<ContentId>) -> Res
 fn part(given: &Part, kept: &BTreeSet<ContentId>) -> Result<(), Failure> {
     match given {
         Part::Rendered(_) => Ok(()),
+        Part::Image(shown) => resolved(&shown.image.data, kept),
         Part::Given(text) | Part::Excerpt { text, .. } => resolved(text, kept),
         Part::Quoted { parts, .. } => parts.iter().try_for_each(|quoted| part(quoted, kept)),
     }

@@ -175,9 +175,9 @@ fn what_a_provider_refuses_is_left_out_in_the_same_attempt() {
 fn whatever_is_no_image_is_refused_in_words() {
     let cases: [(&str, &[&str]); 12] = [
         ("nothing.png", &["nothing.png: there is no such file", "current folder"]),
-        ("folder", &["folder: is a folder"]),
-        ("pipe.png", &["pipe.png: is no regular file"]),
-        ("/dev/zero", &["/dev/zero: is no regular file"]),
+        ("folder", &["folder: it is a folder"]),
+        ("pipe.png", &["pipe.png: it is no regular file"]),
+        ("/dev/zero", &["/dev/zero: it is no regular file"]),
         ("large.png", &["large.png: it has 5000001 bytes, an image has at most 5000000", "smaller copy"]),
         ("text.png", &["text.png: it is no image", "whatever its name says"]),
         ("empty.png", &["empty.png: it is empty"]),

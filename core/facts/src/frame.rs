@@ -2,6 +2,7 @@
 //! Prompt frame). Transports lower it; they own none of its meaning.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::content::Text;
 use crate::fence::{Fence, Place, Tag};
 use crate::ids::AgentId;
+use crate::image::Image;
 use crate::tokens;
 
 /// Everything before the conversation.
@@ -41,11 +43,28 @@ pub enum Part {
         text: Text,
         chars: u32,
     },
+    /// An image, in no fence.
+    Image(Arc<Shown>),
     /// Text that is not the runtime's own, between the lines of a fence.
     Quoted {
         tag: Tag,
         parts: Vec<Self>,
     },
+}
+
+/// An image as a request has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    pub image: Image,
+    /// It is named and not shown: others fill the request.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub named_only: bool,
+}
+
+impl From<&Image> for Shown {
+    fn from(image: &Image) -> Self {
+        Self { image: image.clone(), named_only: false }
+    }
 }
 
 names! {
@@ -92,6 +111,7 @@ impl Part {
         match self {
             Self::Rendered(text) => text.clone(),
             Self::Given(text) | Self::Excerpt { text, .. } => text.preview().into(),
+            Self::Image(shown) => shown.image.line(),
             Self::Quoted { tag, parts } => {
                 let quoted: String = parts.iter().map(Self::preview).collect();
                 alloc::format!("{}{quoted}\n{}", tag.open(), tag.close())
@@ -103,6 +123,8 @@ impl Part {
         match self {
             Self::Rendered(text) => tokens::estimate(text),
             Self::Given(text) => text.est_tokens(),
+            Self::Image(shown) if shown.named_only => NAMED,
+            Self::Image(shown) => shown.image.data.est_tokens().saturating_add(NAMED),
             Self::Excerpt { text, chars } => text.est_tokens_of(u64::from(*chars)),
             Self::Quoted { parts, .. } => {
                 let parts: u64 = parts.iter().map(Self::est_tokens).sum();
@@ -111,6 +133,9 @@ impl Part {
         }
     }
 }
+
+/// Tokens of a line that names an image.
+pub(crate) const NAMED: u64 = 120;
 
 /// What lines of a fence begin with, before the tag.
 const OPEN: &str = "<quoted-";
@@ -144,7 +169,7 @@ pub fn split(parts: &[Part]) -> (Vec<&Part>, Vec<(Tag, &[Part])>) {
     let (mut outside, mut quoted) = (Vec::new(), Vec::new());
     for part in parts {
         match part {
-            Part::Rendered(_) | Part::Given(_) | Part::Excerpt { .. } => outside.push(part),
+            Part::Rendered(_) | Part::Given(_) | Part::Image(_) | Part::Excerpt { .. } => outside.push(part),
             Part::Quoted { tag, parts } => quoted.push((*tag, &**parts)),
         }
     }

@@ -17,6 +17,10 @@ pub const SIDE: u32 = 8_000;
 pub const PER_REQUEST: usize = 20;
 /// Most bytes of all images of one request.
 pub const REQUEST_BYTES: u64 = 20_000_000;
+/// Most images of one message.
+pub const PER_MESSAGE: usize = 10;
+/// Most bytes of all images of one message.
+pub const MESSAGE_BYTES: u64 = 10_000_000;
 /// Longest name of one, in bytes.
 pub const NAME_BYTES: usize = 200;
 
@@ -51,6 +55,11 @@ pub struct Image {
     pub sha256: ContentId,
     /// The file in base64; its estimate of tokens is that of the image.
     pub data: Text,
+}
+
+/// How many bytes these files have together.
+pub fn bytes_of(images: &[Image]) -> u64 {
+    images.iter().map(|image| image.bytes).fold(0, u64::saturating_add)
 }
 
 impl Image {

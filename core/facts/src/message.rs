@@ -3,12 +3,14 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::{ContentId, Text};
 use crate::ids::{MessageId, TimerId};
+use crate::image::{self, Image, MESSAGE_BYTES, PER_MESSAGE};
 use crate::reject::Reject;
 use crate::subsystem::SUPERVISOR;
 use crate::time::Wall;
@@ -73,6 +75,9 @@ pub struct Ingress {
     pub origin: Origin,
     pub priority: Priority,
     pub body: Body,
+    /// What the model is shown with the text; at most 10.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
     /// JSON text of the transport's own context; provenance only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Text>,
@@ -96,6 +101,7 @@ impl Ingress {
             origin: Origin::Operator { actor_id: None },
             priority: Priority::Normal,
             body: Body { kind: BodyType::Text, text },
+            images: Vec::new(),
             metadata: None,
             source_refs: BTreeMap::new(),
             delivery_surface,
@@ -127,6 +133,9 @@ pub struct Message {
     pub priority: Priority,
     pub trigger_kind: TriggerKind,
     pub body: Body,
+    /// What the model is shown with the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Text>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -146,6 +155,7 @@ impl Message {
         let (trust, authority_class) = standing(ingress.kind, &ingress.origin)?;
         check_priority(&ingress, trust)?;
         check_names(&ingress)?;
+        check_images(&ingress.images)?;
         Ok(Self {
             id,
             created_at: at,
@@ -156,6 +166,7 @@ impl Message {
             authority_class,
             priority: ingress.priority,
             body: ingress.body,
+            images: ingress.images,
             metadata: ingress.metadata,
             source_refs: ingress.source_refs,
             delivery_surface: ingress.delivery_surface,
@@ -194,6 +205,12 @@ impl Message {
 
     /// What the message costs against the bytes of the queue.
     pub fn bytes(&self) -> u64 {
+        let images = self.images.iter().map(|image| image.data.bytes()).fold(0, u64::saturating_add);
+        self.body_bytes().saturating_add(images)
+    }
+
+    /// The same without its images, which have a bound of their own.
+    pub fn body_bytes(&self) -> u64 {
         let refs: usize = self.source_refs.iter().map(|(name, value)| name.len() + value.len()).sum();
         let metadata = self.metadata.as_ref().map_or(0, Text::bytes);
         self.body.text.bytes().saturating_add(metadata).saturating_add(refs as u64)
@@ -317,6 +334,22 @@ fn check_names(ingress: &Ingress) -> Result<(), Reject> {
     long.map_or(Ok(()), |(what, bytes)| {
         Err(Reject::TooLarge { what: what.into(), bytes: bytes as u64, limit: NAME_BYTES as u64 })
     })
+}
+
+fn check_images(images: &[Image]) -> Result<(), Reject> {
+    let (count, bytes) = (images.len(), image::bytes_of(images));
+    if count > PER_MESSAGE {
+        let (count, limit) = (count as u64, PER_MESSAGE as u64);
+        return Err(Reject::TooMany { what: "images".into(), count, limit });
+    }
+    if bytes > MESSAGE_BYTES {
+        return Err(Reject::TooLarge {
+            what: "the images of the message".into(),
+            bytes,
+            limit: MESSAGE_BYTES,
+        });
+    }
+    Ok(())
 }
 
 fn trigger(kind: MessageKind) -> TriggerKind {

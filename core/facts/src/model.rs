@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::call::ToolName;
 use crate::content::Text;
 use crate::delivery::{Delivery, GoesOnFrom, StoredResponse};
-use crate::frame::{Part, PromptFrame};
+use crate::frame::{NAMED, Part, PromptFrame};
 use crate::ids::AgentId;
+use crate::image::Image;
 use crate::receipt::Receipt;
 use crate::time::{Millis, Wall};
 
@@ -22,9 +23,6 @@ pub use crate::usage::TokenUsage;
 /// While another one answers, the first of a turn's models is asked again after so long (docs/decisions.md, Who is asked
 /// first in a round).
 pub const PROBE: Millis = Millis::minutes(5);
-
-/// Tokens of a line that names an image.
-const NAMED: u64 = 120;
 
 /// One request, whole: what a transport lowers to its wire format.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,7 +72,10 @@ impl Item {
             Self::ToolResults { results } => {
                 results.iter().any(|result| !result.named_only && !result.receipt.images.is_empty())
             }
-            Self::User { .. } | Self::Assistant { .. } => false,
+            Self::User { parts } => {
+                parts.iter().any(|part| matches!(part, Part::Image(shown) if !shown.named_only))
+            }
+            Self::Assistant { .. } => false,
         }
     }
 }
@@ -130,8 +131,8 @@ impl CallResult {
     fn est_tokens(&self) -> u64 {
         let Self { receipt, named_only, .. } = self;
         let words = receipt.words().map(Text::est_tokens).sum::<u64>();
-        let images =
-            receipt.images.iter().map(|image| if *named_only { NAMED } else { image.data.est_tokens() });
+        let seen = |image: &Image| if *named_only { 0 } else { image.data.est_tokens() };
+        let images = receipt.images.iter().map(|image| seen(image).saturating_add(NAMED));
         words.saturating_add(images.sum())
     }
 }

@@ -153,7 +153,9 @@ impl Agent {
             }
             InboxFact::OperatorInterjectionAdmitted(fact) => {
                 let entry = self.inbox.queued_entry(fact.message_id);
-                let said = entry.map(|Entry { message, .. }| (message.created_at, message.body.text.clone()));
+                let said = entry.map(|Entry { message, .. }| {
+                    (message.created_at, message.body.text.clone(), message.images.clone())
+                });
                 let waits = self.waits.ended_by(fact.message_id).cloned().collect();
                 if let Some(run) = &mut self.run {
                     run.apply_interjection(fact, said.unwrap_or_default(), waits);

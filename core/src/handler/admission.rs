@@ -66,10 +66,11 @@ fn decide(tx: &Tx<'_>, ingress: Ingress) -> Result<Admission, Reject> {
     }
     let idempotency = ingress.idempotency.clone();
     let message = Message::admit(agent.next.message, tx.now(), ingress)?;
-    let bytes = message.bytes();
+    let bytes = message.body_bytes();
     if bytes > limits.body_bytes {
         return Err(Reject::TooLarge { what: "the message".into(), bytes, limit: limits.body_bytes });
     }
+    let bytes = message.bytes();
     if !runtime_owned && let Some(reject) = outside::refuses(tx, &message.origin) {
         return Err(reject);
     }

@@ -1,6 +1,7 @@
 //! What the runtime itself tells an agent: messages that come from nobody outside (contract: agent.md, Queue).
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use holon_facts::content::Text;
 use holon_facts::event::inbox::MessageAdmitted;
@@ -26,6 +27,7 @@ pub(crate) fn admit(tx: &mut Tx<'_>, evidence: Evidence) -> Option<MessageId> {
         origin,
         priority,
         body: Body { kind: BodyType::Text, text },
+        images: Vec::new(),
         metadata: None,
         source_refs: BTreeMap::new(),
         delivery_surface: surface,

@@ -1,7 +1,10 @@
 //! Which images a request shows: the first ones, as many as one request may have. What comes later is named, so that
 //! nothing that was sent is ever sent otherwise.
 
-use holon_facts::image::{Image, PER_REQUEST, REQUEST_BYTES};
+use alloc::sync::Arc;
+
+use holon_facts::frame::Part;
+use holon_facts::image::{Image, PER_REQUEST, REQUEST_BYTES, bytes_of};
 use holon_facts::model::Item;
 
 /// What is left to the images that follow.
@@ -13,7 +16,7 @@ struct Room {
 impl Room {
     /// Takes all of them in, or none.
     fn take(&mut self, images: &[Image]) -> bool {
-        let bytes = images.iter().map(|image| image.bytes).fold(0, u64::saturating_add);
+        let bytes = bytes_of(images);
         let (Some(images), Some(bytes)) =
             (self.images.checked_sub(images.len()), self.bytes.checked_sub(bytes))
         else {
@@ -21,6 +24,14 @@ impl Room {
         };
         *self = Self { images, bytes };
         true
+    }
+
+    fn show(&mut self, part: &mut Part) {
+        if let Part::Image(shown) = part
+            && !self.take(core::slice::from_ref(&shown.image))
+        {
+            Arc::make_mut(shown).named_only = true;
+        }
     }
 }
 
@@ -34,7 +45,8 @@ pub(crate) fn bound(items: &mut [Item]) {
                     result.named_only = !room.take(&result.receipt.images);
                 }
             }
-            Item::User { .. } | Item::Assistant { .. } => {}
+            Item::User { parts } => parts.iter_mut().for_each(|part| room.show(part)),
+            Item::Assistant { .. } => {}
         }
     }
 }
@@ -43,7 +55,10 @@ pub(crate) fn bound(items: &mut [Item]) {
 pub(crate) fn are_too_many(items: &[Item]) -> bool {
     items.iter().any(|item| match item {
         Item::ToolResults { results } => results.iter().any(|result| result.named_only),
-        Item::User { .. } | Item::Assistant { .. } => false,
+        Item::User { parts } => {
+            parts.iter().any(|part| matches!(part, Part::Image(shown) if shown.named_only))
+        }
+        Item::Assistant { .. } => false,
     })
 }
 

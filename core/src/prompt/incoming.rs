@@ -4,12 +4,14 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::content::Text;
 use holon_facts::fence::{Fence, Place};
-use holon_facts::frame::Part;
+use holon_facts::frame::{Part, Shown};
 use holon_facts::ids::MessageId;
+use holon_facts::image::Image;
 use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::MessageKind;
 use holon_facts::subsystem::{FOLLOW_UP, SUPERVISOR};
@@ -57,18 +59,25 @@ pub(crate) fn current_input(message: &Message, told: &Told, fence: Fence) -> Vec
     if message.kind == MessageKind::OperatorPrompt {
         parts.extend((!about.is_empty()).then(|| fence.quoted(place, alloc::vec![Part::Rendered(about)])));
         parts.push(body);
+        parts.extend(seen(&message.images));
         return worded_parts(parts);
     }
     let about = (!about.is_empty()).then(|| Part::Rendered(about + "\n"));
     let mut quoted: Vec<Part> = about.into_iter().chain([body]).collect();
     quoted.extend(rechecks(&told.rechecks));
     parts.push(fence.quoted(place, quoted));
+    parts.extend(seen(&message.images));
     parts.extend(hints(told.hints.iter(), fence, place));
     worded_parts(parts)
 }
 
 /// A prompt that came in the middle of the turn.
-pub(crate) fn interjection(message_id: MessageId, text: &Text, waits: &[Wait], fence: Fence) -> Vec<Part> {
+pub(crate) fn interjection(
+    message_id: MessageId,
+    (text, images): (&Text, &[Image]),
+    waits: &[Wait],
+    fence: Fence,
+) -> Vec<Part> {
     let heading = format!("[message {message_id} | the operator interjects | class operator_instruction]\n");
     let mut parts = alloc::vec![Part::Rendered(heading)];
     let (heading, told) = ended_waits(waits.iter());
@@ -76,7 +85,13 @@ pub(crate) fn interjection(message_id: MessageId, text: &Text, waits: &[Wait], f
     let place = Place::Message(message_id);
     parts.extend((!told.is_empty()).then(|| fence.quoted(place, alloc::vec![Part::Rendered(told)])));
     parts.push(Part::Given(text.clone()));
+    parts.extend(seen(images));
     parts
+}
+
+/// What comes with the text.
+fn seen(images: &[Image]) -> impl Iterator<Item = Part> {
+    images.iter().map(|image| Part::Image(Arc::new(Shown::from(image))))
 }
 
 /// Whom a heading names: what the runtime itself knows of them.

@@ -41,7 +41,7 @@ use reworded::worded;
 fn worded_parts(parts: Vec<Part>) -> Vec<Part> {
     let one = |part| match part {
         Part::Rendered(text) => Part::Rendered(worded(text)),
-        Part::Given(_) | Part::Excerpt { .. } => part,
+        Part::Given(_) | Part::Image(_) | Part::Excerpt { .. } => part,
         Part::Quoted { tag, parts } => Part::Quoted { tag, parts: worded_parts(parts) },
     };
     parts.into_iter().map(one).collect()

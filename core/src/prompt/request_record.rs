@@ -93,6 +93,7 @@ impl Running {
         match part {
             Part::Rendered(text) => self.text(text),
             Part::Given(text) => self.given(text, u64::MAX),
+            Part::Image(shown) => self.image(&shown.image, shown.named_only),
             Part::Excerpt { text, chars } => self.given(text, u64::from(*chars)),
             Part::Quoted { tag, parts } => {
                 self.text(&tag.open());

@@ -60,7 +60,7 @@ mod tests {
         let parts = frame.system_blocks.iter().chain(&frame.context_blocks).flat_map(|block| &block.parts);
         let rendered = parts.filter_map(|part| match part {
             Part::Rendered(text) => Some(text.as_str()),
-            Part::Given(_) | Part::Excerpt { .. } | Part::Quoted { .. } => None,
+            Part::Given(_) | Part::Image(_) | Part::Excerpt { .. } | Part::Quoted { .. } => None,
         });
         rendered.chain([frame.system_prompt.as_str()])
     }

@@ -230,6 +230,7 @@ fn hashed(hash: Fnv, part: &Part) -> Fnv {
     match part {
         Part::Rendered(text) => hash.piece(text.as_bytes()),
         Part::Given(text) => hash.text(text),
+        Part::Image(shown) => hash.text(&shown.image.data),
         Part::Excerpt { text, chars } => hash.text(text).piece(&chars.to_le_bytes()),
         // The tag says nothing, and is another one in each turn.
         Part::Quoted { parts, .. } => parts.iter().fold(hash.piece(b"quoted"), hashed),

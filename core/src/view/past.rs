@@ -236,7 +236,7 @@ fn digests(request: &ModelRequest) -> u64 {
 fn excerpts(request: &ModelRequest) -> (u64, u64) {
     fn one(part: &Part, sum: &mut (u64, u64)) {
         match part {
-            Part::Rendered(_) | Part::Given(_) => {}
+            Part::Rendered(_) | Part::Given(_) | Part::Image(_) => {}
             Part::Excerpt { text, chars } => {
                 let hidden = text.bytes().saturating_sub(u64::from(*chars));
                 *sum = (sum.0 + u64::from(hidden > 0), sum.1 + hidden);

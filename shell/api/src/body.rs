@@ -1,5 +1,6 @@
 //! Bodies of requests: what a route takes, how long it may be, and how a client writes it.
 
+use holon_facts::image::MESSAGE_BYTES;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -8,6 +9,8 @@ pub const PROMPT_BYTES: usize = 1 << 20;
 /// Longest body with a prompt. Its text is measured as it is, however it is written: six bytes of JSON may be one
 /// byte of it (`\u0000`). The rest is for what comes with it.
 pub const PROMPT_BODY_BYTES: usize = 6 * PROMPT_BYTES + (64 << 10);
+/// Longest body of a prompt with images, which stand in it in base64.
+pub const PROMPT_WITH_IMAGES_BYTES: usize = PROMPT_BODY_BYTES + (MESSAGE_BYTES as usize).div_ceil(3) * 4;
 /// Longest body of a message from outside.
 pub const WEBHOOK_BYTES: usize = 256 << 10;
 /// Longest body of anything else.

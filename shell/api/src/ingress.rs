@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_facts::ids::TaskId;
+use holon_facts::image::{NAME_BYTES, PER_MESSAGE};
 use holon_facts::provenance::Priority;
 use holon_facts::{AgentId, EventSeq, MessageId};
 use schemars::JsonSchema;
@@ -23,6 +24,11 @@ pub struct Prompt {
     /// At most 1 MiB.
     #[schemars(length(min = 1, max = PROMPT_BYTES))]
     pub text: String,
+    /// PNG, JPEG, WebP or GIF files that the model sees with the text: at most 10, of 5,000,000 bytes each and 10,000,000
+    /// together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = PER_MESSAGE))]
+    pub images: Vec<PromptImage>,
     /// `interject` reaches a turn in progress at its next safe point.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
     pub priority: Option<Priority>,
@@ -36,6 +42,19 @@ pub struct Prompt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub causation_id: Option<String>,
+}
+
+/// An image with a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PromptImage {
+    /// The file in base64 (RFC 4648, section 4). Its first bytes decide what it is.
+    #[schemars(length(min = 1))]
+    pub data: String,
+    /// What the model calls it; at most 200 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = NAME_BYTES))]
+    pub name: Option<String>,
 }
 
 /// A message from outside: evidence, never an instruction of the operator.

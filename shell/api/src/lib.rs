@@ -55,8 +55,8 @@ pub use events::{
 };
 pub use inbox::{ClosedAsk, Inbox, InboxQuery, OpenAsk};
 pub use ingress::{
-    Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, PromptOutcome, PromptQuery, Prompted,
-    WaitUntil, WebhookQuery,
+    Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, PromptImage, PromptOutcome,
+    PromptQuery, Prompted, WaitUntil, WebhookQuery,
 };
 pub use latency::{Latency, LatencyQuery};
 pub use models::{Availability, ModelReply, Models, SetModel};
@@ -84,7 +84,7 @@ pub use workspaces::{
 
 pub use body::{
     AnyJson, Anything, Body, Empty, Json, OTHER_BYTES, Optional, PROMPT_BODY_BYTES, PROMPT_BYTES,
-    WEBHOOK_BYTES,
+    PROMPT_WITH_IMAGES_BYTES, WEBHOOK_BYTES,
 };
 pub use client::{
     Bearer, ByteStream, CONNECT_TIMEOUT, Client, Connect, Connecting, Connection, HttpAllEvents, HttpEvents,

@@ -7,7 +7,10 @@ use holon_facts::call::{COMMAND_BYTES, INPUT_BYTES};
 use http::{Method, StatusCode};
 
 use super::INSTRUCTIONS_BYTES;
-use super::body::{AnyJson, Anything, Empty, Json, OTHER_BYTES, Optional, PROMPT_BODY_BYTES, WEBHOOK_BYTES};
+use super::body::{
+    AnyJson, Anything, Empty, Json, OTHER_BYTES, Optional, PROMPT_BODY_BYTES, PROMPT_WITH_IMAGES_BYTES,
+    WEBHOOK_BYTES,
+};
 use super::code::Code;
 use super::endpoint::{Access, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 use super::follow::Follow;
@@ -285,7 +288,7 @@ endpoints! {
             headers &[IDEMPOTENCY_KEY, DELIVERY, FORGE_DELIVERY, EVENT_TYPE, FORGE_EVENT, SIGNATURE],
             fails INGRESS => Admitted;
         SendPrompt prompt POST "/control/agents/{agent_id}/prompt" "Send a prompt as the operator",
-            path AgentPath, query PromptQuery, body Json<Prompt, PROMPT_BODY_BYTES>, once key,
+            path AgentPath, query PromptQuery, body Json<Prompt, PROMPT_WITH_IMAGES_BYTES>, once key,
             waits PromptQuery::waits, headers &[IDEMPOTENCY_KEY], fails INGRESS, or_status NOT_ENDED => Prompted;
         ShowMessage message GET "/agents/{agent_id}/messages/{message_id}"
             "Show what came of a message, now or when its turn ends",

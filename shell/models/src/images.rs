@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use holon_facts::frame::Part;
 use holon_facts::image::Image;
 use holon_facts::model::CallResult;
 use holon_text::TextError;
 
 use super::exchange::Lowering;
+use super::parts::joined;
 
 /// Those that go together, as they are sent.
 #[derive(Default)]
@@ -41,6 +43,40 @@ impl<'a> Images<'a> {
         }
         Ok(())
     }
+}
+
+/// What stands in a message of a user, in order.
+pub(super) enum Piece<'a> {
+    Text(String),
+    /// With its bytes in base64.
+    Image(&'a Image, Arc<str>),
+}
+
+/// The texts of a message as one, up to each image that is shown, which a line names.
+pub(super) fn pieces<'a>(
+    lowering: &Lowering<'_>,
+    parts: &'a [Part],
+    most: u64,
+) -> Result<Vec<Piece<'a>>, TextError> {
+    let (mut pieces, mut text) = (Vec::new(), String::new());
+    let mut rest = parts;
+    while let Some(at) = rest.iter().position(|part| matches!(part, Part::Image(_))) {
+        let (before, from) = rest.split_at(at);
+        text.push_str(&joined(lowering.texts, before)?);
+        let Some((Part::Image(part), behind)) = from.split_first() else { break };
+        let mut images = Images::default();
+        images.add(lowering, (&part.image, part.named_only), most)?;
+        text.push_str(&images.named);
+        for (image, base64) in images.shown {
+            text.push_str(&format!("\n[image {}]", image.line()));
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
+            pieces.push(Piece::Image(image, base64));
+        }
+        rest = behind;
+    }
+    text.push_str(&joined(lowering.texts, rest)?);
+    pieces.push(Piece::Text(text));
+    Ok(pieces)
 }
 
 /// An image as the address of a document that has it.

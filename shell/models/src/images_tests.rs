@@ -5,7 +5,9 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use holon_facts::Text;
+use holon_facts::frame::{Part, PromptFrame, Shown};
 use holon_facts::model::{Block, CallResult, Item, ModelRequest};
+use holon_facts::model_ref::ModelRef;
 use holon_facts::receipt::{Receipt, ToolFacts};
 use holon_text::Texts;
 use serde_json::{Value, json};
@@ -95,6 +97,52 @@ fn chat_completions_have_images_behind_the_results_with_their_calls() {
         label.starts_with(r#"[result of ViewImage (v2): the image "b\n.png" (png, 640 x 480"#),
         "{label}"
     );
+}
+
+#[test]
+fn a_prompt_has_its_images_in_their_places() {
+    let texts = texts();
+    let part = |name: &str, bytes| Part::Image(Arc::new(Shown::from(&image(&texts, name, bytes))));
+    let mut named = Shown::from(&image(&texts, "c.png", b"the third"));
+    named.named_only = true;
+    let parts = vec![
+        Part::Rendered("compare".into()),
+        part("a.png", BYTES),
+        part("b.png", OTHERS),
+        Part::Image(Arc::new(named)),
+        Part::Rendered("\nand say".into()),
+    ];
+    for (id, model, list, text_type, image_type) in [
+        ("openai", "gpt-5.1", "input", "input_text", "input_image"),
+        ("openai-chat", "gpt-4o", "messages", "text", "image_url"),
+        ("anthropic", "claude-sonnet-4-5", "messages", "text", "image"),
+    ] {
+        let specs = vec![spec(id, "http://server/v1", ProviderOptions::default())];
+        let providers = Providers::new(specs, Tools::default());
+        let mut request = request(&texts, &format!("{id}/{model}"), 1_000);
+        request.frame = Arc::new(PromptFrame { context_blocks: Vec::new(), ..(*request.frame).clone() });
+        request.conversation = vec![Item::User { parts: parts.clone() }];
+        let body = providers.lower(&texts, &request).unwrap().1.unwrap();
+        let content = last(&body[list], 1)[0]["content"].clone();
+        let types: Vec<&str> =
+            content.as_array().unwrap().iter().filter_map(|it| it["type"].as_str()).collect();
+        assert_eq!(types, [text_type, image_type, text_type, image_type, text_type], "{id}");
+        let said = |at: usize| content[at]["text"].as_str().unwrap().to_owned();
+        assert!(said(0).starts_with("compare\n[image \"a.png\" (png, "), "{}", said(0));
+        assert!(said(2).starts_with("\n[image \"b.png\""), "{}", said(2));
+        assert!(
+            said(4).contains("\"c.png\"")
+                && said(4).ends_with("as it may have; it can be viewed again later]\nand say")
+        );
+        for (at, bytes) in [(1, BYTES), (3, OTHERS)] {
+            assert!(content[at].to_string().contains(&STANDARD.encode(bytes)), "{id}");
+        }
+        // A model that reads none has one text.
+        request.model = ModelRef::new(&format!("{id}/blind")).unwrap();
+        let body = providers.lower(&texts, &request).unwrap().1.unwrap().to_string();
+        assert_eq!(body.matches("blind reads no images").count(), 3, "{id}: {body}");
+        assert!(!body.contains("base64") && !body.contains("data:image"), "{id}");
+    }
 }
 
 #[test]

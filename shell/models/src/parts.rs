@@ -12,6 +12,7 @@ pub fn joined(texts: &Texts, parts: &[Part]) -> Result<String, TextError> {
         match part {
             Part::Rendered(text) => joined.push_str(text),
             Part::Given(text) => joined.push_str(&texts.resolve(text)?),
+            Part::Image(shown) => joined.push_str(&format!("\n[image {}]\n", shown.image.line())),
             Part::Excerpt { text, chars } => joined.push_str(&excerpt(&texts.resolve(text)?, *chars)),
             Part::Quoted { tag, parts: quoted } => {
                 begin_line(&mut joined);

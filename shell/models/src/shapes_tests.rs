@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holon_facts::Text;
+use holon_facts::frame::{Part, Shown};
 use holon_facts::model::{Block, CallResult, Item, ModelRequest};
 use holon_facts::receipt::{Receipt, ToolFacts};
 use holon_text::Texts;
@@ -130,6 +131,8 @@ fn thought(texts: &Texts, id: &str, thoughts: &[Value]) -> ModelRequest {
         arguments: texts.take(r#"{"cmd":"ls"}"#),
     });
     request.conversation.push(Item::Assistant { blocks: blocks.into() });
+    let prompted = Shown::from(&image(texts, "b.png", b"bytes of another image"));
+    request.conversation.insert(0, Item::User { parts: vec![Part::Image(Arc::new(prompted))] });
     let receipt = Receipt::success(Text::short("a.txt"), ToolFacts::default());
     let receipt = Arc::new(receipt.showing(vec![image(texts, "a.png", b"bytes of an image")]));
     request.conversation.push(Item::ToolResults { results: vec![CallResult::new("t9", receipt)] });

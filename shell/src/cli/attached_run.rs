@@ -59,7 +59,14 @@ pub(super) async fn run(
         .or(send(
             &client,
             &request.agent,
-            Sent { prompt: &prompt, interject: false, key: None, wait: None, answers: None },
+            Sent {
+                prompt: &prompt,
+                images: &request.images,
+                interject: false,
+                key: None,
+                wait: None,
+                answers: None,
+            },
         ))
         .await?;
     let message_id = admitted.message_id;
@@ -133,7 +140,14 @@ impl Attached<'_> {
             }
             left -= 1;
             before = end.why.explanation.event_seq;
-            let again = Sent { prompt: &objection, interject: false, key: None, wait: None, answers: None };
+            let again = Sent {
+                prompt: &objection,
+                images: &[],
+                interject: false,
+                key: None,
+                wait: None,
+                answers: None,
+            };
             fold.prompted_again(ending.or(send(client, &request.agent, again)).await?.message_id);
         }
     }

@@ -72,6 +72,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         agent: AgentId::new("demo")?,
         target: Target::Temporary,
         conditions: Conditions::default(),
+        images: Vec::new(),
         execution: execution(&project, &project)?,
         folder_asked_for: true,
         environment: Environment::of_process(),

@@ -56,7 +56,13 @@ pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Fa
             return output::shown(&closed, args.follow_up.is_json(), line);
         }
         let prompt = ending.or(typed(args.text)).await?;
-        let message = Message { agent: ask.agent_id, prompt, interject: false, answers: Some(ask.brief_id) };
+        let message = Message {
+            agent: ask.agent_id,
+            prompt,
+            images: Vec::new(),
+            interject: false,
+            answers: Some(ask.brief_id),
+        };
         deliver(&cli, message, args.follow_up, &ending).await
     })
 }

@@ -14,6 +14,7 @@ mod earlier_run;
 mod explained;
 mod fork;
 mod hints;
+mod image_args;
 mod inbox;
 mod init;
 mod interrupts;

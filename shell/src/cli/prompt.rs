@@ -3,9 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use holon_api::{Client, Control, Document, Prompt, PromptOutcome, PromptQuery, Prompted, WaitUntil};
+use holon_api::{
+    Client, Control, Document, Prompt, PromptImage, PromptOutcome, PromptQuery, Prompted, WaitUntil,
+};
 use holon_core::view::RunVerdict;
+use holon_facts::content::clip;
 use holon_facts::ids::BriefId;
+use holon_facts::image::NAME_BYTES;
 use holon_facts::provenance::Priority;
 use holon_facts::{AgentId, EventSeq, MessageId, Record};
 use holon_platform::{entropy, spawn};
@@ -15,10 +19,12 @@ use holon_text::moment;
 
 use super::client_context::{Autostart, ClientContext};
 use super::exit::Exit;
+use super::image_args::ImageArgs;
 use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::run::prompt_text;
 use crate::activity::Activity;
+use crate::images::Picture;
 use crate::present;
 use crate::report::RunFold;
 use crate::screen::Screen;
@@ -55,6 +61,8 @@ pub(super) struct PromptArgs {
     #[arg(long)]
     interject: bool,
     #[command(flatten)]
+    images: ImageArgs,
+    #[command(flatten)]
     start: Autostart,
     #[command(flatten)]
     follow_up: FollowUp,
@@ -80,12 +88,13 @@ pub(super) struct FollowUp {
 }
 
 pub(super) fn prompt(home: Option<PathBuf>, args: PromptArgs) -> Result<Exit, Failure> {
-    let PromptArgs { text, agent, interject, start, follow_up } = args;
+    let PromptArgs { text, agent, interject, images, start, follow_up } = args;
     let start = start.quietly(follow_up.is_quiet());
     ClientContext::work_started(home, start, |cli, ending| async move {
         let prompt = ending.or(typed(text)).await?;
+        let images = ending.or(async { spawn::blocking(move || images.read()).await? }).await?;
         let agent = ending.or(cli.agent(agent.as_deref())).await?;
-        let message = Message { agent, prompt, interject, answers: None };
+        let message = Message { agent, prompt, images, interject, answers: None };
         deliver(&cli, message, follow_up, &ending).await
     })
 }
@@ -110,6 +119,7 @@ pub(super) async fn typed(words: Vec<String>) -> Result<String, Failure> {
 pub(super) struct Message {
     pub(super) agent: AgentId,
     pub(super) prompt: String,
+    pub(super) images: Vec<Picture>,
     pub(super) interject: bool,
     /// The brief that asked for it.
     pub(super) answers: Option<BriefId>,
@@ -122,9 +132,10 @@ pub(super) async fn deliver(
     follow_up: FollowUp,
     ending: &Ending,
 ) -> Result<Exit, Failure> {
-    let Message { agent, prompt, interject, answers } = message;
+    let Message { agent, prompt, images, interject, answers } = message;
     let wait = follow_up.wait.map(WaitUntil::from);
-    let sent = Sent { prompt: &prompt, interject, key: follow_up.key.clone(), wait, answers };
+    let sent =
+        Sent { prompt: &prompt, images: &images, interject, key: follow_up.key.clone(), wait, answers };
     let sent = ending.or(send(&cli.client, &agent, sent)).await?;
     let message = sent.message_id;
     if let Some(until) = wait {
@@ -146,6 +157,7 @@ pub(super) async fn deliver(
 /// A prompt on its way.
 pub(super) struct Sent<'a> {
     pub(super) prompt: &'a str,
+    pub(super) images: &'a [Picture],
     pub(super) interject: bool,
     /// A new one if none is given. It makes it safe to send the prompt again when the answer is missing.
     pub(super) key: Option<String>,
@@ -162,6 +174,7 @@ pub(super) async fn send(
 ) -> Result<Document<Prompted>, Failure> {
     let prompt = Prompt {
         text: sent.prompt.to_owned(),
+        images: sent.images.iter().map(carried).collect(),
         priority: sent.interject.then_some(Priority::Interject),
         actor_id: None,
         correlation_id: None,
@@ -185,6 +198,10 @@ pub(super) async fn send(
             "free space on that disk, then holon prompt --agent {agent}{interject} --key {key} with the same text: it is admitted once"
         ))
     })
+}
+
+fn carried(picture: &Picture) -> PromptImage {
+    PromptImage { data: picture.base64(), name: Some(clip(&picture.name, NAME_BYTES)) }
 }
 
 /// A prompt that was taken in, and what of it is waited for.

@@ -14,6 +14,7 @@ use super::budget_limit::BudgetLimit;
 use super::conditions::{ConditionArgs, Conditions};
 use super::earlier_run::{self, EarlierRun};
 use super::exit::Exit;
+use super::image_args::ImageArgs;
 use super::interrupts::{self, Ending};
 use super::outcome::GoesOn;
 use super::output::{self, Failure, Lines};
@@ -47,6 +48,8 @@ pub(super) struct RunArgs {
     /// Resume a temporary run that was killed, has failed, or has asked: without TEXT it continues its task
     #[arg(long, value_name = "RUN", conflicts_with_all = ["agent", "workspace_root", "cwd"])]
     resume: Option<String>,
+    #[command(flatten)]
+    images: ImageArgs,
     /// Use this model, as provider/model
     #[arg(long)]
     model: Option<String>,
@@ -215,6 +218,11 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         }
         Some(_) | None => Task::Prompt(prompt_text(&args.text.join(" "))?),
     };
+    let images = args.images.read()?;
+    if let (Task::Resume(_), false) = (&task, images.is_empty()) {
+        let error = anyhow!("--image comes with a prompt, and there is none");
+        return Err(Failure::usage(error).hint("holon run --resume RUN --image PATH TEXT"));
+    }
     let screen = screen(format, args.quiet, &environment);
     let (idle_limit, problems) = terms.idle_limit(&home, &environment);
     if let Terms::Own(setup) = &terms
@@ -242,6 +250,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         idle_limit,
         wait_for_tasks: !args.no_wait_for_tasks,
         conditions,
+        images,
         screen,
         observer: observer(activity.clone(), lines.as_ref()),
         texts,

@@ -12,6 +12,7 @@ use super::output::Failure;
 use crate::activity::TextSource;
 use crate::driver::Observer;
 use crate::home::Home;
+use crate::images::Picture;
 use crate::live::LiveSink;
 use crate::report::Verified;
 use crate::screen::{Screen, Tone};
@@ -32,6 +33,8 @@ pub(super) struct RunRequest {
     pub(super) wait_for_tasks: bool,
     /// What has to hold before it is completed.
     pub(super) conditions: Conditions,
+    /// What the model is shown with the prompt.
+    pub(super) images: Vec<Picture>,
     pub(super) screen: Screen,
     /// Sees every durable record of the agent.
     pub(super) observer: Observer,

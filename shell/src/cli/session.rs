@@ -28,6 +28,7 @@ use super::setup::commands_see;
 use crate::changes::{Before, Changes};
 use crate::driver::{Driver, DriverError, Gate, Observer, Start};
 use crate::home::Home;
+use crate::images::{self, Picture};
 use crate::live::LiveSink;
 use crate::perform;
 use crate::report::{Ended, RunFold, RunReport, Verified};
@@ -159,7 +160,8 @@ impl Session {
                     resumable(driver, &self.request.agent)?;
                     *locked(fold) = RunFold::default();
                 }
-                self.prompt(driver, &self.request.conditions.instruct(task.text())).await?
+                let images = &self.request.images;
+                self.prompt(driver, &self.request.conditions.instruct(task.text()), images).await?
             }
         };
         let earlier = self.earlier();
@@ -174,7 +176,7 @@ impl Session {
                 None => break,
                 Some(_) if left == 0 => verdict = RunVerdict::Failed,
                 Some(objection) => {
-                    let again = self.prompt(driver, &objection).await?;
+                    let again = self.prompt(driver, &objection, &[]).await?;
                     locked(fold).prompted_again(again);
                     verdict = self.verdict(driver, ending).await?;
                 }
@@ -208,9 +210,19 @@ impl Session {
         ending.or(self.request.verify(answer.as_deref())).await
     }
 
-    async fn prompt(&self, driver: &mut Driver, prompt: &str) -> Result<MessageId, Failure> {
+    async fn prompt(
+        &self,
+        driver: &mut Driver,
+        prompt: &str,
+        images: &[Picture],
+    ) -> Result<MessageId, Failure> {
         let text = driver.texts().take(prompt);
-        let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
+        let prompt = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
+        let images = images.iter().map(|Picture { name, bytes }| {
+            images::take(driver.texts(), name, bytes)
+                .map_err(|problem| Failure::usage(anyhow!("--image {name}: {problem}")).hint(problem.hint()))
+        });
+        let ingress = Ingress { images: images.collect::<Result<_, _>>()?, ..prompt };
         let agent = self.request.agent.clone();
         let answer = driver.ask(|reply| Input::Ingress { agent, ingress, reply }).await?;
         if let Answer::Refused { reject } = answer {

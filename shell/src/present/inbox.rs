@@ -10,8 +10,11 @@ pub(super) fn render(fact: &InboxFact) -> Rendered {
     match fact {
         InboxFact::MessageAdmitted(fact) => {
             let message = &fact.message;
-            let text = message.body.text.preview();
-            Rendered::said(visibility(message.kind), Category::Message, &message.id.to_string(), text)
+            let mut text = message.body.text.preview().to_owned();
+            for image in &message.images {
+                text.push_str(&format!("\n[image {}]", image.line()));
+            }
+            Rendered::said(visibility(message.kind), Category::Message, &message.id.to_string(), &text)
         }
         InboxFact::MessageDuplicate(fact) => debug(&format!("{} was sent again", fact.message_id)),
         InboxFact::MessageDequeued(fact) => debug(&match fact.run_id {

@@ -122,10 +122,15 @@ fn fresh(config: &Config, draining: bool, before: &Model, new: New, ingress: &In
         return vec![Told::Refused("too_large")];
     }
     let refs: usize = ingress.source_refs.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if ingress.images.len() > 10 {
+        return vec![Told::Refused("too_many")];
+    }
+    let files: u64 = ingress.images.iter().map(|image| image.bytes).sum();
     let bytes = ingress.body.text.bytes().saturating_add(refs as u64);
-    if bytes > config.queue.body_bytes {
+    if files > 10_000_000 || bytes > config.queue.body_bytes {
         return vec![Told::Refused("too_large")];
     }
+    let bytes = bytes + ingress.images.iter().map(|image| image.data.bytes()).sum::<u64>();
     let (max_entries, max_bytes) = bounds(config, operator, runtime);
     let fits = |(entries, used): (u64, u64)| entries < max_entries && used.saturating_add(bytes) <= max_bytes;
     let admitted = |message| vec![Told::Admitted { message, duplicate: false }];

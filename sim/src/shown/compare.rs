@@ -10,7 +10,7 @@ use holon_facts::terminal::TurnKind;
 use holon_facts::{AgentId, MessageId, Text};
 
 use super::talk::{Expected, Hinted, Past, Piece, Round, Said, Told};
-use super::{digests, fences};
+use super::{digests, fences, images};
 use crate::failure::{Failure, ensure, safety};
 
 type Items<'a> = std::slice::Iter<'a, Item>;
@@ -32,6 +32,7 @@ pub(super) fn request(
     ensure!(left.is_none(), "M4", "a request of {agent} shows {left:?}, which nothing on record says");
     *said.entry("M6").or_default() += digests::shown(request, &expected.digests)?;
     *said.entry("M4").or_default() += 1;
+    *said.entry("M13").or_default() += images::judge(request)?;
     *said.entry("M10").or_default() += fences::judge(request, expected)?;
     Ok(())
 }
@@ -116,6 +117,7 @@ fn message(agent: &AgentId, parts: &[Part], told: &Told) -> Result<(), Failure> 
     let text = &message.body.text;
     let bodies = all.iter().filter(|part| given(part) == Some(text)).count();
     ensure!(bodies > 0, "M1", "{} of {agent} is shown without its text", message.id);
+    images::with(agent, message, parts)?;
     for task in tasks {
         let named = words.contains(&format!("[task {task} ")) || words.contains(&format!("[task {task}]"));
         ensure!(named, "M9", "{} of {agent} tells of {task}, its request does not", message.id);
@@ -208,7 +210,7 @@ fn piece(agent: &AgentId, items: &mut Items<'_>, piece: &Piece) -> Result<(), Fa
             let words = rendered(&outside(parts));
             let class = has_word(words.lines().next().unwrap_or_default(), message.authority_class.name());
             ensure!(said == 1 && class, "M2", "{} of {agent} is shown as {parts:?}", message.id);
-            Ok(())
+            images::with(agent, message, parts)
         }
         Piece::Reminder(text) => {
             let shown = items.next();
@@ -320,7 +322,7 @@ pub(super) fn leaves(parts: &[Part]) -> Vec<&Part> {
     let mut all = Vec::new();
     for part in parts {
         match part {
-            Part::Rendered(_) | Part::Given(_) | Part::Excerpt { .. } => all.push(part),
+            Part::Rendered(_) | Part::Given(_) | Part::Image(_) | Part::Excerpt { .. } => all.push(part),
             Part::Quoted { parts, .. } => all.extend(leaves(parts)),
         }
     }
@@ -336,7 +338,7 @@ pub(super) fn outside(parts: &[Part]) -> Vec<&Part> {
 pub(super) fn rendered(parts: &[&Part]) -> String {
     let words = parts.iter().filter_map(|part| match part {
         Part::Rendered(text) => Some(text.as_str()),
-        Part::Given(_) | Part::Excerpt { .. } | Part::Quoted { .. } => None,
+        Part::Given(_) | Part::Image(_) | Part::Excerpt { .. } | Part::Quoted { .. } => None,
     });
     words.collect()
 }
@@ -344,7 +346,7 @@ pub(super) fn rendered(parts: &[&Part]) -> String {
 /// A text that was given, whole or in part.
 pub(super) fn given(part: &Part) -> Option<&Text> {
     match part {
-        Part::Rendered(_) | Part::Quoted { .. } => None,
+        Part::Rendered(_) | Part::Image(_) | Part::Quoted { .. } => None,
         Part::Given(text) | Part::Excerpt { text, .. } => Some(text),
     }
 }

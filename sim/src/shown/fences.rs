@@ -46,6 +46,7 @@ fn system(agent: &AgentId, block: &PromptBlock) -> Result<(), Failure> {
     let foreign = block.parts.iter().find(|part| match part {
         Part::Rendered(_) => false,
         Part::Given(_) => !instructions,
+        Part::Image(_) => true,
         Part::Excerpt { .. } | Part::Quoted { .. } => true,
     });
     ensure!(foreign.is_none(), "M10", "the system role of {agent} has {foreign:?}");
@@ -62,7 +63,8 @@ fn closed(agent: &AgentId, parts: &[Part]) -> Result<u64, Failure> {
         let says = |part: &&Part| match part {
             Part::Rendered(text) => text.contains(&tag),
             Part::Given(text) | Part::Excerpt { text, .. } => text.preview().contains(&tag),
-            Part::Quoted { .. } => true,
+            // An image is an operator's: no fence is around one.
+            Part::Image(_) | Part::Quoted { .. } => true,
         };
         let broken = leaves(parts).into_iter().find(says);
         ensure!(broken.is_none(), "M10", "{agent} is shown {broken:?} in its own fence {tag}");

@@ -6,6 +6,7 @@ mod calls;
 mod compare;
 mod digests;
 mod fences;
+mod images;
 mod talk;
 
 use std::collections::BTreeMap;

@@ -107,7 +107,7 @@ const MISSHOWN: [(Sabotage, Break); 10] = [
         let parts = input(request);
         let bare = |part| match part {
             Part::Quoted { parts, .. } => parts,
-            Part::Rendered(_) | Part::Given(_) | Part::Excerpt { .. } => vec![part],
+            Part::Rendered(_) | Part::Given(_) | Part::Image(_) | Part::Excerpt { .. } => vec![part],
         };
         *parts = parts.drain(..).flat_map(bare).collect();
     }),
@@ -120,7 +120,7 @@ fn emptied(part: Part) -> Part {
             tag,
             parts: parts.into_iter().filter(|part| matches!(part, Part::Rendered(_))).collect(),
         },
-        Part::Rendered(_) | Part::Given(_) | Part::Excerpt { .. } => part,
+        Part::Rendered(_) | Part::Given(_) | Part::Image(_) | Part::Excerpt { .. } => part,
     }
 }
 

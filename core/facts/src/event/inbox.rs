@@ -110,7 +110,8 @@ impl InboxFact {
     pub fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
         if let Self::MessageAdmitted(fact) = self {
             visit(&fact.message.body.text);
-            fact.message.metadata.iter().for_each(visit);
+            fact.message.metadata.iter().for_each(&mut *visit);
+            fact.message.images.iter().for_each(|image| visit(&image.data));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::content::clip;
@@ -41,7 +42,7 @@ pub(crate) fn of(agent: &Agent, open: &Episode) -> Digest {
     digest.more_done = count(keep_newest(&mut digest.done, CALLS));
     digest.changed_files = files(conversations());
     digest.more_files = count(keep_newest(&mut digest.changed_files, FILES));
-    digest.images = images(conversations());
+    digest.images = images(&open.turns);
     digest.more_images = count(keep_newest(&mut digest.images, IMAGES));
     digest.end = open.turns.last().map(|turn| turn.end);
     let text = |turn: &Turn| turn.conversation.rounds.iter().rev().find_map(Round::text).cloned();
@@ -121,11 +122,9 @@ fn files<'a>(conversations: impl Iterator<Item = &'a Conversation>) -> Vec<Strin
 }
 
 /// Each once, at the place of its last view.
-fn images<'a>(conversations: impl Iterator<Item = &'a Conversation>) -> Vec<SeenImage> {
-    let receipts =
-        conversations.flat_map(|conversation| &conversation.rounds).flat_map(|round| &round.results);
+fn images(turns: &[Arc<Turn>]) -> Vec<SeenImage> {
     let mut images: Vec<SeenImage> = Vec::new();
-    for image in receipts.flat_map(|receipt| &receipt.images).map(SeenImage::from) {
+    for image in turns.iter().flat_map(|turn| turn.images()).map(SeenImage::from) {
         images.retain(|seen| *seen != image);
         images.push(image);
     }

@@ -17,6 +17,7 @@ use holon_facts::event::EpisodeClosed;
 use holon_facts::event::turn::TurnTerminal;
 use holon_facts::fence::Fence;
 use holon_facts::ids::{EpisodeId, EventSeq, TurnIndex, WorkItemId};
+use holon_facts::image::Image;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::terminal::TurnKind;
 use holon_facts::time::{Millis, Wall};
@@ -116,6 +117,14 @@ pub struct Turn {
     pub about: About,
     pub conversation: Conversation,
     pub end: TurnKind,
+}
+
+impl Turn {
+    /// Images of its messages, and of its rounds.
+    pub(crate) fn images(&self) -> impl Iterator<Item = &Image> {
+        let messages = core::iter::once(&self.about.incoming).chain(&self.about.also);
+        messages.flat_map(|message| &message.images).chain(self.conversation.images())
+    }
 }
 
 /// An episode that is over.

@@ -8,6 +8,7 @@ use holon_facts::content::Text;
 use holon_facts::event::turn::AssistantRoundRecorded;
 use holon_facts::hash::Fnv;
 use holon_facts::ids::{MessageId, RoundIndex};
+use holon_facts::image::Image;
 use holon_facts::model::{Block, RoundEnd};
 use holon_facts::receipt::{Receipt, Verdict};
 use holon_facts::time::Wall;
@@ -59,6 +60,8 @@ pub enum Note {
         #[serde(default)]
         at: Wall,
         text: Text,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
         /// Waits that it ends.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         waits: Vec<Wait>,
@@ -109,6 +112,11 @@ impl Round {
         receipt.texts().fold(call, Fnv::text).0
     }
 
+    /// Images of its results.
+    pub(crate) fn images(&self) -> impl Iterator<Item = &Image> {
+        self.results.iter().flat_map(|receipt| &receipt.images)
+    }
+
     /// Whether every call has its result.
     pub fn complete(&self) -> bool {
         self.results.len() >= self.verdicts.len()
@@ -128,7 +136,21 @@ impl Round {
     }
 }
 
+/// Images of prompts that were interjected.
+fn noted(notes: &[Note]) -> impl Iterator<Item = &Image> {
+    notes.iter().flat_map(|note| match note {
+        Note::Interjection { images, .. } => images.as_slice(),
+        Note::Reminder { .. } | Note::Hints { .. } | Note::Continuation | Note::Changed { .. } => &[],
+    })
+}
+
 impl Conversation {
+    /// Images of what was said in it.
+    pub(crate) fn images(&self) -> impl Iterator<Item = &Image> {
+        let rounds = self.rounds.iter().flat_map(|round| noted(&round.notes).chain(round.images()));
+        rounds.chain(noted(&self.notes))
+    }
+
     /// The next request says what changed.
     pub(in crate::agent) fn changed(&mut self, changes: Changes) {
         self.notes.push(Note::Changed { changes });

@@ -18,6 +18,7 @@ use holon_facts::event::inbox::OperatorInterjectionAdmitted;
 use holon_facts::event::turn::{AssistantRoundRecorded, CompactionCause, ReminderKind, TurnStarted};
 use holon_facts::fence::Fence;
 use holon_facts::ids::{MessageId, RunId, TurnIndex, WorkItemId};
+use holon_facts::image::Image;
 use holon_facts::message::Message;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::LoadedContext;
@@ -226,11 +227,17 @@ impl Run {
     pub(super) fn apply_interjection(
         &mut self,
         fact: &OperatorInterjectionAdmitted,
-        (at, text): (Wall, Text),
+        (at, text, images): (Wall, Text, Vec<Image>),
         waits: Vec<Wait>,
     ) {
         self.conversation.interjected.push(fact.message_id);
-        self.conversation.notes.push(Note::Interjection { message_id: fact.message_id, at, text, waits });
+        self.conversation.notes.push(Note::Interjection {
+            message_id: fact.message_id,
+            at,
+            text,
+            images,
+            waits,
+        });
         // After a text-only round it calls for another round; otherwise the round in progress shows it.
         if self.phase == Phase::Calling {
             self.phase = self.chain.first_attempt();

@@ -123,8 +123,8 @@ fn digests_shrink(agent: &Agent, boundary: EpisodeBoundary) -> bool {
 
 /// Whether fewer images are shown without the turns that are over, and without these rounds.
 fn hides_images(open: &Episode, rounds: &[Round]) -> bool {
-    let earlier = open.turns.iter().flat_map(|turn| &turn.conversation.rounds);
-    earlier.chain(rounds).flat_map(|round| &round.results).any(|receipt| !receipt.images.is_empty())
+    let earlier = open.turns.iter().flat_map(|turn| turn.images());
+    earlier.chain(rounds.iter().flat_map(Round::images)).next().is_some()
 }
 
 /// What a request may take, in estimated tokens.

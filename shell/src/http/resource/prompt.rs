@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use holon_api::rows::{SendPrompt, ShowMessage};
 use holon_api::{
-    Admitted, ClientError, Code, Control, Json, MessagePath, PROMPT_BYTES, PromptOutcome, PromptQuery,
-    Prompted, WaitUntil,
+    Admitted, ClientError, Code, Control, Json, MessagePath, PROMPT_BYTES, PromptImage, PromptOutcome,
+    PromptQuery, Prompted, WaitUntil,
 };
 use holon_facts::EventSeq;
+use holon_facts::image::{Image, MESSAGE_BYTES, PER_MESSAGE, bytes_of};
 use holon_facts::message::{Ingress, Origin};
 use holon_facts::provenance::{Priority, Surface};
+use holon_text::Texts;
 
 use super::super::App;
 use super::super::failure::Failure;
@@ -18,6 +22,7 @@ use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::ingress::{admission, admit, check_names, key, keyed};
 use crate::answer::Answer;
+use crate::images::{self, ImageError};
 use crate::prompt_turn::PromptTurn;
 use crate::wait::{End, Wait, whole_text};
 
@@ -36,6 +41,7 @@ pub(in super::super) async fn prompt(app: App, call: Call<SendPrompt>) -> Handle
             ("causation_id", &prompt.causation_id),
         ],
     )?;
+    let images = images(&app, prompt.images.clone()).await?;
     let key = key(&call.from.headers)?;
     let has_key = key.is_some();
     let idempotency = keyed(key, "prompt", &prompt)?;
@@ -44,6 +50,7 @@ pub(in super::super) async fn prompt(app: App, call: Call<SendPrompt>) -> Handle
         priority: prompt.priority.unwrap_or(Priority::Normal),
         correlation_id: prompt.correlation_id,
         causation_id: prompt.causation_id,
+        images,
         idempotency,
         ..Ingress::prompt(
             app.runtime.texts().take(&prompt.text),
@@ -77,6 +84,49 @@ pub(in super::super) async fn message(app: App, call: Call<ShowMessage>) -> Hand
     let until = wait.unwrap_or(WaitUntil::Turn);
     let waiting = Waiting { app, admitted, until, limit, has_key: false };
     if wait.is_some() { Ok(waiting.reply().await) } else { waiting.now().await }
+}
+
+/// The images of a prompt, taken in.
+async fn images(app: &App, given: Vec<PromptImage>) -> Handled<Vec<Image>> {
+    if given.is_empty() {
+        return Ok(Vec::new());
+    }
+    if given.len() > PER_MESSAGE {
+        let text = format!("images: {} are more than the limit of {PER_MESSAGE}", given.len());
+        return Err(Failure::new(Code::TooLarge, text)
+            .detail("field", "images")
+            .detail("limit", PER_MESSAGE));
+    }
+    let taken = move |app: &App| {
+        let images = given.iter().enumerate().map(|(at, given)| taken(app.runtime.texts(), at, given));
+        let images = images.collect::<Handled<Vec<Image>>>()?;
+        match bytes_of(&images) {
+            bytes if bytes > MESSAGE_BYTES => {
+                let text =
+                    format!("images: {bytes} bytes together are more than the limit of {MESSAGE_BYTES}");
+                let failure = Failure::new(Code::TooLarge, text).detail("field", "images");
+                Err(failure.detail("bytes", bytes).detail("limit", MESSAGE_BYTES))
+            }
+            _ => Ok(images),
+        }
+    };
+    app.blocking(taken).await
+}
+
+/// An image, or what is wrong with it at its place.
+fn taken(texts: &Texts, at: usize, given: &PromptImage) -> Handled<Image> {
+    let field = format!("images[{at}]");
+    let bytes = BASE64_STANDARD.decode(&given.data).map_err(|problem| {
+        let text = format!("{field}.data is no base64: {problem}");
+        Failure::new(Code::InvalidBody, text).detail("field", format!("{field}.data"))
+    })?;
+    let name = given.name.clone().unwrap_or_else(|| format!("image {}", at + 1));
+    images::take(texts, &name, &bytes).map_err(|error| {
+        let large = matches!(error, ImageError::TooLarge { .. });
+        let code = if large { Code::TooLarge } else { Code::InvalidBody };
+        let failure = Failure::new(code, format!("{field} ({name:?}): {error}"));
+        failure.hint(error.hint()).detail("field", field)
+    })
 }
 
 /// How long a request waits.

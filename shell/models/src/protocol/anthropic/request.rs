@@ -10,11 +10,10 @@ use serde_json::{Value, json};
 
 use super::{editing, thinking};
 use crate::exchange::Lowering;
-use crate::images::Images;
+use crate::images::{Images, Piece, pieces};
 use crate::lower::{Calls, arguments, block_text, conversation, offered, reasoning};
 use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
-use crate::parts::joined;
 use crate::tools::Offered;
 
 /// Characters of base64 that the provider takes of one image: 5 MB.
@@ -103,14 +102,13 @@ fn mark(block: &mut Value, options: &ProviderOptions) {
 /// Roles alternate: what stands side by side becomes one message. The results of calls come first in theirs,
 /// as the provider demands, since they follow the calls at once.
 fn messages(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
-    let texts = lowering.texts;
     let names = Calls::of(lowering.request);
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
     for item in &conversation(lowering) {
         let mut content = Vec::new();
         let role = match &**item {
             Item::User { parts } => {
-                content.extend(text(&joined(texts, parts)?));
+                content.extend(pieces(lowering, parts, IMAGE)?.iter().filter_map(piece));
                 "user"
             }
             Item::Assistant { blocks } => {
@@ -151,6 +149,13 @@ fn outcome(lowering: &Lowering<'_>, names: &Calls<'_>, result: &CallResult) -> R
         return Ok(said.into());
     }
     Ok(text(&said).into_iter().chain(images.shown.iter().map(image)).collect())
+}
+
+fn piece(piece: &Piece<'_>) -> Option<Value> {
+    match piece {
+        Piece::Text(given) => text(given),
+        Piece::Image(shown, base64) => Some(image(&(*shown, base64.clone()))),
+    }
 }
 
 fn image((image, base64): &(&Image, Arc<str>)) -> Value {

@@ -1,16 +1,16 @@
 //! From the runtime's request to the wire.
 
+use holon_facts::frame::Part;
 use holon_facts::image::Image;
 use holon_facts::model::{Block, Item};
 use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
 
 use crate::exchange::Lowering;
-use crate::images::{Images, data_url};
+use crate::images::{Images, Piece, data_url, pieces};
 use crate::lower::{Calls, arguments, conversation, instructions, offered};
 use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
-use crate::parts::joined;
 use crate::tools::Offered;
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
@@ -21,7 +21,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     for item in &conversation(lowering) {
         match &**item {
             Item::User { parts } => {
-                messages.push(json!({"role": "user", "content": joined(texts, parts)?}));
+                messages.push(json!({"role": "user", "content": heard(lowering, parts)?}));
             }
             Item::Assistant { blocks } => messages.extend(assistant(texts, blocks)?),
             Item::ToolResults { results } => {
@@ -63,6 +63,20 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         configured(&mut body, model);
     }
     Ok(body)
+}
+
+/// One text, unless there are images.
+fn heard(lowering: &Lowering<'_>, parts: &[Part]) -> Result<Value, TextError> {
+    let mut pieces = pieces(lowering, parts, u64::MAX)?;
+    if let [Piece::Text(text)] = &mut pieces[..] {
+        return Ok(std::mem::take(text).into());
+    }
+    let content = pieces.iter().filter_map(|piece| match piece {
+        Piece::Text(text) if text.is_empty() => None,
+        Piece::Text(text) => Some(json!({"type": "text", "text": text})),
+        Piece::Image(shown, base64) => Some(image(shown, base64)),
+    });
+    Ok(content.collect())
 }
 
 fn image(image: &Image, base64: &str) -> Value {

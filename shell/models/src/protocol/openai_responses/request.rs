@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 
+use holon_facts::frame::Part;
 use holon_facts::image::Image;
 use holon_facts::model::{Block, CallResult, Item};
 use holon_text::{TextError, hash};
@@ -9,11 +10,10 @@ use serde_json::{Value, json};
 
 use super::freeform;
 use crate::exchange::Lowering;
-use crate::images::{Images, data_url};
+use crate::images::{Images, Piece, data_url, pieces};
 use crate::lower::{Calls, arguments, conversation, instructions, offered, reasoning};
 use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
-use crate::parts::joined;
 use crate::tools::Offered;
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
@@ -52,7 +52,7 @@ pub(super) fn input<T: Borrow<Item>>(lowering: &Lowering<'_>, items: &[T]) -> Re
     let mut input: Vec<Value> = Vec::new();
     for item in items {
         match item.borrow() {
-            Item::User { parts } => input.push(user(&joined(texts, parts)?)),
+            Item::User { parts } => input.push(user(lowering, parts)?),
             Item::Assistant { blocks } => {
                 for at in 0..blocks.len() {
                     let said = said(lowering, blocks, at, input.len())?;
@@ -86,8 +86,15 @@ fn configured(body: &mut Value, model: &ModelOptions) {
     }
 }
 
-fn user(text: &str) -> Value {
-    json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
+fn user(lowering: &Lowering<'_>, parts: &[Part]) -> Result<Value, TextError> {
+    let pieces = pieces(lowering, parts, u64::MAX)?;
+    let only = pieces.len() == 1;
+    let content = pieces.iter().filter_map(|piece| match piece {
+        Piece::Text(text) if text.is_empty() && !only => None,
+        Piece::Text(text) => Some(json!({"type": "input_text", "text": text})),
+        Piece::Image(shown, base64) => Some(image(shown, base64)),
+    });
+    Ok(json!({"type": "message", "role": "user", "content": content.collect::<Value>()}))
 }
 
 /// A message as the model gave it. Nothing is stored at the provider, so any id of the right form is good; the same

@@ -89,7 +89,7 @@ impl<'a> Content<'a> {
     fn add(&mut self, parts: &'a [Part]) {
         for part in parts {
             match part {
-                Part::Rendered(_) => {}
+                Part::Rendered(_) | Part::Image(_) => {}
                 Part::Given(text) => self.texts.push(text),
                 Part::Excerpt { text, chars } => {
                     self.shortened |= text.bytes() > u64::from(*chars);
