@@ -14,7 +14,8 @@ fn answers(replies: &[Reply], answer: &str) {
 fn ends(replies: &[Reply], answer: &str, code: i32) {
     let provider = Provider::start(replies.to_vec());
     let holon = Holon::new().with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url);
-    let ran = holon.run(&["run", "-q", "go"]);
+    // A temporary run is offered less.
+    let ran = holon.run(&["run", "-q", "--agent", "main", "--create-agent", "go"]);
     assert_eq!((ran.stdout.as_str(), ran.code), (answer, Some(code)), "{ran:?}");
     let provider = Provider::start(replies.to_vec());
     let daemon = Daemon::new(&provider);

@@ -178,7 +178,10 @@ fn what_a_killed_run_leaves_is_recovered_by_the_next_one() {
     let own = isolated(&top, "own");
     let clean = delegates(&[command("touch ../../../begun-clean; exec sleep 300")]);
     let dirty = delegates(&[command("echo new > made; touch ../../../begun-dirty; exec sleep 300")]);
-    let mut killed = holon.spawn(&[&["run"], &root[..], &[&told(&[own, clean, dirty])]].concat());
+    // Temporary runs of builds that offered them every tool are there as such homes.
+    let earlier = holon.home().join("runs/run-earlier");
+    let agent = ["run", "--home", text(&earlier), "--agent", "run-earlier", "--create-agent"];
+    let mut killed = holon.spawn(&[&agent[..], &root[..], &[&told(&[own, clean, dirty])]].concat());
     let runs = || fs::read_dir(holon.home().join("runs")).into_iter().flatten().flatten();
     let began = |name: &str| runs().any(|run| run.path().join(name).exists());
     wait_for("work in both", || began("begun-clean") && began("begun-dirty"));

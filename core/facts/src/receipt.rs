@@ -134,6 +134,7 @@ impl ToolErrorKind {
         match self {
             Self::InvalidToolInput
             | Self::UnknownTool
+            | Self::ToolNotExposed
             | Self::ExecutionRootViolation
             | Self::CommandSpawnFailed
             | Self::CommandTimedOut
@@ -146,9 +147,7 @@ impl ToolErrorKind {
             | Self::MemorySourceNotFound
             | Self::TruncatedToolCall => true,
             // What it was meant to do it may have done; the others are refused however they are put.
-            Self::Interrupted | Self::ToolExecutionFailed | Self::ToolNotExposed | Self::PolicyDenied => {
-                false
-            }
+            Self::Interrupted | Self::ToolExecutionFailed | Self::PolicyDenied => false,
         }
     }
 }

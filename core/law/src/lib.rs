@@ -64,7 +64,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 71] = [
+const LAWS: [Law; 72] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -182,6 +182,11 @@ const LAWS: [Law; 71] = [
         "M11",
         "The end of a task that was shown begins no turn, and a turn that has chosen to rest asks no model again.",
         stops::m11,
+    ),
+    law(
+        "T13",
+        "No call of a tool that its run does not offer is executed. Earlier builds executed it.",
+        turns::t13,
     ),
     law("A1", "Trust and authority follow from kind and origin alone.", authority::a1),
     law("A4", "Only operators interject, and nothing else enters a turn in progress.", authority::a4),

@@ -188,6 +188,16 @@ fn typed(run: &Run, fact: &TurnTerminal) -> Checked {
     rule(bound == (fact.kind == TurnKind::LimitReached), || format!("{} with {:?}", fact.kind, fact.reason))
 }
 
+/// Earlier builds executed whatever there is.
+pub(super) fn t13(past: &Past, record: &Record) -> Checked {
+    let Event::Turn(TurnFact::ToolStarted(fact)) = &record.event else { return Ok(false) };
+    if !past.running(fact.run_id).is_some_and(|run| run.only_offered) {
+        return Ok(false);
+    }
+    let offered = past.episodes.tools.contains(&fact.tool);
+    rule(offered, || format!("{} is executed, and {} does not offer it", fact.tool, fact.run_id))
+}
+
 pub(super) fn t9(past: &Past, record: &Record) -> Checked {
     let Event::Inbox(InboxFact::OperatorInterjectionAdmitted(fact)) = &record.event else { return Ok(false) };
     let Some(run) = past.running(fact.run_id) else {

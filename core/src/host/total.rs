@@ -81,8 +81,8 @@ fn name() -> impl Strategy<Value = &'static str> {
 
 /// Bounds so small that every one of them is met.
 fn tight() -> impl Strategy<Value = Config> {
-    (1..4_u64, 1..4_u32, 1..5_u64, budgets(), any::<(bool, bool)>()).prop_map(
-        |(slots, few, keys, budgets, (queue, hold))| {
+    (1..4_u64, 1..4_u32, 1..5_u64, budgets(), any::<(bool, bool, bool)>()).prop_map(
+        |(slots, few, keys, budgets, (queue, hold, roomy))| {
             let mut config = config();
             config.queue.entries = 6;
             config.queue.reserved_entries = 2;
@@ -98,7 +98,8 @@ fn tight() -> impl Strategy<Value = Config> {
             config.turn.calls_per_round = few;
             config.turn.repeats_remind = few;
             config.turn.repeats_end = few * 2;
-            config.context.window_tokens = 8_192;
+            // The smallest, and one with room for every tool.
+            config.context.window_tokens = if roomy { 16_384 } else { 8_192 };
             config.retry.retries = few - 1;
             config.hold.on_outage = hold;
             config.tasks.per_agent = slots;

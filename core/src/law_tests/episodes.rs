@@ -7,7 +7,7 @@ use holon_facts::call::ToolName;
 use holon_facts::config::{Config, ContextLimits};
 use holon_facts::episode::{EpisodeBoundary, EventSpan, TurnSpan};
 use holon_facts::event::operation::{OperationFact, OperationOpened};
-use holon_facts::event::turn::TurnStarted;
+use holon_facts::event::turn::{ToolStarted, TurnStarted};
 use holon_facts::event::{EpisodeClosed, EpisodeFact, Event, TurnFact};
 use holon_facts::ids::{EpisodeId, EventSeq, RunId, TurnIndex};
 use holon_facts::model::FailureKind;
@@ -51,6 +51,16 @@ pub(super) fn cases() -> Vec<Case> {
             let tools_offered = Some([ToolName::new("Levitate")].into());
             let fact = TurnStarted { tools_offered, ..started(s, 2) };
             s.replace("turn_started", 2, fact);
+        }),
+        case("T13", "a tool is executed that is not offered", |s| {
+            let Event::Turn(TurnFact::ToolStarted(fact)) = s.event("tool_started", 0) else { panic!() };
+            let fact = ToolStarted { tool: ToolName::new("Levitate"), ..(**fact).clone() };
+            s.replace("tool_started", 0, fact);
+        }),
+        case("T13", "what a run executes is offered no more", |s| {
+            let tools_offered = Some([ToolName::new("ApplyPatch")].into());
+            let fact = TurnStarted { tools_offered, ..started(s, 3) };
+            s.replace("turn_started", 3, fact);
         }),
         closed("M7", "a number is left out", 0, |fact| fact.episode_id = EpisodeId(2)),
         closed("M7", "a turn is left out", 0, |fact| fact.turns = None),

@@ -144,6 +144,7 @@ pub(super) fn started(run: u64, turn: u64, message: u64) -> TurnStarted {
         interjected: Vec::new(),
         fence: None,
         tools_offered: None,
+        only_offered: false,
     }
 }
 

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use holon_facts::call::ToolName;
 use holon_facts::content::clip;
+use holon_facts::identity::AgentSpec;
 use holon_facts::model::ProposedCall;
 use holon_facts::receipt::{ToolError, ToolErrorKind, Verdict};
 use holon_facts::tool::ToolSpec;
@@ -193,8 +194,11 @@ pub fn catalogue() -> Vec<ToolSpec> {
 ///
 /// # Errors
 /// Why it is refused.
-pub(crate) fn judge(call: &ProposedCall) -> Result<Verdict, ToolError> {
+pub(crate) fn judge(call: &ProposedCall, offered: (&AgentSpec, &[ToolName])) -> Result<Verdict, ToolError> {
     let tool = Tool::named(&call.tool_name).ok_or_else(|| unknown(&call.tool_name))?;
+    if !offered.1.iter().any(|name| name.as_str() == tool.name()) {
+        return Err(not_exposed(tool, offered));
+    }
     match (call.json(), tool.executor()) {
         (Some(json), _) => tool.verdict(json),
         (None, Executor::Supervisor | Executor::Shell) => Ok(Verdict::Accepted(tool.into())),
@@ -203,6 +207,29 @@ pub(crate) fn judge(call: &ProposedCall) -> Result<Verdict, ToolError> {
             Err(ToolError::new(ToolErrorKind::InvalidToolInput, message).hint("send less at a time"))
         }
     }
+}
+
+/// There is such a tool, for others.
+fn not_exposed(tool: Tool, (spec, offered): (&AgentSpec, &[ToolName])) -> ToolError {
+    let names = offered.iter().map(ToolName::as_str);
+    let room = names.clone().filter_map(Tool::named).any(|tool| tool.exposure() == Exposure::LastingWithRoom);
+    let why = match tool.exposure() {
+        // Of a run that another build began.
+        Exposure::Always => "the requests of this run don't offer it",
+        Exposure::Lasting | Exposure::LastingWithRoom | Exposure::LastingWithRoomToParents
+            if spec.is_temporary() =>
+        {
+            "it is for agents that last longer than one run"
+        }
+        Exposure::LastingWithRoomToParents if room => "an agent this deep begins no others",
+        Exposure::Lasting | Exposure::LastingWithRoom | Exposure::LastingWithRoomToParents => {
+            "it is for models with a larger window"
+        }
+    };
+    let message = format!("this agent is not offered {tool}: {why}");
+    let names: Vec<_> = names.collect();
+    let hint = format!("use one of those that are offered: {}", names.join(", "));
+    ToolError::new(ToolErrorKind::ToolNotExposed, message).hint(&hint)
 }
 
 /// Nothing is called that.

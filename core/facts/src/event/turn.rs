@@ -69,6 +69,9 @@ pub struct TurnStarted {
     /// The tools that its requests offer, in order, where the run before offered others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_offered: Option<Arc<[ToolName]>>,
+    /// A call of any other tool is refused. Earlier builds executed it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub only_offered: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -477,6 +477,7 @@ impl Past {
             interjected: fact.interjected.clone(),
             tail,
             fence: fact.fence,
+            only_offered: fact.only_offered,
             end: None,
             joined: None,
             cut_off: 0,

@@ -49,6 +49,8 @@ pub(crate) struct Run {
     /// Those of them that no round has followed yet.
     pub(crate) tail: u32,
     pub(crate) fence: Option<Fence>,
+    /// A call of a tool that it does not offer is refused.
+    pub(crate) only_offered: bool,
     /// How the last round ended, where it has no calls.
     pub(crate) end: Option<RoundEnd>,
     /// The whole answer of the last round, where it continues others.

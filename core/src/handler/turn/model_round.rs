@@ -4,12 +4,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::call::ToolName;
 use holon_facts::content::Text;
 use holon_facts::event::operation::Settlement;
 use holon_facts::event::turn::{
     AssistantRoundRecorded, FailureArtifact, FailureCategory, ProviderAttemptRecorded,
     ProviderRoundCompleted, TurnContextBuilt,
 };
+use holon_facts::identity::AgentSpec;
 use holon_facts::ids::OpId;
 use holon_facts::model::{
     AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, FailureKind, ModelAnswer,
@@ -167,7 +169,8 @@ fn judge(
             AnswerBlock::ToolCall(call) => {
                 let cut_off = stop == StopReason::MaxOutput && verdicts.len() + 1 == calls;
                 let over = verdicts.len() >= limit as usize;
-                verdicts.push(verdict(&call, cut_off, over.then_some(limit)));
+                let offered = (&agent.spec, &*run.environment.tools);
+                verdicts.push(verdict(&call, cut_off, over.then_some(limit), offered));
                 let call_id = own_id((agent, run), &blocks, call.call_id, verdicts.len());
                 blocks.push(Block::ToolCall {
                     call_id,
@@ -180,7 +183,12 @@ fn judge(
     (blocks, verdicts)
 }
 
-fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
+fn verdict(
+    call: &ProposedCall,
+    cut_off: bool,
+    over: Option<u32>,
+    offered: (&AgentSpec, &[ToolName]),
+) -> Verdict {
     if cut_off {
         let error =
             ToolError::new(ToolErrorKind::TruncatedToolCall, "the call was cut off by the output limit");
@@ -191,7 +199,7 @@ fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
         let error = ToolError::new(ToolErrorKind::LimitReached, message);
         return Verdict::Refused(error.hint("call the rest in the next round"));
     }
-    tool::judge(call).unwrap_or_else(Verdict::Refused)
+    tool::judge(call, offered).unwrap_or_else(Verdict::Refused)
 }
 
 /// Whether every provider takes it as an id or as the name of a tool.
