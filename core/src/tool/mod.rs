@@ -190,14 +190,23 @@ pub fn catalogue() -> Vec<ToolSpec> {
     Tool::ALL.iter().map(spec).collect()
 }
 
+/// What the requests of a run offer, and to whom.
+#[derive(Clone, Copy)]
+pub(crate) struct Offer<'a> {
+    pub(crate) spec: &'a AgentSpec,
+    /// The model that is asked first.
+    pub(crate) model: &'a str,
+    pub(crate) tools: &'a [ToolName],
+}
+
 /// What a proposed call comes to.
 ///
 /// # Errors
 /// Why it is refused.
-pub(crate) fn judge(call: &ProposedCall, offered: (&AgentSpec, &[ToolName])) -> Result<Verdict, ToolError> {
+pub(crate) fn judge(call: &ProposedCall, offer: Offer<'_>) -> Result<Verdict, ToolError> {
     let tool = Tool::named(&call.tool_name).ok_or_else(|| unknown(&call.tool_name))?;
-    if !offered.1.iter().any(|name| name.as_str() == tool.name()) {
-        return Err(not_exposed(tool, offered));
+    if !offer.tools.iter().any(|name| name.as_str() == tool.name()) {
+        return Err(not_exposed(tool, offer));
     }
     match (call.json(), tool.executor()) {
         (Some(json), _) => tool.verdict(json),
@@ -210,25 +219,29 @@ pub(crate) fn judge(call: &ProposedCall, offered: (&AgentSpec, &[ToolName])) -> 
 }
 
 /// There is such a tool, for others.
-fn not_exposed(tool: Tool, (spec, offered): (&AgentSpec, &[ToolName])) -> ToolError {
-    let names = offered.iter().map(ToolName::as_str);
+fn not_exposed(tool: Tool, Offer { spec, model, tools }: Offer<'_>) -> ToolError {
+    let names = tools.iter().map(ToolName::as_str);
     let room = names.clone().filter_map(Tool::named).any(|tool| tool.exposure() == Exposure::LastingWithRoom);
     let why = match tool.exposure() {
         // Of a run that another build began.
-        Exposure::Always => "the requests of this run don't offer it",
+        Exposure::Always => "the requests of this run don't offer it".into(),
+        Exposure::WithImages => format!("{model} reads no images"),
         Exposure::Lasting | Exposure::LastingWithRoom | Exposure::LastingWithRoomToParents
             if spec.is_temporary() =>
         {
-            "it is for agents that last longer than one run"
+            "it is for agents that last longer than one run".into()
         }
-        Exposure::LastingWithRoomToParents if room => "an agent this deep begins no others",
+        Exposure::LastingWithRoomToParents if room => "an agent this deep begins no others".into(),
         Exposure::Lasting | Exposure::LastingWithRoom | Exposure::LastingWithRoomToParents => {
-            "it is for models with a larger window"
+            "it is for models with a larger window".into()
         }
     };
     let message = format!("this agent is not offered {tool}: {why}");
     let names: Vec<_> = names.collect();
-    let hint = format!("use one of those that are offered: {}", names.join(", "));
+    let mut hint = format!("use one of those that are offered: {}", names.join(", "));
+    if tool.exposure() == Exposure::WithImages {
+        hint.push_str("; an operator who knows better sets models.<model>.images");
+    }
     ToolError::new(ToolErrorKind::ToolNotExposed, message).hint(&hint)
 }
 

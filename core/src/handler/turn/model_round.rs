@@ -4,19 +4,18 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use holon_facts::call::ToolName;
 use holon_facts::content::Text;
 use holon_facts::event::operation::Settlement;
 use holon_facts::event::turn::{
     AssistantRoundRecorded, FailureArtifact, FailureCategory, ProviderAttemptRecorded,
     ProviderRoundCompleted, TurnContextBuilt,
 };
-use holon_facts::identity::AgentSpec;
 use holon_facts::ids::OpId;
 use holon_facts::model::{
     AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, FailureKind, ModelAnswer,
     ProposedCall, RoundEnd, StopReason, Timing,
 };
+use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::LoadedContext;
 use holon_facts::receipt::{TaskCall, ToolError, ToolErrorKind, Verdict};
 use holon_facts::terminal::TurnReason;
@@ -29,7 +28,7 @@ use crate::handler::budget;
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::{outage, request};
 use crate::retry::{self, Next};
-use crate::tool;
+use crate::tool::{self, Offer};
 use crate::tx::{Alarm, Tx};
 
 pub(crate) fn context_loaded(tx: &mut Tx<'_>, op: OpId, context: LoadedContext) {
@@ -169,8 +168,9 @@ fn judge(
             AnswerBlock::ToolCall(call) => {
                 let cut_off = stop == StopReason::MaxOutput && verdicts.len() + 1 == calls;
                 let over = verdicts.len() >= limit as usize;
-                let offered = (&agent.spec, &*run.environment.tools);
-                verdicts.push(verdict(&call, cut_off, over.then_some(limit), offered));
+                let model = run.chain.models.first().map_or("the model", ModelRef::as_str);
+                let offer = Offer { spec: &agent.spec, model, tools: &run.environment.tools };
+                verdicts.push(verdict(&call, cut_off, over.then_some(limit), offer));
                 let call_id = own_id((agent, run), &blocks, call.call_id, verdicts.len());
                 blocks.push(Block::ToolCall {
                     call_id,
@@ -183,12 +183,7 @@ fn judge(
     (blocks, verdicts)
 }
 
-fn verdict(
-    call: &ProposedCall,
-    cut_off: bool,
-    over: Option<u32>,
-    offered: (&AgentSpec, &[ToolName]),
-) -> Verdict {
+fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>, offer: Offer<'_>) -> Verdict {
     if cut_off {
         let error =
             ToolError::new(ToolErrorKind::TruncatedToolCall, "the call was cut off by the output limit");
@@ -199,7 +194,7 @@ fn verdict(
         let error = ToolError::new(ToolErrorKind::LimitReached, message);
         return Verdict::Refused(error.hint("call the rest in the next round"));
     }
-    tool::judge(call, offered).unwrap_or_else(Verdict::Refused)
+    tool::judge(call, offer).unwrap_or_else(Verdict::Refused)
 }
 
 /// Whether every provider takes it as an id or as the name of a tool.

@@ -1,7 +1,6 @@
 //! Tool calls of a round, one after the other, each with exactly one result.
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
@@ -119,25 +118,11 @@ fn execute(tx: &mut Tx<'_>, call: OpenCall, tool: Tool) -> Result<(), ToolError>
         occupancy::take(tx, &root, run)?;
         task::command::prepare(tx, run, call);
     } else {
-        if let Some(error) = unseen(tx, tool) {
-            return Err(error);
-        }
         occupancy::take(tx, &root, run)?;
         let opening = Opening::of(run_id, OpKind::CallTool, patience(tx));
         tx.open(opening, Work::CallTool { call });
     }
     Ok(())
-}
-
-/// Why the model that is asked first can't see what the tool would show.
-fn unseen(tx: &Tx<'_>, tool: Tool) -> Option<ToolError> {
-    let model = tx.agent().run.as_ref()?.chain.models.first()?;
-    if tool != Tool::ViewImage || tx.env.config.takes_images(model) {
-        return None;
-    }
-    let error = ToolError::new(ToolErrorKind::ToolNotExposed, format!("{model} reads no images"));
-    let hint = "learn of the image by commands; an operator who knows better sets models.<model>.images";
-    Some(error.hint(hint))
 }
 
 /// Lets a performer do what a call about tasks came to. With `shows`, its result is that of the ended task.
