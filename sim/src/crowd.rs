@@ -73,6 +73,7 @@ fn asked() -> Message {
         payload: 0,
         text,
         refs: 0,
+        images: 0,
         names: None,
     }
 }

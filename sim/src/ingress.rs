@@ -18,7 +18,7 @@ use holon_facts::work::{NewWorkItem, PlanStatus};
 use holon_facts::{AgentId, ContentId, Millis, ReplyId, RunId, Text};
 
 use crate::commands;
-use crate::performer::stored;
+use crate::performer::{image, stored};
 use crate::scenario::{Action, Meddling, Message, Naming, Sender};
 use crate::tools::workspace_of;
 
@@ -298,5 +298,8 @@ fn ingress(message: &Message) -> Ingress {
     let source_refs = (0..message.refs).map(|number| (format!("r{number}"), String::new())).collect();
     // Clients of operators begin with a prompt of theirs, as the shell does.
     let prompt = Ingress::prompt(text, delivery_surface, admission_context);
-    Ingress { kind, origin, priority: message.priority, source_refs, idempotency, ..prompt }
+    // One or two are large, three are too large together; of small ones ten are taken.
+    let bytes = if message.images > 3 { 30 } else { 3_400_000 };
+    let images = (0..message.images).map(|number| image(u64::from(number), bytes)).collect();
+    Ingress { kind, origin, priority: message.priority, source_refs, images, idempotency, ..prompt }
 }

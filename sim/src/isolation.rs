@@ -111,6 +111,7 @@ fn apart(scenario: &Scenario) -> Scenario {
         timer_odd: 0,
         parks: 0,
         folder_calls: 0,
+        image_calls: 0,
         crashes: Vec::new(),
         spells: Vec::new(),
         ..scenario.faults

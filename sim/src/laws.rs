@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 58] = [
+pub const WORLD: [WorldLaw; 59] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law(
         "B3",
@@ -209,6 +209,13 @@ pub const WORLD: [WorldLaw; 58] = [
         S,
         Sabotage::Unfence,
         "What others wrote stands between fences whose tag it does not have, and never in the system role.",
+    ),
+    law(
+        "M13",
+        S,
+        Sabotage::DropImage,
+        "Each image of a message or a result is shown with it, once; where a request has as many as it may, those that follow \
+         are named, and no others.",
     ),
     law(
         "O6",

@@ -176,6 +176,12 @@ pub enum Sabotage {
     AnotherLife,
     /// What a hint said is not shown.
     DropHint,
+    /// A request has lost its first image.
+    DropImage,
+    /// A request shows an image twice.
+    TwiceTheImage,
+    /// A request names an image that it has room for.
+    NameImage,
     /// A request has lost its fences.
     Unfence,
     /// An agent's inputs reach its neighbour.

@@ -1,8 +1,9 @@
 //! What all performers share: what they know of their surroundings, and the faults that anything they bring may meet.
 
 use holon_facts::ids::TaskId;
+use holon_facts::image::{Image, ImageFormat};
 use holon_facts::outcome::{Certainty, OpFailure, Outcome};
-use holon_facts::{Content, ContentId, Text, Wall};
+use holon_facts::{Content, ContentId, Text, Wall, tokens};
 
 use crate::choices::{Choices, Site, pick, splitmix64};
 use crate::fault::{Faults, Injector};
@@ -82,4 +83,16 @@ pub fn stored(number: u64, bytes: u64) -> Text {
     }
     let preview = "…".into();
     Text::Stored(Content { id: ContentId(id), bytes, est_tokens: bytes / 4, preview })
+}
+
+/// An image whose bytes the shell would store.
+pub fn image(number: u64, bytes: u64) -> Image {
+    let Text::Stored(content) = stored(number ^ 0x1_0000, bytes.div_ceil(3) * 4) else {
+        unreachable!("a text of that kind is stored")
+    };
+    let sha256 = content.id;
+    let (width, height) = (640, 480 + u32::try_from(number % 7).unwrap_or_default());
+    let data = Content { est_tokens: tokens::of_image(width, height), preview: String::new(), ..content };
+    let name = format!("{number}.png");
+    Image { name, format: ImageFormat::Png, width, height, bytes, sha256, data: Text::Stored(data) }
 }

@@ -225,6 +225,9 @@ pub struct Message {
     /// References that come along.
     #[serde(default, skip_serializing_if = "none")]
     pub refs: u32,
+    /// Images that come along.
+    #[serde(default, skip_serializing_if = "none")]
+    pub images: u32,
     /// The wait that it names as its correlation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Naming>,

@@ -1,6 +1,7 @@
 //! Scripted-random tools, and the reading of context files.
 
 use holon_facts::execution::{ExecutionSnapshot, GitHead};
+use holon_facts::image::Image;
 use holon_facts::outcome::{
     Certainty, CommandSpec, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope,
     SupervisorIdentity, ToolOutcome,
@@ -9,7 +10,7 @@ use holon_facts::receipt::{DETAIL_CHARS, Details, Receipt, ToolError, ToolErrorK
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, ContentId, Millis, Text};
 
-use crate::performer::{Circumstances, Deliveries};
+use crate::performer::{Circumstances, Deliveries, image};
 
 /// Where a simulated agent works first: it is alone there.
 pub fn workspace_of(agent: &AgentId) -> ExecutionBinding {
@@ -58,10 +59,21 @@ pub fn call(here: &mut Circumstances<'_>) -> Deliveries {
         failed_receipt(here)
     } else {
         let content = if here.below("same", 2) == 0 { Text::short("ok") } else { here.text("output") };
-        Receipt::success(content, ToolFacts { exit_status: Some(0), ..ToolFacts::default() })
+        let receipt = Receipt::success(content, ToolFacts { exit_status: Some(0), ..ToolFacts::default() });
+        receipt.showing(images(here))
     };
     let outcome = ToolOutcome { receipt, duration_ms: Millis(after / 1_000), end: None };
     here.deliver(after, Outcome::Tool { outcome })
+}
+
+/// What a call shows beside its text, in worlds where models read images: few large ones fill a request.
+fn images(here: &mut Circumstances<'_>) -> Vec<Image> {
+    if here.faults.image_calls == 0 {
+        return Vec::new();
+    }
+    let count = here.pick("images", &[0, 1, 1, 2, 7]).unwrap_or_default();
+    let bytes = if count > 2 { 100 } else { here.pick("image", &[100, 2_000_000, 5_000_000]).unwrap_or(1) };
+    (0..count).map(|number| image(here.site.ordinal.wrapping_mul(8).wrapping_add(number), bytes)).collect()
 }
 
 /// A receipt that says that it failed, in one of the ways that there are.

@@ -84,6 +84,8 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::DropRound, "M3"),
         (Sabotage::AnotherCall, "M3"),
         (Sabotage::SwapEarlier, "M6"),
+        (Sabotage::TwiceTheImage, "M3"),
+        (Sabotage::NameImage, "M13"),
     ] {
         let found = caught(sabotage, law);
         assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");

@@ -62,7 +62,17 @@ fn offer(agent: u8, times: u8, action: Action) -> Offer {
 }
 
 fn message(sender: Sender, priority: Priority, key: Option<u32>) -> Action {
-    Action::Message(Message { sender, priority, bytes: 4, refs: 0, key, payload: 0, text: None, names: None })
+    Action::Message(Message {
+        sender,
+        priority,
+        bytes: 4,
+        refs: 0,
+        images: 0,
+        key,
+        payload: 0,
+        text: None,
+        names: None,
+    })
 }
 
 fn prompt() -> Action {

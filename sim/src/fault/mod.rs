@@ -35,6 +35,9 @@ pub struct Faults {
     /// Calls that go to a folder which others go to, too, or back.
     #[serde(default)]
     pub folder_calls: u32,
+    /// Calls that look at an image, in worlds where models read any.
+    #[serde(default)]
+    pub image_calls: u32,
     /// Supervisors that are killed while their command goes on.
     pub supervisor_killed: u32,
     /// Commands that nothing ends, however they are asked to.

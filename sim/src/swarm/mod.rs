@@ -69,6 +69,10 @@ pub fn scenario(seed: u64) -> Scenario {
     }
     models(&mut draw, agents, span, &mut inputs);
     compactions(&mut draw, agents, span, &mut inputs);
+    if faults.image_calls > 0 {
+        config.images = draw.of("reads images", &[&config.models[..], &config.models[..1]]).to_vec();
+        prompts_with_images(&mut draw, agents, span, &mut inputs);
+    }
     of_tasks(&mut draw, agents, span, &mut inputs);
     of_timers(&mut draw, agents, span, &mut inputs);
     of_work(&mut draw, agents, span, &mut inputs);
@@ -107,6 +111,20 @@ fn models(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
         let number = draw.of("which model", &[None, Some(1), Some(2)]);
         let at = u64::from(draw.below("model set", span));
         inputs.push(Timed { at, agent, action: Action::Model { number } });
+    }
+    draw.ordinal = 0;
+}
+
+/// Prompts with as many images as fit, and with too many.
+fn prompts_with_images(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
+    for ordinal in 0..u64::from(draw.below("prompts with images", 8)) {
+        draw.ordinal = ordinal;
+        let at = 1_000 + u64::from(draw.below("image at", span));
+        let agent = 1 + draw.below("image for", agents);
+        let images = draw.of("images", &[1, 1, 2, 3, 10, 11]);
+        let priority = draw.of("image now", &[Priority::Next, Priority::Interject]);
+        let message = Message { images, priority, ..pattern::prompt() };
+        inputs.push(Timed { at, agent, action: Action::Message(message) });
     }
     draw.ordinal = 0;
 }
@@ -332,6 +350,7 @@ fn message(draw: &mut Draw) -> Message {
         bytes: draw.of("bytes", &[0, 10, 100, 256, 400, 3_000]),
         key: draw.of("key", &[None, None, Some(1), Some(2), Some(3), Some(4)]),
         payload: u8::from(draw.below("payload", 4) == 0),
+        images: 0,
         refs: draw.of("refs", &[0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 16, 17]),
     }
 }
@@ -386,6 +405,7 @@ fn faults(draw: &mut Draw) -> Faults {
         task_calls: draw.of("task_calls", &[0, 0, 100, 300]),
         child_calls: draw.of("child_calls", &[0, 0, 0, 60, 200]),
         folder_calls: draw.of("folder_calls", &[0, 0, 0, 80, 250]),
+        image_calls: draw.of("image_calls", &[0, 0, 0, 0, 0, 300, 800]),
         supervisor_killed: draw.of("supervisor_killed", &[0, 0, 100]),
         stop_ignored: draw.of("stop_ignored", &[0, 0, 500]),
         task_fails: draw.of("task_fails", &rates),

@@ -117,6 +117,7 @@ pub(super) fn prompt() -> Message {
         key: None,
         payload: 0,
         refs: 0,
+        images: 0,
         names: None,
         text: None,
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holon_core::effect::{Answer, Effect, Work};
 use holon_facts::Text;
 use holon_facts::frame::Part;
-use holon_facts::model::{Item, ModelRequest};
+use holon_facts::model::{CallResult, Item, ModelRequest};
 
 use super::World;
 use crate::options::Sabotage;
@@ -52,7 +52,7 @@ impl World<'_> {
 type Break = fn(&mut ModelRequest);
 
 /// What is done to each request.
-const MISSHOWN: [(Sabotage, Break); 10] = [
+const MISSHOWN: [(Sabotage, Break); 13] = [
     (Sabotage::DropMessage, |request| {
         let parts = input(request);
         *parts = parts.drain(..).map(emptied).filter(|part| !matches!(part, Part::Given(_))).collect();
@@ -103,6 +103,27 @@ const MISSHOWN: [(Sabotage, Break); 10] = [
             }
         }
     }),
+    (Sabotage::DropImage, |request| {
+        let first = request.conversation.iter_mut().find_map(|item| {
+            let Item::User { parts } = item else { return None };
+            let at = parts.iter().position(|part| matches!(part, Part::Image(_)))?;
+            Some((parts, at))
+        });
+        if let Some((parts, at)) = first {
+            parts.remove(at);
+        }
+    }),
+    (Sabotage::TwiceTheImage, |request| {
+        if let Some(result) = seen(request).next() {
+            let receipt = Arc::make_mut(&mut result.receipt);
+            receipt.images.extend(receipt.images.first().cloned());
+        }
+    }),
+    (Sabotage::NameImage, |request| {
+        if let Some(result) = seen(request).next() {
+            result.named_only = true;
+        }
+    }),
     (Sabotage::Unfence, |request| {
         let parts = input(request);
         let bare = |part| match part {
@@ -112,6 +133,15 @@ const MISSHOWN: [(Sabotage, Break); 10] = [
         *parts = parts.drain(..).flat_map(bare).collect();
     }),
 ];
+
+/// Results with images.
+fn seen(request: &mut ModelRequest) -> impl Iterator<Item = &mut CallResult> {
+    let results = request.conversation.iter_mut().flat_map(|item| match item {
+        Item::ToolResults { results } => results.as_mut_slice(),
+        Item::User { .. } | Item::Assistant { .. } => &mut [],
+    });
+    results.filter(|result| !result.receipt.images.is_empty())
+}
 
 /// Without the texts that others gave.
 fn emptied(part: Part) -> Part {
