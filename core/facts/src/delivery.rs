@@ -18,6 +18,10 @@ pub struct Delivery {
     /// What the provider left out of the request by itself, as it reports that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<AppliedEdit>,
+    /// The provider refused what the model had thought, and the request was repeated without that. Later requests of the
+    /// episode are without it, too. Earlier builds did not record it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub thoughts_refused: bool,
 }
 
 /// A part of a request that its provider left out before the model read it.

@@ -139,7 +139,7 @@ const LAWS: [Law; 72] = [
     ),
     law(
         "M4",
-        "A request begins with all of the one before, or what it has of that and the first part that is another one are on record; in a run it does, unless another model is asked or an episode closed.",
+        "A request begins with all of the one before, or what it has of that and the first part that is another one are on record; in a run it does, unless another model is asked, an episode closed, or a provider refused thoughts.",
         requests::m4,
     ),
     law(

@@ -11,7 +11,7 @@ use super::past::Past;
 use super::{Checked, rule};
 
 /// A request has all of the one before it as its beginning, or the first part that it has not is on record. In a run it
-/// has all, unless another model is asked or an episode has closed.
+/// has all, unless another model is asked, an episode has closed, or a provider has refused what its model had thought.
 pub(super) fn m4(past: &Past, record: &Record) -> Checked {
     let Some((opened, now)) = request(record) else { return Ok(false) };
     let before = past.requests.last.as_deref();
@@ -27,8 +27,9 @@ pub(super) fn m4(past: &Past, record: &Record) -> Checked {
         None | Some(PrefixBreak::First | PrefixBreak::Model) => true,
         // Another build may put it in other words.
         Some(PrefixBreak::Surface) => !same_run,
-        Some(PrefixBreak::Standing | PrefixBreak::Head | PrefixBreak::Conversation) => {
-            past.requests.closed || !same_run
+        Some(PrefixBreak::Standing | PrefixBreak::Head) => past.requests.closed || !same_run,
+        Some(PrefixBreak::Conversation) => {
+            past.requests.closed || past.requests.thoughts_refused || !same_run
         }
     };
     rule(reason, || {

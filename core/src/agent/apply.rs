@@ -228,7 +228,7 @@ impl Agent {
             self.requests.answered(fact);
         }
         if let TurnFact::ProviderAttemptRecorded(fact) = fact {
-            self.requests.attempted(fact);
+            self.attempted(fact);
         }
         if let TurnFact::TurnStarted(fact) = fact {
             self.hints.turn_begins();

@@ -17,6 +17,7 @@ pub mod recent_commands;
 pub mod requests;
 pub mod sleep;
 pub mod task;
+mod thoughts;
 pub mod timer;
 pub mod turn;
 pub mod unattended;

@@ -142,13 +142,13 @@ pub(super) fn request(RequestRecord { size, layers, shared_bytes, broke, .. }: &
         PrefixBreak::Surface => " (policy or tools changed)".to_owned(),
         PrefixBreak::Standing => " (instructions or environment changed)".to_owned(),
         PrefixBreak::Head => " (an episode closed)".to_owned(),
-        PrefixBreak::Conversation => " (it was summarized)".to_owned(),
+        PrefixBreak::Conversation => " (it was summarized, or lost refused thoughts)".to_owned(),
     });
     format!("about {} of {} tokens, {shared} % as in the request before{broke}", size.tokens(), size.limit)
 }
 
 /// How a request went over the wire, and what its provider did with it.
-pub(super) fn delivery(Delivery { incremental, edits }: &Delivery) -> String {
+pub(super) fn delivery(Delivery { incremental, edits, thoughts_refused }: &Delivery) -> String {
     let edits = edits.iter().map(|AppliedEdit { kind, cleared, cleared_input_tokens }| {
         let what = match kind {
             EditKind::ClearToolUses => "tool results",
@@ -156,7 +156,14 @@ pub(super) fn delivery(Delivery { incremental, edits }: &Delivery) -> String {
         };
         format!("the provider left out {cleared} {what} ({cleared_input_tokens} tokens)")
     });
-    incremental.iter().map(sent).chain(edits).collect::<Vec<_>>().join("; ")
+    let refused = "the provider refused what the model had thought; repeated without it".to_owned();
+    incremental
+        .iter()
+        .map(sent)
+        .chain(edits)
+        .chain(thoughts_refused.then_some(refused))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn sent(Incremental { response_id, whole, items, items_sent }: &Incremental) -> String {

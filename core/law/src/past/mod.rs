@@ -416,8 +416,8 @@ impl Past {
             run.progress = true;
         }
         self.spending.follow(fact);
+        self.requests.turn(fact);
         match fact {
-            TurnFact::ProviderRoundCompleted(fact) => self.requests.answered(fact),
             TurnFact::TurnStarted(fact) => {
                 self.run_started(fact);
                 self.episodes.turn_started(record.event_seq, fact);

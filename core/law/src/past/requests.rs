@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
+use holon_facts::event::TurnFact;
 use holon_facts::event::operation::OperationOpened;
 use holon_facts::event::turn::ProviderRoundCompleted;
 use holon_facts::ids::RunId;
@@ -17,6 +18,8 @@ pub(crate) struct Requests {
     pub(crate) run: Option<RunId>,
     /// An episode has closed since.
     pub(crate) closed: bool,
+    /// What the model had thought in it was refused.
+    pub(crate) thoughts_refused: bool,
     pub(crate) counted: BTreeMap<ModelRef, Counted>,
 }
 
@@ -31,14 +34,24 @@ impl Requests {
     pub(super) fn opened(&mut self, fact: &OperationOpened) {
         let Some(request) = &fact.request else { return };
         self.last = Some(request.clone());
-        (self.run, self.closed) = (fact.run_id, false);
+        (self.run, self.closed, self.thoughts_refused) = (fact.run_id, false, false);
     }
 
     pub(super) fn closed(&mut self) {
         self.closed = true;
     }
 
-    pub(super) fn answered(&mut self, fact: &ProviderRoundCompleted) {
+    pub(super) fn turn(&mut self, fact: &TurnFact) {
+        if let TurnFact::ProviderRoundCompleted(fact) = fact {
+            self.answered(fact);
+        }
+        if let TurnFact::ProviderAttemptRecorded(fact) = fact {
+            let delivery = fact.attempt.delivery.as_ref();
+            self.thoughts_refused |= delivery.is_some_and(|delivery| delivery.thoughts_refused);
+        }
+    }
+
+    fn answered(&mut self, fact: &ProviderRoundCompleted) {
         let Some(last) = self.last.as_ref().filter(|last| last.model == fact.winning_model_ref) else {
             return;
         };

@@ -180,6 +180,10 @@ impl Episodes {
         *self == Self::default()
     }
 
+    pub(super) fn turns_mut(&mut self) -> impl Iterator<Item = &mut Arc<Turn>> {
+        self.open.iter_mut().flat_map(|open| &mut open.turns)
+    }
+
     /// The turns that are shown before the one in progress.
     pub fn turns(&self) -> &[Arc<Turn>] {
         self.open.as_ref().map_or(&[], |open| &open.turns)

@@ -92,7 +92,7 @@ impl<'a> Sender<'a> {
     /// What is on record of how the request went over the wire.
     pub(super) fn delivery(&self, edits: Vec<AppliedEdit>) -> Option<Box<Delivery>> {
         let incremental = self.sent.as_ref().and_then(|sent| sent.incremental.clone());
-        let delivery = Delivery { incremental, edits };
+        let delivery = Delivery { incremental, edits, thoughts_refused: !self.lowering.thoughts };
         (delivery != Delivery::default()).then(|| Box::new(delivery))
     }
 
