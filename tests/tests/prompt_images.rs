@@ -79,7 +79,10 @@ fn a_prompt_with_an_image_survives_a_kill() {
         daemon.ok(&["prompt", "--wait", "--agent", "a", "again"]);
         assert_eq!(times(&provider, &bytes), [1, 1, 1], "{model}");
         let said = daemon.ok(&["transcript", "a"]).stdout;
-        assert!(said.contains("look at it"), "{said}");
+        assert!(said.contains("look at it\n[image \"a.png\" (png, 300 x 200 pixels)]"), "{said}");
+        let next = daemon.ok(&["debug", "prompt", "--agent", "a"]).stdout;
+        assert!(next.contains("[image \"a.png\" (png, 300 x 200 pixels, 5029 bytes)]"), "{next}");
+        assert_eq!(shown(&next.into(), &bytes), 0, "people are shown no base64");
         daemon.ok(&["daemon", "stop"]);
         daemon.0.check_ledger(&daemon.ledger());
     }

@@ -1,5 +1,6 @@
 //! What was said in turns, with whole texts.
 
+use holon_facts::episode::SeenImage;
 use holon_facts::event::turn::FailureArtifact;
 use holon_facts::ids::{MessageId, RoundIndex, RunId};
 use holon_facts::message::Origin;
@@ -62,6 +63,9 @@ pub enum Item {
         delivery_surface: Surface,
         admission_context: AdmissionContext,
         text: String,
+        /// Images that came with it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<SeenImage>,
     },
     AssistantRound {
         run_id: RunId,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use holon_api::{Block, Control, Item, PageQuery, Transcript, TranscriptEntry};
+use holon_facts::episode::SeenImage;
 use holon_facts::message::Origin;
 use holon_facts::{AgentId, EventSeq};
 use holon_text::moment;
@@ -97,8 +98,12 @@ fn step(item: &Item) -> Option<Vec<DetailLine>> {
 /// One entry for people.
 fn said(entry: &TranscriptEntry) -> Vec<DetailLine> {
     let (title, body) = match &entry.item {
-        Item::IncomingMessage { message_id, origin, text, .. } => {
-            (format!("{message_id} from {}", sender(origin)), plain(text))
+        Item::IncomingMessage { message_id, origin, text, images, .. } => {
+            let shown = images.iter().map(|image| {
+                let SeenImage { name, format, width, height, .. } = image;
+                (Look::Aside, format!("[image {name:?} ({format}, {width} x {height} pixels)]"))
+            });
+            (format!("{message_id} from {}", sender(origin)), plain(text).into_iter().chain(shown).collect())
         }
         Item::AssistantRound { blocks, .. } => ("assistant".to_owned(), round(blocks, WHOLE)),
         Item::ToolResults { tool_name, .. } => (tool_name.clone(), result(&entry.item, WHOLE)),

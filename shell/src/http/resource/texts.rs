@@ -2,6 +2,7 @@
 
 use holon_api::{Block, Item, RoundData, TranscriptEntry};
 use holon_core::transcript::{Entry, TranscriptEntry as Recorded};
+use holon_facts::episode::SeenImage;
 use holon_facts::message::Message;
 use holon_facts::receipt::Receipt;
 use holon_facts::{Text, model};
@@ -78,6 +79,7 @@ fn incoming(message: &Message, text: String) -> Item {
         delivery_surface: message.delivery_surface,
         admission_context: message.admission_context,
         text,
+        images: message.images.iter().map(SeenImage::from).collect(),
     }
 }
 
