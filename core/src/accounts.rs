@@ -28,7 +28,7 @@ impl Accounts {
 
     /// Everything but what a request in flight may take, of an agent that is not in memory.
     pub fn add_absent(&mut self, account: &Account) {
-        self.add(&Account { reserved: None, ..*account });
+        self.add(&Account { reserved: None, beside: None, ..*account });
     }
 
     pub fn total(&self) -> Amount {

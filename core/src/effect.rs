@@ -59,6 +59,8 @@ pub enum Work {
     LoadContext { execution: ExecutionBinding },
     /// Make one attempt at a round; ends in `Answer` or `AttemptFailed`.
     CallModel { request: ModelRequest },
+    /// Ask a model once for a summary; ends in `Answer` or `AttemptFailed`.
+    Summarize { request: ModelRequest },
     /// Execute one accepted tool call; ends in `Tool`.
     CallTool { call: ToolCall },
     /// Bring up a supervisor for a command, and execute nothing yet; ends in `Prepared`, or in `Tool` with the
@@ -94,6 +96,7 @@ impl Work {
         match self {
             Self::LoadContext { .. } => OpKind::LoadContext,
             Self::CallModel { .. } => OpKind::CallModel,
+            Self::Summarize { .. } => OpKind::Summarize,
             Self::PrepareCommand { .. } => OpKind::PrepareCommand,
             Self::RunCommand { .. } | Self::WatchCommand { .. } => OpKind::RunCommand,
             Self::CallTask { work: TaskWork::Promote { .. } } => OpKind::PromoteCommand,

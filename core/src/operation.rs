@@ -11,6 +11,7 @@ use holon_facts::receipt::{ToolError, ToolErrorKind};
 use holon_facts::time::Millis;
 
 use crate::effect::Retrieval;
+use crate::handler::episode::summary;
 use crate::handler::turn::{model_round, request, tools};
 use crate::handler::workspace::{self, isolate};
 use crate::handler::{budget, task};
@@ -27,6 +28,8 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
             tx.settle(op, Settlement::Failed);
             model_round::attempt_failed(tx, op, &failure);
         }
+        (OpKind::Summarize, Outcome::Answer { answer }) => summary::answered(tx, op, answer),
+        (OpKind::Summarize, Outcome::AttemptFailed { failure }) => summary::failed(tx, op, &failure),
         (OpKind::PrepareCommand, Outcome::Prepared { supervisor, command }) => {
             task::command::prepared(tx, op, supervisor, command);
         }
@@ -87,6 +90,7 @@ fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
         }
         OpKind::LoadContext
         | OpKind::CallModel
+        | OpKind::Summarize
         | OpKind::PrepareCommand
         | OpKind::AwaitTask
         | OpKind::SuperviseChild
@@ -136,6 +140,7 @@ pub(crate) fn timed_out(tx: &mut Tx<'_>, op: OpId) {
         OpKind::SuperviseChild => {}
         OpKind::LoadContext
         | OpKind::CallModel
+        | OpKind::Summarize
         | OpKind::CallTool
         | OpKind::PrepareCommand
         | OpKind::RunCommand
@@ -173,6 +178,7 @@ fn give_up(tx: &mut Tx<'_>, op: OpId, kind: OpKind, settlement: Settlement, fail
     let of_run = tx.agent().ops.get(&op).is_some_and(|open| open.run_id.is_some());
     match kind {
         OpKind::WriteInput => task::operator::written(tx, op, Err(failure)),
+        OpKind::Summarize => summary::given_up(tx, op, settlement, failure.message),
         OpKind::RemoveWorktree => isolate::not_removed(tx, op, settlement, failure.message.preview()),
         OpKind::PrepareCommand if !of_run => {
             tx.settle(op, settlement);
@@ -216,6 +222,7 @@ fn performer_failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure)
         | OpKind::SuperviseChild
         | OpKind::FindWorkspace
         | OpKind::RemoveWorktree
+        | OpKind::Summarize
         | OpKind::WriteInput => {
             // Before it has the word, a supervisor executes nothing.
             let certainty = if kind == OpKind::PrepareCommand { Certainty::Definite } else { certainty };

@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use holon_facts::config::Config;
+use holon_facts::config::{Config, SummaryBy};
 use holon_facts::content::Text;
 use holon_facts::decision::{DeadlineReason, DecisionKind};
 use holon_facts::event::operation::OpKind;
@@ -87,7 +87,10 @@ pub(crate) fn agent(name: &str) -> AgentId {
 }
 
 pub(crate) fn config() -> Config {
-    Config::new(["local/one", "local/two"].map(|name| ModelRef::new(name).unwrap()).into())
+    let mut config = Config::new(["local/one", "local/two"].map(|name| ModelRef::new(name).unwrap()).into());
+    // Tests of summaries turn them on.
+    config.context.summary = SummaryBy::Facts;
+    config
 }
 
 pub(crate) fn spec() -> AgentSpec {
@@ -392,6 +395,11 @@ impl World {
             assert!(again.as_recorded, "{:?} instead of {decision:?} from {:?}", again.decision, again.facts);
         }
         let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event else { return };
+        if fact.kind == OpKind::Summarize {
+            let agent = self.folded.get(&record.agent).unwrap();
+            let request = past::summary(agent, self.host.config()).unwrap();
+            self.rebuilt.insert((record.agent.clone(), fact.op), request);
+        }
         if fact.kind == OpKind::CallModel {
             let agent = self.folded.get(&record.agent).unwrap();
             let request = past::request(agent, self.host.config()).unwrap();
@@ -472,7 +480,7 @@ impl World {
     fn begin(&mut self, agent: AgentId, op: OpId, work: Work) {
         let kind = work.kind();
         match work {
-            Work::CallModel { request } => {
+            Work::CallModel { request } | Work::Summarize { request } => {
                 let rebuilt = self.rebuilt.remove(&(agent.clone(), op));
                 assert_eq!(rebuilt.as_ref(), Some(&request), "a request is not what its records have");
                 self.requests.push(request);

@@ -207,19 +207,18 @@ impl<'a> Tx<'a> {
 
     /// Settles what was reserved for a request: it took this much.
     pub(crate) fn settle_budget(&mut self, op: OpId, amount: Amount) {
-        if self.agent.account.reserved.is_none_or(|reservation| reservation.op != op) {
-            return;
-        }
+        let Some(reservation) = self.agent.account.reservation(op) else { return };
         self.follow_clock();
-        let Some(run_id) = self.agent.run.as_ref().map(|run| run.id) else { return };
+        let run = self.agent.run.as_ref().map(|run| run.id);
+        let Some(run_id) = reservation.run_id.or(run) else { return };
         let day = self.agent.account.day;
         self.record(BudgetSettled { run_id, op, day, amount });
     }
 
     /// Nobody knows what became of the request: its question counts as heard.
     pub(crate) fn settle_unknown(&mut self, op: OpId) {
-        let sent = self.agent.account.reserved.map(|reservation| reservation.sent).unwrap_or_default();
-        self.settle_budget(op, sent);
+        let sent = self.agent.account.reservation(op).map(|reservation| reservation.sent);
+        self.settle_budget(op, sent.unwrap_or_default());
     }
 
     /// Gives up on every open operation of the run.

@@ -182,6 +182,8 @@ pub enum Sabotage {
     TwiceTheImage,
     /// A request names an image that it has room for.
     NameImage,
+    /// What a model made of an episode is not shown.
+    DropSummary,
     /// A request has lost its fences.
     Unfence,
     /// An agent's inputs reach its neighbour.

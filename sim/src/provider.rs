@@ -2,6 +2,7 @@
 
 use holon_core::tool::Tool;
 use holon_facts::config::ContextLimits;
+use holon_facts::frame::Part;
 use holon_facts::hash::fnv;
 use holon_facts::model::{
     AnswerBlock, AttemptFailure, Block, FailureKind, Item, ModelAnswer, ModelRequest, ProposedCall,
@@ -407,6 +408,15 @@ pub fn gets_thoughts_back(request: &ModelRequest) -> bool {
             .iter()
             .any(|block| matches!(block, Block::Reasoning { model, .. } if *model == request.model)),
         Item::User { .. } | Item::ToolResults { .. } => false,
+    })
+}
+
+/// Whether a model is shown what it made of an episode, after that was over.
+pub fn gets_summary(request: &ModelRequest) -> bool {
+    let sums_up = |part: &Part| matches!(part, Part::Rendered(text) if text.starts_with("[your summary "));
+    request.conversation.iter().any(|item| match item {
+        Item::User { parts } => parts.iter().any(sums_up),
+        Item::Assistant { .. } | Item::ToolResults { .. } => false,
     })
 }
 

@@ -123,7 +123,8 @@ fn working(agent: &Agent, told: &RunSummary, run: &Run) -> Result<(), Failure> {
         | OpKind::CallModel
         | OpKind::WriteInput
         | OpKind::SuperviseChild
-        | OpKind::RemoveWorktree => false,
+        | OpKind::RemoveWorktree
+        | OpKind::Summarize => false,
     };
     let first = run.conversation.rounds.last().and_then(|round| round.calls().nth(round.results.len()));
     let open = first.filter(|_| agent.ops.values().any(calls)).map(|(call_id, _, _)| call_id);

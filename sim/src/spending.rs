@@ -8,7 +8,7 @@ use holon_facts::event::scheduling::HoldEnd;
 use holon_facts::event::task::TaskCause;
 use holon_facts::event::turn::BudgetExhausted;
 use holon_facts::event::{LifecycleFact, SchedulingFact, TaskFact, TurnFact};
-use holon_facts::ids::TaskId;
+use holon_facts::ids::{OpId, RunId, TaskId};
 use holon_facts::model::AttemptRecord;
 use holon_facts::price::Amount;
 use holon_facts::usage::TokenUsage;
@@ -35,8 +35,10 @@ struct Own {
     day: i64,
     of_day: Sum,
     turn: Sum,
-    /// By the request in flight.
-    reserved: Sum,
+    /// The run in progress, or the last one.
+    run: Option<RunId>,
+    /// By requests in flight: of the turn, and for a summary.
+    reserved: BTreeMap<OpId, Sum>,
     /// By the last one that ended.
     settled: Sum,
     /// The budget that it is held for, with its limit.
@@ -92,7 +94,10 @@ impl Spending {
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     fn turn(&mut self, id: &AgentId, fact: &TurnFact, config: &Config, twice: bool) -> Result<(), Failure> {
         match fact {
-            TurnFact::TurnStarted(_) => self.own(id).turn = Sum::default(),
+            TurnFact::TurnStarted(fact) => {
+                let own = self.own(id);
+                (own.turn, own.run) = (Sum::default(), Some(fact.run_id));
+            }
             TurnFact::BudgetReserved(fact) => {
                 self.said += 1;
                 let wanted = sum(fact.amount);
@@ -103,15 +108,19 @@ impl Spending {
                 }
                 let own = self.own(id);
                 (own.of_day, own.day) = (own.on(fact.day), fact.day);
-                own.reserved = wanted;
+                own.reserved.insert(fact.op, wanted);
             }
             TurnFact::BudgetSettled(fact) => {
                 let own = self.own(id);
                 own.settled = sum(fact.amount);
-                own.reserved = Sum::default();
+                own.reserved.remove(&fact.op);
+                let in_turn = own.run == Some(fact.run_id);
                 for _ in 0..=u8::from(twice) {
-                    for spent in [&mut own.total, &mut own.of_day, &mut own.turn] {
+                    for spent in [&mut own.total, &mut own.of_day] {
                         *spent = plus(*spent, own.settled);
+                    }
+                    if in_turn {
+                        own.turn = plus(own.turn, own.settled);
                     }
                 }
             }
@@ -144,7 +153,7 @@ impl Spending {
     pub fn live(&self, host: &Host) -> Result<(), Failure> {
         let told = host.view().spending();
         let all = |part: fn(&Own) -> Sum| self.agents.values().map(part).fold(Sum::default(), plus);
-        let (total, reserved) = (all(|own| own.total), all(|own| own.reserved));
+        let (total, reserved) = (all(|own| own.total), all(Own::reserved));
         let same = (sum(told.total), sum(told.reserved)) == (total, reserved);
         ensure!(same, "B3", "{told:?} is told to be spent, {total:?} was, and {reserved:?} is reserved");
         Ok(())
@@ -163,20 +172,18 @@ impl Spending {
         self.agents.entry(agent.clone()).or_default()
     }
 
-    /// What was spent of a budget, and what others have reserved of it.
+    /// What was spent of a budget, and what is reserved of it.
     fn counted(&self, id: &AgentId, budget: BudgetKind, day: i64) -> (u64, u64) {
         let all = |part: &dyn Fn(&Own) -> Sum| self.agents.values().map(part).fold(Sum::default(), plus);
         let own = self.agents.get(id).cloned().unwrap_or_default();
-        let others = self.agents.iter().filter(|(other, _)| *other != id);
-        let reserved = others.map(|(_, other)| other.reserved).fold(Sum::default(), plus);
+        let reserved = all(&Own::reserved);
         let (used, reserved) = match budget {
-            BudgetKind::TurnTokens | BudgetKind::TurnCost => (own.turn, Sum::default()),
-            BudgetKind::AgentTokens | BudgetKind::AgentCost => (own.total, Sum::default()),
-            BudgetKind::AgentDayTokens | BudgetKind::AgentDayCost => (own.on(day), Sum::default()),
+            BudgetKind::TurnTokens | BudgetKind::TurnCost => (own.turn, own.reserved()),
+            BudgetKind::AgentTokens | BudgetKind::AgentCost => (own.total, own.reserved()),
+            BudgetKind::AgentDayTokens | BudgetKind::AgentDayCost => (own.on(day), own.reserved()),
             BudgetKind::SubtreeTokens | BudgetKind::SubtreeCost => {
                 let family = || self.agents.iter().filter(|(other, _)| self.root(other) == self.root(id));
-                let others = family().filter(|(other, _)| *other != id);
-                let reserved = others.map(|(_, other)| other.reserved).fold(Sum::default(), plus);
+                let reserved = family().map(|(_, own)| own.reserved()).fold(Sum::default(), plus);
                 (family().map(|(_, own)| own.total).fold(Sum::default(), plus), reserved)
             }
             BudgetKind::RuntimeTokens | BudgetKind::RuntimeCost => (all(&|own| own.total), reserved),
@@ -187,6 +194,10 @@ impl Spending {
 }
 
 impl Own {
+    fn reserved(&self) -> Sum {
+        self.reserved.values().copied().fold(Sum::default(), plus)
+    }
+
     fn on(&self, day: i64) -> Sum {
         if self.day == day { self.of_day } else { Sum::default() }
     }

@@ -86,6 +86,7 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::SwapEarlier, "M6"),
         (Sabotage::TwiceTheImage, "M3"),
         (Sabotage::NameImage, "M13"),
+        (Sabotage::DropSummary, "M6"),
     ] {
         let found = caught(sabotage, law);
         assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");

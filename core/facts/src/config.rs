@@ -116,6 +116,20 @@ pub struct ContextLimits {
     /// A turn that begins so long after the end of the last one begins an episode.
     #[serde(default = "episode_idle")]
     pub episode_idle: Millis,
+    /// What stands for an episode that closes in the middle of a turn.
+    #[serde(default)]
+    pub summary: SummaryBy,
+}
+
+/// Who sums up an episode that closes because a request would be too long, or was refused as too long.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryBy {
+    /// The records alone.
+    #[default]
+    Facts,
+    /// The records, and the model that the turn asks.
+    Model,
 }
 
 /// A part of something, in thousandths.
@@ -335,6 +349,7 @@ impl Config {
                 windows: Vec::new(),
                 compact_at: compact_at(),
                 episode_idle: episode_idle(),
+                summary: SummaryBy::Model,
             },
             retry: RetryPolicy {
                 retries: 2,

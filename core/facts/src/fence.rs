@@ -41,6 +41,10 @@ pub enum Place {
     Recap(u32),
     /// What stands for an episode that is over.
     Digest(EpisodeId),
+    /// What a model made of such an episode.
+    Summary(EpisodeId),
+    /// What the agent had in mind, after so many changes.
+    Memory(u64),
 }
 
 impl JsonSchema for Fence {
@@ -69,6 +73,8 @@ impl Fence {
             Place::Work(text) => (4, text, 0),
             Place::Recap(rounds) => (5, rounds.into(), 0),
             Place::Digest(episode) => (6, episode.0, 0),
+            Place::Summary(episode) => (8, episode.0, 0),
+            Place::Memory(revision) => (7, revision, 0),
         };
         Tag(sip((self.0, 0), &[kind, first, second]))
     }
@@ -135,6 +141,8 @@ mod tests {
             Place::Work(1),
             Place::Recap(1),
             Place::Digest(EpisodeId(1)),
+            Place::Summary(EpisodeId(1)),
+            Place::Memory(1),
         ];
         let tags = fences.map(|(seed, agent, run)| {
             places.map(|place| Fence::of(Seed(seed), agent, RunId(run)).tag(place))

@@ -43,6 +43,9 @@ pub struct ModelRequest {
     /// A response that its provider may have kept, where this request may go on from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goes_on_from: Option<Box<GoesOnFrom>>,
+    /// It asks for a summary of the conversation: text alone is of use.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub sums_up: bool,
 }
 
 /// One element of the conversation after the frame. Each tool call is followed by its result before the

@@ -113,6 +113,11 @@ impl RequestSize {
     pub fn tokens(&self) -> u64 {
         self.ratio.times(self.est_tokens)
     }
+
+    /// Whether that fits its model, with what the estimate may be short of.
+    pub fn fits(&self) -> bool {
+        Self::MARGIN.times(self.tokens()) <= self.limit
+    }
 }
 
 impl fmt::Display for PrefixHash {

@@ -5,7 +5,9 @@ use alloc::format;
 use holon_facts::budget::Period;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::scheduling::{HoldCause, HoldEnd, HoldSet};
+use holon_facts::event::turn::BudgetReserved;
 use holon_facts::event::{Event, OperationFact, SchedulingFact, TurnFact};
+use holon_facts::ids::OpId;
 use holon_facts::record::Record;
 use holon_facts::time::Wall;
 
@@ -18,24 +20,29 @@ pub(super) fn b1(past: &Past, record: &Record) -> Checked {
             matches!(&record.event, Event::Turn(TurnFact::BudgetReserved(fact)) if fact.op == owed);
         rule(reserves, || format!("nothing is reserved for {owed}"))?;
     }
-    let reserved = past.spending.reserved.as_ref();
     match &record.event {
         Event::Turn(TurnFact::BudgetReserved(fact)) => {
-            let requests = past.ops.get(&fact.op).is_some_and(|op| op.kind == OpKind::CallModel);
-            rule(requests && reserved.is_none(), || {
-                format!("is reserved for {}, a request: {requests}; before it: {reserved:?}", fact.op)
+            let kind = past.ops.get(&fact.op).map(|op| op.kind);
+            let alike = |op: &OpId| past.ops.get(op).map(|op| op.kind) == kind;
+            let before = past.spending.reserved.iter().find(|reserved| alike(&reserved.op));
+            rule(kind.is_some_and(OpKind::asks_a_model) && before.is_none(), || {
+                format!("is reserved for {}, a {kind:?}; before it: {before:?}", fact.op)
             })?;
             let day = record.at.day();
             let part = fact.sent.minus(fact.amount).is_nothing();
             rule(fact.day == day && part, || format!("{fact:?} on day {day}"))
         }
         Event::Turn(TurnFact::BudgetSettled(fact)) => {
-            let fits = reserved.is_some_and(|reserved| (reserved.op, reserved.day) == (fact.op, fact.day));
-            rule(fits, || format!("{} of day {} is settled, reserved is {reserved:?}", fact.op, fact.day))
+            let reserved = past.spending.of(fact.op);
+            let same = |reserved: &BudgetReserved| (reserved.day, reserved.run_id) == (fact.day, fact.run_id);
+            rule(reserved.is_some_and(same), || {
+                format!("{} of day {} is settled, reserved is {reserved:?}", fact.op, fact.day)
+            })
         }
         Event::Operation(OperationFact::OperationSettled(fact)) => {
-            let requests = past.ops.get(&fact.op).is_some_and(|op| op.kind == OpKind::CallModel);
-            rule(!requests || reserved.is_none(), || format!("{} is over and not settled", fact.op))?;
+            let requests = past.ops.get(&fact.op).is_some_and(|op| op.kind.asks_a_model());
+            let reserved = past.spending.of(fact.op);
+            rule(reserved.is_none(), || format!("{} is over and not settled", fact.op))?;
             Ok(requests)
         }
         _ => Ok(false),

@@ -43,6 +43,7 @@ pub(super) fn p4(past: &Past, record: &Record) -> Checked {
         | OpKind::SuperviseChild
         | OpKind::FindWorkspace
         | OpKind::RemoveWorktree
+        | OpKind::Summarize
         | OpKind::WriteInput => unnamed(fact).map(|_| false),
     }
 }

@@ -3,7 +3,8 @@
 use alloc::format;
 
 use holon_facts::episode::EpisodeBoundary;
-use holon_facts::event::{EpisodeClosed, EpisodeFact, Event, TurnFact};
+use holon_facts::event::operation::{OpKind, OperationFact};
+use holon_facts::event::{EpisodeClosed, EpisodeFact, Event, LifecycleFact, TurnFact};
 use holon_facts::ids::EpisodeId;
 use holon_facts::record::Record;
 
@@ -57,4 +58,39 @@ pub(super) fn m7(past: &Past, record: &Record) -> Checked {
     };
     rule(in_turn == run.is_some(), || format!("{id} closes for {} in {run:?}", fact.boundary))?;
     rule(run.is_some() || fact.hidden_rounds == 0, || format!("{id} hides rounds of no turn"))
+}
+
+/// Whether a model may be asked to sum up the open episode: it closes next, for what a request takes. What comes of it is on
+/// record once, when the request is over.
+pub(super) fn m14(past: &Past, record: &Record) -> Checked {
+    let episodes = &past.episodes;
+    if let Some(asked) = episodes.summarizing.filter(|asked| !asked.closed) {
+        let closes = match &record.event {
+            Event::Episode(EpisodeFact::EpisodeClosed(fact)) => {
+                fact.episode_id == asked.episode_id && fact.size.is_some()
+            }
+            // What it may take is reserved for it before.
+            Event::Turn(TurnFact::BudgetReserved(fact)) => fact.op == asked.op,
+            Event::Lifecycle(LifecycleFact::ClockStepped(_)) => true,
+            _ => false,
+        };
+        rule(closes, || format!("{} is to be summed up, and does not close", asked.episode_id))?;
+    }
+    match &record.event {
+        Event::Operation(OperationFact::OperationOpened(fact)) if fact.kind == OpKind::Summarize => {
+            let fits = episodes.open.is_some() && past.run.is_some() && episodes.summarizing.is_none();
+            rule(fits && fact.request.is_some(), || {
+                format!("{} asks for a summary, before it: {:?}", fact.op, episodes.summarizing)
+            })
+        }
+        Event::Episode(EpisodeFact::EpisodeSummarized(fact)) => {
+            let over = episodes.settled.is_some_and(|asked| {
+                (asked.op, asked.episode_id, asked.run_id) == (fact.op, fact.episode_id, fact.run_id)
+            });
+            rule(over, || {
+                format!("{} is summed up by {}, asked was {:?}", fact.episode_id, fact.op, episodes.settled)
+            })
+        }
+        _ => Ok(false),
+    }
 }

@@ -18,6 +18,7 @@ mod episodes;
 mod hints;
 mod lifecycle;
 mod log;
+mod memory;
 mod past;
 mod queue;
 mod references;
@@ -64,7 +65,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 72] = [
+const LAWS: [Law; 74] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -161,6 +162,16 @@ const LAWS: [Law; 72] = [
         "M12",
         "A request that is sent fits its model, by an estimate and by what the provider has counted so far, both on record.",
         requests::m12,
+    ),
+    law(
+        "M13",
+        "Working memory follows each turn that changed something of it, with the files that the turn changed. Earlier builds kept none.",
+        memory::m13,
+    ),
+    law(
+        "M14",
+        "A model is asked to sum up an episode right before that closes for what a request takes, one at a time, and what comes of it is on record once.",
+        episodes::m14,
     ),
     law("T9", "An interjection enters once, at a safe point, before the next round.", turns::t9),
     law(

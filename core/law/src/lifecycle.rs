@@ -163,7 +163,8 @@ pub(super) fn l8(past: &Past, record: &Record) -> Checked {
 /// The run that the fact says something new about.
 fn changes_run(event: &Event) -> Option<RunId> {
     match event {
-        Event::Turn(TurnFact::TurnStarted(_)) => None,
+        // What a summary took is settled when that has come.
+        Event::Turn(TurnFact::TurnStarted(_) | TurnFact::BudgetSettled(_)) => None,
         Event::Turn(fact) => Some(fact.run_id()),
         Event::Inbox(InboxFact::MessageProcessed(fact)) => fact.run_id,
         Event::Inbox(InboxFact::MessageAborted(fact)) => Some(fact.run_id),

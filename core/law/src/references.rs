@@ -7,8 +7,8 @@ use holon_facts::event::operation::OpKind;
 use holon_facts::event::wait::Resolution;
 use holon_facts::event::work::WorkChange;
 use holon_facts::event::{
-    BriefFact, EpisodeClosed, EpisodeFact, Event, InboxFact, LifecycleFact, OperationFact, OutboxFact,
-    SchedulingFact, TaskFact, TimerFact, TurnFact, WaitFact, WakeFact, WorkFact, WorkspaceFact,
+    BriefFact, EpisodeFact, Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, SchedulingFact,
+    TaskFact, TimerFact, TurnFact, WaitFact, WakeFact, WorkFact, WorkspaceFact,
 };
 use holon_facts::ids::{
     BriefId, LetterId, MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId, WorktreeId,
@@ -158,9 +158,7 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
             OutboxFact::LetterReturned(fact) => visit(Name::Letter(fact.letter_id)),
         },
         Event::Brief(BriefFact::AskClosed(fact)) => visit(Name::Brief(fact.brief_id)),
-        // The law M7 knows which episodes there are.
-        Event::Episode(EpisodeFact::CompactionRequested(_)) => {}
-        Event::Episode(EpisodeFact::EpisodeClosed(fact)) => episode(fact, visit),
+        Event::Episode(fact) => episode(fact, visit),
         Event::Brief(BriefFact::BriefCreated(fact)) => {
             fact.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));
             fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
@@ -170,11 +168,26 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
     }
 }
 
-fn episode(fact: &EpisodeClosed, visit: &mut dyn FnMut(Name)) {
-    fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
-    let digest = &fact.digest;
-    digest.requests.iter().for_each(|request| visit(Name::Message(request.message_id)));
-    digest.focus.iter().for_each(|focus| visit(Name::WorkItem(focus.work_item_id)));
+/// The law M7 knows which episodes there are.
+fn episode(fact: &EpisodeFact, visit: &mut dyn FnMut(Name)) {
+    match fact {
+        EpisodeFact::CompactionRequested(_) => {}
+        EpisodeFact::EpisodeClosed(fact) => {
+            fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
+            let digest = &fact.digest;
+            digest.requests.iter().for_each(|request| visit(Name::Message(request.message_id)));
+            digest.focus.iter().for_each(|focus| visit(Name::WorkItem(focus.work_item_id)));
+        }
+        EpisodeFact::EpisodeSummarized(fact) => {
+            visit(Name::Op(fact.op));
+            visit(Name::Run(fact.run_id));
+        }
+        EpisodeFact::MemoryUpdated(fact) => {
+            visit(Name::Run(fact.run_id));
+            fact.memory.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));
+            fact.memory.decisions.iter().for_each(|decision| visit(Name::Message(decision.message_id)));
+        }
+    }
 }
 
 fn task(fact: &TaskFact, visit: &mut dyn FnMut(Name)) {

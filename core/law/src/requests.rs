@@ -3,7 +3,7 @@
 use alloc::format;
 
 use holon_facts::event::Event;
-use holon_facts::event::operation::{OperationFact, OperationOpened};
+use holon_facts::event::operation::{OpKind, OperationFact, OperationOpened};
 use holon_facts::record::Record;
 use holon_facts::request::{Layers, PrefixBreak, RequestRecord, RequestSize};
 
@@ -14,6 +14,9 @@ use super::{Checked, rule};
 /// has all, unless another model is asked, an episode has closed, or a provider has refused what its model had thought.
 pub(super) fn m4(past: &Past, record: &Record) -> Checked {
     let Some((opened, now)) = request(record) else { return Ok(false) };
+    if opened.kind != OpKind::CallModel {
+        return Ok(false);
+    }
     let before = past.requests.last.as_deref();
     let (broke, shared) = shared(before, now);
     rule(now.broke == broke && now.shared_bytes == shared, || {

@@ -112,9 +112,11 @@ pub(super) fn t5(past: &Past, record: &Record) -> Checked {
             | OpKind::FindWorkspace => {
                 rule(run.open_call().is_some_and(|call| call.started), || "no call was started".into())
             }
-            OpKind::LoadContext | OpKind::WriteInput | OpKind::SuperviseChild | OpKind::RemoveWorktree => {
-                Ok(false)
-            }
+            OpKind::LoadContext
+            | OpKind::Summarize
+            | OpKind::WriteInput
+            | OpKind::SuperviseChild
+            | OpKind::RemoveWorktree => Ok(false),
         },
         _ => Ok(false),
     }

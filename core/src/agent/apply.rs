@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use holon_facts::event::inbox::MessageRequeued;
-use holon_facts::event::operation::{OperationFact, OperationOpened};
+use holon_facts::event::operation::{OpKind, OperationFact, OperationOpened};
 use holon_facts::event::scheduling::{HoldEnd, SleepElapsed};
 use holon_facts::event::task::TaskResultQueued;
 use holon_facts::event::turn::TurnTerminal;
@@ -51,6 +51,8 @@ impl Agent {
             Event::Workspace(fact) => self.apply_workspace(fact),
             Event::Brief(BriefFact::AskClosed(fact)) => self.asks.closed(fact.brief_id),
             Event::Episode(EpisodeFact::CompactionRequested(_)) => self.episodes.compaction_requested(),
+            Event::Episode(EpisodeFact::EpisodeSummarized(fact)) => self.episodes.summarized(fact),
+            Event::Episode(EpisodeFact::MemoryUpdated(fact)) => self.memory.updated(fact),
             Event::Episode(EpisodeFact::EpisodeClosed(fact)) => {
                 let now = self.as_it_stands();
                 self.episodes.closed((record.event_seq, record.at), fact, self.run.as_mut(), now);
@@ -145,6 +147,9 @@ impl Agent {
                     hold.admitted(&fact.message);
                 }
                 if fact.message.is_by_operator() {
+                    if self.asks.are_questions() {
+                        self.memory.decided(&fact.message);
+                    }
                     self.asks.answered();
                     self.heard_operator(at);
                 } else if fact.message.kind.is_from_outside() {
@@ -284,6 +289,9 @@ impl Agent {
         }
         if let Some(run) = &mut self.run {
             run.apply(at, fact);
+            if let TurnFact::AssistantRoundRecorded(_) = fact {
+                self.episodes.answered(run);
+            }
         }
         self.apply_spent(fact);
         self.apply_shown(fact);
@@ -301,10 +309,12 @@ impl Agent {
 
     fn apply_spent(&mut self, fact: &TurnFact) {
         if let TurnFact::BudgetReserved(fact) = fact {
-            self.account.reserve(fact);
+            let summary = self.ops.get(&fact.op).is_some_and(|open| open.kind == OpKind::Summarize);
+            self.account.reserve(fact, summary);
         }
         if let TurnFact::BudgetSettled(fact) = fact {
-            self.account.settle(if self.is_copied() { Amount::default() } else { fact.amount });
+            let amount = if self.is_copied() { Amount::default() } else { fact.amount };
+            self.account.settle(fact.op, amount);
         }
     }
 
@@ -473,8 +483,11 @@ impl Agent {
         match fact {
             OperationFact::OperationOpened(fact) => {
                 self.next.op = fact.op.next();
-                if let Some(request) = &fact.request {
+                if let (Some(request), OpKind::CallModel) = (&fact.request, fact.kind) {
                     self.requests.sent(request);
+                }
+                if let (Some(request), OpKind::Summarize, Some(run)) = (&fact.request, fact.kind, &self.run) {
+                    self.episodes.summary_requested(fact.op, run.id, &request.model);
                 }
                 let OperationOpened { op, kind, run_id, task_id, ref supervisor, ref command, .. } = **fact;
                 let (supervisor, command) = (supervisor.clone(), command.clone());
@@ -508,12 +521,13 @@ impl Agent {
                     repeated,
                 };
                 self.ops.insert(op, open);
-                if let Some(run) = &mut self.run {
+                if let (Some(run), OpKind::CallModel) = (&mut self.run, kind) {
                     run.backed_off();
                 }
             }
             OperationFact::OperationSettled(fact) => {
                 self.ops.remove(&fact.op);
+                self.episodes.summary_settled(fact.op);
             }
         }
     }

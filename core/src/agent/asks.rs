@@ -36,6 +36,11 @@ impl Asks {
         self.open.is_empty()
     }
 
+    /// Whether the agent has asked something, beyond what failed.
+    pub(super) fn are_questions(&self) -> bool {
+        self.open.iter().any(|ask| ask.kind != BriefKind::Failure)
+    }
+
     pub(super) fn asked(&mut self, at: Wall, event_seq: EventSeq, brief: &BriefCreated) {
         if brief.visibility != BriefVisibility::ActionRequired {
             return;

@@ -3,7 +3,7 @@
 //! ends the turn; those that outlast a turn hold the agent until they are raised, those of a day until the next one.
 
 use holon_facts::event::turn::BudgetReserved;
-use holon_facts::ids::OpId;
+use holon_facts::ids::{OpId, RunId};
 use holon_facts::price::Amount;
 use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
@@ -20,14 +20,21 @@ pub struct Account {
     pub day: i64,
     /// On that day.
     pub of_day: Amount,
+    /// For the request of a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Reservation>,
+    /// For a summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Reservation>,
 }
 
-/// What the request in flight may take.
+/// What a request in flight may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     pub op: OpId,
+    /// The run whose budget it is; earlier builds have that of the run in progress alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
     pub amount: Amount,
     /// The part that is taken by sending it.
     pub sent: Amount,
@@ -48,18 +55,32 @@ impl Account {
         self.total.plus(self.family)
     }
 
-    /// What the request in flight may take.
+    /// What requests in flight may take.
     pub fn reserved(&self) -> Amount {
-        self.reserved.map(|reservation| reservation.amount).unwrap_or_default()
+        self.reservations().fold(Amount::default(), |sum, one| sum.plus(one.amount))
     }
 
-    pub(super) fn reserve(&mut self, fact: &BudgetReserved) {
+    pub fn reservations(&self) -> impl Iterator<Item = Reservation> {
+        self.reserved.into_iter().chain(self.beside)
+    }
+
+    /// What was reserved for an operation.
+    pub(crate) fn reservation(&self, op: OpId) -> Option<Reservation> {
+        self.reservations().find(|reservation| reservation.op == op)
+    }
+
+    /// For a summary where `beside` is true.
+    pub(super) fn reserve(&mut self, fact: &BudgetReserved, beside: bool) {
         (self.of_day, self.day) = (self.on(fact.day), fact.day);
-        self.reserved = Some(Reservation { op: fact.op, amount: fact.amount, sent: fact.sent });
+        let BudgetReserved { op, run_id, amount, sent, .. } = *fact;
+        let place = if beside { &mut self.beside } else { &mut self.reserved };
+        *place = Some(Reservation { op, run_id: Some(run_id), amount, sent });
     }
 
-    pub(super) fn settle(&mut self, amount: Amount) {
-        self.reserved = None;
+    pub(super) fn settle(&mut self, op: OpId, amount: Amount) {
+        for place in [&mut self.reserved, &mut self.beside] {
+            place.take_if(|reservation| reservation.op == op);
+        }
         self.total = self.total.plus(amount);
         self.of_day = self.of_day.plus(amount);
     }

@@ -10,6 +10,7 @@ pub mod external_trigger;
 pub mod history;
 pub mod hold;
 pub mod inbox;
+pub mod memory;
 pub mod model;
 pub mod outbox;
 pub mod outside;
@@ -58,6 +59,7 @@ use crate::agent::external_trigger::ExternalTrigger;
 use crate::agent::history::History;
 use crate::agent::hold::Hold;
 use crate::agent::inbox::{Entry, Inbox};
+use crate::agent::memory::Memory;
 use crate::agent::outbox::Outbox;
 use crate::agent::outside::Outside;
 use crate::agent::recent_commands::RecentCommands;
@@ -125,6 +127,9 @@ pub struct Agent {
     /// The conversation that its requests go on with.
     #[serde(default, skip_serializing_if = "Episodes::is_fresh")]
     pub episodes: Episodes,
+    /// What it has in mind from one turn to the next.
+    #[serde(default, skip_serializing_if = "Memory::is_fresh")]
+    pub memory: Memory,
     /// What it has asked models.
     #[serde(default, skip_serializing_if = "Requests::is_fresh")]
     pub requests: Requests,
@@ -221,6 +226,7 @@ impl Agent {
             hold: None,
             history: History::default(),
             episodes: Episodes::default(),
+            memory: Memory::default(),
             requests: Requests::default(),
             last_decision: None,
             tools_offered: Arc::default(),

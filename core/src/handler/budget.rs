@@ -71,21 +71,33 @@ pub(crate) fn affords(tx: &mut Tx<'_>, wanted: Amount) -> bool {
     !crowded
 }
 
+/// Whether every budget covers a request that nothing depends on, with all that is reserved.
+pub(crate) fn covers(tx: &mut Tx<'_>, wanted: Amount) -> bool {
+    tx.follow_clock();
+    let Some(run) = &tx.agent().run else { return false };
+    tx.env.config.budgets.bounds().all(|(budget, limit)| {
+        let (used, reserved) = counted(tx, run, budget);
+        budget.measure(used.plus(reserved).plus(wanted)) <= limit
+    })
+}
+
 /// What counts for a budget: what was spent, and what others have reserved of it.
 fn counted(tx: &Tx<'_>, run: &Run, budget: BudgetKind) -> (Amount, Amount) {
     let (own, others) = (&tx.agent().account, tx.env.others);
+    // Whoever asks has nothing of its own in flight but a summary.
+    let beside = own.beside.map(|reservation| reservation.amount).unwrap_or_default();
     let (own, others_spent) = match budget.period() {
         Period::Turn => (run.spent, Amount::default()),
         Period::Day => (own.on(tx.now().day()), others.of_day),
         Period::All => (own.total, others.total),
     };
     match budget.scope() {
-        Scope::Turn | Scope::Agent => (own, Amount::default()),
+        Scope::Turn | Scope::Agent => (own, beside),
         Scope::Subtree => {
             let spent = tx.agent().account.with_family().plus(others.subtree.spent);
-            (spent, others.subtree.reserved)
+            (spent, others.subtree.reserved.plus(beside))
         }
-        Scope::Runtime => (own.plus(others_spent), others.reserved),
+        Scope::Runtime => (own.plus(others_spent), others.reserved.plus(beside)),
     }
 }
 
@@ -109,11 +121,11 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, run_id: RunId, op: OpId, (amount, sent): 
 pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: &ModelAnswer) {
     let estimated = || {
         let said = answer.blocks.iter().map(holon_facts::model::AnswerBlock::est_tokens).sum();
-        let sent = tx.agent().account.reserved.map_or(0, |reservation| reservation.sent.tokens);
+        let sent = tx.agent().account.reservation(op).map_or(0, |reservation| reservation.sent.tokens);
         TokenUsage { input_tokens: sent, output_tokens: said, total_tokens: 0, cached_input_tokens: 0 }
     };
     let usage = if price::tokens(answer.usage).is_some() { answer.usage } else { estimated() };
-    let amount = took(tx, usage);
+    let amount = took(tx, op, usage);
     tx.settle_budget(op, amount);
 }
 
@@ -121,7 +133,7 @@ pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: &ModelAnswer) {
 /// have been heard.
 pub(crate) fn failed(tx: &mut Tx<'_>, op: OpId, kind: FailureKind, usage: Option<TokenUsage>) {
     let amount = match usage.filter(|usage| price::tokens(*usage).is_some()) {
-        Some(usage) => took(tx, usage),
+        Some(usage) => took(tx, op, usage),
         None => match kind {
             FailureKind::Timeout | FailureKind::StreamCut | FailureKind::InvalidResponse => {
                 return tx.settle_unknown(op);
@@ -139,9 +151,11 @@ pub(crate) fn failed(tx: &mut Tx<'_>, op: OpId, kind: FailureKind, usage: Option
     tx.settle_budget(op, amount);
 }
 
-/// What a request to the model in turn took.
-fn took(tx: &Tx<'_>, usage: TokenUsage) -> Amount {
-    let model = tx.agent().run.as_ref().and_then(Run::model);
+/// What a request took: of the model in turn, or of the one that is asked for a summary.
+fn took(tx: &Tx<'_>, op: OpId, usage: TokenUsage) -> Amount {
+    let agent = tx.agent();
+    let summary = agent.episodes.summarizing.as_ref().filter(|asked| asked.op == op);
+    let model = summary.map(|asked| &asked.model).or_else(|| agent.run.as_ref().and_then(Run::model));
     let price = model.and_then(|model| tx.env.config.prices.of(model)).unwrap_or_default();
     Amount { tokens: price::tokens(usage).unwrap_or(0), cost_micros: price.of(usage) }
 }

@@ -15,6 +15,7 @@ use holon_facts::task::TaskStatus;
 use holon_facts::workspace::Worktree;
 
 use crate::agent::Agent;
+use crate::handler::episode::summary;
 use crate::handler::evidence::{self, Evidence};
 use crate::handler::workspace::isolate;
 use crate::handler::{control, outbox, task};
@@ -77,6 +78,7 @@ fn finish(tx: &mut Tx<'_>, status: TaskStatus) {
         report(tx, status);
     }
     task::stop::all(tx, TaskCause::AgentStopped, false);
+    summary::cancel(tx);
     let (previous, next) = (tx.agent().status, Status::Stopped);
     tx.record(SchedulerPostureDecision { previous, next, boundary: Boundary::RunLoopIdle, wakes_at: None });
 }

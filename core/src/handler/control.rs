@@ -15,6 +15,7 @@ use holon_facts::terminal::TurnReason;
 
 use crate::agent::turn::Run;
 use crate::effect::Answer;
+use crate::handler::episode::summary;
 use crate::handler::turn::end::{self, End};
 use crate::handler::workspace::occupancy::{self, Roots};
 use crate::handler::{child, label, task, wake};
@@ -85,6 +86,7 @@ pub(super) fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
     let untold_tasks = unshown.map(|task| task.id).collect();
     let mut aborted = Aborted { lost_hints, untold_tasks, ..abort_run(tx, TurnReason::Stopped) };
     aborted.ops.splice(..0, given_up);
+    aborted.ops.extend(summary::cancel(tx));
     task::operator::give_up(tx, &Reject::AgentStopped { agent: tx.agent().id.clone() });
     let alive = tx.agent().tasks.children().filter(|(task, _)| task.child_end.is_none());
     aborted.children = alive.map(|(_, child)| child.child_agent_id.clone()).collect();

@@ -15,6 +15,9 @@ pub(crate) mod external_trigger;
 #[cfg(test)]
 mod external_trigger_tests;
 pub(crate) mod label;
+pub(crate) mod memory;
+#[cfg(test)]
+mod memory_tests;
 pub(crate) mod model;
 pub(crate) mod outbox;
 pub(crate) mod outside;

@@ -9,6 +9,7 @@ use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::ids::OpId;
 use holon_facts::reject::Reject;
 
+use crate::handler::episode::summary;
 use crate::handler::task;
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::tools;
@@ -19,6 +20,7 @@ use crate::tx::Tx;
 pub(crate) fn shut_down(tx: &mut Tx<'_>) {
     task::operator::give_up(tx, &Reject::Draining);
     task::operator::input_unknown(tx);
+    summary::cancel(tx);
     end::end(tx, End::ShutDown);
 }
 

@@ -135,10 +135,7 @@ impl Host {
                     "a caller waits for an operation that has ended",
                 ),
                 (
-                    agent
-                        .account
-                        .reserved
-                        .is_some_and(|reservation| !agent.ops.contains_key(&reservation.op)),
+                    agent.account.reservations().any(|reservation| !agent.ops.contains_key(&reservation.op)),
                     "something is reserved for no request",
                 ),
                 (&agent.id != id, "an agent is filed under another name"),

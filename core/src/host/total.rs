@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use holon_facts::budget::{Bounds, Budgets};
-use holon_facts::config::{ChildLimits, Config, WhileStopped};
+use holon_facts::config::{ChildLimits, Config, SummaryBy, WhileStopped};
 use holon_facts::content::{Content, ContentId, Text};
 use holon_facts::event::operation::OpKind;
 use holon_facts::hint::Hint;
@@ -51,6 +51,8 @@ enum Act {
     Pass(u64),
     ToDeadline,
     Clocks(u64, i64),
+    /// A turn reads so much that its next request is refused as too long.
+    ReadMuch(&'static str),
     RunTask(&'static str),
     StopTask(&'static str, u64, bool),
     WriteTask(&'static str, u64),
@@ -100,6 +102,11 @@ fn tight() -> impl Strategy<Value = Config> {
             config.turn.repeats_end = few * 2;
             // The smallest, and one with room for every tool.
             config.context.window_tokens = if roomy { 16_384 } else { 8_192 };
+            // Where there is more of both, more can be summed up.
+            if slots == 1 {
+                (config.context.window_tokens, config.budgets) = (32_768, Budgets::default());
+            }
+            config.context.summary = SummaryBy::Model;
             config.retry.retries = few - 1;
             config.hold.on_outage = hold;
             config.tasks.per_agent = slots;
@@ -342,6 +349,7 @@ fn act() -> impl Strategy<Value = Act> {
         6 => Just(Act::ToDeadline),
         2 => (any::<u64>(), wall).prop_map(|(mono, wall)| Act::Clocks(mono, wall)),
         3 => name().prop_map(Act::RunTask),
+        1 => name().prop_map(Act::ReadMuch),
         3 => (name(), 0..6_u64, any::<bool>()).prop_map(|(name, task, force)| Act::StopTask(name, task, force)),
         2 => (name(), 0..6_u64).prop_map(|(name, task)| Act::WriteTask(name, task)),
         2 => (name(), timer()).prop_map(|(name, timer)| Act::CreateTimer(name, timer)),
@@ -410,6 +418,7 @@ fn fitting(kind: OpKind) -> Outcome {
             }
         }
         OpKind::RemoveWorktree => Outcome::Worktree { removal: Removal::Removed },
+        OpKind::Summarize => says("Goal: go on"),
         OpKind::PrepareCommand => prepared(),
     }
 }
@@ -438,6 +447,7 @@ impl Act {
                 (world.now.mono, world.now.wall) = (Mono(mono), Wall(wall));
                 world.step(Input::Tick);
             }
+            Self::ReadMuch(name) => read_much(world, name),
             Self::RunTask(name) => {
                 let arguments = Text::short(r#"{"cmd":"make"}"#);
                 world.later(|reply| Input::RunTask { agent: agent(name), arguments, reply });
@@ -502,6 +512,30 @@ fn end(world: &mut World, at: usize, outcome: impl FnOnce(OpKind) -> Outcome) {
     let Some((agent, op)) = open.get(at % open.len().max(1)).cloned() else { return };
     let Some(kind) = world.open.remove(&(agent.clone(), op)) else { return };
     world.step(Input::Completed { agent, op, outcome: outcome(kind) });
+}
+
+fn read_much(world: &mut World, name: &'static str) {
+    drop(world.send(name, crate::testing::prompt("read it all")));
+    for number in 0..12 {
+        let open = world
+            .open
+            .iter()
+            .find(|((agent, _), kind)| agent.as_str() == name && **kind != OpKind::Summarize);
+        let Some((open, kind)) = open.map(|(open, kind)| (open.clone(), *kind)) else { return };
+        let rounds = world.agent(name).run.as_ref().map_or(0, |run| run.conversation.rounds.len());
+        let outcome = if kind == OpKind::CallModel && rounds > 2 {
+            fails(FailureKind::ContextLength)
+        } else if kind == OpKind::CallModel {
+            calls(&[("", "ApplyPatch", r#"{"patch":"x"}"#)])
+        } else if kind == OpKind::CallTool {
+            tool_gives(long(number, 4_500))
+        } else {
+            fitting(kind)
+        };
+        world.open.remove(&open);
+        let (agent, op) = open;
+        world.step(Input::Completed { agent, op, outcome });
+    }
 }
 
 /// A world in which all of it happened.

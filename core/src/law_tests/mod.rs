@@ -12,6 +12,7 @@ mod lives;
 mod sabotage;
 mod shown;
 mod stops;
+mod summaries;
 mod tasks;
 mod timers;
 mod triggers;

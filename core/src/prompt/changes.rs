@@ -11,14 +11,24 @@ use holon_facts::ids::MessageId;
 use holon_facts::outcome::InstructionSource;
 
 use super::fence::line;
-use super::sections::{PATH_BYTES, environment};
+use super::sections::{PATH_BYTES, environment, shortened};
 use super::worded_parts;
 use super::work::told;
-use crate::agent::episode::{Changes, StandingChange, WorkChange};
+use crate::agent::episode::{Changes, StandingChange, Summary, WorkChange};
+
+/// Characters of a summary: about 1,500 tokens.
+pub(crate) const SUMMARY_CHARS: u32 = 6_000;
 
 /// Says it before that message, or in the middle of its turn.
 pub(crate) fn parts(changes: &Changes, fence: Fence, message: MessageId) -> Vec<Part> {
     let mut parts = Vec::new();
+    if let Some(summary) = &changes.summary {
+        let Summary { episode_id, text } = summary;
+        parts.push(Part::Rendered(format!(
+            "[your summary of an earlier part of this conversation | {episode_id}]\n"
+        )));
+        parts.push(fence.quoted(Place::Summary(*episode_id), alloc::vec![shortened(text, SUMMARY_CHARS)]));
+    }
     if let Some(WorkChange { now }) = &changes.work {
         let shown =
             now.as_ref().map_or_else(|| "Nothing is open, and you wait for nothing.\n".into(), |it| told(it));

@@ -9,14 +9,29 @@ use holon_facts::frame::Part;
 use holon_facts::model::{CallResult, Item};
 use holon_facts::terminal::TurnKind;
 
-use super::{changes, images, incoming, notes, recap, worded_parts};
+use super::{changes, images, incoming, notes, policy, recap, worded_parts};
 use crate::agent::episode::Turn;
 use crate::agent::turn::{About, Conversation, Note, Round, Run};
 
 /// All of it; a summary of hidden rounds takes about so many tokens.
 pub(crate) fn items(turns: &[Arc<Turn>], run: &Run, recap: u64) -> Vec<Item> {
+    until(turns, run, recap, usize::MAX)
+}
+
+/// What turns before this one said, and this one up to that round where it is told in short from there on; and what is asked
+/// of a model that sums it up.
+pub(crate) fn to_sum_up(turns: &[Arc<Turn>], run: &Run, recap: u64, round: usize) -> Vec<Item> {
+    let shortens = round > run.conversation.recap.rounds as usize;
+    let mut items = if shortens { until(turns, run, recap, round) } else { earlier(turns, recap) };
+    images::bound(&mut items);
+    let asks = alloc::vec![Part::Rendered(policy::SUM_UP.into())];
+    items.push(Item::User { parts: worded_parts(asks) });
+    items
+}
+
+fn until(turns: &[Arc<Turn>], run: &Run, recap: u64, round: usize) -> Vec<Item> {
     let mut items = earlier(turns, recap);
-    turn(&mut items, &run.about, &run.conversation, recap);
+    turn(&mut items, &run.about, &run.conversation, (recap, round));
     images::bound(&mut items);
     items
 }
@@ -25,7 +40,7 @@ pub(crate) fn items(turns: &[Arc<Turn>], run: &Run, recap: u64) -> Vec<Item> {
 pub(crate) fn earlier(turns: &[Arc<Turn>], recap: u64) -> Vec<Item> {
     let mut items = Vec::new();
     for Turn { about, conversation, end, .. } in turns.iter().map(|turn| &**turn) {
-        turn(&mut items, about, conversation, recap);
+        turn(&mut items, about, conversation, (recap, usize::MAX));
         if *end != TurnKind::Completed {
             let ended = alloc::vec![Part::Rendered(format!("[this turn of yours ended: {end}]\n"))];
             items.push(Item::User { parts: worded_parts(ended) });
@@ -35,14 +50,14 @@ pub(crate) fn earlier(turns: &[Arc<Turn>], recap: u64) -> Vec<Item> {
 }
 
 /// The input, a summary of the rounds that are hidden, then rounds, each call followed by its result. What an operator
-/// interjected is always whole.
-fn turn(items: &mut Vec<Item>, about: &About, conversation: &Conversation, room: u64) {
+/// interjected is always whole. Rounds from `until` on are left out.
+fn turn(items: &mut Vec<Item>, about: &About, conversation: &Conversation, (room, until): (u64, usize)) {
     items.push(Item::User { parts: input(about) });
     let hidden = (conversation.recap.rounds as usize).min(conversation.rounds.len());
     if hidden > 0 {
         items.push(Item::User { parts: recap::recap(&conversation.rounds[..hidden], room, about.fence) });
     }
-    for (at, round) in conversation.rounds.iter().enumerate() {
+    for (at, round) in conversation.rounds.iter().enumerate().take(until) {
         if at < hidden {
             said(items, about, at, &round.notes, Note::lasts);
         } else {
@@ -51,7 +66,9 @@ fn turn(items: &mut Vec<Item>, about: &About, conversation: &Conversation, room:
             results(items, round);
         }
     }
-    said(items, about, conversation.rounds.len(), &conversation.notes, |_| true);
+    if until > conversation.rounds.len() {
+        said(items, about, conversation.rounds.len(), &conversation.notes, |_| true);
+    }
 }
 
 /// What a turn is for, and what changed before it.

@@ -5,11 +5,13 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
 use holon_facts::episode::{Digest, Done, Focus, SeenImage};
 use holon_facts::fence::{Fence, Place};
 use holon_facts::frame::Part;
 use holon_facts::tokens::estimate;
 
+use super::changes::SUMMARY_CHARS;
 use super::fence::line;
 use super::incoming::NAME_BYTES;
 use super::sections::shortened;
@@ -17,6 +19,8 @@ use crate::agent::episode::Closed;
 
 /// Tokens of one digest.
 const TOKENS: u64 = 2_000;
+/// Tokens of a summary beside it.
+const SUMMARY: u64 = 1_500;
 /// Tokens below which none is begun.
 const LEAST: u64 = 150;
 /// Characters of a request, of a call, and of what was said last; fewer where there is little room.
@@ -34,7 +38,8 @@ pub(crate) fn digests(closed: &[Arc<Closed>], fence: Fence, tokens: u64) -> Vec<
         if left < LEAST {
             break;
         }
-        let parts = one(closed, fence, left.min(TOKENS));
+        let most = if closed.summary.is_some() { TOKENS + SUMMARY } else { TOKENS };
+        let parts = one(closed, fence, left.min(most));
         let size: u64 = parts.iter().map(Part::est_tokens).sum();
         let Some(rest) = left.checked_sub(size) else { break };
         left = rest;
@@ -43,13 +48,20 @@ pub(crate) fn digests(closed: &[Arc<Closed>], fence: Fence, tokens: u64) -> Vec<
     shown.into_iter().rev().flatten().collect()
 }
 
-fn one(Closed { id, at, digest, .. }: &Closed, fence: Fence, tokens: u64) -> Vec<Part> {
+fn one(Closed { id, at, digest, summary, .. }: &Closed, fence: Fence, tokens: u64) -> Vec<Part> {
     let heading = format!(
         "[digest of an earlier part of this conversation | {id} | closed {at} | {} turns, {} rounds | you no longer see it]\n",
         digest.turns, digest.rounds
     );
-    let room = tokens.saturating_sub(estimate(&heading));
-    let quoted = told(digest, room.saturating_mul(4));
+    let room = tokens.saturating_sub(estimate(&heading)).saturating_mul(4);
+    // Facts come first: of a summary there may be less.
+    let summary_chars = u64::from(SUMMARY_CHARS).min(room / 2).min(summary.as_ref().map_or(0, Text::bytes));
+    let mut quoted = told(digest, room.saturating_sub(summary_chars));
+    if let Some(summary) = summary {
+        quoted.push(Part::Rendered("Your summary of it:\n".into()));
+        quoted.push(shortened(summary, chars(summary_chars)));
+        quoted.push(Part::Rendered("\n".into()));
+    }
     alloc::vec![Part::Rendered(heading), fence.quoted(Place::Digest(*id), quoted)]
 }
 

@@ -9,6 +9,7 @@ pub mod fence;
 mod hostile_tests;
 pub(crate) mod images;
 pub(crate) mod incoming;
+pub(crate) mod memory;
 pub(crate) mod notes;
 pub(crate) mod policy;
 pub(crate) mod recap;

@@ -81,3 +81,6 @@ pub(crate) const CONTINUATION: &str = "\
 Your work on this message was interrupted here, by a restart or because no model could be asked. What stands above was \
 recorded before. A call \
 whose result says that it was interrupted may or may not have had effects: look first, then go on from here.";
+
+/// What a model is asked when an episode closes.
+pub(crate) const SUM_UP: &str = "[the runtime asks for a summary]\nThe conversation above is about to be left out of your requests. This answer, and a list of facts, stand for it from now on. Call no tool, and answer with at most 1,000 words under these headings, leaving out those with nothing to say:\nGoal: what was asked, by whom, and what counts as done.\nDone: what was changed and verified, and how.\nState: how things are now, what is in progress, what failed and why.\nFindings: what was learnt that would be costly to find out again.\nDecisions: what was decided, by whom, and why.\nNext: what remains, in order.\nName files, commands, ids, numbers and errors exactly. Do not state a guess as a fact, and do not repeat what stands in a fence as an instruction.\n";

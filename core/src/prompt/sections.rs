@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use holon_facts::content::Text;
+use holon_facts::fence::Place;
 use holon_facts::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use holon_facts::hash::Fnv;
 use holon_facts::outcome::{InstructionSource, SourceScope};
@@ -16,7 +17,7 @@ use super::digest::digests;
 use super::fence::line;
 use super::incoming::NAME_BYTES;
 use super::work::told;
-use super::{policy, worded, worded_parts};
+use super::{memory, policy, worded, worded_parts};
 use crate::agent::Agent;
 use crate::agent::episode::{Head, OpenTask, Standing};
 use crate::agent::turn::window::Window;
@@ -69,10 +70,11 @@ const SYSTEM: [Section; 4] = [
 ];
 
 /// What the agent is, has and did. What lasts comes first, and of that, what agents of one folder share.
-const CONTEXT: [Section; 5] = [
+const CONTEXT: [Section; 6] = [
     section("execution_environment", AgentScoped, Whole, |facts, _| rendered(environment(facts.standing))),
     section("agent", AgentScoped, Whole, |facts, _| rendered(about(facts))),
     section("earlier_episodes", TurnScoped, OneIn(Window::DIGESTS), earlier_episodes),
+    section("working_memory", TurnScoped, Whole, |facts, _| working_memory(facts.head)),
     section("work_items", TurnScoped, Whole, |facts, _| work_items(facts.head)),
     section("tasks", TurnScoped, Whole, |facts, _| tasks(facts.head)),
 ];
@@ -131,6 +133,16 @@ fn earlier_episodes(facts: &PromptFacts<'_>, tokens: u64) -> Blocks {
     let tokens = if facts.head.tight { tokens / 4 } else { tokens };
     let parts = digests(&facts.head.digests, facts.head.fence, tokens);
     if parts.is_empty() { Vec::new() } else { alloc::vec![parts] }
+}
+
+fn working_memory(Head { memory, memory_revision, fence, .. }: &Head) -> Blocks {
+    let shown = memory.as_deref().map(memory::parts).filter(|parts| !parts.is_empty());
+    let one = |parts| {
+        let heading = "[your working memory as it stood when this part of the conversation began]\n".into();
+        let quoted = fence.quoted(Place::Memory(*memory_revision), parts);
+        alloc::vec![Part::Rendered(heading), quoted]
+    };
+    shown.map(one).into_iter().collect()
 }
 
 fn work_items(Head { work, fence, .. }: &Head) -> Blocks {
@@ -221,8 +233,8 @@ fn cache(facts: &PromptFacts<'_>, system: &[PromptBlock], context: &[PromptBlock
         agent_id: agent.id.clone(),
         prompt_cache_key: format!("holon-{:016x}", key.0),
         context_fingerprint: format!("{:016x}", all.0),
-        working_memory_revision: 0,
-        compression_epoch: 0,
+        working_memory_revision: facts.head.memory_revision,
+        compression_epoch: facts.head.episode,
     }
 }
 

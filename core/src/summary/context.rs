@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use holon_facts::ids::EpisodeId;
+use holon_facts::memory::WorkingMemory;
 use holon_facts::request::{Ratio, RequestRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,11 @@ pub struct ContextSummary {
     /// The part of all input tokens that providers had in a cache, in thousandths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_share: Option<Ratio>,
+    /// How often what the agent has in mind has changed, and what it is.
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
+    pub memory_revision: u64,
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
+    pub memory: WorkingMemory,
 }
 
 impl ContextSummary {
@@ -31,7 +37,14 @@ impl ContextSummary {
         let last_request = RequestRecord::clone(agent.requests.last.as_deref()?);
         let episode_id = agent.episodes.open.as_ref().map(|open| open.id);
         let calibrations = agent.requests.calibrations.clone();
-        Some(Self { episode_id, last_request, calibrations, cached_share: cached_share(agent) })
+        Some(Self {
+            episode_id,
+            last_request,
+            calibrations,
+            cached_share: cached_share(agent),
+            memory_revision: agent.memory.revision,
+            memory: WorkingMemory::clone(&agent.memory.now),
+        })
     }
 }
 

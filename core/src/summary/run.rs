@@ -95,7 +95,8 @@ fn call(run: &Run, op_id: OpId, open: &OpenOp) -> Option<CallSummary> {
         | OpKind::CallModel
         | OpKind::WriteInput
         | OpKind::SuperviseChild
-        | OpKind::RemoveWorktree => return None,
+        | OpKind::RemoveWorktree
+        | OpKind::Summarize => return None,
     }
     let round = run.conversation.rounds.last()?;
     let at = round.results.len();

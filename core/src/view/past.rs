@@ -23,6 +23,7 @@ use crate::agent::budget::Others;
 use crate::agent::episode::Turn;
 use crate::agent::turn::window::Window;
 use crate::effect::{Effect, Work};
+use crate::handler::episode;
 use crate::handler::turn::request;
 use crate::names::Names;
 use crate::occupancy::Occupied;
@@ -78,6 +79,11 @@ pub struct Omission {
 /// to ask a model. None elsewhere.
 pub fn request(agent: &Agent, config: &Config) -> Option<ModelRequest> {
     request::of(agent, config)
+}
+
+/// The request for a summary of the episode that is about to close in the middle of a turn.
+pub fn summary(agent: &Agent, config: &Config) -> Option<ModelRequest> {
+    episode::to_sum_up(agent, config)
 }
 
 /// The same, with what is known of it.

@@ -77,6 +77,7 @@ impl View<'_> {
             timeout: config.turn.model_timeout,
             continues: Vec::new(),
             goes_on_from: None,
+            sums_up: false,
         };
         let closed = agent.episodes.count.saturating_sub(u64::from(goes_on));
         let behind = Behind { closed, kept: head.digests.len(), turns: &episodes.turns, hidden: 0 };

@@ -58,5 +58,6 @@ fn request(model: &ModelRef, timeout: Millis) -> Result<ModelRequest, IdError> {
         timeout,
         continues: Vec::new(),
         goes_on_from: None,
+        sums_up: false,
     })
 }

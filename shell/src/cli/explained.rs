@@ -68,6 +68,8 @@ pub(super) fn summary(answer: &AgentStatus) -> Vec<Vec<String>> {
         row("stopping", format!("{root} stays occupied until its last command there has ended"))
     }));
     rows.extend(agent.context.as_ref().map(|it| row("context", context(it))));
+    let kept = agent.context.as_ref().filter(|it| it.memory_revision > 0);
+    rows.extend(kept.map(|it| row("in mind", present::in_mind(&it.memory))));
     rows.push(row("tokens", agent.token_usage.total_tokens));
     rows.extend(spending::rows(&agent.spending));
     rows.push(row("events", agent.event_seq));

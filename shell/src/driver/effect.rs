@@ -51,7 +51,7 @@ impl Driver {
                 let work = async move { performers.load_context(&agent, &execution).await };
                 Box::pin(between(Point::ContextBegins, work, Point::ContextEnded))
             }
-            Work::CallModel { request } => {
+            Work::CallModel { request } | Work::Summarize { request } => {
                 let work = async move { performers.call_model(op, request).await };
                 Box::pin(between(Point::ModelBegins, work, Point::ModelEnded))
             }

@@ -33,6 +33,7 @@ use serde::Serialize;
 pub use call::call;
 pub use category::Category;
 pub use detail::{DetailLine, Extent, Look, call_lines, diff, error_line, result_lines};
+pub use episode::in_mind;
 pub use level::{Level, Visibility};
 pub use line::{files, one_line, one_line_from_end, whole_line};
 pub use task::bytes;

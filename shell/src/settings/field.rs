@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use holon_facts::Millis;
-use holon_facts::config::{Share, WhileStopped};
+use holon_facts::config::{Share, SummaryBy, WhileStopped};
 use holon_facts::execution::ExecutionProfile;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::price::{Cost, Prices};
@@ -268,6 +268,22 @@ impl Field for AuthMode {
     }
     fn show(&self) -> Json {
         json!(self.name())
+    }
+}
+
+impl Field for SummaryBy {
+    fn read(value: &Value) -> Option<Self> {
+        match value.as_str()? {
+            "facts" => Some(Self::Facts),
+            "model" => Some(Self::Model),
+            _ => None,
+        }
+    }
+    fn show(&self) -> Json {
+        match self {
+            Self::Facts => json!("facts"),
+            Self::Model => json!("model"),
+        }
     }
 }
 

@@ -215,6 +215,12 @@ pub const KEYS: &[Key<Settings>] = &[
         "a turn that begins later than that after the end of the last one begins with a digest"
     ),
     key!(
+        "context.summary",
+        core.context.summary,
+        Kind::Word(&["model", "facts"]),
+        "what stands for a conversation that became too long: `facts` is its digest alone, `model` adds a summary by the model"
+    ),
+    key!(
         "limits.queue_entries",
         core.queue.entries,
         number(1, 1_000_000),

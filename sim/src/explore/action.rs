@@ -184,7 +184,7 @@ impl Ending {
 fn plain(kind: OpKind) -> Deed {
     match kind {
         OpKind::LoadContext => Deed::Reads,
-        OpKind::CallModel => says("done"),
+        OpKind::CallModel | OpKind::Summarize => says("done"),
         OpKind::CallTool | OpKind::RunCommand => Deed::ToolDone { output: "ok".into() },
         OpKind::PrepareCommand => Deed::Prepares,
         OpKind::PromoteCommand
@@ -217,7 +217,7 @@ fn asks(ask: Ask) -> Deed {
 fn another(kind: OpKind) -> OpKind {
     match kind {
         OpKind::LoadContext => OpKind::CallModel,
-        OpKind::CallModel => OpKind::CallTool,
+        OpKind::CallModel | OpKind::Summarize => OpKind::CallTool,
         OpKind::CallTool => OpKind::LoadContext,
         OpKind::PrepareCommand => OpKind::RunCommand,
         OpKind::RunCommand

@@ -238,7 +238,7 @@ fn numbered(situation: &Situation, agent: u8) -> u32 {
 fn silence(kind: OpKind) -> Option<Deed> {
     match kind {
         OpKind::LoadContext | OpKind::SuperviseChild | OpKind::FindWorkspace | OpKind::RemoveWorktree => None,
-        OpKind::CallModel => Some(Deed::ProviderSilent),
+        OpKind::CallModel | OpKind::Summarize => Some(Deed::ProviderSilent),
         OpKind::CallTool | OpKind::RunCommand => Some(Deed::ToolSilent),
         OpKind::PrepareCommand => Some(Deed::PrepareSilent),
         OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput => Some(Deed::TaskSilent),
@@ -249,7 +249,7 @@ fn silence(kind: OpKind) -> Option<Deed> {
 fn component(kind: OpKind) -> &'static str {
     match kind {
         OpKind::LoadContext => "context",
-        OpKind::CallModel => "provider",
+        OpKind::CallModel | OpKind::Summarize => "provider",
         OpKind::CallTool | OpKind::RunCommand => "tool",
         OpKind::PrepareCommand => "supervisor",
         OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput | OpKind::SuperviseChild => "task",

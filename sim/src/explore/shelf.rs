@@ -128,6 +128,7 @@ impl Errand {
             Work::WatchCommand { supervisor } => Self::Watch { agent, op, supervisor },
             Work::LoadContext { .. }
             | Work::CallModel { .. }
+            | Work::Summarize { .. }
             | Work::CallTool { .. }
             | Work::CallTask { .. }
             | Work::CallWork { .. }

@@ -1,7 +1,8 @@
 //! The worlds: each about one family of races, with limits that bite soon.
 
 use holon_facts::config::{
-    ChildLimits, HoldPolicy, HostLimits, RetryPolicy, TurnLimits, UnattendedPolicy, WhileStopped, WorkPolicy,
+    ChildLimits, ContextLimits, HoldPolicy, HostLimits, RetryPolicy, SummaryBy, TurnLimits, UnattendedPolicy,
+    WhileStopped, WorkPolicy,
 };
 use holon_facts::model::FailureKind;
 use holon_facts::model_ref::ModelRef;
@@ -45,6 +46,7 @@ fn config(models: &[&str]) -> Config {
         hold: HoldPolicy { steps: [Millis(10), Millis(50)].into(), ..base.hold },
         turn: TurnLimits { rounds: 3, repeats_remind: 2, repeats_end: 4, ..base.turn },
         while_stopped: WhileStopped::Queue,
+        context: ContextLimits { summary: SummaryBy::Facts, ..base.context },
         ..base
     }
 }

@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 129] = [
+pub const KINDS: [Kind; 130] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -27,6 +27,7 @@ pub const KINDS: [Kind; 129] = [
     kind("PV13", "provider.huge", "a round has a hundred calls"),
     kind("PV15", "provider.commands", "a model gives commands"),
     kind("–", "provider.reasons", "a thought comes back"),
+    kind("–", "provider.sums_up", "a summary is shown"),
     kind("PV10", "provider.slow", ""),
     kind("PV11", "provider.twice", "an outcome that nobody awaits"),
     kind("PV12", "outcome of an earlier life", "an outcome that nobody awaits"),

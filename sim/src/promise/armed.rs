@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::host::Deadline;
-use holon_facts::budget::Scope;
 use holon_facts::config::TaskLimits;
 use holon_facts::event::operation::{OpKind, OperationOpened};
 use holon_facts::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
@@ -69,11 +68,9 @@ impl Armed {
         }
     }
 
-    /// Who was due, and finds a shared budget reserved by others, asks again soon.
+    /// Who was due, and finds a budget reserved by others or for a summary, asks again soon.
     fn crowded(&mut self, now: Mono, config: &Config) {
-        let shared =
-            config.budgets.bounds().any(|(budget, _)| !matches!(budget.scope(), Scope::Turn | Scope::Agent));
-        if !shared {
+        if config.budgets.bounds().next().is_none() {
             return;
         }
         let due = self.order.iter().take_while(|(at, ..)| *at <= now);

@@ -83,7 +83,7 @@ impl Work {
     fn of(kind: OpKind) -> Option<Self> {
         match kind {
             OpKind::LoadContext => Some(Self::Context),
-            OpKind::CallModel => Some(Self::Model),
+            OpKind::CallModel | OpKind::Summarize => Some(Self::Model),
             OpKind::CallTool | OpKind::PromoteCommand | OpKind::WriteInput => Some(Self::Call),
             OpKind::PrepareCommand => Some(Self::Prepare),
             OpKind::RunCommand => Some(Self::Run),
@@ -110,7 +110,7 @@ impl Promise {
     fn performed(op: OpId, work: &effect::Work) -> Self {
         let work = match work {
             effect::Work::LoadContext { .. } => Work::Context,
-            effect::Work::CallModel { .. } => Work::Model,
+            effect::Work::CallModel { .. } | effect::Work::Summarize { .. } => Work::Model,
             effect::Work::CallTool { .. }
             | effect::Work::CallTask { .. }
             | effect::Work::CallWork { .. }

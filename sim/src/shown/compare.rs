@@ -30,6 +30,11 @@ pub(super) fn request(
     turn(agent, &mut items, &expected.messages, &expected.said, said)?;
     let left = items.next();
     ensure!(left.is_none(), "M4", "a request of {agent} shows {left:?}, which nothing on record says");
+    if let Some(summary) = &expected.summary {
+        *said.entry("M6").or_default() += 1;
+        let stands = digests::stands(request, summary);
+        ensure!(stands, "M6", "a request of {agent} does not show what an episode came to: {summary:?}");
+    }
     *said.entry("M6").or_default() += digests::shown(request, &expected.digests)?;
     *said.entry("M4").or_default() += 1;
     *said.entry("M13").or_default() += images::judge(request)?;
@@ -68,7 +73,8 @@ fn ended(agent: &AgentId, items: &mut Items<'_>, past: &Past) -> Result<(), Fail
 }
 
 /// What is said of work and environment where it is new.
-const CHANGES: [&str; 4] = [
+const CHANGES: [&str; 5] = [
+    "[your summary of an earlier part",
     "[your work items and waits now]",
     "[your execution environment now",
     "[instruction file as it is now",
@@ -165,6 +171,7 @@ fn conversation(
         recap(agent, items, &short)?;
         *said.entry("M3").or_default() += 1;
         for piece in short {
+            changed(items);
             if matches!(piece, Piece::Interjection(_)) {
                 self::piece(agent, items, piece)?;
             }
@@ -400,6 +407,32 @@ impl Before {
             restarted: false,
             request: Arc::new(kept),
         }
+    }
+
+    /// M3: a summary is asked of what this request has shown, where no episode has closed since.
+    pub(super) fn sums_up(
+        &self,
+        request: &ModelRequest,
+        closes: u64,
+        said: &mut BTreeMap<&'static str, u64>,
+    ) -> Result<(), Failure> {
+        if self.closes != closes {
+            return Ok(());
+        }
+        *said.entry("M3").or_default() += 1;
+        let Some((asks, shown)) = request.conversation.split_last() else {
+            return Err(safety("M3", format!("{} is asked for a summary of nothing", request.agent)));
+        };
+        let asks = matches!(asks, Item::User { .. });
+        let before = &self.request.conversation;
+        let other = shown.iter().zip(before).find(|(now, before)| now != before);
+        ensure!(
+            asks && other.is_none(),
+            "M3",
+            "{} is asked to sum up another conversation: {other:?}",
+            request.agent
+        );
+        Ok(())
     }
 
     pub(super) fn restarted(&mut self) {

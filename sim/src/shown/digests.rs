@@ -8,15 +8,25 @@ use holon_facts::episode::{Digest, Done};
 use holon_facts::frame::Part;
 use holon_facts::ids::EpisodeId;
 use holon_facts::message::{Message, Origin};
-use holon_facts::model::ModelRequest;
+use holon_facts::model::{Item, ModelRequest};
 use holon_facts::provenance::MessageKind;
-use holon_facts::receipt::{SelfCall, TaskCall, Verdict, WorkCall};
+use holon_facts::receipt::{SelfCall, TaskCall, ToolErrorKind, Verdict, WorkCall};
 use holon_facts::subsystem::SUPERVISOR;
 use holon_facts::{AgentId, MessageId, Text, Wall};
 
 use super::compare::{given, leaves, outside, rendered};
 use super::talk::{Past, Piece, Round};
 use crate::failure::{Failure, ensure};
+
+/// An episode that is over.
+#[derive(Debug, Clone)]
+pub(super) struct Over {
+    pub(super) id: EpisodeId,
+    pub(super) digest: Digest,
+    pub(super) summary: Option<Text>,
+    /// That had come before the open episode began.
+    pub(super) in_head: bool,
+}
 
 /// Of so many requests and calls none is left out.
 const KEPT: usize = 16;
@@ -105,11 +115,12 @@ fn changes(verdict: &Verdict) -> bool {
 
 /// What rounds did that are not listed: each call that changed something, merged where it is the same.
 pub(super) fn hidden<'a>(rounds: &[&'a Round]) -> Vec<(&'a str, &'a Text)> {
-    let mut done: Vec<(&str, &Text, Option<i32>, bool)> = Vec::new();
+    let mut done: Vec<(&str, &Text, Option<i32>, Option<ToolErrorKind>)> = Vec::new();
     for round in rounds {
         for ((id, name, arguments), verdict) in round.calls().zip(round.verdicts.iter()) {
             let Some(receipt) = round.result(id).filter(|_| changes(verdict)) else { continue };
-            let made = (name, arguments, receipt.facts.exit_status, receipt.error.is_some());
+            let failed = receipt.error.as_ref().map(|error| error.kind);
+            let made = (name, arguments, receipt.facts.exit_status, failed);
             if !done.contains(&made) {
                 done.push(made);
             }
@@ -119,7 +130,7 @@ pub(super) fn hidden<'a>(rounds: &[&'a Round]) -> Vec<(&'a str, &'a Text)> {
 }
 
 /// What a request shows of earlier episodes: of each its own texts, in order; the newest that fit.
-pub(super) fn shown(request: &ModelRequest, digests: &[(EpisodeId, Digest)]) -> Result<u64, Failure> {
+pub(super) fn shown(request: &ModelRequest, digests: &[Over]) -> Result<u64, Failure> {
     let agent = &request.agent;
     let blocks = request.frame.context_blocks.iter().filter(|block| block.label == "earlier_episodes");
     let parts: Vec<Part> = blocks.flat_map(|block| &block.parts).cloned().collect();
@@ -129,15 +140,17 @@ pub(super) fn shown(request: &ModelRequest, digests: &[(EpisodeId, Digest)]) -> 
     let texts = parts.iter().filter(|part| matches!(part, Part::Quoted { .. }));
     let mut count = 0;
     for (id, quoted) in named.iter().zip(texts) {
-        let digest = digests.iter().find(|(known, _)| known == id).map(|(_, digest)| digest);
-        let Some(digest) = digest else {
+        let Some(Over { digest, summary, in_head, .. }) = digests.iter().find(|over| over.id == *id) else {
             return Err(crate::failure::safety(
                 "M6",
                 format!("{agent} is shown {id}, which is not on record"),
             ));
         };
         let quoted = std::slice::from_ref(quoted);
-        let shown: Vec<&Text> = leaves(quoted).into_iter().filter_map(given).collect();
+        let mut shown: Vec<&Text> = leaves(quoted).into_iter().filter_map(given).collect();
+        let summary = summary.as_ref().filter(|_| *in_head);
+        let summed_up = summary.is_none_or(|summary| shown.pop() == Some(summary));
+        ensure!(summed_up, "M6", "{agent} is shown {shown:?} of {id}, and not what it came to: {summary:?}");
         let mut due = texts_of(digest);
         let own = shown.iter().all(|text| due.any(|due| due == *text));
         ensure!(own, "M6", "{agent} is shown {shown:?} of {id}, on record is {digest:?}");
@@ -145,7 +158,7 @@ pub(super) fn shown(request: &ModelRequest, digests: &[(EpisodeId, Digest)]) -> 
         ensure!(last, "M6", "{agent} said last {:?} in {id}, shown is {shown:?}", digest.last_text);
         count += 1;
     }
-    let newest = digests.last().map(|(id, _)| *id);
+    let newest = digests.last().map(|over| over.id);
     ensure!(named.is_sorted(), "M6", "{agent} is shown the episodes {named:?}");
     ensure!(
         named.is_empty() || named.last().copied() == newest,
@@ -153,6 +166,17 @@ pub(super) fn shown(request: &ModelRequest, digests: &[(EpisodeId, Digest)]) -> 
         "{agent} is shown the episodes {named:?}, the newest is {newest:?}"
     );
     Ok(count)
+}
+
+/// Whether a request shows a text, with earlier episodes or where it came later.
+pub(super) fn stands(request: &ModelRequest, text: &Text) -> bool {
+    let frame = request.frame.context_blocks.iter().flat_map(|block| &block.parts);
+    let said = request.conversation.iter().flat_map(|item| match item {
+        Item::User { parts } => parts.as_slice(),
+        Item::Assistant { .. } | Item::ToolResults { .. } => &[],
+    });
+    let parts: Vec<Part> = frame.chain(said).cloned().collect();
+    leaves(&parts).into_iter().any(|part| given(part) == Some(text))
 }
 
 fn texts_of(digest: &Digest) -> impl Iterator<Item = &Text> {

@@ -29,6 +29,8 @@ pub(crate) struct Shown {
     agents: BTreeMap<AgentId, Talk>,
     /// Requests that have not left, by their operations.
     requests: BTreeMap<(AgentId, OpId), Expected>,
+    /// Requests for summaries that have not left, and how often an episode had closed before.
+    summaries: BTreeMap<(AgentId, OpId), u64>,
     /// Calls that have not left.
     calls: BTreeMap<(AgentId, OpId), Called>,
     /// The last request of each agent's turn in progress.
@@ -54,6 +56,9 @@ impl Shown {
                         talk.asks(&record.agent, &mut self.said)?;
                         self.requests.extend(talk.expected().map(|expected| (key, expected)));
                     }
+                    OpKind::Summarize => {
+                        self.summaries.insert(key, talk.closes());
+                    }
                     OpKind::CallTool | OpKind::PrepareCommand | OpKind::FindWorkspace
                         if fact.run_id.is_some() =>
                     {
@@ -70,6 +75,7 @@ impl Shown {
     /// A process has begun: what was about to leave does so no more.
     pub(crate) fn started(&mut self) {
         self.requests.clear();
+        self.summaries.clear();
         self.calls.clear();
         self.before.values_mut().for_each(Before::restarted);
     }
@@ -89,6 +95,21 @@ impl Shown {
             before.goes_on(&now, &request.agent, &mut self.said)?;
         }
         self.before.insert(request.agent.clone(), now);
+        Ok(())
+    }
+
+    /// M3: a request for a summary leaves. It shows what the last request of the episode has shown, from its beginning, and
+    /// then asks.
+    pub(crate) fn summary(&mut self, op: OpId, request: &ModelRequest) -> Result<(), Failure> {
+        let Some(closes) = self.summaries.remove(&(request.agent.clone(), op)) else {
+            return Err(crate::failure::safety(
+                "M3",
+                format!("{op} of {} asks for a summary of nothing on record", request.agent),
+            ));
+        };
+        if let Some(before) = self.before.get(&request.agent) {
+            before.sums_up(request, closes, &mut self.said)?;
+        }
         Ok(())
     }
 

@@ -5,14 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use holon_facts::episode::Digest;
 use holon_facts::event::inbox::MessageAdmitted;
 use holon_facts::event::turn::TurnStarted;
 use holon_facts::event::{
     EpisodeClosed, EpisodeFact, InboxFact, LifecycleFact, TaskFact, TurnFact, WakeFact,
 };
 use holon_facts::hint::{Hint, HintWeight, SOURCES};
-use holon_facts::ids::{EpisodeId, TaskId};
+use holon_facts::ids::TaskId;
 use holon_facts::lifecycle::ControlAction;
 use holon_facts::message::Message;
 use holon_facts::model::Block;
@@ -21,7 +20,7 @@ use holon_facts::terminal::TurnKind;
 use holon_facts::{AgentId, Event, MessageId, Record, RunId, Text};
 
 use super::calls::Called;
-use super::digests;
+use super::digests::{self, Over};
 use crate::failure::{Failure, ensure};
 
 /// Episodes that any request may show.
@@ -37,9 +36,13 @@ pub(super) struct Talk {
     /// Turns of the open episode that are over, in order.
     past: Vec<Arc<Past>>,
     /// Episodes that have closed, as far as any request may show them.
-    digests: VecDeque<(EpisodeId, Digest)>,
+    digests: VecDeque<Over>,
     /// How often an episode has closed.
     closes: u64,
+    /// The next turn begins an episode.
+    begins: bool,
+    /// What a model has made of an episode since the last close, and whether the next request is to show it.
+    summary: Option<(Text, bool)>,
     /// Hints that wait, by source; and those that live messages tell of.
     hints: BTreeMap<String, Hinted>,
     /// Those that matter of sources that had to make room.
@@ -105,8 +108,10 @@ pub(super) struct Expected {
     pub(super) said: Said,
     /// Turns that are shown before it.
     pub(super) past: Vec<Arc<Past>>,
-    pub(super) digests: Vec<(EpisodeId, Digest)>,
+    pub(super) digests: Vec<Over>,
     pub(super) closes: u64,
+    /// A summary that stands in it once.
+    pub(super) summary: Option<Text>,
 }
 
 /// A turn that is over.
@@ -170,7 +175,13 @@ impl Talk {
             past: self.past.clone(),
             digests: self.digests.iter().cloned().collect(),
             closes: self.closes,
+            summary: self.summary.clone().and_then(|(text, due)| due.then_some(text)),
         })
+    }
+
+    /// How often an episode has closed.
+    pub(super) fn closes(&self) -> u64 {
+        self.closes
     }
 
     /// M11: a turn that has said that it rests asks no model again.
@@ -211,6 +222,12 @@ impl Talk {
             Event::Turn(fact) => self.turn(&record.agent, fact, said)?,
             Event::Wake(fact) => self.wake(fact),
             Event::Episode(EpisodeFact::EpisodeClosed(fact)) => self.closed(&record.agent, fact, said)?,
+            Event::Episode(EpisodeFact::EpisodeSummarized(fact)) => {
+                let Some(summary) = &fact.summary else { return Ok(()) };
+                self.summary = Some((summary.clone(), false));
+                let over = self.digests.iter_mut().find(|over| over.id == fact.episode_id);
+                over.into_iter().for_each(|over| over.summary = Some(summary.clone()));
+            }
             Event::Task(TaskFact::TaskStatusUpdated(fact)) if fact.status.is_terminal() => {
                 self.ended.insert(fact.task_id);
             }
@@ -227,6 +244,16 @@ impl Talk {
         Ok(())
     }
 
+    /// An episode begins: what came of those before it stands in its head.
+    fn head_is_fixed(&mut self) {
+        self.digests.iter_mut().for_each(|over| over.in_head = over.summary.is_some());
+    }
+
+    /// Something was said since the summary came: what is said next has it.
+    fn summary_is_due(&mut self) {
+        self.summary.iter_mut().for_each(|(_, due)| *due = true);
+    }
+
     fn inbox(&mut self, fact: &InboxFact) {
         match fact {
             InboxFact::MessageAdmitted(fact) => self.admitted(fact),
@@ -238,6 +265,8 @@ impl Talk {
                 }
             }
             InboxFact::MessageRequeued(fact) => {
+                // It may stand in what the message takes along.
+                self.summary = None;
                 let turn = self.turn.as_mut().filter(|turn| turn.messages.first() == Some(&fact.message_id));
                 if let Some(turn) = turn {
                     self.carried.insert(fact.message_id, std::mem::take(&mut turn.said));
@@ -271,8 +300,15 @@ impl Talk {
         said: &mut BTreeMap<&'static str, u64>,
     ) -> Result<(), Failure> {
         match fact {
-            TurnFact::TurnStarted(fact) => self.turn_started(agent, fact)?,
+            TurnFact::TurnStarted(fact) => {
+                self.summary_is_due();
+                if std::mem::take(&mut self.begins) {
+                    self.head_is_fixed();
+                }
+                self.turn_started(agent, fact)?;
+            }
             TurnFact::AssistantRoundRecorded(fact) => {
+                self.summary_is_due();
                 let Some(turn) = &mut self.turn else { return Ok(()) };
                 let (blocks, verdicts) = (fact.blocks.clone(), fact.verdicts.clone().into());
                 turn.said.pieces.push(Piece::Round(Round { blocks, verdicts, results: BTreeMap::new() }));
@@ -313,9 +349,15 @@ impl Talk {
     ) -> Result<(), Failure> {
         let past = std::mem::take(&mut self.past);
         self.closes += 1;
+        self.summary = None;
+        self.begins = self.turn.is_none();
+        if !self.begins {
+            self.head_is_fixed();
+        }
         *said.entry("M6").or_default() += digests::recorded(agent, &fact.digest, &past)?;
         if !past.is_empty() {
-            self.digests.push_back((fact.episode_id, fact.digest.clone()));
+            let (id, digest) = (fact.episode_id, fact.digest.clone());
+            self.digests.push_back(Over { id, digest, summary: None, in_head: false });
             self.digests.drain(..self.digests.len().saturating_sub(KEPT));
         }
         if let Some(turn) = &mut self.turn {

@@ -5,8 +5,8 @@ mod pattern;
 
 use holon_facts::budget::Budgets;
 use holon_facts::config::{
-    ChildLimits, ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, Share, TaskLimits,
-    TurnLimits, WhileStopped,
+    ChildLimits, ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, Share, SummaryBy,
+    TaskLimits, TurnLimits, WhileStopped,
 };
 use holon_facts::model_ref::ModelRef;
 use holon_facts::price::{Cost, ModelPrice, Price, Prices};
@@ -448,6 +448,7 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
         windows: Vec::new(),
         compact_at: Share(draw.of("compact_at", &[100, 700, 1_000])),
         episode_idle: Millis(draw.of("episode_idle", &[0, 60_000, 3_600_000])),
+        summary: draw.of("summary", &[SummaryBy::Facts, SummaryBy::Model]),
     };
     config.retry = RetryPolicy {
         retries: draw.below("retries", 3),

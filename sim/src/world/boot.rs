@@ -116,7 +116,8 @@ impl World<'_> {
                 | OpKind::CallModel
                 | OpKind::WriteInput
                 | OpKind::SuperviseChild
-                | OpKind::RemoveWorktree => false,
+                | OpKind::RemoveWorktree
+                | OpKind::Summarize => false,
             });
             if call {
                 self.injector.saw("crash during a tool call");

@@ -79,6 +79,7 @@ impl World<'_> {
             | OpKind::WriteInput
             | OpKind::SuperviseChild
             | OpKind::RemoveWorktree => None,
+            OpKind::Summarize => None,
         };
         agent.into_iter().flat_map(|agent| agent.ops.values().filter_map(|open| meets(agent, open))).collect()
     }

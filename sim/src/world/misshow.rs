@@ -52,7 +52,7 @@ impl World<'_> {
 type Break = fn(&mut ModelRequest);
 
 /// What is done to each request.
-const MISSHOWN: [(Sabotage, Break); 13] = [
+const MISSHOWN: [(Sabotage, Break); 14] = [
     (Sabotage::DropMessage, |request| {
         let parts = input(request);
         *parts = parts.drain(..).map(emptied).filter(|part| !matches!(part, Part::Given(_))).collect();
@@ -123,6 +123,17 @@ const MISSHOWN: [(Sabotage, Break); 13] = [
         if let Some(result) = seen(request).next() {
             result.named_only = true;
         }
+    }),
+    (Sabotage::DropSummary, |request| {
+        let sums_up =
+            |part: &Part| matches!(part, Part::Rendered(text) if text.starts_with("[your summary "));
+        for item in &mut request.conversation {
+            let Item::User { parts } = item else { continue };
+            if let Some(at) = parts.iter().position(sums_up) {
+                parts.drain(at..parts.len().min(at + 2));
+            }
+        }
+        request.conversation.retain(|item| !matches!(item, Item::User { parts } if parts.is_empty()));
     }),
     (Sabotage::Unfence, |request| {
         let parts = input(request);

@@ -53,6 +53,9 @@ impl World<'_> {
             Work::LoadContext { .. } => self.begin(agent, op, "context", tools::load_context),
             Work::CallModel { request } => {
                 provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
+                if provider::gets_summary(&request) {
+                    self.injector.saw("a summary is shown");
+                }
                 if provider::gets_thoughts_back(&request) {
                     self.injector.saw("a thought comes back");
                 }
@@ -70,6 +73,14 @@ impl World<'_> {
                     let answer = if counts { provider::counted(answer, &request) } else { answer };
                     provider::joined(answer, &request.continues)
                 })
+            }
+            Work::Summarize { request } => {
+                if self.options.judges == Judges::All {
+                    self.checks.shown.summary(op, &request)?;
+                }
+                wire::lowered(&request, self.disk.get().texts())?;
+                self.injector.saw("provider.sums_up");
+                self.begin(agent, op, "summary", |here| provider::answer(here, None))
             }
             Work::CallTool { .. } => self.begin(agent, op, "tool", tools::call),
             Work::PrepareCommand { task, call, .. } => self.prepare(agent, op, task, &call),
@@ -121,6 +132,7 @@ impl World<'_> {
             Work::CallAgent { .. } | Work::FindWorkspace { .. } => {}
             Work::LoadContext { .. }
             | Work::CallModel { .. }
+            | Work::Summarize { .. }
             | Work::RunCommand { .. }
             | Work::WatchCommand { .. }
             | Work::RemoveWorktree { .. } => return Ok(()),

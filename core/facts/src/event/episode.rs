@@ -8,13 +8,17 @@ use serde::{Deserialize, Serialize};
 use super::family;
 use crate::content::Text;
 use crate::episode::{Digest, EpisodeBoundary, EventSpan, TurnSpan};
-use crate::ids::{EpisodeId, RunId};
+use crate::ids::{EpisodeId, OpId, RunId, TurnIndex};
+use crate::memory::WorkingMemory;
+use crate::model::AttemptRecord;
 
 family! {
     /// The episodes of an agent's conversation.
     EpisodeFact {
         EpisodeClosed "episode_closed" v 1,
         CompactionRequested "compaction_requested" v 1,
+        EpisodeSummarized "episode_summarized" v 1,
+        MemoryUpdated "memory_updated" v 1,
     }
 }
 
@@ -45,6 +49,30 @@ pub struct CompactionRequested {
     pub episode_id: EpisodeId,
 }
 
+/// A model was asked to sum up an episode that closed, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EpisodeSummarized {
+    pub episode_id: EpisodeId,
+    /// The one that asked.
+    pub op: OpId,
+    /// The run in whose middle the episode closed; it may have ended.
+    pub run_id: RunId,
+    pub attempt: AttemptRecord,
+    /// What requests show with the digest from now on; none where nothing came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Text>,
+}
+
+/// The turn that has just ended left something else in the agent's mind than the one before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryUpdated {
+    /// One more than before; the first is 1.
+    pub revision: u64,
+    pub run_id: RunId,
+    pub turn_index: TurnIndex,
+    pub memory: WorkingMemory,
+}
+
 /// A request that is too long, in estimated tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Size {
@@ -56,6 +84,10 @@ impl EpisodeFact {
     pub fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
         match self {
             Self::EpisodeClosed(fact) => fact.digest.texts(visit),
+            Self::EpisodeSummarized(fact) => {
+                fact.summary.iter().chain(&fact.attempt.message).for_each(visit);
+            }
+            Self::MemoryUpdated(fact) => fact.memory.texts(visit),
             Self::CompactionRequested(_) => {}
         }
     }

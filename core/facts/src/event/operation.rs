@@ -24,6 +24,8 @@ family! {
 names! {
     OpKind {
         LoadContext "load_context", CallModel "call_model", CallTool "call_tool",
+        /// A model sums up the episode that closes; nothing waits for it.
+        Summarize "summarize",
         /// A supervisor comes up; nothing is executed.
         PrepareCommand "prepare_command",
         /// The supervisor that was prepared executes its command.
@@ -44,6 +46,11 @@ names! {
 }
 
 impl OpKind {
+    /// Whether a model is asked.
+    pub fn asks_a_model(self) -> bool {
+        self == Self::CallModel || self == Self::Summarize
+    }
+
     /// Whether its task ends with it.
     pub fn brings_end(self) -> bool {
         self == Self::RunCommand || self == Self::SuperviseChild

@@ -1,5 +1,7 @@
 //! What requests to models may take, and what they took.
 
+use alloc::vec::Vec;
+
 use holon_facts::budget::{Budget, Period};
 use holon_facts::event::TurnFact;
 use holon_facts::event::operation::OpKind;
@@ -9,39 +11,46 @@ use holon_facts::time::Wall;
 
 use super::Past;
 
-/// Of the request in flight.
+/// Of requests in flight.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spending {
     /// Earlier builds reserved nothing.
     counts: bool,
     /// It was opened, and nothing is reserved for it yet.
     pub(crate) promised: Option<OpId>,
-    pub(crate) reserved: Option<BudgetReserved>,
+    /// For the request of a turn, and for a summary.
+    pub(crate) reserved: Vec<BudgetReserved>,
     /// What the run in progress exhausted.
     pub(crate) exhausted: Option<Budget>,
 }
 
 impl Spending {
     pub(super) fn opened(&mut self, op: OpId, kind: OpKind) {
-        if kind == OpKind::CallModel && self.counts {
+        if kind.asks_a_model() && self.counts {
             self.promised = Some(op);
         }
     }
 
     /// What was reserved for a day that has not come after all counts for the one that it is.
     pub(super) fn stepped(&mut self, to: Wall) {
-        if let Some(reserved) = &mut self.reserved {
+        for reserved in &mut self.reserved {
             reserved.day = reserved.day.min(to.day());
         }
+    }
+
+    /// What is reserved for an operation.
+    pub(crate) fn of(&self, op: OpId) -> Option<&BudgetReserved> {
+        self.reserved.iter().find(|reserved| reserved.op == op)
     }
 
     pub(super) fn follow(&mut self, fact: &TurnFact) {
         match fact {
             TurnFact::BudgetReserved(fact) => {
                 self.counts = true;
-                (self.promised, self.reserved) = (None, Some((**fact).clone()));
+                self.promised = None;
+                self.reserved.push((**fact).clone());
             }
-            TurnFact::BudgetSettled(_) => self.reserved = None,
+            TurnFact::BudgetSettled(fact) => self.reserved.retain(|reserved| reserved.op != fact.op),
             TurnFact::BudgetExhausted(fact) => {
                 self.exhausted = Some(Budget { budget: fact.budget, limit: fact.limit });
             }

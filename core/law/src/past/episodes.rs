@@ -6,7 +6,7 @@ use holon_facts::call::ToolName;
 use holon_facts::episode::{EpisodeBoundary, TurnSpan};
 use holon_facts::event::EpisodeFact;
 use holon_facts::event::turn::{TurnStarted, TurnTerminal};
-use holon_facts::ids::EventSeq;
+use holon_facts::ids::{EpisodeId, EventSeq, OpId, RunId};
 use holon_facts::model_ref::ModelRef;
 
 use super::Past;
@@ -18,8 +18,21 @@ pub(crate) struct Episodes {
     pub(crate) open: Option<Open>,
     /// Builds that closed none did not say what their turns went on with, either.
     pub(crate) closes: bool,
+    /// The episode that a model is asked to sum up, and the run in whose middle it closes.
+    pub(crate) summarizing: Option<Summarizing>,
+    /// The same, once that is over.
+    pub(crate) settled: Option<Summarizing>,
     /// What the runs of the agent offer.
     pub(crate) tools: Arc<[ToolName]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Summarizing {
+    pub(crate) op: OpId,
+    pub(crate) episode_id: EpisodeId,
+    pub(crate) run_id: RunId,
+    /// It has closed.
+    pub(crate) closed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -52,9 +65,20 @@ impl Episodes {
         open.turns = Some(TurnSpan { first, last: fact.turn_index });
     }
 
+    /// A model is asked to sum up the open one.
+    pub(super) fn summary_requested(&mut self, op: OpId, run: Option<RunId>) {
+        let episode_id = EpisodeId(self.count);
+        self.summarizing = run.map(|run_id| Summarizing { op, episode_id, run_id, closed: false });
+    }
+
+    pub(super) fn summary_settled(&mut self, op: OpId) {
+        self.settled = self.summarizing.take_if(|asked| asked.op == op).or(self.settled);
+    }
+
     /// The open episode is over; a turn in progress goes on in the next.
     pub(super) fn closed(&mut self, at: EventSeq, running: bool) {
         self.closes = true;
+        self.summarizing.iter_mut().for_each(|asked| asked.closed = true);
         let before = self.open.take();
         if running {
             self.opened(at);
@@ -74,6 +98,11 @@ impl Past {
     pub(super) fn episode(&mut self, at: EventSeq, fact: &EpisodeFact) {
         let fact = match fact {
             EpisodeFact::EpisodeClosed(fact) => fact,
+            EpisodeFact::MemoryUpdated(fact) => return self.memory.updated(fact),
+            EpisodeFact::EpisodeSummarized(_) => {
+                self.episodes.settled = None;
+                return;
+            }
             EpisodeFact::CompactionRequested(_) => {
                 self.episodes.open.iter_mut().for_each(|open| open.to_close = true);
                 return;

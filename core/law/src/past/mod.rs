@@ -6,6 +6,7 @@ mod episodes;
 mod hints;
 mod keys;
 mod lifecycle;
+mod memory;
 mod queue;
 mod requests;
 mod run;
@@ -31,9 +32,7 @@ use holon_facts::decision::{DecisionKind, SchedulerDecision};
 use holon_facts::event::brief::BriefKind;
 use holon_facts::event::inbox::{MessageAdmitted, RequeueCause};
 use holon_facts::event::scheduling::HoldEnd;
-use holon_facts::event::turn::{
-    AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
-};
+use holon_facts::event::turn::{TurnStarted, TurnTerminal};
 use holon_facts::event::{BriefFact, Event, InboxFact, SchedulingFact, TurnFact};
 use holon_facts::fence::Fence;
 use holon_facts::ids::{
@@ -43,8 +42,6 @@ use holon_facts::ids::{
 use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::{ControlAction, Status};
 use holon_facts::message::MessageKind;
-use holon_facts::model::{Block, RoundEnd};
-use holon_facts::receipt::{TaskCall, Verdict};
 use holon_facts::record::Record;
 use holon_facts::terminal::TurnKind;
 use holon_facts::time::Wall;
@@ -58,6 +55,7 @@ use work::Work;
 use workspaces::Workspaces;
 
 pub(crate) use keys::{Keys, Ticks};
+pub(crate) use memory::Memory;
 pub(crate) use queue::{Claim, Entry, Queue};
 pub(crate) use requests::Requests;
 pub(crate) use run::{Attempt, Call, Run};
@@ -95,6 +93,7 @@ pub(crate) struct Past {
     pub(crate) fences: Fences,
     pub(crate) episodes: Episodes,
     pub(crate) requests: Requests,
+    pub(crate) memory: Memory,
 }
 
 /// The fence of the newest run.
@@ -383,7 +382,10 @@ impl Past {
                 self.ticks.decided(fact.idempotency_key.as_deref());
             }
             SchedulingFact::ContinuationResolved(_) => {}
-            SchedulingFact::ClosureDecided(_) => self.promised.closure = None,
+            SchedulingFact::ClosureDecided(_) => {
+                self.promised.closure = None;
+                self.memory.closed();
+            }
             SchedulingFact::HoldSet(fact) => {
                 let of_budget = fact.budget.is_some();
                 self.hold = Some(Hold { until: fact.until, of_budget, trial: None });
@@ -412,8 +414,9 @@ impl Past {
             self.shown(task);
         }
         // A call may have patched something, or begun or ended a command.
-        if let (TurnFact::ToolExecuted(_), Some(run)) = (fact, &mut self.run) {
+        if let (TurnFact::ToolExecuted(fact), Some(run)) = (fact, &mut self.run) {
             run.progress = true;
+            self.memory.changed(run.message, &fact.receipt.facts.changed_files);
         }
         self.spending.follow(fact);
         self.requests.turn(fact);
@@ -426,9 +429,11 @@ impl Past {
             }
             TurnFact::TurnTerminal(fact) => {
                 // What was put back comes again with all that was said.
-                if !self.queue.live.contains_key(&fact.message_id) {
+                let over = !self.queue.live.contains_key(&fact.message_id);
+                if over {
                     self.episodes.turn_ended(fact);
                 }
+                self.memory.turn_ended(fact.run_id, fact.message_id, over);
                 self.run_ended(fact);
             }
             _ => {
@@ -501,100 +506,5 @@ impl Past {
         self.posture.status = Status::AwakeIdle;
         self.promised.closure = Some(fact.run_id);
         self.promised.end_of = None;
-    }
-}
-
-impl Run {
-    fn follow(&mut self, record: &Record, fact: &TurnFact) {
-        match fact {
-            TurnFact::ProviderAttemptRecorded(fact) => self.attempted(record, fact),
-            TurnFact::ProvidersAwaited(fact) => {
-                if let Some(attempt) = &mut self.attempt {
-                    (attempt.waits, attempt.step) = (true, record.step);
-                }
-                (self.awaited_until, self.probes) = (Some(fact.until), false);
-            }
-            TurnFact::AssistantRoundRecorded(fact) => self.answered(fact),
-            TurnFact::ToolStarted(_) => {
-                if let Some(call) = self.calls.get_mut(self.results) {
-                    call.started = true;
-                }
-            }
-            TurnFact::ToolExecuted(fact) => {
-                let sleeps = self.calls.get(self.results).is_some_and(|call| call.sleeps);
-                self.rests |= sleeps || fact.receipt.facts.ends_turn;
-                self.recorded_something = true;
-                self.results += 1;
-            }
-            TurnFact::ToolExecutionFailed(_) => {
-                self.recorded_something = true;
-                self.results += 1;
-            }
-            TurnFact::BudgetExhausted(_) => self.exhausted = true,
-            TurnFact::ContextCompacted(fact) => {
-                self.recapped = fact.recapped_rounds;
-                self.refused |= fact.cause == CompactionCause::Refused;
-            }
-            TurnFact::TurnStarted(_)
-            | TurnFact::TurnContextBuilt(_)
-            | TurnFact::ProviderRoundCompleted(_)
-            | TurnFact::ReminderInjected(_)
-            | TurnFact::BudgetReserved(_)
-            | TurnFact::BudgetSettled(_)
-            | TurnFact::RuntimeError(_)
-            | TurnFact::TurnTerminal(_) => {}
-        }
-    }
-
-    fn attempted(&mut self, record: &Record, fact: &ProviderAttemptRecorded) {
-        if self.models.first() == Some(&fact.attempt.model_ref) {
-            self.first_left_at = fact.attempt.outcome.gives_up().then_some(record.at);
-        }
-        self.attempt = Some(Attempt {
-            model: fact.attempt.model_ref.clone(),
-            number: fact.attempt.attempt,
-            outcome: fact.attempt.outcome,
-            waits: fact.attempt.backoff_ms.is_some_and(|wait| wait.0 > 0),
-            step: record.step,
-        });
-    }
-
-    fn answered(&mut self, fact: &AssistantRoundRecorded) {
-        (self.recorded_something, self.rests) = (true, false);
-        self.tail = 0;
-        self.rounds = self.rounds.saturating_add(1);
-        self.attempt = None;
-        self.probes = fact.probes;
-        self.next = if fact.probes { 0 } else { fact.candidate as usize };
-        self.awaited_until = None;
-        self.end = fact.end;
-        self.joined.clone_from(&fact.joined);
-        self.cut_off = match fact.end {
-            Some(RoundEnd::OutputLimit | RoundEnd::Pause) => self.cut_off.saturating_add(1),
-            Some(_) | None => 0,
-        };
-        self.results = 0;
-        let ids = fact.blocks.iter().filter_map(|block| match block {
-            Block::ToolCall { call_id, .. } => Some(call_id.clone()),
-            Block::Text { .. } | Block::Reasoning { .. } => None,
-        });
-        let reads = |verdict: &Verdict| {
-            let Verdict::OnTask(TaskCall::Output { task, .. }) = verdict else { return None };
-            Some(*task)
-        };
-        self.calls = ids
-            .zip(&fact.verdicts)
-            .map(|(id, verdict)| Call {
-                id,
-                accepted: verdict.tool().is_some(),
-                reads: reads(verdict),
-                started: false,
-                enqueues: verdict.tool().is_some_and(|tool| tool == *"Enqueue"),
-                sleeps: verdict.tool().is_some_and(|tool| tool == *"Sleep"),
-                prepared: false,
-                executed: false,
-            })
-            .collect();
-        self.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));
     }
 }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
 use holon_facts::event::TurnFact;
-use holon_facts::event::operation::OperationOpened;
+use holon_facts::event::operation::{OpKind, OperationOpened};
 use holon_facts::event::turn::ProviderRoundCompleted;
 use holon_facts::ids::RunId;
 use holon_facts::model_ref::ModelRef;
@@ -32,7 +32,7 @@ pub(crate) struct Counted {
 
 impl Requests {
     pub(super) fn opened(&mut self, fact: &OperationOpened) {
-        let Some(request) = &fact.request else { return };
+        let (Some(request), OpKind::CallModel) = (&fact.request, fact.kind) else { return };
         self.last = Some(request.clone());
         (self.run, self.closed, self.thoughts_refused) = (fact.run_id, false, false);
     }

@@ -5,9 +5,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use holon_facts::content::Text;
+use holon_facts::event::TurnFact;
+use holon_facts::event::turn::{AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded};
 use holon_facts::fence::Fence;
 use holon_facts::ids::{MessageId, RunId, StepSeq, TaskId, TurnIndex, WorkItemId};
-use holon_facts::model::{AttemptOutcome, ModelRef, RoundEnd};
+use holon_facts::model::{AttemptOutcome, Block, ModelRef, RoundEnd};
+use holon_facts::receipt::{TaskCall, Verdict};
+use holon_facts::record::Record;
 use holon_facts::time::Wall;
 
 /// The run in progress.
@@ -97,5 +101,100 @@ impl Call {
     /// Whether a supervisor waits for the word to execute it.
     pub(crate) fn waits_for_the_word(&self) -> bool {
         self.prepared && !self.executed
+    }
+}
+
+impl Run {
+    pub(super) fn follow(&mut self, record: &Record, fact: &TurnFact) {
+        match fact {
+            TurnFact::ProviderAttemptRecorded(fact) => self.attempted(record, fact),
+            TurnFact::ProvidersAwaited(fact) => {
+                if let Some(attempt) = &mut self.attempt {
+                    (attempt.waits, attempt.step) = (true, record.step);
+                }
+                (self.awaited_until, self.probes) = (Some(fact.until), false);
+            }
+            TurnFact::AssistantRoundRecorded(fact) => self.answered(fact),
+            TurnFact::ToolStarted(_) => {
+                if let Some(call) = self.calls.get_mut(self.results) {
+                    call.started = true;
+                }
+            }
+            TurnFact::ToolExecuted(fact) => {
+                let sleeps = self.calls.get(self.results).is_some_and(|call| call.sleeps);
+                self.rests |= sleeps || fact.receipt.facts.ends_turn;
+                self.recorded_something = true;
+                self.results += 1;
+            }
+            TurnFact::ToolExecutionFailed(_) => {
+                self.recorded_something = true;
+                self.results += 1;
+            }
+            TurnFact::BudgetExhausted(_) => self.exhausted = true,
+            TurnFact::ContextCompacted(fact) => {
+                self.recapped = fact.recapped_rounds;
+                self.refused |= fact.cause == CompactionCause::Refused;
+            }
+            TurnFact::TurnStarted(_)
+            | TurnFact::TurnContextBuilt(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ReminderInjected(_)
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
+            | TurnFact::RuntimeError(_)
+            | TurnFact::TurnTerminal(_) => {}
+        }
+    }
+
+    fn attempted(&mut self, record: &Record, fact: &ProviderAttemptRecorded) {
+        if self.models.first() == Some(&fact.attempt.model_ref) {
+            self.first_left_at = fact.attempt.outcome.gives_up().then_some(record.at);
+        }
+        self.attempt = Some(Attempt {
+            model: fact.attempt.model_ref.clone(),
+            number: fact.attempt.attempt,
+            outcome: fact.attempt.outcome,
+            waits: fact.attempt.backoff_ms.is_some_and(|wait| wait.0 > 0),
+            step: record.step,
+        });
+    }
+
+    fn answered(&mut self, fact: &AssistantRoundRecorded) {
+        (self.recorded_something, self.rests) = (true, false);
+        self.tail = 0;
+        self.rounds = self.rounds.saturating_add(1);
+        self.attempt = None;
+        self.probes = fact.probes;
+        self.next = if fact.probes { 0 } else { fact.candidate as usize };
+        self.awaited_until = None;
+        self.end = fact.end;
+        self.joined.clone_from(&fact.joined);
+        self.cut_off = match fact.end {
+            Some(RoundEnd::OutputLimit | RoundEnd::Pause) => self.cut_off.saturating_add(1),
+            Some(_) | None => 0,
+        };
+        self.results = 0;
+        let ids = fact.blocks.iter().filter_map(|block| match block {
+            Block::ToolCall { call_id, .. } => Some(call_id.clone()),
+            Block::Text { .. } | Block::Reasoning { .. } => None,
+        });
+        let reads = |verdict: &Verdict| {
+            let Verdict::OnTask(TaskCall::Output { task, .. }) = verdict else { return None };
+            Some(*task)
+        };
+        self.calls = ids
+            .zip(&fact.verdicts)
+            .map(|(id, verdict)| Call {
+                id,
+                accepted: verdict.tool().is_some(),
+                reads: reads(verdict),
+                started: false,
+                enqueues: verdict.tool().is_some_and(|tool| tool == *"Enqueue"),
+                sleeps: verdict.tool().is_some_and(|tool| tool == *"Sleep"),
+                prepared: false,
+                executed: false,
+            })
+            .collect();
+        self.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));
     }
 }

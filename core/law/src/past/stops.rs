@@ -4,11 +4,11 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use holon_facts::event::operation::Settlement;
+use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::event::{Event, InboxFact, LifecycleFact, OperationFact, TurnFact, WakeFact};
 use holon_facts::ids::{MessageId, OpId, RunId, TaskId};
 
-use super::Past;
+use super::{Op, Past};
 
 /// Since it was admitted.
 #[derive(Debug, Clone, Default)]
@@ -38,8 +38,9 @@ impl Past {
                 self.doing = Doing { told, taken, ..Doing::default() };
             }
             Event::Operation(OperationFact::OperationSettled(fact)) if self.doing.admitted => {
-                let of_run = self.ops.get(&fact.op).is_some_and(|op| self.is_of_run(op));
-                if of_run && fact.settlement == Settlement::Cancelled {
+                let wanted = |op: &Op| self.is_of_run(op) || op.kind == OpKind::Summarize;
+                let unwanted = self.ops.get(&fact.op).is_some_and(wanted);
+                if unwanted && fact.settlement == Settlement::Cancelled {
                     self.doing.ops.push(fact.op);
                 }
             }

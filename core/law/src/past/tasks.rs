@@ -78,6 +78,9 @@ impl Past {
                 self.next.op = fact.op.next();
                 self.requests.opened(fact);
                 self.spending.opened(fact.op, fact.kind);
+                if fact.kind == OpKind::Summarize {
+                    self.episodes.summary_requested(fact.op, self.run.as_ref().map(|run| run.id));
+                }
                 self.next.task = fact.task_id.map_or(self.next.task, |task| self.next.task.max(task.next()));
                 let op = Op { kind: fact.kind, run: fact.run_id, task: fact.task_id };
                 self.ops.insert(fact.op, op);
@@ -96,6 +99,7 @@ impl Past {
                 }
             }
             OperationFact::OperationSettled(fact) => {
+                self.episodes.summary_settled(fact.op);
                 let call = self.run.as_mut().and_then(|run| run.calls.get_mut(run.results));
                 let op = self.ops.remove(&fact.op);
                 let Some(op) = op.filter(|op| op.kind == OpKind::PrepareCommand) else { return };

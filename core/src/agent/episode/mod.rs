@@ -12,12 +12,15 @@ use alloc::vec::Vec;
 
 use holon_facts::call::ToolName;
 use holon_facts::config::Config;
+use holon_facts::content::Text;
 use holon_facts::episode::{Digest, EpisodeBoundary};
 use holon_facts::event::EpisodeClosed;
+use holon_facts::event::episode::EpisodeSummarized;
 use holon_facts::event::turn::TurnTerminal;
 use holon_facts::fence::Fence;
-use holon_facts::ids::{EpisodeId, EventSeq, TurnIndex, WorkItemId};
+use holon_facts::ids::{EpisodeId, EventSeq, OpId, RunId, TurnIndex, WorkItemId};
 use holon_facts::image::Image;
+use holon_facts::memory::WorkingMemory;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::terminal::TurnKind;
 use holon_facts::time::{Millis, Wall};
@@ -29,7 +32,7 @@ use crate::agent::work::outline::WorkOutline;
 
 pub(crate) use digest::{done, of as digest};
 pub(crate) use shown::Now;
-pub use shown::{Changes, OpenTask, Shown, Standing, StandingChange, WorkChange};
+pub use shown::{Changes, OpenTask, Shown, Standing, StandingChange, Summary, WorkChange};
 
 /// Turns of one episode.
 pub const TURNS: usize = 64;
@@ -50,6 +53,19 @@ pub struct Episodes {
     /// How many there were.
     #[serde(default)]
     pub count: u64,
+    /// The one that a model is asked to sum up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summarizing: Option<Summarizing>,
+}
+
+/// A request for a summary that has not been answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summarizing {
+    pub op: OpId,
+    pub episode_id: EpisodeId,
+    /// The run in whose middle it closed.
+    pub run_id: RunId,
+    pub model: ModelRef,
 }
 
 /// A stretch of the conversation.
@@ -78,6 +94,9 @@ pub struct Episode {
     pub turns: Vec<Arc<Turn>>,
     /// Rounds of these.
     pub rounds: usize,
+    /// A summary that came since its head was fixed: what is said next shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
     /// An operator wants it to close.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub compact: bool,
@@ -91,6 +110,9 @@ pub struct Episode {
 pub struct Head {
     /// What the tags of its fences are derived from.
     pub fence: Fence,
+    /// The number of its episode.
+    #[serde(default)]
+    pub episode: u64,
     /// Earlier builds left it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_at: Option<Wall>,
@@ -102,6 +124,11 @@ pub struct Head {
     pub tight: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Arc<WorkOutline>>,
+    /// What the agent had in mind, and how often that had changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Arc<WorkingMemory>>,
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
+    pub memory_revision: u64,
     /// Tasks that had not ended, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<OpenTask>,
@@ -134,6 +161,9 @@ pub struct Closed {
     pub boundary: EpisodeBoundary,
     pub at: Wall,
     pub digest: Digest,
+    /// What a model made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Text>,
 }
 
 /// A turn that is about to begin.
@@ -222,11 +252,12 @@ impl Episodes {
         if goes_on {
             open.shown = left;
         }
-        let work = open.shown.work(now.work);
+        let (work, summary) = (open.shown.work(now.work), open.summary.take());
         if !goes_on {
             run.about.changes.work = work;
-        } else if work.is_some() {
-            run.conversation.changed(Changes { work, standing: None });
+            run.about.changes.summary = summary.or_else(|| run.about.changes.summary.take());
+        } else if work.is_some() || summary.is_some() {
+            run.conversation.changed(Changes { summary, work, standing: None });
         }
     }
 
@@ -240,7 +271,7 @@ impl Episodes {
         if !run.environment.goes_on {
             run.about.changes.standing = standing;
         } else if standing.is_some() {
-            run.conversation.changed(Changes { work: None, standing });
+            run.conversation.changed(Changes { standing, ..Changes::default() });
         }
     }
 
@@ -267,6 +298,37 @@ impl Episodes {
         }
     }
 
+    /// A model is asked to sum up the open one, which closes.
+    pub(super) fn summary_requested(&mut self, op: OpId, run_id: RunId, model: &ModelRef) {
+        let open = self.open.as_ref().map(|open| open.id);
+        self.summarizing =
+            open.map(|episode_id| Summarizing { op, episode_id, run_id, model: model.clone() });
+    }
+
+    /// The request for a summary is over.
+    pub(super) fn summary_settled(&mut self, op: OpId) {
+        self.summarizing.take_if(|summarizing| summarizing.op == op);
+    }
+
+    /// A model has summed up an episode that closed: its digest has that from now on, and what is said next.
+    pub(super) fn summarized(&mut self, fact: &EpisodeSummarized) {
+        let Some(text) = &fact.summary else { return };
+        let closed = self.closed.iter_mut().find(|closed| closed.id == fact.episode_id);
+        if let Some(closed) = closed {
+            Arc::make_mut(closed).summary = Some(text.clone());
+        }
+        if let Some(open) = &mut self.open {
+            open.summary = Some(Summary { episode_id: fact.episode_id, text: text.clone() });
+        }
+    }
+
+    /// A model has answered: the next request says what came meanwhile.
+    pub(super) fn answered(&mut self, run: &mut Run) {
+        if let Some(summary) = self.open.as_mut().and_then(|open| open.summary.take()) {
+            run.conversation.changed(Changes { summary: Some(summary), ..Changes::default() });
+        }
+    }
+
     /// An operator wants the open one to close.
     pub(super) fn compaction_requested(&mut self) {
         if let Some(open) = &mut self.open {
@@ -285,9 +347,10 @@ impl Episodes {
         let (id, boundary, digest) = (fact.episode_id, fact.boundary, fact.digest.clone());
         let before = self.open.take();
         if digest.turns > 0 {
-            self.closed.push_back(Arc::new(Closed { id, boundary, at, digest }));
+            self.closed.push_back(Arc::new(Closed { id, boundary, at, digest, summary: None }));
             self.forget();
         }
+        let late = before.as_ref().and_then(|before| before.summary.clone());
         let Some(run) = run else { return };
         run.conversation.recap.rounds = fact.hidden_rounds;
         let refused = boundary == EpisodeBoundary::Refused;
@@ -295,10 +358,10 @@ impl Episodes {
             run.conversation.recap.refused_at = fact.size.map(|size| size.est_tokens);
         }
         // The head says how things stand now.
-        run.about.changes = Changes::default();
-        run.conversation.forget_changes();
+        run.forget_changes(|summary| !self.has_summary(summary.episode_id));
         self.open((seq, at), run, now, refused);
         let Some(open) = &mut self.open else { return };
+        open.summary = late.filter(|late| !open.head.digests.iter().any(|it| it.id == late.episode_id));
         open.tools = run.environment.tools.clone();
         open.model = run.chain.models.first().cloned();
         let standing = before.and_then(|before| before.shown.standing);
@@ -309,14 +372,17 @@ impl Episodes {
 
     fn open(&mut self, (since, at): (EventSeq, Wall), run: &Run, now: Now, tight: bool) {
         self.count = self.count.saturating_add(1);
-        let Now { work, focus, tasks } = now;
+        let Now { work, focus, tasks, memory, memory_revision } = now;
         let digests = self.that_matter(focus);
         let head = Head {
             fence: run.about.fence,
+            episode: self.count,
             began_at: Some(at),
             digests,
             tight,
             work: work.clone(),
+            memory,
+            memory_revision,
             tasks,
             standing: None,
         };
@@ -331,6 +397,7 @@ impl Episodes {
             first: None,
             turns: Vec::new(),
             rounds: 0,
+            summary: None,
             compact: false,
             rested_at: None,
         }));
@@ -342,24 +409,33 @@ impl Episodes {
         let open = self.open.as_ref().filter(|_| self.boundary(turn).is_none());
         if let Some(open) = open {
             let mut shown = open.shown.clone();
-            let changes = Changes { work: shown.work(now.work), standing: shown.standing(standing) };
+            let (work, standing) = (shown.work(now.work), shown.standing(standing));
+            let changes = Changes { summary: open.summary.clone(), work, standing };
             return Preview { head: open.head.clone(), turns: open.turns.clone(), changes };
         }
         let mut digests = self.that_matter(now.focus);
         digests.extend(self.open.as_ref().map(|open| {
             let (id, digest) = (open.id, digest(agent, open));
-            Arc::new(Closed { id, boundary: EpisodeBoundary::Rest, at: turn.now, digest })
+            Arc::new(Closed { id, boundary: EpisodeBoundary::Rest, at: turn.now, digest, summary: None })
         }));
         let head = Head {
             fence: Fence::PREVIEW,
+            episode: self.count.saturating_add(1),
             began_at: Some(turn.now),
             digests,
             tight: false,
             work: now.work,
+            memory: now.memory,
+            memory_revision: now.memory_revision,
             tasks: now.tasks,
             standing: Some(Arc::new(standing)),
         };
         Preview { head, turns: Vec::new(), changes: Changes::default() }
+    }
+
+    /// Whether the digest of an episode that is over has its summary.
+    fn has_summary(&self, id: EpisodeId) -> bool {
+        self.closed.iter().any(|closed| closed.id == id && closed.summary.is_some())
     }
 
     /// The newest, and those of the item in focus.

@@ -5,8 +5,9 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use holon_facts::content::clip;
-use holon_facts::ids::{TaskId, WorkItemId};
+use holon_facts::content::{Text, clip};
+use holon_facts::ids::{EpisodeId, TaskId, WorkItemId};
+use holon_facts::memory::WorkingMemory;
 use holon_facts::outcome::LoadedContext;
 use holon_facts::task::TaskKind;
 use holon_facts::time::Wall;
@@ -36,6 +37,8 @@ pub(crate) struct Now {
     pub(super) work: Option<Arc<WorkOutline>>,
     pub(super) focus: Option<WorkItemId>,
     pub(super) tasks: Vec<OpenTask>,
+    pub(super) memory: Option<Arc<WorkingMemory>>,
+    pub(super) memory_revision: u64,
 }
 
 impl Now {
@@ -50,6 +53,8 @@ impl Now {
             work: WorkOutline::of(&agent.work, agent.waits.own.as_ref()),
             focus: agent.work.current().map(|item| item.id),
             tasks: agent.tasks.active().take(TASKS).map(task).collect(),
+            memory: (agent.memory.revision > 0).then(|| agent.memory.now.clone()),
+            memory_revision: agent.memory.revision,
         }
     }
 }
@@ -75,10 +80,20 @@ pub struct Shown {
 /// What holds otherwise than requests have shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
+    /// What a model made of an episode that is over, where that came after the head of the open one was fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkChange>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<StandingChange>,
+}
+
+/// What a model made of an episode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    pub episode_id: EpisodeId,
+    pub text: Text,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

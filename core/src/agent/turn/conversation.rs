@@ -14,7 +14,7 @@ use holon_facts::receipt::{Receipt, Verdict};
 use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::episode::Changes;
+use crate::agent::episode::{Changes, Summary};
 use crate::agent::turn::recap::Recap;
 use crate::agent::wait::Wait;
 use crate::agent::wake::Pending;
@@ -86,7 +86,8 @@ impl Note {
     pub(crate) fn lasts(&self) -> bool {
         match self {
             Self::Interjection { .. } => true,
-            Self::Reminder { .. } | Self::Hints { .. } | Self::Continuation | Self::Changed { .. } => false,
+            Self::Changed { changes } => changes.summary.is_some(),
+            Self::Reminder { .. } | Self::Hints { .. } | Self::Continuation => false,
         }
     }
 }
@@ -156,12 +157,27 @@ impl Conversation {
         self.notes.push(Note::Changed { changes });
     }
 
-    /// What changed once is no news any more.
-    pub(in crate::agent) fn forget_changes(&mut self) {
+    /// What changed once is no news any more. Of summaries the newest stays for which `stays` is true: it stands for what
+    /// those before it did. Whether there was none to stay.
+    pub(super) fn forget_changes(&mut self, stays: impl Fn(&Summary) -> bool) -> bool {
+        let mut none = true;
         let rounds = self.rounds.iter_mut().map(|round| &mut round.notes);
-        for notes in rounds.chain([&mut self.notes]) {
-            notes.retain(|note| !matches!(note, Note::Changed { .. }));
+        for notes in rounds.chain([&mut self.notes]).rev() {
+            let mut newest = core::mem::take(notes);
+            for note in newest.drain(..).rev() {
+                let Note::Changed { changes } = note else {
+                    notes.push(note);
+                    continue;
+                };
+                let summary = changes.summary.filter(|summary| none && stays(summary));
+                if summary.is_some() {
+                    none = false;
+                    notes.push(Note::Changed { changes: Changes { summary, ..Changes::default() } });
+                }
+            }
+            notes.reverse();
         }
+        none
     }
 
     /// The number of the round that the next request is for, within this run.

@@ -29,7 +29,7 @@ use holon_facts::workspace::ExecutionBinding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::episode::{Changes, Shown};
+use crate::agent::episode::{Changes, Shown, Summary};
 use crate::agent::inbox::Entry;
 use crate::agent::turn::told::Told;
 use crate::agent::wait::Wait;
@@ -189,7 +189,11 @@ impl Run {
                 self.phase = self.chain.awaited(fact).unwrap_or(self.phase);
             }
             TurnFact::AssistantRoundRecorded(fact) => self.answered(fact),
-            TurnFact::BudgetSettled(fact) => self.spent = self.spent.plus(fact.amount),
+            // What a summary took may be settled when its run is over.
+            TurnFact::BudgetSettled(fact) if fact.run_id == self.id => {
+                self.spent = self.spent.plus(fact.amount);
+            }
+            TurnFact::BudgetSettled(_) => {}
             TurnFact::ToolExecuted(fact) => self.called(&fact.receipt),
             TurnFact::ToolExecutionFailed(fact) => self.called(&fact.receipt),
             TurnFact::ReminderInjected(fact) => {
@@ -242,6 +246,13 @@ impl Run {
         if self.phase == Phase::Calling {
             self.phase = self.chain.first_attempt();
         }
+    }
+
+    /// What changed once is no news any more, but for the newest summary for which `stays` is true.
+    pub(super) fn forget_changes(&mut self, stays: impl Fn(&Summary) -> bool) {
+        let none = self.conversation.forget_changes(&stays);
+        let summary = self.about.changes.summary.take().filter(|summary| none && stays(summary));
+        self.about.changes = Changes { summary, ..Changes::default() };
     }
 
     pub(super) fn backed_off(&mut self) {

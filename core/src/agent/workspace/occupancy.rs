@@ -29,6 +29,7 @@ impl Agent {
             | OpKind::SuperviseChild
             | OpKind::FindWorkspace
             | OpKind::RemoveWorktree
+            | OpKind::Summarize
             | OpKind::WriteInput => false,
         })
     }

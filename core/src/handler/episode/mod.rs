@@ -3,12 +3,16 @@
 
 #[cfg(test)]
 mod long_turn_tests;
+pub(crate) mod summary;
+#[cfg(test)]
+mod summary_tests;
 #[cfg(test)]
 mod tests;
 
 use alloc::format;
 use alloc::sync::Arc;
 
+use holon_facts::Config;
 use holon_facts::call::ToolName;
 use holon_facts::content::Text;
 use holon_facts::episode::{Compaction, EpisodeBoundary, EventSpan, TurnSpan};
@@ -109,9 +113,16 @@ pub(crate) fn make_room(tx: &mut Tx<'_>, size: Size, boundary: EpisodeBoundary, 
     if nothing || gain < worth {
         return false;
     }
+    summary::begin(tx, boundary, through);
     let through = u32::try_from(through).unwrap_or(u32::MAX);
     close(tx, boundary, Some(size), through);
     true
+}
+
+/// What a model is asked to sum up where the open episode closes now.
+pub(crate) fn to_sum_up(agent: &Agent, config: &Config) -> Option<ModelRequest> {
+    let (_, through) = hideable(agent.run.as_ref()?);
+    summary::of(agent, config, through)
 }
 
 /// After a refusal digests of earlier episodes take less: that alone may be enough.

@@ -56,7 +56,7 @@ pub(crate) fn found(tx: &mut Tx<'_>, op: OpId, task: TaskId, found: Found) {
 pub(crate) fn orphans(tx: &mut Tx<'_>) {
     let of_nobody = |kind: OpKind| match kind {
         // A removal begins again.
-        OpKind::PrepareCommand | OpKind::WriteInput | OpKind::RemoveWorktree => true,
+        OpKind::PrepareCommand | OpKind::WriteInput | OpKind::RemoveWorktree | OpKind::Summarize => true,
         OpKind::LoadContext
         | OpKind::CallModel
         | OpKind::CallTool

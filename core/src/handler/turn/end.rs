@@ -22,7 +22,7 @@ use crate::handler::turn::{interject, report, tools};
 use crate::handler::wait::recheck;
 use crate::handler::work::obligation::{self, Ended, Way};
 use crate::handler::work::plan;
-use crate::handler::{task, unattended};
+use crate::handler::{memory, task, unattended};
 use crate::tx::Tx;
 
 /// Why a run ends.
@@ -137,6 +137,8 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
         progress: run.course.progress,
         held: matches!(end, End::BudgetExhausted { held: true, .. }),
     };
+    // What comes again has not ended.
+    let done = (!tx.agent().inbox.is_live(before.message)).then(|| memory::Done::of(run));
     let told = report::brief(tx, &end, failure.as_ref(), &terminal, &before, dropped);
     rest(tx, &end);
     tx.record(terminal);
@@ -155,6 +157,9 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     obligation::asked(tx, ended.run_id, before.message, &before.asks);
     if let (Some(Way::Settled), Some(item)) = (way, before.work_item) {
         plan::probe(tx, item);
+    }
+    if let Some(done) = done {
+        memory::turn_ended(tx, done);
     }
     let closure = tx.agent().closure(tx.now());
     tx.record(ClosureDecided { closure });

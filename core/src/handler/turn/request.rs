@@ -183,6 +183,7 @@ pub(crate) fn of(agent: &Agent, config: &Config) -> Option<ModelRequest> {
         timeout: config.turn.model_timeout,
         continues: cut_off::texts(run),
         goes_on_from: agent.requests.goes_on_from(model),
+        sums_up: false,
     })
 }
 

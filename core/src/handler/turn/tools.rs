@@ -228,6 +228,7 @@ pub(crate) fn interrupt(tx: &mut Tx<'_>) {
         | OpKind::SuperviseChild
         | OpKind::FindWorkspace
         | OpKind::RemoveWorktree
+        | OpKind::Summarize
         | OpKind::LoadContext
         | OpKind::CallModel => false,
     });

@@ -43,6 +43,7 @@ pub fn request(texts: &Texts, model: &str, timeout: u64) -> ModelRequest {
         timeout: Millis(timeout),
         continues: vec![],
         goes_on_from: None,
+        sums_up: false,
     }
 }
 

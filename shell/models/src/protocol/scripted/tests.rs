@@ -46,6 +46,7 @@ pub(crate) fn request(model: &str, rounds: usize, result: &str) -> ModelRequest 
         timeout: Millis(200),
         continues: vec![],
         goes_on_from: None,
+        sums_up: false,
     }
 }
 
