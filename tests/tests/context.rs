@@ -12,6 +12,13 @@ fn with(provider: &Provider) -> Holon {
     Holon::new().with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url)
 }
 
+/// Replies in a fixed order leave no place for the request of a summary.
+fn without_summaries(holon: &Holon) {
+    std::fs::create_dir_all(holon.home()).expect("a home");
+    std::fs::write(holon.home().join("config.toml"), "[context]\nsummary = \"facts\"\n")
+        .expect("a configuration");
+}
+
 fn prints(number: usize, bytes: usize) -> Reply {
     let cmd = format!("echo number {number}; head -c {bytes} /dev/zero | tr '\\0' x");
     calls(&[("ExecCommand", json!({ "cmd": cmd, "login": false }))])
@@ -69,7 +76,11 @@ fn a_turn_that_outgrows_the_window_goes_on_with_a_recap() {
     let provider = Provider::start((0..rounds).map(|number| prints(number, 6_000)).chain([says("Done.")]));
     let holon = with(&provider);
     std::fs::create_dir_all(holon.home()).unwrap();
-    std::fs::write(holon.home().join("config.toml"), "[runtime]\ncontext_window_tokens = 16000\n").unwrap();
+    std::fs::write(
+        holon.home().join("config.toml"),
+        "[runtime]\ncontext_window_tokens = 16000\n[context]\nsummary = \"facts\"\n",
+    )
+    .unwrap();
     let ended = holon.run(&["run", "--json", "print a lot"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let report = ended.json();
@@ -95,7 +106,9 @@ fn a_refusal_for_length_gets_one_recap_and_then_ends_the_turn() {
     let refused = r#"{"error":{"code":"context_length_exceeded","message":"maximum context length is 10"}}"#;
     let work = || (0..5).map(|number| prints(number, 3_000));
     let helped = Provider::start(work().chain([fails(400, refused), says("It fits.")]));
-    let report = with(&helped).run(&["run", "--json", "go"]).json();
+    let holon = with(&helped);
+    without_summaries(&holon);
+    let report = holon.run(&["run", "--json", "go"]).json();
     assert_eq!(report["final_text"], "It fits.");
     let requests = helped.requests();
     let size =
@@ -104,6 +117,7 @@ fn a_refusal_for_length_gets_one_recap_and_then_ends_the_turn() {
 
     let hopeless = Provider::start(work().chain([fails(400, refused), fails(400, refused), says("never")]));
     let holon = with(&hopeless);
+    without_summaries(&holon);
     let ended = holon.run(&["run", "--json", "go"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let report = ended.json();
@@ -119,8 +133,11 @@ fn each_provider_may_have_a_window_of_its_own() {
     let provider = Provider::start((0..8).map(|number| prints(number, 6_000)).chain([says("Done.")]));
     let holon = with(&provider);
     std::fs::create_dir_all(holon.home()).unwrap();
-    std::fs::write(holon.home().join("config.toml"), "[providers.local]\ncontext_window_tokens = 12000\n")
-        .unwrap();
+    std::fs::write(
+        holon.home().join("config.toml"),
+        "[providers.local]\ncontext_window_tokens = 12000\n[context]\nsummary = \"facts\"\n",
+    )
+    .unwrap();
     let report = holon.run(&["run", "--json", "print a lot"]).json();
     assert_eq!(report["verdict"], "completed");
     let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
@@ -133,7 +150,8 @@ fn small_windows_are_enough_for_long_output() {
         let provider = Provider::start((0..6).map(|number| prints(number, 50_000)).chain([says("Done.")]));
         let holon = with(&provider);
         std::fs::create_dir_all(holon.home()).unwrap();
-        let settings = format!("[runtime]\ncontext_window_tokens = {window}\n");
+        let settings =
+            format!("[runtime]\ncontext_window_tokens = {window}\n[context]\nsummary = \"facts\"\n");
         std::fs::write(holon.home().join("config.toml"), settings).unwrap();
         let ended = holon.run(&["run", "--json", "print a lot"]);
         assert_eq!(ended.code, Some(0), "{window}: {ended:?}");

@@ -175,7 +175,7 @@ fn a_recap() {
     let provider = Provider::start(replies);
     let holon = with(&provider);
     std::fs::create_dir_all(holon.home()).expect("a home");
-    let settings = "[runtime]\ncontext_window_tokens = 20000\n";
+    let settings = "[runtime]\ncontext_window_tokens = 20000\n[context]\nsummary = \"facts\"\n";
     std::fs::write(holon.home().join("config.toml"), settings).expect("a configuration");
     let ended = holon.run(&["run", "--json", "--agent", "main", "--create-agent", "print a lot"]);
     assert_eq!(ended.json()["final_text"], "Done.", "{ended:?}");

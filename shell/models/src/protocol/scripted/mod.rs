@@ -73,6 +73,12 @@ impl Scripted {
     async fn play(&self, texts: &Texts, request: &ModelRequest, name: &str) -> Result<Reply, Failure> {
         let scenario =
             self.find(name).map_err(|problem| Failure::new(FailureKind::Client, problem.to_string()))?;
+        if request.sums_up {
+            return Err(Failure::new(
+                FailureKind::InvalidResponse,
+                format!("scenario {name} has no summaries"),
+            ));
+        }
         let at = played(request);
         let Some(round) = scenario.rounds.get(at) else {
             let message = format!(
