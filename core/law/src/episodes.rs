@@ -62,7 +62,7 @@ pub(super) fn m7(past: &Past, record: &Record) -> Checked {
 
 /// Whether a model may be asked to sum up the open episode: it closes next, for what a request takes. What comes of it is on
 /// record once, when the request is over.
-pub(super) fn m14(past: &Past, record: &Record) -> Checked {
+pub(super) fn m15(past: &Past, record: &Record) -> Checked {
     let episodes = &past.episodes;
     if let Some(asked) = episodes.summarizing.filter(|asked| !asked.closed) {
         let closes = match &record.event {

@@ -164,14 +164,14 @@ const LAWS: [Law; 74] = [
         requests::m12,
     ),
     law(
-        "M13",
+        "M14",
         "Working memory follows each turn that changed something of it, with the files that the turn changed. Earlier builds kept none.",
-        memory::m13,
+        memory::m14,
     ),
     law(
-        "M14",
+        "M15",
         "A model is asked to sum up an episode right before that closes for what a request takes, one at a time, and what comes of it is on record once.",
-        episodes::m14,
+        episodes::m15,
     ),
     law("T9", "An interjection enters once, at a safe point, before the next round.", turns::t9),
     law(

@@ -9,7 +9,7 @@ use super::past::Past;
 use super::{Checked, rule};
 
 /// Working memory is another one after a turn that changed something of it, and never inside one. Earlier builds kept none.
-pub(super) fn m13(past: &Past, record: &Record) -> Checked {
+pub(super) fn m14(past: &Past, record: &Record) -> Checked {
     let memory = &past.memory;
     let fact = match &record.event {
         Event::Episode(EpisodeFact::MemoryUpdated(fact)) => fact,

@@ -17,26 +17,26 @@ use crate::testing::{World, calls, config, context, fails, long, prompt, says, t
 
 pub(super) fn cases() -> Vec<Case> {
     alloc::vec![
-        remembered("M13", "a revision is left out", 1, |fact| fact.revision += 1),
-        remembered("M13", "nothing of it is new", 1, |fact| fact.memory.files = files(&["a.rs"])),
-        remembered("M13", "a changed file is forgotten", 1, |fact| fact.memory.files = files(&["b.rs"])),
-        remembered("M13", "a file is in play that nobody changed", 0, |fact| {
+        remembered("M14", "a revision is left out", 1, |fact| fact.revision += 1),
+        remembered("M14", "nothing of it is new", 1, |fact| fact.memory.files = files(&["a.rs"])),
+        remembered("M14", "a changed file is forgotten", 1, |fact| fact.memory.files = files(&["b.rs"])),
+        remembered("M14", "a file is in play that nobody changed", 0, |fact| {
             fact.memory.files.push("c.rs".into());
         }),
-        remembered("M13", "another turn has left it", 0, |fact| fact.run_id = RunId(9)),
-        case("M13", "a turn that changed a file leaves nothing", |s| s.remove("memory_updated", 1)),
-        case("M13", "it changes in the middle of a turn", |s| {
+        remembered("M14", "another turn has left it", 0, |fact| fact.run_id = RunId(9)),
+        case("M14", "a turn that changed a file leaves nothing", |s| s.remove("memory_updated", 1)),
+        case("M14", "it changes in the middle of a turn", |s| {
             let fact = memory(s, 0);
             s.before("turn_terminal", 0, fact);
         }),
-        summed_up("M14", "it sums up another episode", |fact| fact.episode_id = EpisodeId(7)),
-        summed_up("M14", "another request has made it", |fact| fact.op = OpId(1)),
-        case("M14", "it comes twice", |s| {
+        summed_up("M15", "it sums up another episode", |fact| fact.episode_id = EpisodeId(7)),
+        summed_up("M15", "another request has made it", |fact| fact.op = OpId(1)),
+        case("M15", "it comes twice", |s| {
             let fact = summary(s);
             s.after("episode_summarized", 0, fact);
         }),
-        case("M14", "the episode does not close", |s| s.remove("episode_closed", 0)),
-        case("M14", "it comes before its request is over", |s| {
+        case("M15", "the episode does not close", |s| s.remove("episode_closed", 0)),
+        case("M15", "it comes before its request is over", |s| {
             let fact = summary(s);
             s.after("episode_closed", 0, fact);
         }),
