@@ -17,6 +17,7 @@ mod split_tests;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod turn_state;
 pub(super) mod usage;
 mod wait;
 
@@ -34,6 +35,7 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use sender::Sender;
 use serde_json::Value;
 use sniff::Form;
+use turn_state::TurnStates;
 
 use super::answer::{Failure, Reply};
 use super::http::{BODY_BYTES, HttpClient, Received, check};
@@ -53,6 +55,8 @@ pub(crate) trait Protocol: Send + Sync {
     const SETTINGS: &'static [&'static str];
     /// The options of a provider that no other protocol has (`providers.<id>.<option>`).
     const OPTIONS: &'static [&'static str] = &[];
+    /// The header that an answer may have, and that the next request of the same turn has to have then.
+    const TURN_STATE: Option<&'static str> = None;
     type Fold: Fold + Send;
 
     /// The path of its method, below this path of a base.
@@ -192,11 +196,14 @@ pub(crate) const fn transport<P: Protocol + 'static>(name: &'static str) -> Tran
 }
 
 /// A provider that speaks this protocol.
-struct OverHttp<P>(PhantomData<P>);
+struct OverHttp<P> {
+    turns: TurnStates,
+    protocol: PhantomData<P>,
+}
 
 impl<P> Default for OverHttp<P> {
     fn default() -> Self {
-        Self(PhantomData)
+        Self { turns: TurnStates::default(), protocol: PhantomData }
     }
 }
 
@@ -211,7 +218,7 @@ impl<P: Protocol> Provider for OverHttp<P> {
     }
 
     fn attempt<'a>(&'a self, attempt: Attempt<'a>) -> Attempting<'a> {
-        Box::pin(exchange::<P>(attempt))
+        Box::pin(exchange::<P>(attempt, &self.turns))
     }
 
     fn lower(
@@ -240,9 +247,10 @@ impl<P: Protocol> Provider for OverHttp<P> {
 }
 
 /// One attempt.
-async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
+async fn exchange<P: Protocol>(attempt: Attempt<'_>, turns: &TurnStates) -> Result<Reply, Failure> {
     usable::<P>(attempt.spec)?;
-    let mut sender = Sender::new::<P>(attempt)?;
+    let state = P::TURN_STATE.and_then(|_| turns.of(attempt.request));
+    let mut sender = Sender::new::<P>(attempt, state)?;
     let mut answered = answer::<P>(&mut sender, attempt).await;
     // Some servers look for a response only once they have begun to answer.
     if answered.as_ref().is_err_and(|failure| failure.kind == FailureKind::Client) && sender.forget_response()
@@ -251,6 +259,9 @@ async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
     }
     match answered {
         Ok(mut reply) => {
+            if P::TURN_STATE.is_some() {
+                turns.answered(attempt.request, sender.given.take());
+            }
             let delivery = sender.delivery(std::mem::take(&mut reply.edits));
             Ok(Reply { delivery, stored: sender.stored(&reply), ..reply })
         }

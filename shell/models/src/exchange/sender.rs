@@ -9,6 +9,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use url::Url;
 
 use super::endpoint::Endpoint;
+use super::turn_state::stated;
 use super::{Lowered, Lowering, Protocol, ReportedError, advice, classify};
 use crate::answer::{Failure, Reply};
 use crate::http::{Ask, HttpClient, Received, post};
@@ -21,16 +22,23 @@ pub(super) struct Sender<'a> {
     lowering: Lowering<'a>,
     /// What was sent last.
     sent: Option<Lowered>,
+    /// What the server wants to see again in this turn, and what it gives for the next request.
+    state: Option<HeaderValue>,
+    pub(super) given: Option<HeaderValue>,
     started: Now,
 }
 
 impl<'a> Sender<'a> {
-    pub(super) fn new<P: Protocol>(attempt: Attempt<'a>) -> Result<Self, Failure> {
+    pub(super) fn new<P: Protocol>(
+        attempt: Attempt<'a>,
+        state: Option<HeaderValue>,
+    ) -> Result<Self, Failure> {
         let Attempt { client, texts, spec, tools, request, .. } = attempt;
         let Endpoint { url, headers: signed, .. } = Endpoint::new::<P>(spec, &request.model)?;
         let lowering = Lowering { texts, request, spec, tools, thoughts: true, images: true, whole: None };
         let headers = headers(spec, signed);
-        Ok(Self { client, url, headers, lowering, sent: None, started: clock::now() })
+        let started = clock::now();
+        Ok(Self { client, url, headers, lowering, sent: None, state, given: None, started })
     }
 
     /// What is left of the attempt's time.
@@ -109,9 +117,13 @@ impl<'a> Sender<'a> {
         })?;
         let body = lowered.body.to_string();
         self.sent = Some(lowered);
-        let (spec, headers) = (self.lowering.spec, self.headers.clone());
+        let spec = self.lowering.spec;
+        let headers = stated(self.headers.clone(), P::TURN_STATE.zip(self.state.clone()));
         let ask = Ask { url: &self.url, headers, body, options: &spec.options, timeout: self.left() };
-        post(self.client, ask).await.map_err(|failure| advice::unreachable(failure, &self.url, spec))
+        let received = post(self.client, ask).await;
+        let received = received.map_err(|failure| advice::unreachable(failure, &self.url, spec))?;
+        self.given = P::TURN_STATE.and_then(|name| received.headers.get(name).cloned());
+        Ok(received)
     }
 }
 

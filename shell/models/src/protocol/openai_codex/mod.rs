@@ -33,6 +33,7 @@ pub(crate) struct OpenaiCodex;
 impl Protocol for OpenaiCodex {
     const NAME: &'static str = "the responses protocol";
     const SETTINGS: &'static [&'static str] = &["reasoning_effort", "verbosity"];
+    const TURN_STATE: Option<&'static str> = Some("x-codex-turn-state");
     type Fold = <OpenaiResponses as Protocol>::Fold;
 
     fn path(_: &str) -> &'static str {
@@ -168,5 +169,41 @@ mod tests {
         let asked = server.asked.lock().unwrap().clone();
         let tokens: Vec<bool> = asked.iter().map(|(head, _)| head.contains("bearer second")).collect();
         assert_eq!(tokens, [false, true, true], "and nothing is repeated with the same login");
+    }
+
+    /// What an answer came with goes along with the next request of the same turn, and with no other.
+    #[tokio::test]
+    async fn the_state_of_a_turn_stays_in_the_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auth.json");
+        std::fs::write(&path, json!({ "tokens": { "access_token": "mine" } }).to_string()).unwrap();
+        let said = json!({ "status": "completed", "output": [] }).to_string();
+        let answers = |state: Option<&str>| {
+            let headers: Vec<(&str, &str)> =
+                state.map(|state| ("x-codex-turn-state", state)).into_iter().collect();
+            vec![Send::Bytes(answer(200, &headers, said.as_bytes()))]
+        };
+        let long = "x".repeat(5_000);
+        let server = Server::start(
+            [Some("one"), None, Some("two"), Some(&long), None, Some("other"), None].map(answers),
+        )
+        .await;
+        let mut spec = spec("openai-codex", &server.base, ProviderOptions::default());
+        spec.options.accept_unofficial = true;
+        spec.credential = Credential::Login { path };
+        let asking = Asking::of("openai-codex", Providers::new(vec![spec], Tools::default()));
+        for (rounds, agent) in [(0, "a"), (1, "a"), (2, "a"), (3, "a"), (4, "a"), (0, "a"), (0, "a")] {
+            let mut request = asking.request();
+            (request.rounds, request.agent) = (rounds, holon_facts::AgentId::new(agent).unwrap());
+            assert!(asking.ask_for(&request).await.is_ok());
+        }
+        let asked = server.asked.lock().unwrap().clone();
+        let state = |head: &str| {
+            let line = head.lines().find_map(|line| line.strip_prefix("x-codex-turn-state: "));
+            line.map(ToOwned::to_owned)
+        };
+        let states: Vec<_> = asked.iter().map(|(head, _)| state(head)).collect();
+        let states: Vec<_> = states.iter().map(Option::as_deref).collect();
+        assert_eq!(states, [None, Some("one"), Some("one"), Some("two"), None, None, None]);
     }
 }
