@@ -80,6 +80,9 @@ fn the_commands_of_the_page_on_runs() {
     let provider = Provider::answering(|_| says(r#"{"risk": "low"}"#));
     let user = User::asking(&provider).stand_in("cargo", "true");
     user.ok(r#"cd ~/shop && echo '{"type": "object"}' > review.json && echo changed > README.md && holon run first"#);
+    let pixel =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    user.ok(&format!("cd ~/shop && echo {pixel} | base64 -d | tee before.png > after.png"));
     for line in blocks(&text, &["holon run", "git diff"]).into_iter().flat_map(str::lines) {
         let command = line.split("  ").next().unwrap_or(line);
         let command = command.replace("RUN", "$(ls -t ~/.holon/runs | head -n 1)");

@@ -71,6 +71,7 @@ pub(super) fn rest(tx: &mut Tx<'_>) -> bool {
 
 /// Nothing is left to do: its parent is told, and what still goes on is ended.
 fn finish(tx: &mut Tx<'_>, status: TaskStatus) {
+    summary::cancel(tx);
     tx.record(AgentRetired { status });
     // Of a worktree nothing is said as long as something may go on in it, or what becomes of it is not known.
     let later = tx.agent().spec.isolated || tx.agent().worktrees().any(Worktree::is_under_way);
@@ -78,7 +79,6 @@ fn finish(tx: &mut Tx<'_>, status: TaskStatus) {
         report(tx, status);
     }
     task::stop::all(tx, TaskCause::AgentStopped, false);
-    summary::cancel(tx);
     let (previous, next) = (tx.agent().status, Status::Stopped);
     tx.record(SchedulerPostureDecision { previous, next, boundary: Boundary::RunLoopIdle, wakes_at: None });
 }

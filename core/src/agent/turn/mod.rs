@@ -143,7 +143,9 @@ impl Run {
         let carried = core::mem::take(&mut entry.carried);
         entry.fence = fact.fence;
         let mut notes = core::mem::take(&mut entry.notes);
-        if !carried.is_empty() && !matches!(notes.last(), Some(Note::Continuation | Note::Changed { .. })) {
+        // What has changed since an interruption stands after the word of that.
+        let last = notes.iter().rev().find(|note| !matches!(note, Note::Changed { .. }));
+        if !carried.is_empty() && !matches!(last, Some(Note::Continuation)) {
             notes.push(Note::Continuation);
         }
         entry.interjected.clear();
