@@ -37,7 +37,7 @@ fn an_answer_arrives_however_much_its_client_still_sends() {
     let address =
         daemon.metadata().expect("it is ready")["http_addr"].as_str().expect("an address").to_owned();
     let json = "Content-Type: application/json\r\nConnection: close";
-    let large = vec![b' '; 12 << 20];
+    let large = vec![b' '; 32 << 20];
     let none = Duration::ZERO;
     let prompt = format!("POST /control/agents/main/prompt HTTP/1.1\r\n{json}");
     let said = send_all(&address, &prompt, &large, none).expect("an answer");
