@@ -398,6 +398,8 @@ impl World {
         if fact.kind == OpKind::Summarize {
             let agent = self.folded.get(&record.agent).unwrap();
             let request = past::summary(agent, self.host.config()).unwrap();
+            let again = past::rendered_summary(agent, self.host.config()).map(|again| again.record);
+            assert_eq!(fact.request.as_deref(), again.as_ref());
             self.rebuilt.insert((record.agent.clone(), fact.op), request);
         }
         if fact.kind == OpKind::CallModel {

@@ -88,7 +88,15 @@ pub fn summary(agent: &Agent, config: &Config) -> Option<ModelRequest> {
 
 /// The same, with what is known of it.
 pub fn rendered(agent: &Agent, config: &Config) -> Option<Rendered> {
-    let request = request(agent, config)?;
+    of(agent, config, request(agent, config)?)
+}
+
+/// The request for a summary, with what is known of it.
+pub fn rendered_summary(agent: &Agent, config: &Config) -> Option<Rendered> {
+    of(agent, config, summary(agent, config)?)
+}
+
+fn of(agent: &Agent, config: &Config, request: ModelRequest) -> Option<Rendered> {
     let room = room(agent, &request, config);
     let record = request::on_record(agent, config, (room.est_tokens, &request));
     let run = agent.run.as_ref()?;

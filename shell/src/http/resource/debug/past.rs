@@ -31,7 +31,8 @@ pub(super) fn prompt(app: &App, agent: AgentId, asked: &DebugPrompt) -> Handled<
     if let Some(before) = before {
         let past = app.reader.agent_before(&agent, before.opened)?;
         let (config, _) = configured(app, &agent, &before, &mut Vec::new())?;
-        shown_before = Some((before, Shown::of(&texts, &past.agent, &config)?));
+        let shown = Shown::of(&texts, (&before, &past.agent), &config)?;
+        shown_before = Some((before, shown));
         state = Some(past);
     }
     let past = match state {
@@ -43,11 +44,17 @@ pub(super) fn prompt(app: &App, agent: AgentId, asked: &DebugPrompt) -> Handled<
     };
     let (config, runtime) = configured(app, &agent, &sent, &mut warnings)?;
     let shown = match asked.window {
+        Some(_) if sent.sums_up => {
+            let text = format!("window: {} asks for a summary, which follows from the request before it", sent.op);
+            return Err(Failure::new(Code::InvalidBody, text)
+                .hint("ask for the turn's own requests: --turn N")
+                .detail("field", "window"));
+        }
         Some(tokens) => {
             warnings.push(format!("rendered for a window of {tokens} tokens: it was not sent like this"));
             Shown::under(&texts, &past.agent, &past::with_window(&config, tokens))?
         }
-        None => Shown::of(&texts, &past.agent, &config)?,
+        None => Shown::of(&texts, (&sent, &past.agent), &config)?,
     };
     let wire = asked.wire.then(|| super::wire(app, &texts, &shown.rendered.request)).transpose()?;
     if texts.missing() > 0 {
@@ -78,7 +85,7 @@ pub(super) fn newest(app: &App, agent: &AgentId) -> Handled<Option<(RequestName,
     let Some(sent) = sent::newest(app, agent)? else { return Ok(None) };
     let state = app.reader.agent_before(agent, sent.opened)?;
     let (config, _) = configured(app, agent, &sent, &mut Vec::new())?;
-    let shown = Shown::of(&PastTexts::of(app.reader.clone()), &state.agent, &config)?;
+    let shown = Shown::of(&PastTexts::of(app.reader.clone()), (&sent, &state.agent), &config)?;
     Ok(Some((sent.name(shown.rendered.request.model.clone()), shown)))
 }
 
@@ -90,8 +97,9 @@ pub(super) struct Shown {
 
 impl Shown {
     /// As it was sent.
-    fn of(texts: &PastTexts, agent: &Agent, config: &Config) -> Handled<Self> {
-        let rendered = past::rendered(agent, config).ok_or_else(|| {
+    fn of(texts: &PastTexts, (sent, agent): (&Sent, &Agent), config: &Config) -> Handled<Self> {
+        let again = if sent.sums_up { past::rendered_summary } else { past::rendered };
+        let rendered = again(agent, config).ok_or_else(|| {
             Failure::internal("the records before this request do not lead to a request in this build")
         })?;
         Self::new(texts, rendered)

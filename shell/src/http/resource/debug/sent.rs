@@ -3,7 +3,7 @@
 use holon_api::{Code, RequestName, RequestOutcome};
 use holon_facts::event::operation::{OpKind, OperationOpened, Settlement};
 use holon_facts::event::turn::TurnStarted;
-use holon_facts::event::{OperationFact, TurnFact};
+use holon_facts::event::{EpisodeFact, OperationFact, TurnFact};
 use holon_facts::ids::{OpId, RoundIndex, TurnIndex};
 use holon_facts::model::{AttemptRecord, ModelRef};
 use holon_facts::request::RequestRecord;
@@ -21,8 +21,13 @@ const RECORDS: usize = 50_000;
 /// Turns before one that are looked at for its request before: turns that end without a request are few.
 const TURNS_BACK: usize = 64;
 
-const KINDS: &[&str] =
-    &["operation_opened", "operation_settled", "provider_attempt_recorded", "assistant_round_recorded"];
+const KINDS: &[&str] = &[
+    "operation_opened",
+    "operation_settled",
+    "provider_attempt_recorded",
+    "assistant_round_recorded",
+    "episode_summarized",
+];
 const OPENED: &[&str] = &["operation_opened"];
 
 /// A request that was sent.
@@ -39,6 +44,8 @@ pub(super) struct Sent {
     pub(super) record: Option<Box<RequestRecord>>,
     pub(super) attempt: Option<AttemptRecord>,
     pub(super) usage: Option<TokenUsage>,
+    /// It asks for a summary, and is no round of its turn.
+    pub(super) sums_up: bool,
     settled: Option<Settlement>,
 }
 
@@ -64,7 +71,8 @@ pub(super) fn of_turn(
     agent: &AgentId,
     (turn, round): (TurnIndex, Option<RoundIndex>),
 ) -> Handled<Sent> {
-    let all = all_of(app, agent, &started(app, agent, turn)?)?;
+    let mut all = all_of(app, agent, &started(app, agent, turn)?)?;
+    all.retain(|sent| !sent.sums_up);
     let unknown = |text: String| {
         let hint = format!("holon debug latency {agent} --turn {turn} lists the rounds of the turn");
         Err(Failure::new(Code::UnknownRequest, text).hint(hint).detail("turn_index", turn.0))
@@ -91,7 +99,7 @@ pub(super) fn of_operation(app: &App, agent: &AgentId, op: OpId) -> Handled<Sent
     let Some((record, fact)) = opened(app, agent, op)? else {
         return unknown(format!("{agent} has no operation {op}"));
     };
-    if fact.kind != OpKind::CallModel {
+    if !fact.kind.asks_a_model() {
         return unknown(format!("{op} of {agent} is no request to a model, it is a {}", fact.kind));
     }
     let turn = app.reader.newest_landmark(agent, Landmark::TurnStarted, record.event_seq)?;
@@ -115,7 +123,8 @@ pub(super) fn before(app: &App, agent: &AgentId, event: EventSeq) -> Handled<Opt
         let Some(seq) = app.reader.newest_landmark(agent, Landmark::TurnStarted, end)? else { break };
         let Some(started) = app.reader.record(agent, seq)? else { break };
         let all = all_of(app, agent, &started)?;
-        if let Some(sent) = all.into_iter().rev().find(|sent| sent.opened < event) {
+        let rounds = all.into_iter().rev().filter(|sent| !sent.sums_up);
+        if let Some(sent) = rounds.into_iter().find(|sent| sent.opened < event) {
             return Ok(Some(sent));
         }
         end = seq;
@@ -136,9 +145,15 @@ fn all_of(app: &App, agent: &AgentId, started: &Record) -> Handled<Vec<Sent>> {
     let mut all = Vec::<Sent>::new();
     let mut round = RoundIndex(0);
     for record in app.reader.of_kinds(agent, wanted)? {
+        let last = all.iter_mut().rev().find(|sent| !sent.sums_up);
         if let Event::Operation(fact) = &record.event {
             operation(&mut all, (turn, round), (record.event_seq, record.at), fact);
-        } else if let (Event::Turn(fact), Some(last)) = (record.event, all.last_mut()) {
+        } else if let Event::Episode(EpisodeFact::EpisodeSummarized(fact)) = record.event {
+            if let Some(sent) = all.iter_mut().find(|sent| sent.op == fact.op) {
+                sent.usage = fact.attempt.token_usage;
+                sent.attempt = Some(fact.attempt);
+            }
+        } else if let (Event::Turn(fact), Some(last)) = (record.event, last) {
             if let TurnFact::ProviderAttemptRecorded(fact) = fact {
                 last.attempt = Some(fact.attempt);
             } else if let TurnFact::AssistantRoundRecorded(fact) = fact {
@@ -157,7 +172,7 @@ fn operation(
     fact: &OperationFact,
 ) {
     match fact {
-        OperationFact::OperationOpened(fact) if fact.kind == OpKind::CallModel => all.push(Sent {
+        OperationFact::OperationOpened(fact) if fact.kind.asks_a_model() => all.push(Sent {
             op: fact.op,
             run_id: turn.run_id,
             turn: turn.turn_index,
@@ -167,6 +182,7 @@ fn operation(
             record: fact.request.clone(),
             attempt: None,
             usage: None,
+            sums_up: fact.kind == OpKind::Summarize,
             settled: None,
         }),
         OperationFact::OperationOpened(_) => {}
