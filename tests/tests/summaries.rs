@@ -79,9 +79,13 @@ fn a_summary_is_asked_of_the_same_conversation_and_shown_once_it_is_there() {
     // Later it can be read as it was sent.
     let opened = payloads(&records, "operation_opened");
     let op = opened.iter().find(|fact| fact["kind"] == "summarize").expect("an operation")["op"].clone();
-    let shown = holon.run(&["debug", "prompt", "--agent", "main", "--request", op.as_str().unwrap(), "--json"]);
+    let shown =
+        holon.run(&["debug", "prompt", "--agent", "main", "--request", op.as_str().unwrap(), "--json"]);
     let shown = shown.json();
-    assert_eq!((&shown["request"]["as_recorded"], &shown["request"]["outcome"]), (&json!(true), &json!("answered")));
+    assert_eq!(
+        (&shown["request"]["as_recorded"], &shown["request"]["outcome"]),
+        (&json!(true), &json!("answered"))
+    );
     // The next turn goes on with it.
     let again = holon.run(&["run", "--json", "--agent", "main", "and now?"]);
     assert_eq!(again.json()["final_text"], "Done.", "{again:?}");

@@ -45,7 +45,8 @@ pub(super) fn prompt(app: &App, agent: AgentId, asked: &DebugPrompt) -> Handled<
     let (config, runtime) = configured(app, &agent, &sent, &mut warnings)?;
     let shown = match asked.window {
         Some(_) if sent.sums_up => {
-            let text = format!("window: {} asks for a summary, which follows from the request before it", sent.op);
+            let text =
+                format!("window: {} asks for a summary, which follows from the request before it", sent.op);
             return Err(Failure::new(Code::InvalidBody, text)
                 .hint("ask for the turn's own requests: --turn N")
                 .detail("field", "window"));

@@ -1,0 +1,95 @@
+//! What a round costs in a long turn: `cargo bench -p holon-core --bench rounds`. Its requests show all rounds before it, so
+//! it may cost what a longer request takes, and nothing beyond that.
+
+use divan::{Bencher, black_box};
+use holon_core::{Host, Input};
+use holon_facts::execution::ExecutionSnapshot;
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::message::Ingress;
+use holon_facts::model::{AnswerBlock, ModelAnswer, ProposedCall, StopReason, Timing};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::outcome::{LoadedContext, ToolOutcome};
+use holon_facts::provenance::{AdmissionContext, Surface};
+use holon_facts::receipt::{Receipt, ToolFacts};
+use holon_facts::usage::TokenUsage;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Config, Millis, Mono, Now, Outcome, ReplyId, Seed, Text, Wall};
+
+fn main() {
+    divan::main();
+}
+
+/// The answer that calls a tool, its result, and the next request, after so many rounds.
+#[divan::bench(args = [20, 100, 400], sample_count = 30, sample_size = 1)]
+fn round_after(bencher: Bencher<'_, '_>, rounds: u64) {
+    bencher.with_inputs(|| Turn::after(rounds)).bench_local_values(|mut turn| {
+        turn.round();
+        turn
+    });
+}
+
+struct Turn {
+    host: Host,
+    agent: AgentId,
+    steps: u64,
+}
+
+impl Turn {
+    fn after(rounds: u64) -> Self {
+        let agent = AgentId::new("main").expect("a valid id");
+        let model = ModelRef::new("scripted/hello").expect("a valid model");
+        let mut config = Config::new(vec![model]);
+        // Nothing is left out.
+        config.context.window_tokens = 100_000_000;
+        config.turn.rounds = 1_000;
+        let host = Host::new(config, Seed(7)).expect("a valid configuration");
+        let mut turn = Self { host, agent: agent.clone(), steps: 0 };
+        let place = ExecutionBinding::project("/w", "/w");
+        let spec = AgentSpec::named(AgentKind::Default, place.clone());
+        turn.step(Input::CreateAgent { agent: agent.clone(), spec, reply: ReplyId(1) });
+        let text = Text::short("do something useful");
+        let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
+        turn.step(Input::Ingress { agent, ingress, reply: ReplyId(2) });
+        let execution = ExecutionSnapshot::host_local(place, "/h", "linux", "bash");
+        let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) };
+        turn.ends(Outcome::Context { context });
+        for _ in 0..rounds {
+            turn.round();
+        }
+        turn
+    }
+
+    fn round(&mut self) {
+        let number = self.steps;
+        let (call_id, tool_name) = (String::new(), "ApplyPatch".into());
+        let arguments = Text::short(format!(r#"{{"patch":"{number}"}}"#));
+        let call = ProposedCall { call_id, tool_name, arguments, inline: None };
+        let usage = TokenUsage { input_tokens: 0, output_tokens: 5, total_tokens: 5, cached_input_tokens: 0 };
+        let answer = ModelAnswer {
+            blocks: vec![AnswerBlock::ToolCall(call)],
+            stop: StopReason::ToolUse,
+            usage,
+            timing: Timing::default(),
+            joined: None,
+            delivery: None,
+            stored: None,
+        };
+        self.ends(Outcome::Answer { answer });
+        let receipt = Receipt::success(Text::short(format!("patched {number}")), ToolFacts::default());
+        let outcome = ToolOutcome { receipt, duration_ms: Millis(1), end: None };
+        self.ends(Outcome::Tool { outcome });
+    }
+
+    /// The one operation that is open ends like this.
+    fn ends(&mut self, outcome: Outcome) {
+        let agent = self.host.view().agent(&self.agent).expect("the agent");
+        let op = *agent.ops.keys().next().expect("an open operation");
+        self.step(Input::Completed { agent: self.agent.clone(), op, outcome });
+    }
+
+    fn step(&mut self, input: Input) {
+        self.steps += 1;
+        let wall = Wall(1_700_000_000_000_000 + i64::try_from(self.steps * 1_000).unwrap_or(i64::MAX));
+        drop(black_box(self.host.step(Now { mono: Mono(self.steps * 1_000), wall }, input)));
+    }
+}
