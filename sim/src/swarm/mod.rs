@@ -53,7 +53,7 @@ pub fn scenario(seed: u64) -> Scenario {
         draw.agent = agent;
         draw.ordinal = 0;
         inputs.push(Timed { at: u64::from(draw.below("created", 1_000)), agent, action: Action::Create });
-        let count = draw.of("count", &[1, 4, 12, 40]);
+        let count = draw.of("count", &[1, 4, 12, 80]);
         for ordinal in 1..=count {
             draw.ordinal = ordinal;
             let at = 1_000 + u64::from(draw.below("at", span));
