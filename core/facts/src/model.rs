@@ -344,3 +344,54 @@ pub struct AttemptRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Box<Delivery>>,
 }
+
+impl AttemptRecord {
+    /// One that has succeeded, as far as is known: the number of the attempt, and of those that there may be.
+    pub fn new(model_ref: ModelRef, (attempt, max_attempts): (u32, u32), timing: Timing) -> Self {
+        Self {
+            provider: model_ref.provider().into(),
+            model_ref,
+            attempt,
+            max_attempts,
+            started_at: timing.started_at,
+            completed_at: timing.completed_at,
+            duration_ms: timing.duration_ms,
+            failure_kind: None,
+            message: None,
+            outcome: AttemptOutcome::Succeeded,
+            advanced_to_fallback: false,
+            backoff_ms: None,
+            resets_at: None,
+            token_usage: None,
+            transport_diagnostics: None,
+            delivery: None,
+        }
+    }
+
+    /// It has failed, and this is what came of it.
+    pub fn failed(&mut self, failure: &AttemptFailure, outcome: AttemptOutcome) {
+        self.outcome = outcome;
+        self.failure_kind = Some(failure.kind);
+        self.message = Some(failure.message.clone());
+        self.token_usage = failure.usage;
+        self.resets_at = failure.resets_at;
+        self.transport_diagnostics.clone_from(&failure.diagnostics);
+        self.delivery.clone_from(&failure.delivery);
+    }
+}
+
+impl AttemptFailure {
+    /// Nothing was heard of it, not even a failure of its provider.
+    pub fn unheard(message: Text, now: Wall) -> Self {
+        Self {
+            kind: FailureKind::Timeout,
+            message,
+            retry_after_ms: None,
+            resets_at: None,
+            usage: None,
+            timing: Timing { started_at: now, completed_at: now, duration_ms: Millis(0) },
+            diagnostics: None,
+            delivery: None,
+        }
+    }
+}

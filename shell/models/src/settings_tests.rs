@@ -19,15 +19,7 @@ fn lowered<P: Protocol>(id: &str, model: &str, own: ModelOptions, most: u64) -> 
     request.max_output_tokens = most;
     let mut spec = spec(id, "http://server/v1", ProviderOptions::default());
     spec.models = BTreeMap::from([(model.to_owned(), own)]);
-    let lowering = Lowering {
-        texts: &texts,
-        request: &request,
-        spec: &spec,
-        tools: &tools,
-        thoughts: true,
-        whole: None,
-        images: true,
-    };
+    let lowering = Lowering::new(&texts, &request, &spec, &tools);
     P::lower(&lowering).unwrap()
 }
 

@@ -147,15 +147,7 @@ fn each<P: Protocol>(id: &str, own: &ModelOptions, thoughts: &[Value], check: im
             let options = ProviderOptions { strict_tools, freeform_tools, ..ProviderOptions::default() };
             let mut spec = spec(id, "http://server/v1", options);
             spec.models = BTreeMap::from([("some/model".to_owned(), own)]);
-            let lowering = Lowering {
-                texts: &texts,
-                request: &request,
-                spec: &spec,
-                tools: &tools,
-                thoughts: true,
-                whole: None,
-                images: true,
-            };
+            let lowering = Lowering::new(&texts, &request, &spec, &tools);
             check(&P::lower(&lowering).unwrap());
         }
     }

@@ -48,15 +48,7 @@ fn requests<P: Protocol>(differences: &mut Differences, id: &str, transport: &st
     for (mode, options) in [("relaxed", relaxed), ("strict", strict), ("freeform", freeform)] {
         let request = request(&texts, &format!("{id}/some/model"), 1_000);
         let spec = spec(id, "http://server/v1", options);
-        let lowering = Lowering {
-            texts: &texts,
-            request: &request,
-            spec: &spec,
-            tools: &tools,
-            thoughts: true,
-            whole: None,
-            images: true,
-        };
+        let lowering = Lowering::new(&texts, &request, &spec, &tools);
         let lowered = P::lower(&lowering).unwrap();
         assert_eq!(lowered, P::lower(&lowering).unwrap(), "equal requests are equal bytes");
         differences.compare(&folder(transport).join(format!("request_{mode}.json")), &lowered);

@@ -1,8 +1,7 @@
 //! What a model makes of an episode that closes in the middle of a turn. It is asked in the same conversation, whose beginning
-//! its provider has in a cache, and nothing waits for it: what comes in time is shown from then on beside the digest.
+//! its provider has in a cache, and nothing waits for it: what comes in time is shown from then on with the digest.
 
 use alloc::boxed::Box;
-use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use holon_facts::Config;
@@ -37,7 +36,7 @@ const OUTPUT: u64 = 4_000;
 const WORTH: (u64, u64) = (4_000, 4);
 
 /// An episode is about to close, and the first `through` rounds of the turn are not shown any more: where a model is to sum
-/// that up, and a budget covers it beside the turn's own next request, it is asked.
+/// that up, and a budget covers it together with the turn's own next request, it is asked.
 pub(super) fn begin(tx: &mut Tx<'_>, boundary: EpisodeBoundary, through: usize) {
     let agent = tx.agent();
     let asked = match boundary {
@@ -129,17 +128,7 @@ pub(crate) fn failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
 
 /// Nothing came of it.
 pub(crate) fn given_up(tx: &mut Tx<'_>, op: OpId, settlement: Settlement, message: Text) {
-    let now = tx.now();
-    let failure = AttemptFailure {
-        kind: FailureKind::Timeout,
-        message,
-        retry_after_ms: None,
-        resets_at: None,
-        usage: None,
-        timing: Timing { started_at: now, completed_at: now, duration_ms: Millis(0) },
-        diagnostics: None,
-        delivery: None,
-    };
+    let failure = AttemptFailure::unheard(message, tx.now());
     not_made(tx, op, settlement, &failure);
 }
 
@@ -147,16 +136,8 @@ fn not_made(tx: &mut Tx<'_>, op: OpId, settlement: Settlement, failure: &Attempt
     let asked = tx.agent().episodes.summarizing.clone();
     tx.settle(op, settlement);
     let Some(asked) = asked else { return };
-    let attempt = AttemptRecord {
-        outcome: AttemptOutcome::FailFastAborted,
-        failure_kind: Some(failure.kind),
-        message: Some(failure.message.clone()),
-        resets_at: failure.resets_at,
-        token_usage: failure.usage,
-        transport_diagnostics: failure.diagnostics.clone(),
-        delivery: failure.delivery.clone(),
-        ..attempt(&asked, failure.timing)
-    };
+    let mut attempt = attempt(&asked, failure.timing);
+    attempt.failed(failure, AttemptOutcome::FailFastAborted);
     ended(tx, op, asked, attempt, None);
 }
 
@@ -172,23 +153,7 @@ fn ended(tx: &mut Tx<'_>, op: OpId, asked: Summarizing, attempt: AttemptRecord, 
     tx.record(EpisodeSummarized { episode_id, op, run_id, attempt, summary });
 }
 
+/// The only one.
 fn attempt(asked: &Summarizing, timing: Timing) -> AttemptRecord {
-    AttemptRecord {
-        provider: asked.model.provider().to_string(),
-        model_ref: asked.model.clone(),
-        attempt: 1,
-        max_attempts: 1,
-        started_at: timing.started_at,
-        completed_at: timing.completed_at,
-        duration_ms: timing.duration_ms,
-        failure_kind: None,
-        message: None,
-        outcome: AttemptOutcome::Succeeded,
-        advanced_to_fallback: false,
-        backoff_ms: None,
-        resets_at: None,
-        token_usage: None,
-        transport_diagnostics: None,
-        delivery: None,
-    }
+    AttemptRecord::new(asked.model.clone(), (1, 1), timing)
 }

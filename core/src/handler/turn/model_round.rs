@@ -12,14 +12,13 @@ use holon_facts::event::turn::{
 };
 use holon_facts::ids::OpId;
 use holon_facts::model::{
-    AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, FailureKind, ModelAnswer,
-    ProposedCall, RoundEnd, StopReason, Timing,
+    AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, ModelAnswer, ProposedCall, RoundEnd,
+    StopReason, Timing,
 };
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::LoadedContext;
 use holon_facts::receipt::{TaskCall, ToolError, ToolErrorKind, Verdict};
 use holon_facts::terminal::TurnReason;
-use holon_facts::time::Millis;
 
 use crate::agent::Agent;
 use crate::agent::task::Tasks;
@@ -46,17 +45,7 @@ pub(crate) fn context_failed(tx: &mut Tx<'_>, message: Text) {
 
 /// Nothing came of a request, not even a failure of its provider.
 pub(crate) fn no_answer(tx: &mut Tx<'_>, op: OpId, message: Text) {
-    let now = tx.now();
-    let failure = AttemptFailure {
-        kind: FailureKind::Timeout,
-        message,
-        retry_after_ms: None,
-        resets_at: None,
-        usage: None,
-        timing: Timing { started_at: now, completed_at: now, duration_ms: Millis(0) },
-        diagnostics: None,
-        delivery: None,
-    };
+    let failure = AttemptFailure::unheard(message, tx.now());
     attempt_failed(tx, op, &failure);
 }
 
@@ -237,17 +226,12 @@ pub(crate) fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure
         next = Next::RetriesExhausted;
     }
     let another = run.chain.fallback(candidate).is_some();
-    record.failure_kind = Some(failure.kind);
-    record.message = Some(failure.message.clone());
-    record.token_usage = failure.usage;
-    record.resets_at = failure.resets_at;
-    record.transport_diagnostics.clone_from(&failure.diagnostics);
-    record.delivery.clone_from(&failure.delivery);
-    record.outcome = match next {
+    let outcome = match next {
         Next::Retry { .. } => AttemptOutcome::Retrying,
         Next::RetriesExhausted => AttemptOutcome::RetriesExhausted,
         Next::FailFast | Next::Terminal => AttemptOutcome::FailFastAborted,
     };
+    record.failed(failure, outcome);
     let falls_back = another && matches!(next, Next::RetriesExhausted | Next::FailFast);
     record.advanced_to_fallback = falls_back;
     if let Next::Retry { after } = next {
@@ -268,25 +252,8 @@ pub(crate) fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure
 /// The attempt in progress, as the timeline shows it.
 fn attempt_record(tx: &Tx<'_>, run: &Run, timing: Timing) -> Option<AttemptRecord> {
     let Phase::Requesting { attempt, .. } = run.phase else { return None };
-    let model_ref = run.model()?.clone();
-    Some(AttemptRecord {
-        provider: model_ref.provider().into(),
-        model_ref,
-        attempt,
-        max_attempts: if run.is_probe() { 1 } else { tx.env.config.retry.retries.saturating_add(1) },
-        started_at: timing.started_at,
-        completed_at: timing.completed_at,
-        duration_ms: timing.duration_ms,
-        failure_kind: None,
-        message: None,
-        outcome: AttemptOutcome::Succeeded,
-        advanced_to_fallback: false,
-        backoff_ms: None,
-        resets_at: None,
-        token_usage: None,
-        transport_diagnostics: None,
-        delivery: None,
-    })
+    let most = if run.is_probe() { 1 } else { tx.env.config.retry.retries.saturating_add(1) };
+    Some(AttemptRecord::new(run.model()?.clone(), (attempt, most), timing))
 }
 
 /// A failure without details of a transport.

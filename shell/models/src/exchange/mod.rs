@@ -151,6 +151,18 @@ pub(super) struct Lowering<'a> {
     pub(super) whole: Option<WholeReason>,
 }
 
+impl<'a> Lowering<'a> {
+    /// Of everything that the request has: nothing of it was refused.
+    pub(super) fn new(
+        texts: &'a Texts,
+        request: &'a ModelRequest,
+        spec: &'a ProviderSpec,
+        tools: &'a Tools,
+    ) -> Self {
+        Self { texts, request, spec, tools, thoughts: true, images: true, whole: None }
+    }
+}
+
 /// A request on its way.
 pub(super) struct Lowered {
     pub(super) body: Value,
@@ -227,7 +239,7 @@ impl<P: Protocol> Provider for OverHttp<P> {
         (texts, tools): (&Texts, &Tools),
         request: &ModelRequest,
     ) -> Option<Result<Value, TextError>> {
-        Some(P::lower(&Lowering { texts, request, spec, tools, thoughts: true, images: true, whole: None }))
+        Some(P::lower(&Lowering::new(texts, request, spec, tools)))
     }
 
     fn models<'a>(

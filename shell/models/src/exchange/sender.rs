@@ -35,7 +35,7 @@ impl<'a> Sender<'a> {
     ) -> Result<Self, Failure> {
         let Attempt { client, texts, spec, tools, request, .. } = attempt;
         let Endpoint { url, headers: signed, .. } = Endpoint::new::<P>(spec, &request.model)?;
-        let lowering = Lowering { texts, request, spec, tools, thoughts: true, images: true, whole: None };
+        let lowering = Lowering::new(texts, request, spec, tools);
         let headers = headers(spec, signed);
         let started = clock::now();
         Ok(Self { client, url, headers, lowering, sent: None, state, given: None, started })

@@ -106,15 +106,7 @@ mod tests {
                 ..crate::ModelOptions::default()
             };
             spec.models.insert(model.to_owned(), own);
-            let lowering = Lowering {
-                texts: &texts,
-                request: &request,
-                spec: &spec,
-                tools: &tools,
-                thoughts: true,
-                whole: None,
-                images: true,
-            };
+            let lowering = Lowering::new(&texts, &request, &spec, &tools);
             let body = OpenaiCodex::lower(&lowering).unwrap();
             let object = body.as_object().unwrap();
             assert!(object.keys().all(|name| FIELDS.contains(&name.as_str())), "{object:?}");
