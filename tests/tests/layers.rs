@@ -15,6 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("shell/platform", &["holon-facts"]),
     ("shell/text", &["holon-facts", "holon-platform"]),
     ("shell/supervise", &["holon-facts", "holon-platform", "holon-text"]),
+    ("shell/memory", &["holon-facts"]),
     ("shell/models", &["holon-facts", "holon-platform", "holon-text"]),
     ("shell/api", &["holon-core", "holon-facts", "holon-platform"]),
     ("shell/ledger", &["holon-core", "holon-facts", "holon-law", "holon-platform", "holon-text"]),

@@ -1,0 +1,5 @@
+//! The index from outside, on real files.
+
+mod common;
+mod file;
+mod search;
