@@ -241,6 +241,7 @@ impl Agent {
             let also: Vec<_> = fact.also.iter().filter_map(taken).collect();
             let mut all = core::iter::once(&fact.message_id).chain(&fact.also);
             let own = all.all(|id| self.inbox.claimed(*id).is_some_and(|entry| entry.own));
+            self.input_limit = fact.input_limit.or(self.input_limit);
             self.tools_offered = fact.tools_offered.as_ref().unwrap_or(&self.tools_offered).clone();
             let environment = Environment {
                 execution: self.workspaces.active().clone(),

@@ -137,6 +137,9 @@ pub struct Agent {
     /// What the requests of the last run offered.
     #[serde(default)]
     pub tools_offered: Arc<[ToolName]>,
+    /// Tokens that its requests could have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_limit: Option<u64>,
     /// Stands for the runtime's primary model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_override: Option<ModelRef>,
@@ -230,6 +233,7 @@ impl Agent {
             requests: Requests::default(),
             last_decision: None,
             tools_offered: Arc::default(),
+            input_limit: None,
             asks: Asks::default(),
             model_override: None,
             label: AgentLabel::default(),

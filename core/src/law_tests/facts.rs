@@ -145,6 +145,7 @@ pub(super) fn started(run: u64, turn: u64, message: u64) -> TurnStarted {
         fence: None,
         tools_offered: None,
         only_offered: false,
+        input_limit: None,
     }
 }
 

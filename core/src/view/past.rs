@@ -99,8 +99,7 @@ pub fn rendered_summary(agent: &Agent, config: &Config) -> Option<Rendered> {
 fn of(agent: &Agent, config: &Config, request: ModelRequest) -> Option<Rendered> {
     let room = room(agent, &request, config);
     let record = request::on_record(agent, config, (room.est_tokens, &request));
-    let run = agent.run.as_ref()?;
-    let recap = Window::of_chain(config, &run.chain.models).recap();
+    let recap = request::shown_for(agent, config)?.recap();
     let earlier = conversation::earlier(agent.episodes.turns(), recap).len();
     let omitted = omitted(agent, &request);
     Some(Rendered { request, earlier, closes: None, omitted, room, record })
@@ -117,6 +116,10 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
         let window = Window::of_chain(config, &run.chain.models);
         let tools = window.tools((&spec, &run.chain.models), config);
         run.environment.tools = tools.map(ToolName::from).collect();
+        agent.input_limit = Some(window.input);
+        if let Some(open) = &mut agent.episodes.open {
+            open.head.input_limit = agent.input_limit;
+        }
     }
     let host = HostFacts { draining: false, free_slot: true, commands: 0, now: agent.last_at };
     // What it may cost is another question.
@@ -144,8 +147,7 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
     });
     let refused = || String::from(UNFIT);
     let request = sent.ok_or_else(refused)?;
-    let run = agent.run.as_ref().ok_or_else(refused)?;
-    let recap = Window::of_chain(&config, &run.chain.models).recap();
+    let recap = request::shown_for(&agent, &config).ok_or_else(refused)?.recap();
     let earlier = conversation::earlier(agent.episodes.turns(), recap).len();
     let (omitted, room) = (omitted(&agent, &request), room(&agent, &request, &config));
     let closes = batch.records.iter().find_map(|record| {

@@ -59,17 +59,18 @@ impl View<'_> {
         let episodes = agent.episodes.preview(agent, &beginning, standing.clone());
         let told = Told::with((&agent.work, &agent.waits), &agent.tasks, &agent.hints, message.id);
         let head = &episodes.head;
+        let shown_for = Window::of_episode(config, &models, head);
         let standing = head.standing.as_deref().unwrap_or(&standing);
         let mut input = changes::parts(&episodes.changes, Fence::PREVIEW, message.id);
         input.extend(incoming::current_input(&message, &told, Fence::PREVIEW));
-        let mut conversation = conversation::earlier(&episodes.turns, window.recap());
+        let mut conversation = conversation::earlier(&episodes.turns, shown_for.recap());
         let earlier = conversation.len();
         conversation.push(Item::User { parts: input });
         let request = ModelRequest {
             agent: agent.id.clone(),
             // A configuration has one model at least.
             model: models.into_iter().next().ok_or_else(|| Reject::UnknownAgent { agent: id.clone() })?,
-            frame: Arc::new(sections::frame(&PromptFacts { agent, head, standing, window: window.input })),
+            frame: Arc::new(sections::frame(&PromptFacts { agent, head, standing, window: shown_for.input })),
             conversation,
             rounds: 0,
             tools,

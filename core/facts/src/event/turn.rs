@@ -72,6 +72,9 @@ pub struct TurnStarted {
     /// A call of any other tool is refused. Earlier builds executed it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub only_offered: bool,
+    /// Tokens that its requests may have, where those of the run before could have others. Earlier builds left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_limit: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

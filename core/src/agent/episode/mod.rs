@@ -122,6 +122,10 @@ pub struct Head {
     /// A provider has refused a request as too long: digests take little room.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub tight: bool,
+    /// Tokens that requests could have then: what it and summaries of rounds take of them stays as it was when they may
+    /// have others. Earlier builds left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_limit: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Arc<WorkOutline>>,
     /// What the agent had in mind, and how often that had changed.
@@ -372,7 +376,7 @@ impl Episodes {
 
     fn open(&mut self, (since, at): (EventSeq, Wall), run: &Run, now: Now, tight: bool) {
         self.count = self.count.saturating_add(1);
-        let Now { work, focus, tasks, memory, memory_revision } = now;
+        let Now { work, focus, tasks, memory, memory_revision, input_limit } = now;
         let digests = self.that_matter(focus);
         let head = Head {
             fence: run.about.fence,
@@ -380,6 +384,7 @@ impl Episodes {
             began_at: Some(at),
             digests,
             tight,
+            input_limit,
             work: work.clone(),
             memory,
             memory_revision,
@@ -424,6 +429,7 @@ impl Episodes {
             began_at: Some(turn.now),
             digests,
             tight: false,
+            input_limit: None,
             work: now.work,
             memory: now.memory,
             memory_revision: now.memory_revision,

@@ -39,6 +39,7 @@ pub(crate) struct Now {
     pub(super) tasks: Vec<OpenTask>,
     pub(super) memory: Option<Arc<WorkingMemory>>,
     pub(super) memory_revision: u64,
+    pub(super) input_limit: Option<u64>,
 }
 
 impl Now {
@@ -55,6 +56,7 @@ impl Now {
             tasks: agent.tasks.active().take(TASKS).map(task).collect(),
             memory: (agent.memory.revision > 0).then(|| agent.memory.now.clone()),
             memory_revision: agent.memory.revision,
+            input_limit: agent.input_limit,
         }
     }
 }

@@ -5,6 +5,7 @@ use holon_facts::identity::AgentSpec;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::request::{Ratio, RequestSize};
 
+use crate::agent::episode::Head;
 use crate::tool::{Exposure, Tool};
 
 /// Rounds at the end that are always shown whole.
@@ -43,6 +44,13 @@ impl Window {
     pub(crate) fn of_chain(config: &Config, models: &[ModelRef]) -> Self {
         let all = models.iter().map(|model| Self::of(config, model));
         all.min_by_key(|window| window.input).unwrap_or(Self { input: 0, output: 1 })
+    }
+
+    /// What requests of an episode are rendered for: what it began with, whatever fits by now, so that nothing of what was
+    /// shown changes.
+    pub(crate) fn of_episode(config: &Config, models: &[ModelRef], head: &Head) -> Self {
+        let now = Self::of_chain(config, models);
+        Self { input: head.input_limit.unwrap_or(now.input), ..now }
     }
 
     /// The tools of a request: a temporary run is offered what is of use before its only task is done; an agent begins

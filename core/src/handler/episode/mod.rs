@@ -101,7 +101,7 @@ fn close(tx: &mut Tx<'_>, boundary: EpisodeBoundary, size: Option<Size>, hidden_
 pub(crate) fn make_room(tx: &mut Tx<'_>, size: Size, boundary: EpisodeBoundary, worth: u64) -> bool {
     let agent = tx.agent();
     let (Some(run), Some(open)) = (&agent.run, &agent.episodes.open) else { return false };
-    let window = Window::of_chain(tx.env.config, &run.chain.models);
+    let Some(window) = request::shown_for(agent, tx.env.config) else { return false };
     let earlier = earlier_tokens(open, window);
     let (hidden, through) = hideable(run);
     let gain = earlier.saturating_add(tokens(&run.about, &run.conversation.rounds[hidden..through]));
@@ -125,11 +125,14 @@ pub(crate) fn to_sum_up(agent: &Agent, config: &Config) -> Option<ModelRequest> 
     summary::of(agent, config, through)
 }
 
-/// After a refusal digests of earlier episodes take less: that alone may be enough.
+/// After a refusal, and where requests may have less than when the episode began, digests of earlier episodes take less: that
+/// alone may be enough.
 fn digests_shrink(agent: &Agent, boundary: EpisodeBoundary) -> bool {
-    let open = agent.episodes.open.as_ref();
-    let has = open.is_some_and(|open| !open.head.tight && !open.head.digests.is_empty());
-    boundary == EpisodeBoundary::Refused && has
+    let open = agent.episodes.open.as_ref().filter(|open| !open.head.digests.is_empty());
+    open.is_some_and(|open| {
+        let refused = boundary == EpisodeBoundary::Refused && !open.head.tight;
+        refused || open.head.input_limit > agent.input_limit
+    })
 }
 
 /// Whether fewer images are shown without the turns that are over, and without these rounds.

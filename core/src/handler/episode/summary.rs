@@ -78,7 +78,7 @@ pub(super) fn begin(tx: &mut Tx<'_>, boundary: EpisodeBoundary, through: usize) 
 pub(crate) fn of(agent: &Agent, config: &Config, through: usize) -> Option<ModelRequest> {
     let mut request = request::of(agent, config)?;
     let run = agent.run.as_ref()?;
-    let recap = Window::of_chain(config, &run.chain.models).recap();
+    let recap = request::shown_for(agent, config)?.recap();
     request.conversation = conversation::to_sum_up(agent.episodes.turns(), run, recap, through);
     request.rounds = u32::try_from(through).unwrap_or(u32::MAX);
     request.max_output_tokens = request.max_output_tokens.min(OUTPUT);

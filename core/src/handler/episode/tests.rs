@@ -22,8 +22,12 @@ fn window() -> u64 {
 }
 
 fn small() -> Config {
+    with_window(window())
+}
+
+fn with_window(window_tokens: u64) -> Config {
     let base = config();
-    Config { context: ContextLimits { window_tokens: window(), ..base.context.clone() }, ..base }
+    Config { context: ContextLimits { window_tokens, ..base.context.clone() }, ..base }
 }
 
 fn working() -> World {
@@ -344,4 +348,34 @@ fn what_a_new_head_shows_is_known_after_an_interruption() {
     let (open, run) = (agent.episodes.open.as_ref().unwrap(), agent.run.as_ref().unwrap());
     assert!(open.shown.standing.is_some());
     assert_eq!(run.environment.shown_before, open.shown);
+}
+
+#[test]
+fn a_start_with_another_window_changes_nothing_that_an_episode_has_shown() {
+    let mut world = World::with_config("main", small());
+    let turn = |world: &mut World, number: usize, rounds: usize| {
+        world.admit("main", prompt(&format!("request {number}: {}", "what is asked at length, ".repeat(20))));
+        world.complete("main", context());
+        (0..rounds).for_each(|number| round(world, number, 700));
+        world.complete("main", says("done"));
+    };
+    for number in 0..6 {
+        turn(&mut world, number, 2);
+        assert!(matches!(compact(&mut world), Compaction::Closed { .. }));
+    }
+    turn(&mut world, 6, 30);
+    let medium = || with_window(2 * window());
+    for (number, config) in [(7, config()), (8, medium()), (9, config())] {
+        let before = last_request(&world).clone();
+        world.restart(config);
+        turn(&mut world, number, 0);
+        let after = last_request(&world);
+        assert_eq!(before.frame, after.frame, "the head of the episode");
+        assert!(after.conversation.starts_with(&before.conversation), "with its summary of rounds");
+    }
+    let shown = last_request(&world).frame.turn().flat_map(|block| &block.parts).map(Part::preview);
+    let shown = shown.collect::<String>();
+    let named = (0..6).filter(|number| shown.contains(&format!("request {number}"))).count();
+    assert!((1..6).contains(&named), "a small window has no space for all: {shown}");
+    assert!(rendered(last_request(&world)).contains("[recap by the runtime"));
 }

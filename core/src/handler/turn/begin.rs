@@ -62,6 +62,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
         fence,
         tools_offered: (!same).then_some(offered),
         only_offered: true,
+        input_limit: Some(window.input).filter(|_| tx.agent().input_limit != Some(window.input)),
     });
     tx.arm(Alarm::TurnLimit, tx.env.config.turn.wall_time);
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);

@@ -171,12 +171,12 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
 pub(crate) fn of(agent: &Agent, config: &Config) -> Option<ModelRequest> {
     let run = agent.run.as_ref()?;
     let model = run.model()?;
-    let window = Window::of_chain(config, &run.chain.models);
+    let recap = shown_for(agent, config)?.recap();
     Some(ModelRequest {
         agent: agent.id.clone(),
         model: model.clone(),
-        frame: Arc::new(frame_of(agent, window)?),
-        conversation: conversation::items(agent.episodes.turns(), run, window.recap()),
+        frame: Arc::new(frame(agent, config)?),
+        conversation: conversation::items(agent.episodes.turns(), run, recap),
         rounds: u32::try_from(run.conversation.rounds.len()).unwrap_or(u32::MAX),
         tools: run.environment.tools.clone(),
         max_output_tokens: Window::of(config, model).output,
@@ -187,12 +187,15 @@ pub(crate) fn of(agent: &Agent, config: &Config) -> Option<ModelRequest> {
     })
 }
 
-/// What stands before the conversation of the open episode.
-pub(crate) fn frame(tx: &Tx<'_>, window: Window) -> Option<PromptFrame> {
-    frame_of(tx.agent(), window)
+/// The window that what the open episode shows was rendered for, and is to its end.
+pub(crate) fn shown_for(agent: &Agent, config: &Config) -> Option<Window> {
+    let (run, open) = (agent.run.as_ref()?, agent.episodes.open.as_ref()?);
+    Some(Window::of_episode(config, &run.chain.models, &open.head))
 }
 
-fn frame_of(agent: &Agent, window: Window) -> Option<PromptFrame> {
+/// What stands before the conversation of the open episode.
+pub(crate) fn frame(agent: &Agent, config: &Config) -> Option<PromptFrame> {
+    let window = shown_for(agent, config)?;
     let head = &agent.episodes.open.as_ref()?.head;
     let standing = head.standing.as_ref()?;
     Some(sections::frame(&PromptFacts { agent, head, standing, window: window.input }))

@@ -161,7 +161,8 @@ pub(crate) fn output_tokens(tx: &Tx<'_>) -> u64 {
     let used: u64 = round.results.iter().flat_map(|receipt| receipt.texts()).map(Text::est_tokens).sum();
     let open = round.verdicts.len().saturating_sub(round.results.len()).max(1) as u64;
     let window = Window::of_chain(tx.env.config, &run.chain.models);
-    let fixed = request::frame(tx, window).map_or(0, |frame| request::fixed_tokens(run, &frame));
+    let fixed =
+        request::frame(tx.agent(), tx.env.config).map_or(0, |frame| request::fixed_tokens(run, &frame));
     let ratio = run.chain.models.iter().map(|model| tx.agent().requests.ratio(model)).max();
     let room = ratio.map_or(window, |ratio| window.estimated(ratio)).results(fixed);
     (room.saturating_sub(used) / open).max(FEWEST_TOKENS)
