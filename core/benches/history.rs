@@ -151,7 +151,7 @@ fn context() -> Outcome {
         external_trigger: true,
         ..ExecutionSnapshot::host_local(place(), "/h", "linux", "bash")
     };
-    let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) };
+    let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1), skills: None };
     Outcome::Context { context }
 }
 

@@ -56,7 +56,12 @@ pub enum Effect {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Work {
     /// Read instruction files and the environment; ends in [`holon_facts::Outcome::Context`].
-    LoadContext { execution: ExecutionBinding },
+    LoadContext {
+        execution: ExecutionBinding,
+        /// It is offered the user's skills, too.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        user_skills: bool,
+    },
     /// Make one attempt at a round; ends in `Answer` or `AttemptFailed`.
     CallModel { request: ModelRequest },
     /// Ask a model once for a summary; ends in `Answer` or `AttemptFailed`.

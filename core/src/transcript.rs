@@ -96,7 +96,8 @@ impl Transcript {
             | Event::Outbox(_)
             | Event::Workspace(_)
             | Event::Brief(_)
-            | Event::Episode(_) => return None,
+            | Event::Episode(_)
+            | Event::Skill(_) => return None,
         };
         Some(TranscriptEntry { event_seq: record.event_seq, at: record.at, entry })
     }

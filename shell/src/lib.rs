@@ -28,6 +28,7 @@ pub mod report;
 pub mod runtime;
 pub mod screen;
 pub mod settings;
+pub mod skills;
 pub mod tasks;
 pub mod trigger_address;
 pub mod wait;

@@ -135,5 +135,6 @@ pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
             ..ExecutionSnapshot::host_local(ExecutionBinding::project("/w", "/w"), "/home", "sim", "sh")
         },
         context_build_ms,
+        skills: None,
     }
 }

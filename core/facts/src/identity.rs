@@ -76,6 +76,11 @@ impl AgentSpec {
         }
     }
 
+    /// Skills of the user are for the default agent alone.
+    pub fn has_user_skills(&self) -> bool {
+        self.kind == AgentKind::Default
+    }
+
     /// It lives for one run (`holon run` without `--agent`): nobody knows it by name, and nobody waits for it.
     pub fn is_temporary(&self) -> bool {
         self.visibility == Visibility::Private && self.supervisor.is_none()

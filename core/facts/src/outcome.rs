@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use schemars::JsonSchema;
@@ -11,6 +12,7 @@ use crate::content::{ContentId, Text};
 use crate::execution::ExecutionSnapshot;
 use crate::model::{AttemptFailure, ModelAnswer};
 use crate::receipt::Receipt;
+use crate::skill::SkillCatalogue;
 use crate::time::Millis;
 use crate::workspace::{ExecutionBinding, Retained};
 
@@ -96,6 +98,10 @@ pub struct LoadedContext {
     pub sources: Vec<InstructionSource>,
     pub execution: ExecutionSnapshot,
     pub context_build_ms: Millis,
+    /// The skills that are there, if there are any. A turn's record leaves them out: `skills_catalogued` has them where they
+    /// are others than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skills: Option<Arc<SkillCatalogue>>,
 }
 
 /// One file of standing instructions.

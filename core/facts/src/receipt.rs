@@ -39,6 +39,9 @@ pub struct ToolFacts {
     /// Paths relative to the execution root that `ApplyPatch` changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<String>,
+    /// Files of skills that a command which succeeded has named, without links; at most 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skill_files: Vec<String>,
     /// The ended task whose result this shows: its own message need not show it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_task: Option<TaskId>,

@@ -93,6 +93,7 @@ pub(super) fn w3(past: &Past, record: &Record) -> Checked {
         | Event::Outbox(_)
         | Event::Workspace(_)
         | Event::Brief(_)
-        | Event::Episode(_) => Ok(false),
+        | Event::Episode(_)
+        | Event::Skill(_) => Ok(false),
     }
 }

@@ -25,6 +25,7 @@ mod references;
 pub mod replay;
 mod requests;
 mod shown;
+mod skills;
 mod sleep;
 mod stops;
 mod tasks;
@@ -65,7 +66,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 74] = [
+const LAWS: [Law; 76] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -172,6 +173,16 @@ const LAWS: [Law; 74] = [
         "M15",
         "A model is asked to sum up an episode right before that closes for what a request takes, one at a time, and what comes of it is on record once.",
         episodes::m15,
+    ),
+    law(
+        "K1",
+        "A skill becomes active by a file of it that a successful command has named, and it is one that the agent is offered.",
+        skills::k1,
+    ),
+    law(
+        "K2",
+        "Skills on offer are on record as they change, before the context of a turn; those of the user are for the default agent alone, and an untrusted workspace offers none.",
+        skills::k2,
     ),
     law("T9", "An interjection enters once, at a safe point, before the next round.", turns::t9),
     law(

@@ -8,7 +8,7 @@ use holon_facts::event::wait::Resolution;
 use holon_facts::event::work::WorkChange;
 use holon_facts::event::{
     BriefFact, EpisodeFact, Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, SchedulingFact,
-    TaskFact, TimerFact, TurnFact, WaitFact, WakeFact, WorkFact, WorkspaceFact,
+    SkillFact, TaskFact, TimerFact, TurnFact, WaitFact, WakeFact, WorkFact, WorkspaceFact,
 };
 use holon_facts::ids::{
     BriefId, LetterId, MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId, WorktreeId,
@@ -159,6 +159,10 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
         },
         Event::Brief(BriefFact::AskClosed(fact)) => visit(Name::Brief(fact.brief_id)),
         Event::Episode(fact) => episode(fact, visit),
+        Event::Skill(SkillFact::SkillsCatalogued(fact)) => visit(Name::Run(fact.run_id)),
+        Event::Skill(SkillFact::SkillActivated(fact)) => {
+            fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
+        }
         Event::Brief(BriefFact::BriefCreated(fact)) => {
             fact.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));
             fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));

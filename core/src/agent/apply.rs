@@ -50,6 +50,7 @@ impl Agent {
             Event::Outbox(fact) => self.apply_outbox(fact),
             Event::Workspace(fact) => self.apply_workspace(fact),
             Event::Brief(BriefFact::AskClosed(fact)) => self.asks.closed(fact.brief_id),
+            Event::Skill(fact) => self.skills.apply(fact),
             Event::Episode(EpisodeFact::CompactionRequested(_)) => self.episodes.compaction_requested(),
             Event::Episode(EpisodeFact::EpisodeSummarized(fact)) => self.episodes.summarized(fact),
             Event::Episode(EpisodeFact::MemoryUpdated(fact)) => self.memory.updated(fact),
@@ -97,8 +98,8 @@ impl Agent {
         match fact {
             LifecycleFact::AgentCreated(_)
             | LifecycleFact::ControlRequestAdmitted(_)
-            | LifecycleFact::CurrentRunAborted(_)
-            | LifecycleFact::RuntimeRecovered(_) => {}
+            | LifecycleFact::CurrentRunAborted(_) => {}
+            LifecycleFact::RuntimeRecovered(_) => self.skills.recovered(),
             LifecycleFact::ControlApplied(fact) => match fact.action {
                 ControlAction::Stop => {
                     self.tasks.withdrawn(&fact.aborted_messages);
@@ -362,6 +363,7 @@ impl Agent {
         self.history.turn_ended(fact);
         // What was put back comes again with all that was said.
         if let Some(run) = run.filter(|_| !self.inbox.is_live(fact.message_id)) {
+            self.skills.turn_ended(fact.kind == TurnKind::Completed);
             self.episodes.turn_ended(at, fact, run);
         }
         self.set_status(at, Status::AwakeIdle);

@@ -16,6 +16,7 @@ pub mod outbox;
 pub mod outside;
 pub mod recent_commands;
 pub mod requests;
+pub mod skills;
 pub mod sleep;
 pub mod task;
 mod thoughts;
@@ -64,6 +65,7 @@ use crate::agent::outbox::Outbox;
 use crate::agent::outside::Outside;
 use crate::agent::recent_commands::RecentCommands;
 use crate::agent::requests::Requests;
+use crate::agent::skills::Skills;
 use crate::agent::sleep::Sleep;
 use crate::agent::task::Tasks;
 use crate::agent::timer::Timers;
@@ -130,6 +132,9 @@ pub struct Agent {
     /// What it has in mind from one turn to the next.
     #[serde(default, skip_serializing_if = "Memory::is_fresh")]
     pub memory: Memory,
+    /// Skills that it is offered, and those in use.
+    #[serde(default, skip_serializing_if = "Skills::is_fresh")]
+    pub skills: Skills,
     /// What it has asked models.
     #[serde(default, skip_serializing_if = "Requests::is_fresh")]
     pub requests: Requests,
@@ -230,6 +235,7 @@ impl Agent {
             history: History::default(),
             episodes: Episodes::default(),
             memory: Memory::default(),
+            skills: Skills::default(),
             requests: Requests::default(),
             last_decision: None,
             tools_offered: Arc::default(),

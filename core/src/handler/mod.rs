@@ -25,6 +25,9 @@ pub(crate) mod outside;
 mod outside_tests;
 pub(crate) mod recovery;
 pub(crate) mod settle;
+pub(crate) mod skills;
+#[cfg(test)]
+mod skills_tests;
 pub(crate) mod sleep;
 #[cfg(test)]
 mod sleep_tests;

@@ -33,8 +33,8 @@ use proptest::test_runner::TestRunner;
 use crate::input::{ControlRequest, Input};
 use crate::recovery::Found;
 use crate::testing::{
-    World, agent, answer, calls, command_ends, config, context, fails, ingress, long, prepared, says,
-    tool_gives, tool_says,
+    World, agent, answer, calls, command_ends, config, context, context_with, fails, ingress, long, prepared,
+    says, skill, tool_gives, tool_says, uses,
 };
 
 /// Something that happens to a world.
@@ -400,6 +400,17 @@ fn wrote() -> Outcome {
     Outcome::Tool { outcome }
 }
 
+/// Skills come, change and go; commands read them, and run what they have.
+fn skilled(kind: OpKind, at: usize) -> Outcome {
+    match (kind, at % 5) {
+        (OpKind::LoadContext, 0) => context_with(&[skill("csv", 1)]),
+        (OpKind::LoadContext, 1 | 2) => context_with(&[skill("csv", 1), skill("pdf", 1)]),
+        (OpKind::LoadContext, 3) => context_with(&[skill("csv", 2)]),
+        (OpKind::RunCommand, 1 | 2) => uses(&["/skills/csv/SKILL.md", "/skills/pdf/scripts/fill.py"]),
+        _ => fitting(kind),
+    }
+}
+
 fn fitting(kind: OpKind) -> Outcome {
     match kind {
         OpKind::LoadContext => context(),
@@ -434,7 +445,7 @@ impl Act {
             Self::Send(name, ingress) => drop(world.send(name, ingress)),
             Self::Control(name, request) => drop(world.control(name, request)),
             Self::End(at, outcome) => end(world, at, |_| outcome),
-            Self::Fit(at) => end(world, at, fitting),
+            Self::Fit(at) => end(world, at, |kind| skilled(kind, at)),
             Self::Stray(name, op, outcome) => {
                 let awaited = (agent(name), OpId(op));
                 if !world.open.contains_key(&awaited) {

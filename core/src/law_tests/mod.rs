@@ -11,6 +11,7 @@ mod labels;
 mod lives;
 mod sabotage;
 mod shown;
+mod skills;
 mod stops;
 mod summaries;
 mod tasks;

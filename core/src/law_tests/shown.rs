@@ -19,6 +19,7 @@ fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = super::episodes::cases();
     cases.extend(super::summaries::cases());
+    cases.extend(super::skills::cases());
     cases.extend([
         case("M2", "a run leaves a correction behind", |s| {
             let started = TurnStarted { interjected: Vec::new(), ..started(s, 1) };

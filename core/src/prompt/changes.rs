@@ -12,6 +12,7 @@ use holon_facts::outcome::InstructionSource;
 
 use super::fence::line;
 use super::sections::{PATH_BYTES, environment, shortened};
+use super::skills;
 use super::worded_parts;
 use super::work::told;
 use crate::agent::episode::{Changes, StandingChange, Summary, WorkChange};
@@ -55,6 +56,10 @@ fn standing(
     if !old.execution.holds_like(&new.execution) || before.external_trigger != now.external_trigger {
         let environment = alloc::vec![Part::Rendered(environment(now))];
         tell("your execution environment now; it stands for what is said of it above", environment);
+    }
+    if before.skills != now.skills {
+        let (old, new) = (before.skills.clone().unwrap_or_default(), now.skills.clone().unwrap_or_default());
+        skills::changes(&old, &new).into_iter().for_each(|(heading, quoted)| tell(heading, quoted));
     }
     let path = |source: &InstructionSource| line(&source.path, PATH_BYTES);
     for source in new.sources.iter().filter(|source| !old.sources.contains(source)) {

@@ -17,6 +17,7 @@ pub(crate) mod request_record;
 #[cfg(test)]
 pub(crate) mod reworded;
 pub(crate) mod sections;
+pub(crate) mod skills;
 pub(crate) mod work;
 
 use alloc::vec::Vec;

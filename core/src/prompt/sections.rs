@@ -17,7 +17,7 @@ use super::digest::digests;
 use super::fence::line;
 use super::incoming::NAME_BYTES;
 use super::work::told;
-use super::{memory, policy, worded, worded_parts};
+use super::{memory, policy, skills, worded, worded_parts};
 use crate::agent::Agent;
 use crate::agent::episode::{Head, OpenTask, Standing};
 use crate::agent::turn::window::Window;
@@ -60,21 +60,23 @@ enum Share {
 
 /// The runtime's rules, the same for every agent of one build that lasts, and for every run that does not; then those of
 /// its operator.
-const SYSTEM: [Section; 4] = [
+const SYSTEM: [Section; 5] = [
     section("tool_guidance", Stable, Whole, |_, _| rendered(policy::TOOL_GUIDANCE.into())),
     section("turn_mode", Stable, Whole, |facts, _| rendered(turn_mode(facts.agent).into())),
     section("agent_instructions", AgentScoped, Whole, |facts, _| instructions(facts, SourceScope::Agent)),
     section("workspace_instructions", AgentScoped, Whole, |facts, _| {
         instructions(facts, SourceScope::Workspace)
     }),
+    section("skills_catalogue", AgentScoped, Whole, |facts, _| skills_catalogue(facts.standing)),
 ];
 
 /// What the agent is, has and did. What lasts comes first, and of that, what agents of one folder share.
-const CONTEXT: [Section; 6] = [
+const CONTEXT: [Section; 7] = [
     section("execution_environment", AgentScoped, Whole, |facts, _| rendered(environment(facts.standing))),
     section("agent", AgentScoped, Whole, |facts, _| rendered(about(facts))),
     section("earlier_episodes", TurnScoped, OneIn(Window::DIGESTS), earlier_episodes),
     section("working_memory", TurnScoped, Whole, |facts, _| working_memory(facts.head)),
+    section("active_skills", TurnScoped, Whole, |facts, _| active_skills(facts.head)),
     section("work_items", TurnScoped, Whole, |facts, _| work_items(facts.head)),
     section("tasks", TurnScoped, Whole, |facts, _| tasks(facts.head)),
 ];
@@ -143,6 +145,14 @@ fn working_memory(Head { memory, memory_revision, fence, .. }: &Head) -> Blocks 
         alloc::vec![Part::Rendered(heading), quoted]
     };
     shown.map(one).into_iter().collect()
+}
+
+fn skills_catalogue(standing: &Standing) -> Blocks {
+    standing.skills.as_deref().map(skills::catalogue).into_iter().collect()
+}
+
+fn active_skills(Head { skills: active, .. }: &Head) -> Blocks {
+    if active.is_empty() { Vec::new() } else { alloc::vec![skills::active(active)] }
 }
 
 fn work_items(Head { work, fence, .. }: &Head) -> Blocks {

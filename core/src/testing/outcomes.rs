@@ -1,5 +1,7 @@
 //! What performers say in tests.
 
+use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::content::{Content, ContentId, Text};
@@ -11,6 +13,7 @@ use holon_facts::outcome::{
     CommandEnd, CommandSpec, LoadedContext, Outcome, SupervisorIdentity, ToolOutcome,
 };
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::skill::{Skill, SkillCatalogue, SkillScope};
 use holon_facts::time::Millis;
 use holon_facts::usage::TokenUsage;
 
@@ -22,7 +25,7 @@ pub(crate) fn context() -> Outcome {
         ..ExecutionSnapshot::host_local(binding(), "/h", "linux", "bash")
     };
     Outcome::Context {
-        context: LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) },
+        context: LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1), skills: None },
     }
 }
 
@@ -131,4 +134,33 @@ pub(crate) fn prepared() -> Outcome {
 
 pub(crate) fn prepared_for(command: CommandSpec) -> Outcome {
     Outcome::Prepared { supervisor: supervisor(), command: Some(command.into()) }
+}
+
+/// A skill of the agent, with a digest for each version.
+pub(crate) fn skill(name: &str, version: u8) -> Skill {
+    Skill {
+        skill_id: alloc::format!("agent:{name}"),
+        name: name.into(),
+        scope: SkillScope::Agent,
+        description: Text::short(alloc::format!("Version {version} of {name}")),
+        entrypoint_path: alloc::format!("/skills/{name}/SKILL.md"),
+        digest: ContentId([version; 32]),
+    }
+}
+
+/// What a turn begins with where these skills are there.
+pub(crate) fn context_with(skills: &[Skill]) -> Outcome {
+    let Outcome::Context { mut context } = context() else { panic!("a context") };
+    let catalogue = SkillCatalogue { skills: skills.into(), ..SkillCatalogue::default() };
+    context.skills = Some(Arc::new(catalogue));
+    Outcome::Context { context }
+}
+
+/// A command that succeeds and names these files of skills.
+pub(crate) fn uses(files: &[&str]) -> Outcome {
+    let skill_files = files.iter().map(|file| String::from(*file)).collect();
+    let facts = ToolFacts { exit_status: Some(0), skill_files, ..ToolFacts::default() };
+    let receipt = Receipt::success(Text::short("its output"), facts);
+    let end = Some(CommandEnd::Exited);
+    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(3), end } }
 }

@@ -55,7 +55,7 @@ impl View<'_> {
         let beginning = Beginning::new(agent, (config, self.host.facts().now), &models, &tools, true);
         let closes = agent.episodes.boundary(&beginning);
         let goes_on = agent.episodes.open.is_some() && closes.is_none();
-        let standing = Standing::of(agent, context);
+        let standing = Standing::read(agent, context);
         let episodes = agent.episodes.preview(agent, &beginning, standing.clone());
         let told = Told::with((&agent.work, &agent.waits), &agent.tasks, &agent.hints, message.id);
         let head = &episodes.head;

@@ -342,9 +342,10 @@ pub fn prompted(agent: &str, text: Text) -> Input {
 pub fn perform(effect: Effect, stored: impl Fn(&str) -> Text) -> Option<Input> {
     let Effect::Perform { agent, op, work } = effect else { return None };
     let outcome = match work {
-        Work::LoadContext { execution } => {
+        Work::LoadContext { execution, .. } => {
             let execution = ExecutionSnapshot::host_local(execution, "/home/agent", "linux", "sh");
-            let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) };
+            let context =
+                LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1), skills: None };
             Outcome::Context { context }
         }
         Work::CallModel { .. } => {

@@ -32,6 +32,7 @@ use crate::live::LiveSink;
 use crate::present::{Level, Presentation};
 use crate::screen::Screen;
 use crate::settings::{CommandSettings, CommandVariables};
+use crate::skills::Skills;
 
 const PROMPT: &str = "The test in this folder fails. Find out why, repair it, and show that it passes.";
 
@@ -93,6 +94,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
             secrets: Vec::new(),
             redact_token_shapes: true,
             variables: CommandVariables::default(),
+            skills: Skills::default(),
             providers: Providers::new(vec![built_in::scripted()], Tools::new(catalogue())),
         },
         keep_runs: None,

@@ -283,6 +283,7 @@ fn session(
         let error = anyhow!("the prompt is {} bytes, the limit is {}", prompt.len(), config.queue.body_bytes);
         return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
     }
+    let skills = settings.skills.skills(&request.environment);
     Ok(Session {
         request,
         means: Means {
@@ -293,6 +294,7 @@ fn session(
             secrets,
             redact_token_shapes: settings.redact_token_shapes,
             variables: settings.execution.environment,
+            skills,
             providers,
         },
         keep_runs: Some(settings.run.keep),

@@ -34,6 +34,7 @@ use crate::perform;
 use crate::report::{Ended, RunFold, RunReport, Verified};
 use crate::screen::{Screen, Tone};
 use crate::settings::{CommandSettings, CommandVariables};
+use crate::skills::Skills;
 
 /// What is to be done, and with what.
 pub(super) struct Session {
@@ -57,6 +58,7 @@ pub(super) struct Means {
     pub(super) redact_token_shapes: bool,
     /// Variables that commands get by choice.
     pub(super) variables: CommandVariables,
+    pub(super) skills: Skills,
     pub(super) providers: Providers,
 }
 
@@ -393,6 +395,7 @@ impl Means {
                 commands: self.commands,
                 confinement: self.confinement.clone(),
                 tied: temporary,
+                skills: self.skills.clone(),
                 ..perform::Settings::new(home.root().to_owned(), commands_see(environment, &self.variables))
             },
             live: LiveSink::nobody(),

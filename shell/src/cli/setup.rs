@@ -73,6 +73,7 @@ impl Setup {
             performing: perform::Settings {
                 commands: self.settings.commands,
                 confinement: self.confinement,
+                skills: self.settings.skills.skills(environment),
                 ..perform::Settings::new(
                     home.root().to_owned(),
                     commands_see(environment, &self.settings.execution.environment),

@@ -103,7 +103,11 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
     let texts = Texts::new(secrets, text_reader(reader.clone()));
     let providers = Providers::new(Vec::new(), Tools::new(catalogue()));
     let chosen = settings.as_ref().map(|settings| settings.execution.environment.clone()).unwrap_or_default();
-    let performing = perform::Settings::new(home.root().to_owned(), commands_see(environment, &chosen));
+    let skills = settings.as_ref().map(|settings| settings.skills.skills(environment)).unwrap_or_default();
+    let performing = perform::Settings {
+        skills,
+        ..perform::Settings::new(home.root().to_owned(), commands_see(environment, &chosen))
+    };
     let performers = Performers::new(texts.clone(), providers.clone(), performing, LiveSink::nobody());
     let models = config.models.clone();
     Ok(App::new(Parts {

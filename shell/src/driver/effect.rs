@@ -47,8 +47,8 @@ impl Driver {
     fn begin(&self, agent: AgentId, op: OpId, work: Work) -> Performing {
         let (performers, gate) = (self.performers.clone(), self.tools_from.clone());
         match work {
-            Work::LoadContext { execution } => {
-                let work = async move { performers.load_context(&agent, &execution).await };
+            Work::LoadContext { execution, user_skills } => {
+                let work = async move { performers.load_context(&agent, &execution, user_skills).await };
                 Box::pin(between(Point::ContextBegins, work, Point::ContextEnded))
             }
             Work::CallModel { request } | Work::Summarize { request } => {

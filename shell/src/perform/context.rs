@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use holon_facts::execution::{ExecutionPolicy, ExecutionProfile, ExecutionSnapshot};
-use holon_facts::outcome::InstructionSource;
+use holon_facts::outcome::{InstructionSource, LoadedContext};
 use holon_facts::workspace::ExecutionBinding;
-use holon_platform::spawn;
+use holon_platform::{clock, spawn};
 use holon_text::{Texts, hash};
 
 use super::instructions::{Source, Unreadable, read_sources};
 use super::tool::CommandEnvironment;
+use crate::skills::Skills;
 use crate::workplace;
 
 /// What a turn needs to begin, and is not to be had.
@@ -29,12 +30,16 @@ pub(super) async fn load(
     commands: &CommandEnvironment,
     policy: Option<ExecutionPolicy>,
     external_trigger: bool,
-) -> Result<(Vec<InstructionSource>, ExecutionSnapshot), ContextError> {
+    (skills, user_skills): (&Skills, bool),
+) -> Result<LoadedContext, ContextError> {
+    let started = clock::now();
     let (home, anchor) = (agent_home.clone(), PathBuf::from(&binding.workspace_anchor));
     let (looking, root) = (commands.clone(), PathBuf::from(&binding.execution_root));
-    let (found, git, programs) = spawn::blocking(move || {
+    let skills = skills.clone();
+    let (found, offered, git, programs) = spawn::blocking(move || {
         let sources = read_sources(&home, &anchor)?;
-        Ok::<_, Unreadable>((sources, workplace::git_head(&root), looking.programs().to_vec()))
+        let offered = skills.find(&home, &anchor, user_skills);
+        Ok::<_, Unreadable>((sources, offered, workplace::git_head(&root), looking.programs().to_vec()))
     })
     .await??;
     let sources = found
@@ -52,7 +57,8 @@ pub(super) async fn load(
     let bare = ExecutionSnapshot::host_local(binding, agent_home.display().to_string(), platform, shell);
     let variables = commands.chosen().to_vec();
     let execution = ExecutionSnapshot { external_trigger, variables, git, programs, ..bare };
-    Ok((sources, boundaries(execution, policy)))
+    let (execution, skills) = (boundaries(execution, policy), offered.catalogue(texts));
+    Ok(LoadedContext { sources, execution, context_build_ms: clock::since(started), skills })
 }
 
 fn boundaries(execution: ExecutionSnapshot, policy: Option<ExecutionPolicy>) -> ExecutionSnapshot {
@@ -81,10 +87,11 @@ mod tests {
 
     async fn sources(home: &Path, root: &Path) -> Result<Vec<(SourceScope, String)>, ContextError> {
         let texts = texts();
-        let (sources, _) =
-            load(&texts, home.to_owned(), binding(root), &CommandEnvironment::new([]), None, false).await?;
+        let (commands, skills) = (CommandEnvironment::new([]), Skills::default());
+        let context =
+            load(&texts, home.to_owned(), binding(root), &commands, None, false, (&skills, true)).await?;
         let whole = |source: &InstructionSource| texts.resolve(&source.content).unwrap().to_string();
-        Ok(sources.iter().map(|source| (source.scope, whole(source))).collect())
+        Ok(context.sources.iter().map(|source| (source.scope, whole(source))).collect())
     }
 
     #[tokio::test]

@@ -35,6 +35,7 @@ use crate::home::Home;
 use crate::in_flight::InFlight;
 use crate::live::{LiveSink, LiveText};
 use crate::settings::CommandSettings;
+use crate::skills::Skills;
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
 use crate::workplace::Search;
@@ -68,6 +69,8 @@ pub struct Settings {
     pub tied: bool,
     /// What commands are held back from; none under `host_local`.
     pub confinement: Option<Confinement>,
+    /// Where skills of the user are, and what was read of skills.
+    pub skills: Skills,
     /// What goes on although nobody waits for its outcome.
     pub in_flight: InFlight,
 }
@@ -83,6 +86,7 @@ impl Settings {
             triggers: None,
             tied: false,
             confinement: None,
+            skills: Skills::default(),
             in_flight: InFlight::default(),
         }
     }
@@ -164,8 +168,12 @@ impl Performers {
 
     /// Reads instruction files and the environment; ends in `Context`, or in `Failed` naming the file that
     /// can't be read.
-    pub async fn load_context(&self, agent: &AgentId, execution: &ExecutionBinding) -> Outcome {
-        let started = clock::now();
+    pub async fn load_context(
+        &self,
+        agent: &AgentId,
+        execution: &ExecutionBinding,
+        user_skills: bool,
+    ) -> Outcome {
         let settings = &self.inner.settings;
         // One that another agent has begun has none yet.
         let (home, named) = (self.home(), agent.clone());
@@ -184,13 +192,10 @@ impl Performers {
             &settings.environment,
             policy,
             triggers,
+            (&settings.skills, user_skills),
         );
         match loaded.await {
-            Ok((sources, execution)) => {
-                let context_build_ms = clock::since(started);
-                let context = holon_facts::outcome::LoadedContext { sources, execution, context_build_ms };
-                Outcome::Context { context }
-            }
+            Ok(context) => Outcome::Context { context },
             Err(problem) => self.failed(&problem.to_string()),
         }
     }

@@ -15,6 +15,7 @@ mod line;
 mod operation;
 mod outbox;
 mod scheduling;
+mod skill;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -74,6 +75,7 @@ impl Presentation {
             Event::Workspace(fact) => workspace::render(fact),
             Event::Brief(fact) => brief::render(fact),
             Event::Episode(fact) => episode::render(fact),
+            Event::Skill(fact) => skill::render(fact),
         };
         let Rendered { visibility, category, title, body, summary } = told;
         Self { visibility, category, title, body, summary, source_event_kind: event.kind() }

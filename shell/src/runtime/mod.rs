@@ -233,8 +233,9 @@ impl Runtime {
         &self,
         agent: &AgentId,
         execution: &ExecutionBinding,
+        user_skills: bool,
     ) -> Result<LoadedContext, String> {
-        match self.performers.load_context(agent, execution).await {
+        match self.performers.load_context(agent, execution, user_skills).await {
             Outcome::Context { context } => Ok(context),
             Outcome::Failed { failure } => {
                 let told = self.texts.resolve(&failure.message).map_err(|error| error.to_string())?;

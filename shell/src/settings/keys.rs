@@ -403,6 +403,18 @@ pub const KEYS: &[Key<Settings>] = &[
         "variables that commands get with these values"
     ),
     key!(
+        "skills.user_root",
+        skills.user_root,
+        Kind::Path,
+        "the folder of the user's skills; without it `~/.agents/skills`, `~/.codex/skills` or `~/.claude/skills`"
+    ),
+    key!(
+        "skills.github_url",
+        skills.github_url,
+        Kind::Url(&["https", "http", "file"]),
+        "where skills are fetched from whose address begins with `https://github.com`"
+    ),
+    key!(
         "server.access",
         server.access,
         Kind::Word(Access::WORDS),

@@ -24,6 +24,7 @@ mod request_parts;
 mod rules;
 mod schema;
 mod server;
+mod skills;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,7 @@ pub use problem::{Problem, SettingsError};
 pub use request_parts::{HeaderText, Headers, Query};
 pub use schema::schema;
 pub use server::{Access, AuthMode, ServerSettings};
+pub use skills::SkillSettings;
 pub use source::SourceError;
 
 /// A file with so many problems was not written for this: the rest of it is not looked at.
@@ -73,6 +75,7 @@ pub struct Settings {
     pub durability: Durability,
     pub commands: CommandSettings,
     pub execution: ExecutionSettings,
+    pub skills: SkillSettings,
     /// Whether tokens are redacted by their shape as well.
     pub redact_token_shapes: bool,
     pub run: RunSettings,
@@ -122,6 +125,7 @@ impl Settings {
             durability: Durability::Full,
             commands: CommandSettings::default(),
             execution: ExecutionSettings::default(),
+            skills: SkillSettings::default(),
             redact_token_shapes: true,
             run: RunSettings::default(),
             autostart: true,

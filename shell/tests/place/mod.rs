@@ -64,6 +64,7 @@ impl Place {
             triggers: None,
             tied: false,
             confinement: None,
+            skills: Default::default(),
             in_flight: InFlight::default(),
         };
         let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);

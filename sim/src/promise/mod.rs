@@ -336,7 +336,8 @@ impl Open {
             | Event::Wake(_)
             | Event::Workspace(_)
             | Event::Brief(_)
-            | Event::Episode(_) => {}
+            | Event::Episode(_)
+            | Event::Skill(_) => {}
         }
     }
 

@@ -149,7 +149,8 @@ impl Tasks {
             | Event::Outbox(_)
             | Event::Workspace(_)
             | Event::Brief(_)
-            | Event::Episode(_) => {}
+            | Event::Episode(_)
+            | Event::Skill(_) => {}
         }
         Ok(())
     }

@@ -172,7 +172,8 @@ impl Work {
             | Event::Outbox(_)
             | Event::Workspace(_)
             | Event::Brief(_)
-            | Event::Episode(_) => {}
+            | Event::Episode(_)
+            | Event::Skill(_) => {}
         }
         Ok(())
     }

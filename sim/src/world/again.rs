@@ -112,7 +112,8 @@ fn taken(logs: &BTreeMap<AgentId, Vec<Record>>) -> Vec<Taken> {
             | Event::Wake(_)
             | Event::Workspace(_)
             | Event::Brief(_)
-            | Event::Episode(_) => {}
+            | Event::Episode(_)
+            | Event::Skill(_) => {}
         }
     }
     let received = logs.values().flatten().filter_map(|record| {

@@ -512,7 +512,8 @@ pub(crate) fn judge(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
             | Event::Outbox(_)
             | Event::Workspace(_)
             | Event::Brief(_)
-            | Event::Episode(_) => false,
+            | Event::Episode(_)
+            | Event::Skill(_) => false,
         });
         ensure!(told, "P5", "{op} had ended with {:?}, which nobody is told", outcome.receipt);
     }

@@ -8,6 +8,7 @@ pub mod lifecycle;
 pub mod operation;
 pub mod outbox;
 pub mod scheduling;
+pub mod skill;
 pub mod task;
 pub mod timer;
 pub mod turn;
@@ -31,6 +32,7 @@ pub use lifecycle::LifecycleFact;
 pub use operation::OperationFact;
 pub use outbox::OutboxFact;
 pub use scheduling::SchedulingFact;
+pub use skill::{SkillActivated, SkillFact, SkillsCatalogued};
 pub use task::TaskFact;
 pub use timer::TimerFact;
 pub use turn::TurnFact;
@@ -112,6 +114,7 @@ pub enum Event {
     Workspace(WorkspaceFact),
     Brief(BriefFact),
     Episode(EpisodeFact),
+    Skill(SkillFact),
 }
 
 macro_rules! each_family {
@@ -131,6 +134,7 @@ macro_rules! each_family {
             Event::Workspace($fact) => $body,
             Event::Brief($fact) => $body,
             Event::Episode($fact) => $body,
+            Event::Skill($fact) => $body,
         }
     };
 }
@@ -170,6 +174,7 @@ impl Event {
             WorkspaceFact::KINDS,
             BriefFact::KINDS,
             EpisodeFact::KINDS,
+            SkillFact::KINDS,
         ]
         .into_iter()
         .flatten()
@@ -193,6 +198,7 @@ impl Event {
             WorkspaceFact::schemas,
             BriefFact::schemas,
             EpisodeFact::schemas,
+            SkillFact::schemas,
         ]
         .into_iter()
         .flat_map(|schemas| schemas(generator))
@@ -221,6 +227,7 @@ impl Event {
             Self::Turn(fact) => fact.texts(&mut texts),
             Self::Brief(fact) => fact.texts(&mut texts),
             Self::Episode(fact) => fact.texts(&mut texts),
+            Self::Skill(fact) => fact.texts(&mut texts),
         }
     }
 }
@@ -237,4 +244,4 @@ macro_rules! into_event {
 into_event!(LifecycleFact => Lifecycle, InboxFact => Inbox, SchedulingFact => Scheduling, TurnFact => Turn,
     OperationFact => Operation, TaskFact => Task, TimerFact => Timer, WorkFact => Work,
     WaitFact => Wait, WakeFact => Wake, OutboxFact => Outbox, WorkspaceFact => Workspace, BriefFact => Brief,
-    EpisodeFact => Episode);
+    EpisodeFact => Episode, SkillFact => Skill);

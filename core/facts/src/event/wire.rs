@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 
 use super::{
     BriefFact, EpisodeFact, Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, SchedulingFact,
-    TaskFact, TimerFact, TurnFact, WaitFact, WakeFact, WorkFact, WorkspaceFact,
+    SkillFact, TaskFact, TimerFact, TurnFact, WaitFact, WakeFact, WorkFact, WorkspaceFact,
 };
 
 /// A stored fact that this build does not understand. The ledger is then opened for reading only.
@@ -44,7 +44,8 @@ impl Event {
             .or_else(|| OutboxFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| WorkspaceFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| BriefFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
-            .or_else(|| EpisodeFact::decode(kind, payload).map(|fact| fact.map(Self::from)));
+            .or_else(|| EpisodeFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
+            .or_else(|| SkillFact::decode(kind, payload).map(|fact| fact.map(Self::from)));
         match read {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => {

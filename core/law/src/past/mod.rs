@@ -10,6 +10,7 @@ mod memory;
 mod queue;
 mod requests;
 mod run;
+mod skills;
 mod sleep;
 mod speaker;
 mod stops;
@@ -45,6 +46,7 @@ use holon_facts::message::MessageKind;
 use holon_facts::record::Record;
 use holon_facts::terminal::TurnKind;
 use holon_facts::time::Wall;
+use skills::Skills;
 use sleep::Sleep;
 use stops::Doing;
 use supervision::Supervision;
@@ -94,6 +96,7 @@ pub(crate) struct Past {
     pub(crate) episodes: Episodes,
     pub(crate) requests: Requests,
     pub(crate) memory: Memory,
+    pub(crate) skills: Skills,
 }
 
 /// The fence of the newest run.
@@ -251,6 +254,7 @@ impl Past {
         let numbered = workspaces::numbered(&record.event).map(WorktreeId::next);
         self.next.worktree = self.next.worktree.max(numbered.unwrap_or(self.next.worktree));
         self.last = Some(Position { event_seq: record.event_seq, step: record.step, at: record.at });
+        self.skills.apply(record);
         match &record.event {
             Event::Lifecycle(fact) => self.lifecycle(fact),
             Event::Inbox(fact) => self.inbox(fact),
@@ -263,7 +267,7 @@ impl Past {
             Event::Wait(fact) => self.wait(fact),
             Event::Wake(fact) => self.wake(fact),
             Event::Outbox(fact) => self.outbox(fact),
-            Event::Workspace(_) => {}
+            Event::Workspace(_) | Event::Skill(_) => {}
             Event::Brief(BriefFact::AskClosed(_)) => {}
             Event::Episode(fact) => self.episode(record.event_seq, fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {

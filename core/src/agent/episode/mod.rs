@@ -27,6 +27,7 @@ use holon_facts::time::{Millis, Wall};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
+use crate::agent::skills::ActiveSkill;
 use crate::agent::turn::{About, Conversation, Run};
 use crate::agent::work::outline::WorkOutline;
 
@@ -136,6 +137,9 @@ pub struct Head {
     /// Tasks that had not ended, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<OpenTask>,
+    /// Skills that were in use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<ActiveSkill>,
     /// Instruction files and environment of its first turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<Arc<Standing>>,
@@ -376,7 +380,7 @@ impl Episodes {
 
     fn open(&mut self, (since, at): (EventSeq, Wall), run: &Run, now: Now, tight: bool) {
         self.count = self.count.saturating_add(1);
-        let Now { work, focus, tasks, memory, memory_revision, input_limit } = now;
+        let Now { work, focus, tasks, memory, memory_revision, input_limit, skills } = now;
         let digests = self.that_matter(focus);
         let head = Head {
             fence: run.about.fence,
@@ -389,6 +393,7 @@ impl Episodes {
             memory,
             memory_revision,
             tasks,
+            skills,
             standing: None,
         };
         self.open = Some(Box::new(Episode {
@@ -434,6 +439,7 @@ impl Episodes {
             memory: now.memory,
             memory_revision: now.memory_revision,
             tasks: now.tasks,
+            skills: now.skills,
             standing: Some(Arc::new(standing)),
         };
         Preview { head, turns: Vec::new(), changes: Changes::default() }

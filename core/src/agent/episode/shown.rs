@@ -9,11 +9,13 @@ use holon_facts::content::{Text, clip};
 use holon_facts::ids::{EpisodeId, TaskId, WorkItemId};
 use holon_facts::memory::WorkingMemory;
 use holon_facts::outcome::LoadedContext;
+use holon_facts::skill::SkillCatalogue;
 use holon_facts::task::TaskKind;
 use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
+use crate::agent::skills::ActiveSkill;
 use crate::agent::task::Task;
 use crate::agent::work::outline::WorkOutline;
 
@@ -40,6 +42,7 @@ pub(crate) struct Now {
     pub(super) memory: Option<Arc<WorkingMemory>>,
     pub(super) memory_revision: u64,
     pub(super) input_limit: Option<u64>,
+    pub(super) skills: Vec<ActiveSkill>,
 }
 
 impl Now {
@@ -57,6 +60,7 @@ impl Now {
             memory: (agent.memory.revision > 0).then(|| agent.memory.now.clone()),
             memory_revision: agent.memory.revision,
             input_limit: agent.input_limit,
+            skills: agent.skills.active.clone(),
         }
     }
 }
@@ -68,6 +72,9 @@ pub struct Standing {
     /// Somebody outside can wake the agent.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub external_trigger: bool,
+    /// What it is offered; none where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skills: Option<Arc<SkillCatalogue>>,
 }
 
 /// What requests show of work items and of what is standing.
@@ -145,12 +152,27 @@ impl Changes {
 impl Standing {
     pub(crate) fn of(agent: &Agent, context: &LoadedContext) -> Self {
         let external_trigger = context.execution.external_trigger && agent.trigger_generation().is_some();
-        Self { context: context.clone(), external_trigger }
+        let skills = agent.skills.catalogue.clone();
+        Self { context: LoadedContext { skills: None, ..context.clone() }, external_trigger, skills }
+    }
+
+    /// The same for what no turn has on record.
+    pub(crate) fn read(agent: &Agent, context: &LoadedContext) -> Self {
+        let skills = context.skills.clone().filter(|catalogue| !catalogue.is_empty());
+        Self { skills, ..Self::of(agent, context) }
+    }
+
+    fn skills_read_like(&self, other: &Self) -> bool {
+        match (&self.skills, &other.skills) {
+            (Some(shown), Some(other)) => shown.reads_like(other),
+            (shown, other) => shown.is_none() && other.is_none(),
+        }
     }
 
     /// Whether requests show it in the same words.
     pub(crate) fn reads_like(&self, other: &Self) -> bool {
         self.external_trigger == other.external_trigger
+            && self.skills_read_like(other)
             && self.context.sources == other.context.sources
             && self.context.execution.holds_like(&other.context.execution)
     }

@@ -313,7 +313,7 @@ fn over(tx: &mut Tx<'_>, id: TaskId, end: ChildEnd, worktree: Option<Retained>) 
     end::ended(
         tx,
         id,
-        End { status, cause, exit_status: None, duration, result, spent, worktree },
+        End { status, cause, exit_status: None, duration, result, spent, worktree, skill_files: Vec::new() },
         Telling::Now,
     );
 }

@@ -1,6 +1,8 @@
 //! The end of a task: its record first, then the message that tells it, in one step.
 
 use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use holon_facts::content::Text;
 use holon_facts::event::operation::{OpKind, Settlement};
@@ -14,6 +16,7 @@ use holon_facts::time::Millis;
 use holon_facts::workspace::Retained;
 
 use crate::agent::task::Task;
+use crate::handler::skills;
 use crate::handler::task::deliver::{self, Telling};
 use crate::handler::turn::model_round::artifact;
 use crate::handler::turn::tools;
@@ -30,6 +33,8 @@ pub(crate) struct End {
     pub(crate) spent: Amount,
     /// Why the worktree of a child is still there.
     pub(crate) worktree: Option<Retained>,
+    /// Files of skills that its command has named.
+    pub(crate) skill_files: Vec<String>,
 }
 
 impl End {
@@ -43,6 +48,7 @@ impl End {
             result: Some(Text::short(why)),
             spent: Amount::default(),
             worktree: None,
+            skill_files: Vec::new(),
         }
     }
 
@@ -61,6 +67,7 @@ impl End {
             CommandEnd::Stopped => (TaskStatus::Cancelled, TaskCause::Stopped),
             CommandEnd::Unproven => (TaskStatus::Interrupted, TaskCause::Unproven),
         };
+        let skill_files = receipt.facts.skill_files;
         let result = receipt.content.or(receipt.error.map(|error| error.message));
         Self {
             status,
@@ -70,6 +77,7 @@ impl End {
             result,
             spent: Amount::default(),
             worktree: None,
+            skill_files,
         }
     }
 }
@@ -94,6 +102,7 @@ pub(crate) fn unheard(tx: &mut Tx<'_>, op: OpId, task: TaskId, failure: &OpFailu
             result: Some(failure.message.clone()),
             spent: Amount::default(),
             worktree: None,
+            skill_files: Vec::new(),
         },
     };
     ended(tx, task, end, Telling::Now);
@@ -103,7 +112,7 @@ pub(crate) fn unheard(tx: &mut Tx<'_>, op: OpId, task: TaskId, failure: &OpFailu
 pub(crate) fn ended(tx: &mut Tx<'_>, id: TaskId, end: End, telling: Telling) {
     let Some(task) = tx.agent().tasks.get(id) else { return };
     let failure_artifact = failure(task, &end);
-    let End { status, cause, exit_status, duration, result, spent, worktree } = end;
+    let End { status, cause, exit_status, duration, result, spent, worktree, skill_files } = end;
     let previous = task.status;
     tx.record(TaskStatusUpdated {
         task_id: id,
@@ -118,6 +127,9 @@ pub(crate) fn ended(tx: &mut Tx<'_>, id: TaskId, end: End, telling: Telling) {
         spent,
         worktree,
     });
+    if status == TaskStatus::Completed {
+        skills::used(tx, &skill_files);
+    }
     tx.disarm(Alarm::StopTask(id));
     if telling == Telling::Now {
         deliver::tell(tx, id);

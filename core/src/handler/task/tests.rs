@@ -85,7 +85,8 @@ fn results(world: &World) -> Vec<&str> {
         | Event::Outbox(_)
         | Event::Workspace(_)
         | Event::Brief(_)
-        | Event::Episode(_) => None,
+        | Event::Episode(_)
+        | Event::Skill(_) => None,
     };
     let texts: Vec<_> = world.log.iter().filter_map(told).collect();
     texts

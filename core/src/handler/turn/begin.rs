@@ -66,7 +66,8 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     });
     tx.arm(Alarm::TurnLimit, tx.env.config.turn.wall_time);
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
-    tx.open(opening, Work::LoadContext { execution });
+    let user_skills = tx.agent().spec.has_user_skills();
+    tx.open(opening, Work::LoadContext { execution, user_skills });
 }
 
 #[cfg(test)]

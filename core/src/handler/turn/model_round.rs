@@ -24,15 +24,17 @@ use crate::agent::Agent;
 use crate::agent::task::Tasks;
 use crate::agent::turn::{Phase, Run};
 use crate::handler::budget;
+use crate::handler::skills;
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::{outage, request};
 use crate::retry::{self, Next};
 use crate::tool::{self, Offer};
 use crate::tx::{Alarm, Tx};
 
-pub(crate) fn context_loaded(tx: &mut Tx<'_>, op: OpId, context: LoadedContext) {
+pub(crate) fn context_loaded(tx: &mut Tx<'_>, op: OpId, mut context: LoadedContext) {
     tx.settle(op, Settlement::Done);
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
+    skills::read(tx, run_id, context.skills.take());
     tx.record(TurnContextBuilt { run_id, context });
     request::advance(tx);
 }

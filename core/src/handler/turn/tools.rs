@@ -17,7 +17,7 @@ use crate::effect::{AgentView, TaskWork, ToolCall, Work, WorkView};
 use crate::handler::task::tools::Retrieval;
 use crate::handler::turn::{itself, request};
 use crate::handler::workspace::occupancy;
-use crate::handler::{task, work};
+use crate::handler::{skills, task, work};
 use crate::tool::Tool;
 use crate::tx::{Opening, Tx};
 
@@ -206,7 +206,9 @@ pub(crate) fn record_result(tx: &mut Tx<'_>, receipt: Receipt, duration_ms: Mill
     }
     let Some(OpenCall { run_id, round, index, call_id, tool_name, .. }) = first_open(tx) else { return };
     let receipt = Arc::new(receipt);
+    let facts = receipt.clone();
     tx.record(ToolExecuted { run_id, round, index, call_id, tool_name, receipt, duration_ms });
+    skills::used(tx, &facts.facts.skill_files);
 }
 
 /// Records that the call in progress has an error as its result.

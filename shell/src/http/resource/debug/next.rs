@@ -22,8 +22,9 @@ const PLACEHOLDER: &str = "(the next prompt)";
 pub(super) async fn prompt(app: App, agent: AgentId, asked: DebugPrompt) -> Handled<DebugPromptReply> {
     let text = asked.text.as_deref().unwrap_or(PLACEHOLDER);
     check_prompt(text)?;
-    let execution = execution(&app, &agent).await?;
-    let context = app.runtime.look_at_context(&agent, &execution).await.map_err(Failure::internal)?;
+    let (execution, user_skills) = execution(&app, &agent).await?;
+    let context =
+        app.runtime.look_at_context(&agent, &execution, user_skills).await.map_err(Failure::internal)?;
     let text = app.runtime.texts().take(text);
     let ingress = Ingress::prompt(text, Surface::HttpControlPrompt, AdmissionContext::ControlAuthenticated);
     let (known, window) = (context.clone(), asked.window);
@@ -64,7 +65,11 @@ pub(super) async fn prompt(app: App, agent: AgentId, asked: DebugPrompt) -> Hand
     .await
 }
 
-async fn execution(app: &App, agent: &AgentId) -> Handled<ExecutionBinding> {
-    let active = |view: View<'_>, agent: &AgentId| Some(view.agent(agent)?.workspaces.active().clone());
+/// Where its next turn works, and whether it is offered the user's skills.
+async fn execution(app: &App, agent: &AgentId) -> Handled<(ExecutionBinding, bool)> {
+    let active = |view: View<'_>, agent: &AgentId| {
+        let agent = view.agent(agent)?;
+        Some((agent.workspaces.active().clone(), agent.spec.has_user_skills()))
+    };
     Ok(look(app, agent, active).await?.seen)
 }

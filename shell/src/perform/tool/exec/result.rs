@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::super::{Refusal, Success};
 use super::run_directory::RunDirectory;
 use super::{INTERRUPTED, artifact, output};
+use crate::skills::named;
 use crate::tasks::PartialOutput;
 
 /// Bytes of a command that a batch repeats, so that its results can be told apart.
@@ -89,9 +90,19 @@ pub(super) fn result(
     };
     let completed = single(texts, place, item, end)?;
     let (truncated, status) = (completed.truncated, completed.exit_status);
-    let facts = ToolFacts { exit_status: Some(status), truncated, ..ToolFacts::default() };
+    let skill_files = skill_files(&[(item, end)]);
+    let facts = ToolFacts { exit_status: Some(status), truncated, skill_files, ..ToolFacts::default() };
     let content = serde_json::to_string(&completed).unwrap_or_default();
     Ok(Success { content, facts, images: Vec::new() })
+}
+
+/// Files of skills that commands named which succeeded.
+fn skill_files(commands: &[(&Item, &ItemEnd)]) -> Vec<String> {
+    let mut files = Vec::new();
+    for (item, _) in commands.iter().filter(|(_, end)| end.succeeded()) {
+        named(&item.cmd, &item.folder, &mut files);
+    }
+    files
 }
 
 fn single(texts: &Texts, place: &RunDirectory, item: &Item, end: &ItemEnd) -> Result<Completed, Refusal> {
@@ -217,6 +228,7 @@ fn so_far(what: &str, streams: &Streams) -> String {
 
 fn batch(texts: &Texts, place: &RunDirectory, plan: &Plan, ends: &[ItemEnd]) -> Success {
     let mut facts = ToolFacts { exit_status: Some(0), ..ToolFacts::default() };
+    facts.skill_files = skill_files(&plan.items.iter().zip(ends).collect::<Vec<_>>());
     let mut batch = Batch { items: Vec::new(), completed: 0, failed: 0, not_run: 0 };
     for (item, end) in plan.items.iter().zip(ends) {
         let cmd = clip(&texts.redact(&item.cmd), CMD);

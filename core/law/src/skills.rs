@@ -1,0 +1,59 @@
+//! Laws about skills.
+
+use alloc::collections::BTreeSet;
+use alloc::format;
+
+use holon_facts::event::{Event, SkillActivated, SkillFact, SkillsCatalogued};
+use holon_facts::record::Record;
+use holon_facts::skill::{OFFERED, SkillScope};
+
+use super::past::Past;
+use super::{Checked, rule};
+
+/// A skill becomes active by a file of it that a command has named which succeeded, and it is one on offer.
+pub(super) fn k1(past: &Past, record: &Record) -> Checked {
+    let Event::Skill(SkillFact::SkillActivated(fact)) = &record.event else { return Ok(false) };
+    let SkillActivated { skill_id, path, load_reason, run_id, .. } = &**fact;
+    let skills = &past.skills;
+    let offered = skills.catalogue.get(skill_id);
+    let Some(offered) = offered else { return Err(format!("{skill_id} is not on offer")) };
+    let facts = (&fact.name, fact.scope, &fact.entrypoint_path, fact.digest);
+    rule(facts == (&offered.name, offered.scope, &offered.entrypoint_path, offered.digest), || {
+        format!("{skill_id} is active as {facts:?}, on offer is {offered:?}")
+    })?;
+    rule(offered.reason(path) == Some(*load_reason), || {
+        format!("{path} makes {skill_id} active by {load_reason}")
+    })?;
+    let run = past.run.as_ref();
+    rule(*run_id == run.map(|run| run.id), || format!("{skill_id} is active in {run_id:?}"))?;
+    let turn = run.map_or(past.next.turn.0.saturating_sub(1), |run| run.turn_index.0);
+    rule(fact.turn_index.0 == turn, || format!("{skill_id} is active in turn {}", fact.turn_index.0))?;
+    rule(skills.task_ended || skills.named.contains(path), || {
+        format!("{path} is none of {:?}, which a command has named", skills.named)
+    })
+}
+
+/// What is on offer is on record as it changes, before the context of a turn.
+pub(super) fn k2(past: &Past, record: &Record) -> Checked {
+    let Event::Skill(SkillFact::SkillsCatalogued(fact)) = &record.event else { return Ok(false) };
+    let SkillsCatalogued { run_id, catalogue } = &**fact;
+    let run = past.run.as_ref().map(|run| run.id);
+    rule(run == Some(*run_id) && !past.skills.loaded, || {
+        format!("a catalogue of {run_id} in {run:?}, whose context is there: {}", past.skills.loaded)
+    })?;
+    rule(past.skills.catalogue != *catalogue, || "the catalogue is the one before".into())?;
+    let names: BTreeSet<_> = catalogue.skills.iter().map(|skill| &skill.name).collect();
+    let ids: BTreeSet<_> = catalogue.skills.iter().map(|skill| &skill.skill_id).collect();
+    let ordered = catalogue.skills.is_sorted_by(|one, next| one.name < next.name);
+    let count = catalogue.skills.len();
+    rule(ordered && names.len() == count && ids.len() == count && count <= OFFERED, || {
+        format!("{count} skills with {} names and {} ids", names.len(), ids.len())
+    })?;
+    let users = catalogue.skills.iter().find(|skill| skill.scope == SkillScope::User);
+    rule(past.skills.has_user || users.is_none(), || {
+        format!("{:?} is the user's, and for the default agent alone", users.map(|skill| &skill.skill_id))
+    })?;
+    let untrusted =
+        catalogue.untrusted > 0 && catalogue.skills.iter().any(|skill| skill.scope == SkillScope::Workspace);
+    rule(!untrusted, || "skills of a workspace that nobody trusts are on offer".into())
+}

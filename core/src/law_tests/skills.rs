@@ -1,0 +1,105 @@
+//! Turns that are offered skills and use them, as a host has written them; and ways to break the laws about them.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use holon_facts::content::ContentId;
+use holon_facts::event::{Event, SkillActivated, SkillFact, SkillsCatalogued};
+use holon_facts::ids::{RunId, TurnIndex};
+use holon_facts::skill::{LoadReason, SkillCatalogue, SkillScope};
+
+use super::sabotage::{Case, Script};
+use crate::testing::{World, calls, context, context_with, prompt, says, skill, uses};
+
+pub(super) fn cases() -> Vec<Case> {
+    alloc::vec![
+        activated("it is none on offer", |fact| fact.skill_id = "agent:other".into()),
+        activated("it is another version", |fact| fact.digest = ContentId([9; 32])),
+        activated("it is somebody else's", |fact| fact.scope = SkillScope::User),
+        activated("its file is no script", |fact| fact.load_reason = LoadReason::RunSkillScript),
+        activated("no command has named the file", |fact| {
+            fact.path = "/skills/pdf/scripts/fill.py".into();
+            fact.load_reason = LoadReason::RunSkillScript;
+        }),
+        activated("another run has used it", |fact| fact.run_id = Some(RunId(9))),
+        activated("another turn has used it", |fact| fact.turn_index = TurnIndex(9)),
+        case("K1", "something else has come in between", |s| {
+            let fact = activation(s);
+            s.after("assistant_round_recorded", 1, fact);
+        }),
+        catalogued("it is the one before", 1, |fact| {
+            let catalogue =
+                SkillCatalogue { skills: alloc::vec![skill("pdf", 1)], ..SkillCatalogue::default() };
+            fact.catalogue = Arc::new(catalogue);
+        }),
+        catalogued("it has one name twice", 0, |fact| {
+            let twice = Arc::make_mut(&mut fact.catalogue);
+            twice.skills.push(skill("pdf", 2));
+        }),
+        catalogued("its names are in no order", 0, |fact| {
+            let unordered = Arc::make_mut(&mut fact.catalogue);
+            unordered.skills.push(skill("a", 2));
+        }),
+        catalogued("it has a skill of the user", 0, |fact| {
+            Arc::make_mut(&mut fact.catalogue).skills[0].scope = SkillScope::User;
+        }),
+        catalogued("its workspace is not trusted", 0, |fact| {
+            let untrusted = Arc::make_mut(&mut fact.catalogue);
+            (untrusted.untrusted, untrusted.skills[0].scope) = (1, SkillScope::Workspace);
+        }),
+        catalogued("it belongs to another run", 0, |fact| fact.run_id = RunId(9)),
+        case("K2", "it comes after the context", |s| {
+            let fact = catalogue(s, 0);
+            s.remove("skills_catalogued", 0);
+            s.after("turn_context_built", 0, fact);
+        }),
+    ]
+}
+
+fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
+    Case::of(law, what, Script::of(life()), sabotage)
+}
+
+fn activation(script: &Script) -> SkillActivated {
+    let Event::Skill(SkillFact::SkillActivated(fact)) = script.event("skill_activated", 0) else { panic!() };
+    (**fact).clone()
+}
+
+fn catalogue(script: &Script, nth: usize) -> SkillsCatalogued {
+    let Event::Skill(SkillFact::SkillsCatalogued(fact)) = script.event("skills_catalogued", nth) else {
+        panic!()
+    };
+    (**fact).clone()
+}
+
+fn activated(what: &'static str, sabotage: impl FnOnce(&mut SkillActivated)) -> Case {
+    case("K1", what, |s| {
+        let mut fact = activation(s);
+        sabotage(&mut fact);
+        s.replace("skill_activated", 0, fact);
+    })
+}
+
+fn catalogued(what: &'static str, nth: usize, sabotage: impl FnOnce(&mut SkillsCatalogued)) -> Case {
+    case("K2", what, |s| {
+        let mut fact = catalogue(s, nth);
+        sabotage(&mut fact);
+        s.replace("skills_catalogued", nth, fact);
+    })
+}
+
+/// A turn that reads a skill, one that finds another version of it, and one that finds none.
+fn life() -> Vec<holon_facts::Record> {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    world.complete("main", context_with(&[skill("pdf", 1)]));
+    world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"cat /skills/pdf/SKILL.md"}"#)]));
+    world.complete("main", uses(&["/skills/pdf/SKILL.md"]));
+    world.complete("main", says("done"));
+    for found in [context_with(&[skill("pdf", 2)]), context()] {
+        world.admit("main", prompt("again"));
+        world.complete("main", found);
+        world.complete("main", says("done"));
+    }
+    world.log
+}

@@ -1,0 +1,31 @@
+//! Skills on the disk: where they are looked for, what their `SKILL.md` says, and which of them an agent is offered
+//! (contract: context.md, Skills). What becomes of the catalogue, the core decides.
+
+mod catalogue;
+mod front_matter;
+mod named;
+mod roots;
+mod scan;
+
+use std::path::Path;
+
+pub use catalogue::{Found, Listing, Standing, find};
+pub(crate) use named::named;
+pub use roots::{Place, Roots};
+pub use scan::{Cache, Manifest};
+
+/// Where a runtime looks for skills beside the homes of its agents, and what it has read.
+#[derive(Debug, Clone, Default)]
+pub struct Skills {
+    /// Folders of the user.
+    pub user: Option<Roots>,
+    pub cache: Cache,
+}
+
+impl Skills {
+    /// What there is for an agent; the user's skills are for the default agent alone.
+    pub fn find(&self, agent_home: &Path, anchor: &Path, user_skills: bool) -> Listing {
+        let user = self.user.as_ref().filter(|_| user_skills);
+        find(Place { agent_home, anchor, user, untrusted: false }, &self.cache)
+    }
+}
