@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod front_matter;
+pub mod install;
 mod named;
 mod roots;
 mod scan;

@@ -88,8 +88,8 @@ pub enum GitError {
     Start(io::Error),
     #[error("git {asked}: {problem}")]
     Lost { asked: String, problem: io::Error },
-    #[error("git {asked} took longer than {} s and was ended", GIT_TIMEOUT.as_secs())]
-    Slow { asked: String },
+    #[error("git {asked} took longer than {} s and was ended", limit.as_secs())]
+    Slow { asked: String, limit: Duration },
     #[error(
         "another process has been working in {} for {} s: try again when it is done",
         repository.display(), QUEUE.as_secs()
@@ -142,7 +142,7 @@ impl Printed {
 
 /// Whether a run may be ended before it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
+pub(super) enum Ending {
     /// When nobody waits for its answer any more.
     Unwanted,
     /// Half of it would be worse than the whole.
@@ -244,37 +244,12 @@ impl Git {
         let asked: Vec<_> = arguments.iter().take(2).map(|word| word.to_string_lossy()).collect();
         let asked = asked.join(" ");
         let command = self.command(folder, arguments).map_err(GitError::Start)?;
-        // Starting a program takes its time.
-        let started = spawn::blocking(move || Running::start(command)).await;
-        let mut running = started.map_err(io::Error::from).and_then(|started| started).map_err(unstarted)?;
-        let (mut printed, mut words) = (Printed::default(), Printed::default());
-        let (stdout, stderr) = (running.child.stdout.take(), running.child.stderr.take());
-        let ended = {
-            let mut reading =
-                pin!(async { tokio::join!(printed.read(stdout, kept), words.read(stderr, KEPT)) });
-            let mut end = pin!(running.end(self.asker.clone(), ending));
-            let mut read = false;
-            let ended = loop {
-                tokio::select! {
-                    ended = &mut end => break ended,
-                    _ = &mut reading, if !read => read = true,
-                }
-            };
-            // Somebody else may hold the other end by now, who is not waited for.
-            if !read {
-                drop(timeout(GRACE, &mut reading).await);
-            }
-            ended
-        };
-        match ended {
-            Ok((End::Itself, status)) if status.success() => Ok(printed),
-            Ok((End::Itself, status)) => {
-                Err(GitError::Refused { asked, code: status.code(), words: clip(&words.bytes) })
-            }
-            Ok((End::Slow, _)) => Err(GitError::Slow { asked }),
-            Ok((End::Unwanted, _)) => Err(GitError::Unwanted),
-            Err(problem) => Err(GitError::Lost { asked, problem }),
-        }
+        collect(command, asked, kept, (self.asker.clone(), ending), GIT_TIMEOUT).await
+    }
+
+    /// What git sees of the environment.
+    pub(super) fn variables() -> &'static [&'static str] {
+        &VARIABLES
     }
 
     /// The one place that says how git is started.
@@ -305,6 +280,49 @@ impl Git {
     }
 }
 
+/// Runs git to its end, or for so long.
+///
+/// # Errors
+/// All of [`GitError`] but [`GitError::Busy`].
+pub(super) async fn collect(
+    command: Command,
+    asked: String,
+    kept: usize,
+    (asker, ending): (watch::Receiver<()>, Ending),
+    limit: Duration,
+) -> Result<Printed, GitError> {
+    // Starting a program takes its time.
+    let started = spawn::blocking(move || Running::start(command)).await;
+    let mut running = started.map_err(io::Error::from).and_then(|started| started).map_err(unstarted)?;
+    let (mut printed, mut words) = (Printed::default(), Printed::default());
+    let (stdout, stderr) = (running.child.stdout.take(), running.child.stderr.take());
+    let ended = {
+        let mut reading = pin!(async { tokio::join!(printed.read(stdout, kept), words.read(stderr, KEPT)) });
+        let mut end = pin!(running.end(asker, ending, limit));
+        let mut read = false;
+        let ended = loop {
+            tokio::select! {
+                ended = &mut end => break ended,
+                _ = &mut reading, if !read => read = true,
+            }
+        };
+        // Somebody else may hold the other end by now, who is not waited for.
+        if !read {
+            drop(timeout(GRACE, &mut reading).await);
+        }
+        ended
+    };
+    match ended {
+        Ok((End::Itself, status)) if status.success() => Ok(printed),
+        Ok((End::Itself, status)) => {
+            Err(GitError::Refused { asked, code: status.code(), words: clip(&words.bytes) })
+        }
+        Ok((End::Slow, _)) => Err(GitError::Slow { asked, limit }),
+        Ok((End::Unwanted, _)) => Err(GitError::Unwanted),
+        Err(problem) => Err(GitError::Lost { asked, problem }),
+    }
+}
+
 /// How a run has ended.
 enum End {
     Itself,
@@ -332,11 +350,16 @@ impl Running {
     }
 
     /// Waits until it has ended, or ends it and everybody in its group.
-    async fn end(&mut self, asker: watch::Receiver<()>, ending: Ending) -> io::Result<(End, ExitStatus)> {
+    async fn end(
+        &mut self,
+        asker: watch::Receiver<()>,
+        ending: Ending,
+        limit: Duration,
+    ) -> io::Result<(End, ExitStatus)> {
         let end = tokio::select! {
             ended = &mut self.ended => ended.map(|()| End::Itself)?,
             () = gone(asker), if ending == Ending::Unwanted => End::Unwanted,
-            () = sleep(GIT_TIMEOUT) => End::Slow,
+            () = sleep(limit) => End::Slow,
         };
         match end {
             End::Itself => {}

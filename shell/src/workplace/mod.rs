@@ -1,5 +1,6 @@
 //! The folder that an agent's commands run in, for every surface that names one.
 
+mod fetch;
 mod find;
 mod git;
 mod repository;
@@ -12,6 +13,7 @@ use holon_facts::workspace::{ExecutionBinding, WorkspaceKind};
 use repository::Repository;
 use rustix::fs::{Access, access};
 
+pub use fetch::{FetchError, FetchedFolder, Wanted, fetch};
 pub use find::Search;
 pub use worktree::{Added, GitError, KeptWhy, Removal, Worktree, WorktreeError};
 

@@ -1,0 +1,213 @@
+//! Installations from folders and repositories, in folders of their own.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+use super::*;
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn root(&self) -> PathBuf {
+        self.path("root/skills")
+    }
+
+    fn file(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn skill(&self, folder: &str, name: &str) {
+        self.file(&format!("{folder}/SKILL.md"), format!("---\nname: {name}\ndescription: d\n---\n"));
+        self.file(&format!("{folder}/scripts/go.sh"), "echo went\n");
+        let script = self.path(&format!("{folder}/scripts/go.sh"));
+        fs::set_permissions(script, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+
+    fn git(&self, repository: &str, words: &[&str]) -> String {
+        let ended = Command::new("git")
+            .arg("-C")
+            .arg(self.path(repository))
+            .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"])
+            .args(words)
+            .output()
+            .unwrap();
+        assert!(ended.status.success(), "{ended:?}");
+        String::from_utf8(ended.stdout).unwrap().trim().to_owned()
+    }
+
+    /// `hub/team/repo.git`, with a skill in `skills/pdf`.
+    fn repository(&self) -> String {
+        self.skill("hub/team/repo.git/skills/pdf", "pdf");
+        self.file("hub/team/repo.git/large", vec![b'x'; 3 << 20]);
+        self.git("hub/team/repo.git", &["init", "-q"]);
+        self.git("hub/team/repo.git", &["add", "."]);
+        self.git("hub/team/repo.git", &["commit", "-qm", "first"]);
+        self.git("hub/team/repo.git", &["config", "uploadpack.allowFilter", "true"]);
+        self.git("hub/team/repo.git", &["rev-parse", "HEAD"])
+    }
+
+    fn source(&self, text: &str) -> Result<Source, InstallError> {
+        let hub = format!("file://{}", self.path("hub").display());
+        Source::parse(text, Some(self.0.path()), &hub)
+    }
+
+    async fn install(&self, text: &str, name: Option<&str>) -> Result<Installed, InstallError> {
+        let environment = Environment::of_process();
+        install(&environment, &self.source(text)?, name, &self.root()).await
+    }
+
+    /// Everything below the root, and the bytes of files.
+    fn below(&self) -> BTreeMap<PathBuf, usize> {
+        fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, usize>) {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    walk(&path, found);
+                } else {
+                    found.insert(path.clone(), fs::read(&path).unwrap().len());
+                }
+            }
+        }
+        let mut found = BTreeMap::new();
+        walk(&self.root(), &mut found);
+        found
+    }
+}
+
+#[tokio::test]
+async fn a_folder_is_copied_checked_and_removed() {
+    let place = Place::new();
+    place.skill("from/pdf", "pdf");
+    place.file("from/pdf/.git/config", "secret");
+    let installed = place.install("from/pdf", None).await.unwrap();
+    assert_eq!((installed.name.as_str(), installed.entry.commit.as_deref()), ("pdf", None));
+    let script = installed.folder.join("scripts/go.sh");
+    assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o111, 0o111);
+    assert!(!installed.folder.join(".git").exists());
+    let checked = || {
+        check(&place.root()).unwrap().into_iter().map(|(name, is, _)| (name, is.name())).collect::<Vec<_>>()
+    };
+    assert_eq!(checked(), [("pdf".to_owned(), "ok")]);
+    assert!(matches!(place.install("from/pdf", None).await, Err(InstallError::Exists { .. })));
+    place.install("from/pdf", Some("pdf-2")).await.unwrap();
+    fs::write(&script, "changed").unwrap();
+    fs::remove_dir_all(place.root().join("pdf-2")).unwrap();
+    place.skill("root/skills/mine", "mine");
+    let expected = [("mine", "unmanaged"), ("pdf", "modified"), ("pdf-2", "missing")];
+    assert_eq!(checked(), expected.map(|(name, is)| (name.to_owned(), is)));
+    assert!(matches!(remove(&place.root(), "pdf", false), Err(InstallError::Modified { .. })));
+    remove(&place.root(), "pdf", true).unwrap();
+    remove(&place.root(), "pdf-2", false).unwrap();
+    assert!(matches!(remove(&place.root(), "pdf", false), Err(InstallError::Unknown { .. })));
+    assert!(matches!(remove(&place.root(), "mine", true), Err(InstallError::Unmanaged { .. })));
+    assert!(matches!(remove(&place.root(), "../mine", true), Err(InstallError::Invalid { .. })));
+    assert_eq!(checked(), [("mine".to_owned(), "unmanaged")]);
+    assert_eq!(place.below().len(), 3, "{:?}", place.below());
+}
+
+#[tokio::test]
+async fn a_part_of_a_repository_is_fetched_at_a_commit() {
+    let place = Place::new();
+    let commit = place.repository();
+    place.git("hub/team/repo.git", &["branch", "feature/one"]);
+    let hub = place.path("hub").display().to_string();
+    let named = [
+        ("a", "https://github.com/team/repo/tree/main/skills/pdf".to_owned()),
+        ("b", "https://github.com/team/repo/tree/feature/one/skills/pdf".to_owned()),
+        ("c", format!("file://{hub}/team/repo.git#main:skills/pdf")),
+        ("d", format!("https://github.com/team/repo/tree/{commit}/skills/pdf")),
+    ];
+    for (name, source) in named {
+        let installed = place.install(&source, Some(name)).await.unwrap();
+        assert_eq!(installed.entry.commit.as_deref(), Some(commit.as_str()), "{source}");
+        assert_eq!(fs::read_to_string(installed.folder.join("scripts/go.sh")).unwrap(), "echo went\n");
+    }
+    let lock = Lock::read(&place.root()).unwrap();
+    assert_eq!(lock.skills.len(), 4);
+    assert_eq!(lock.skills["a"].source, "https://github.com/team/repo/tree/main/skills/pdf");
+    assert!(place.below().len() == 9, "{:?}", place.below());
+}
+
+#[tokio::test]
+async fn what_can_not_be_fetched_leaves_nothing() {
+    let place = Place::new();
+    place.repository();
+    place.git("hub/team/repo.git", &["checkout", "-q", "-b", "links"]);
+    symlink("/etc/passwd", place.path("hub/team/repo.git/skills/pdf/link")).unwrap();
+    place.git("hub/team/repo.git", &["add", "."]);
+    place.git("hub/team/repo.git", &["commit", "-qm", "link"]);
+    place.file("from/no-skill/readme", "");
+    place.skill("from/links", "links");
+    symlink("SKILL.md", place.path("from/links/link")).unwrap();
+    place.skill("from/large", "large");
+    place.file("from/large/data", vec![0; (1 << 20) + 1]);
+    place.skill("from/many", "many");
+    (0..500).for_each(|at| place.file(&format!("from/many/{at}"), ""));
+    place.skill("from/pipe", "pipe");
+    assert!(Command::new("mkfifo").arg(place.path("from/pipe/pipe")).status().unwrap().success());
+    place.file("from/broken/SKILL.md", "---\nname: [\n---\n");
+    let cases = [
+        ("from/none", "is not there"),
+        ("from/no-skill", "no SKILL.md"),
+        ("from/links", "link is a link"),
+        ("from/large", "data has more than 1048576 bytes"),
+        ("from/many", "more than 500 files"),
+        ("from/pipe", "neither a file nor a folder"),
+        ("from/broken", "can't be read"),
+        ("https://github.com/team/none/tree/main/x", "git"),
+        ("https://github.com/team/repo/tree/none/skills/pdf", "none of these: none"),
+        ("https://github.com/team/repo/tree/main/skills/none", "no folder"),
+        ("https://github.com/team/repo/tree/links/skills/pdf", "link, and only files"),
+        ("https://github.com/team/repo", "link"),
+    ];
+    place.git("hub/team/repo.git", &["checkout", "-q", "links"]);
+    for (source, expected) in cases {
+        let error = place.install(source, None).await.expect_err(source).to_string();
+        assert!(error.contains(expected), "{source}: {error}");
+    }
+    assert_eq!(place.below(), BTreeMap::new());
+    assert_eq!(fs::read_dir(place.root()).unwrap().count(), 0);
+    let error = place.install("from/links", Some("Not A Name")).await.unwrap_err().to_string();
+    assert!(error.contains("no name of a skill"), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_process_that_died_has_left_is_finished_or_goes() {
+    let place = Place::new();
+    place.skill("from/pdf", "pdf");
+    let entry = place.install("from/pdf", None).await.unwrap().entry;
+    let root = place.root();
+    // It died after the rename, and before the lock file.
+    fs::remove_file(Lock::path(&root)).unwrap();
+    let note = serde_json::json!({ "change": "install", "name": "pdf", "entry": entry });
+    place.file("root/skills/.staging-a/note.json", note.to_string());
+    // Another one before its rename, and one in the middle of fetching.
+    let note = serde_json::json!({ "change": "install", "name": "half", "entry": entry });
+    place.file("root/skills/.staging-b/note.json", note.to_string());
+    place.skill("root/skills/.staging-b/folder", "half");
+    place.file("root/skills/.staging-c/repository/x", "");
+    let names = |checked: Vec<(String, Checked, Option<Entry>)>| {
+        checked.into_iter().map(|(name, is, _)| (name, is)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(check(&root).unwrap()), [("pdf".to_owned(), Checked::Ok)]);
+    // A removal that had happened, but for the lock file.
+    let note = serde_json::json!({ "change": "remove", "name": "pdf" });
+    place.file("root/skills/.staging-d/note.json", note.to_string());
+    fs::rename(root.join("pdf"), root.join(".staging-d/removed")).unwrap();
+    assert_eq!(names(check(&root).unwrap()), []);
+    assert_eq!(place.below().len(), 1, "the lock file: {:?}", place.below());
+    fs::write(Lock::path(&root), "{").unwrap();
+    let error = place.install("from/pdf", None).await.unwrap_err().to_string();
+    assert!(error.contains("skills.lock.json") && error.contains("move it away"), "{error}");
+}
