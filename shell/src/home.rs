@@ -101,6 +101,11 @@ impl Home {
         self.root.join("trigger.key")
     }
 
+    /// What references to texts of the memory are signed with.
+    pub fn memory_key(&self) -> PathBuf {
+        self.root.join("memory.key")
+    }
+
     /// The control token that the home has of its own.
     pub fn control_token(&self) -> PathBuf {
         self.root.join("control.token")

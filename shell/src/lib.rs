@@ -18,6 +18,7 @@ pub mod images;
 pub mod in_flight;
 pub mod live;
 pub mod markdown;
+pub mod memory;
 #[cfg(test)]
 mod network;
 pub mod perform;

@@ -30,6 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "holon-facts",
             "holon-law",
             "holon-ledger",
+            "holon-memory",
             "holon-models",
             "holon-platform",
             "holon-supervise",

@@ -31,7 +31,7 @@ impl ToolName {
 
     /// Whether a call changes nothing, although a performer executes it.
     pub fn only_reads(&self) -> bool {
-        self.0 == "ViewImage"
+        matches!(&*self.0, "ViewImage" | "MemorySearch" | "MemoryGet")
     }
 }
 

@@ -24,6 +24,8 @@ pub use apply_patch::ApplyPatch;
 pub use create_work_item::CreateWorkItem;
 pub use exec_command::ExecCommand;
 pub use exec_command_batch::{BatchItem, ExecCommandBatch};
+pub use memory_get::MemoryGet;
+pub use memory_search::MemorySearch;
 pub use task_input::TaskInput;
 pub use view_image::ViewImage;
 
@@ -50,6 +52,8 @@ enum Executor {
     Supervisor,
     /// A performer.
     Shell,
+    /// A performer that looks at what is on record: it needs no folder.
+    Memory,
 }
 
 /// To whom a tool is offered.
@@ -147,6 +151,8 @@ tools! {
     ListWorkItems     list_work_items     Core        Lasting                   150
     UpdateWorkItem    update_work_item    Core        Lasting                   290
     CompleteWorkItem  complete_work_item  Core        Lasting                   80
+    MemorySearch      memory_search       Memory      LastingWithRoom           120
+    MemoryGet         memory_get          Memory      LastingWithRoom           80
     Enqueue           enqueue             Core        LastingWithRoom           110
     NotifyOperator    notify_operator     Core        Lasting                   120
     WaitFor           wait_for            Core        Always                    300
@@ -159,6 +165,14 @@ tools! {
 impl Tool {
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|tool| tool.name() == name)
+    }
+
+    /// Whether it works in a folder that nobody else writes to meanwhile.
+    pub(crate) fn needs_folder(self) -> bool {
+        match self.executor() {
+            Executor::Supervisor | Executor::Shell => true,
+            Executor::Core | Executor::Memory => false,
+        }
     }
 
     /// Whether it executes commands, each under a supervisor.
@@ -210,7 +224,9 @@ pub(crate) fn judge(call: &ProposedCall, offer: Offer<'_>) -> Result<Verdict, To
     }
     match (call.json(), tool.executor()) {
         (Some(json), _) => tool.verdict(json),
-        (None, Executor::Supervisor | Executor::Shell) => Ok(Verdict::Accepted(tool.into())),
+        (None, Executor::Supervisor | Executor::Shell | Executor::Memory) => {
+            Ok(Verdict::Accepted(tool.into()))
+        }
         (None, Executor::Core) => {
             let message = "the arguments are longer than 64 KiB";
             Err(ToolError::new(ToolErrorKind::InvalidToolInput, message).hint("send less at a time"))

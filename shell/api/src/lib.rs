@@ -17,6 +17,7 @@ mod follow;
 mod inbox;
 mod ingress;
 mod latency;
+mod memory;
 mod models;
 mod path;
 mod reply;
@@ -59,6 +60,10 @@ pub use ingress::{
     PromptQuery, Prompted, WaitUntil, WebhookQuery,
 };
 pub use latency::{Latency, LatencyQuery};
+pub use memory::{
+    MemoryCount, MemoryFound, MemoryHit, MemoryIndex, MemoryMetadata, MemoryQuery, MemorySearched,
+    MemoryShown, MemorySource, MemoryStatus, MemoryText, MemoryTextQuery,
+};
 pub use models::{Availability, ModelReply, Models, SetModel};
 pub use runtime::{
     Activity, Auth, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol, Readiness, Root,

@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -13,7 +13,7 @@ use holon_core::summary::workspaces::WorkspaceState;
 use holon_core::view::View;
 use holon_core::{Answer, Input};
 use holon_facts::identity::{AgentKind, AgentSpec};
-use holon_facts::{AgentId, Reject, Wall};
+use holon_facts::{AgentId, Record, Reject, Wall};
 use holon_ledger::sqlite::Reader;
 use holon_platform::crash_point::{Point, reached};
 use holon_platform::{Environment, clock, process, spawn};
@@ -35,6 +35,7 @@ use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
 use crate::http::{self, About, App, Metrics, Parts, Peers, Shutdown, StreamTokens};
+use crate::memory::{Follower, Memory};
 use crate::runtime::{Ended, Runtime};
 use crate::settings::Origin;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
@@ -53,6 +54,8 @@ pub(super) struct Server {
     shutdown: Shutdown,
     serving: Vec<JoinHandle<()>>,
     socket: JoinHandle<Claim>,
+    /// Keeps the index of the memory close behind the ledger.
+    follower: Follower,
 }
 
 /// Addresses that are taken, but not listened on.
@@ -82,12 +85,17 @@ impl Server {
         let idle_limit = setup.settings.run.idle_limit;
         let allowed_origins = setup.settings.server.allowed_origins.clone();
         let (hub, metrics) = (Hub::default(), Metrics::default());
+        // It is there once the driver is.
+        let memory = Arc::new(OnceLock::<Memory>::new());
         let observer = {
-            let (hub, metrics) = (hub.clone(), metrics.clone());
-            Box::new(move |record: &_| {
+            let (hub, metrics, memory) = (hub.clone(), metrics.clone(), memory.clone());
+            Box::new(move |record: &Record| {
                 journal::see(record);
                 metrics.see(record);
                 hub.publish(record);
+                if Memory::is_about(record.event.kind()) {
+                    memory.get().into_iter().for_each(Memory::notify);
+                }
             })
         };
         let (models, providers) = (setup.config.models.clone(), setup.providers.clone());
@@ -95,6 +103,7 @@ impl Server {
         let mut start = setup.start(home, environment, hub.live(), observer);
         start.performing.triggers = Some(triggers.clone());
         let driver = Driver::start(start).await?;
+        let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
         let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
         ensure_default_agent(&runtime, home, &default_agent).await?;
         let started_at = clock::now().wall;
@@ -133,13 +142,13 @@ impl Server {
         tracing::info!("ready at {socket_path} and http://{}", metadata.http_addr.unwrap_or_default());
         tracing::info!("{}", endpoint.who_may_ask(home, among_commands));
         notify(&[NotifyState::Ready]);
-        Ok(Self { home: home.clone(), runtime, ended, shutdown, serving, socket })
+        Ok(Self { home: home.clone(), runtime, ended, shutdown, serving, socket, follower })
     }
 
     /// Serves until somebody asks for the end, then drains: no new connection, requests under way are answered,
     /// runs are interrupted, everything decided becomes durable.
     pub(super) async fn until_the_end(self, ending: &Ending) -> Result<(), Failure> {
-        let Self { home, runtime, mut ended, shutdown, serving, socket } = self;
+        let Self { home, runtime, mut ended, shutdown, serving, socket, follower } = self;
         let left = tokio::select! {
             biased;
             () = ending.wait() => None,
@@ -170,6 +179,8 @@ impl Server {
             Ok(answered) => answered,
             Err(_) => answered.await,
         };
+        // Nothing becomes durable any more.
+        drop(follower);
         left.context("the runtime broke down")?.map_err(|error| broke_down(error, &home))?;
         answered.context("a listener broke down")?.context("a listener broke down")?;
         drop(socket.await.context("the watch over the socket broke down")?);

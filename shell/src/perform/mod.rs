@@ -34,6 +34,7 @@ use tool::{CommandEnvironment, Commands, Whose};
 use crate::home::Home;
 use crate::in_flight::InFlight;
 use crate::live::{LiveSink, LiveText};
+use crate::memory::Memory;
 use crate::settings::CommandSettings;
 use crate::skills::Skills;
 use crate::trigger_address::TriggerAddresses;
@@ -52,6 +53,7 @@ struct Inner {
     settings: Settings,
     live: LiveSink,
     commands: Commands,
+    memory: Memory,
 }
 
 /// Where the performers work.
@@ -148,7 +150,13 @@ impl Settings {
 impl Performers {
     pub fn new(texts: Texts, providers: Providers, settings: Settings, live: LiveSink) -> Self {
         let commands = Commands::default();
-        Self { inner: Arc::new(Inner { texts, providers, settings, live, commands }) }
+        let memory = Memory::new(Home::at(&settings.home), texts.clone());
+        Self { inner: Arc::new(Inner { texts, providers, settings, live, commands, memory }) }
+    }
+
+    /// What agents of this home remember.
+    pub fn memory(&self) -> &Memory {
+        &self.inner.memory
     }
 
     /// Waits for what goes on although nobody waits for its outcome.
@@ -219,7 +227,8 @@ impl Performers {
             Ok(arguments) => arguments,
             Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
         };
-        let receipt = tool::run(texts, &self.inner.settings, (agent, &call), &arguments).await;
+        let Inner { settings, memory, .. } = &*self.inner;
+        let receipt = tool::run(texts, settings, memory, (agent, &call), &arguments).await;
         Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
     }
 

@@ -25,6 +25,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::driver::{DiskState, Driver, DriverError, NoAnswer};
+use crate::memory::Memory;
 use crate::perform::Performers;
 
 /// A runtime that lives. Cheap to clone; it leaves when [`Runtime::leave`] says so, or when every handle is gone.
@@ -214,6 +215,11 @@ impl Runtime {
     /// Its limits.
     pub fn config(&self) -> Config {
         (*self.config).clone()
+    }
+
+    /// What agents of this home remember.
+    pub fn memory(&self) -> &Memory {
+        self.performers.memory()
     }
 
     pub fn texts(&self) -> &Texts {

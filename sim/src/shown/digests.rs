@@ -89,7 +89,7 @@ fn effects(piece: &Piece) -> Vec<(&str, &Text)> {
 fn changes(verdict: &Verdict) -> bool {
     match verdict {
         Verdict::Refused(_) => false,
-        Verdict::Accepted(tool) => tool.as_str() != "ViewImage",
+        Verdict::Accepted(tool) => !["ViewImage", "MemorySearch", "MemoryGet"].contains(&tool.as_str()),
         Verdict::OnTask(call) => match call {
             TaskCall::List | TaskCall::Status { .. } | TaskCall::Output { .. } => false,
             TaskCall::Input { .. } | TaskCall::Stop { .. } => true,

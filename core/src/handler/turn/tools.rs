@@ -118,7 +118,9 @@ fn execute(tx: &mut Tx<'_>, call: OpenCall, tool: Tool) -> Result<(), ToolError>
         occupancy::take(tx, &root, run)?;
         task::command::prepare(tx, run, call);
     } else {
-        occupancy::take(tx, &root, run)?;
+        if tool.needs_folder() {
+            occupancy::take(tx, &root, run)?;
+        }
         let opening = Opening::of(run_id, OpKind::CallTool, patience(tx));
         tx.open(opening, Work::CallTool { call });
     }

@@ -35,6 +35,7 @@ mod lock;
 mod locked;
 #[cfg(test)]
 mod losses;
+mod of_kinds;
 mod open;
 mod overall;
 mod packed;

@@ -87,7 +87,7 @@ impl Reader {
     }
 }
 
-fn last(connection: &Connection) -> Result<LedgerSeq, LedgerError> {
+pub(super) fn last(connection: &Connection) -> Result<LedgerSeq, LedgerError> {
     let sql = "SELECT coalesce(max(position), 0) FROM records";
     let last = connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let last = last.map_err(LedgerError::unreadable(Position::default()))?;
@@ -115,19 +115,19 @@ fn between(
     let (lowest, highest, limit) = (stored(lowest)?, stored(highest)?, stored(stretch.limit as u64)?);
     let mut statement = connection.prepare_cached(&sql).map_err(failed())?;
     let params: [&dyn ToSql; 3] = [&lowest, &highest, &limit];
-    let read = |row: &rusqlite::Row<'_>| Ok((StoredRecord::read(row)?, row.get::<_, i64>(9)?));
-    let rows = statement.query_map(&params[..], read).map_err(failed())?;
-    let mut records = Vec::new();
-    for row in rows {
-        let (stored, position) = row.map_err(failed())?;
-        records.push(Located {
-            at: LedgerSeq(u64::try_from(position).unwrap_or(0)),
-            record: stored.decode(),
-            agent: stored.row.agent,
-            event_seq: stored.row.event_seq,
-        });
-    }
-    Ok(records)
+    let rows = statement.query_map(&params[..], located).map_err(failed())?;
+    rows.collect::<Result<Vec<_>, _>>().map_err(failed())
+}
+
+/// A row of [`RECORD_COLUMNS`] and its position.
+pub(super) fn located(row: &rusqlite::Row<'_>) -> rusqlite::Result<Located> {
+    let (stored, position) = (StoredRecord::read(row)?, row.get::<_, i64>(9)?);
+    Ok(Located {
+        at: LedgerSeq(u64::try_from(position).unwrap_or(0)),
+        record: stored.decode(),
+        agent: stored.row.agent,
+        event_seq: stored.row.event_seq,
+    })
 }
 
 #[cfg(test)]

@@ -51,15 +51,25 @@ impl Fill<'_> {
         read::cursor(&self.transaction)
     }
 
-    /// Writes everything, with the position that it goes up to.
+    /// Writes everything.
     ///
     /// # Errors
     /// A full disk, damage.
-    pub fn commit(self, cursor: u64) -> Result<(), MemoryError> {
+    pub fn commit(self) -> Result<(), MemoryError> {
+        self.transaction.commit().map_err(failed())
+    }
+
+    /// The same, with the position in the ledger that it goes up to, and the sum of the row there.
+    ///
+    /// # Errors
+    /// A full disk, damage.
+    pub fn commit_through(self, cursor: u64, mark: i64) -> Result<(), MemoryError> {
         let cursor = i64::try_from(cursor).unwrap_or(i64::MAX);
-        let set = "UPDATE meta SET value = ?1 WHERE key = 'cursor' AND value <> ?1";
-        let set = self.transaction.execute(set, [cursor]);
-        set.and_then(|_| self.transaction.commit()).map_err(MemoryError::sqlite("writing"))
+        for (key, value) in [("cursor", cursor), ("mark", mark)] {
+            let set = "UPDATE meta SET value = ?1 WHERE key = ?2 AND value <> ?1";
+            self.transaction.execute(set, (value, key)).map_err(failed())?;
+        }
+        self.commit()
     }
 
     /// An agent is known from now on, and searches or does not.

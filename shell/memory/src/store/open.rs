@@ -54,6 +54,20 @@ impl Index {
     pub fn put_aside(path: &Path) -> Result<Aside, MemoryError> {
         put_aside(path, "it is damaged")
     }
+
+    /// Removes a file, with what SQLite keeps next to it; whoever has it open goes on with what is gone.
+    ///
+    /// # Errors
+    /// When it can't be removed.
+    pub fn remove(path: &Path) -> Result<(), MemoryError> {
+        for ending in ["", "-wal", "-shm", "-journal"] {
+            match fs::remove_file(with_ending(path, ending)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A connection to an index of this build, or why what is there is none.
@@ -110,11 +124,7 @@ fn unusable(connection: &Connection) -> Result<Option<&'static str>, MemoryError
 
 /// Renames a file and what SQLite keeps next to it. Nothing of others is written over, within a bound.
 fn put_aside(path: &Path, why: &'static str) -> Result<Aside, MemoryError> {
-    let named = |number: usize, ending: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".aside-{number}{ending}"));
-        PathBuf::from(name)
-    };
+    let named = |number: usize, ending: &str| with_ending(path, &format!(".aside-{number}{ending}"));
     let free = (1..ASIDE).find(|number| !named(*number, "").exists()).unwrap_or(ASIDE);
     let to = named(free, "");
     if to.is_dir() {
@@ -122,12 +132,16 @@ fn put_aside(path: &Path, why: &'static str) -> Result<Aside, MemoryError> {
     }
     fs::rename(path, &to)?;
     for ending in ["-wal", "-shm", "-journal"] {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(ending);
-        match fs::rename(&beside, named(free, ending)) {
+        match fs::rename(with_ending(path, ending), named(free, ending)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
     }
     Ok(Aside { path: to, why })
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
 }

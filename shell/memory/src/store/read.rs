@@ -22,6 +22,15 @@ impl Index {
         cursor(&self.connection)
     }
 
+    /// The sum of the ledger's row there.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn mark(&self) -> Result<i64, MemoryError> {
+        let sql = "SELECT value FROM meta WHERE key = 'mark'";
+        self.connection.query_row(sql, [], |row| row.get(0)).map_err(failed())
+    }
+
     /// The document of a reference that this agent was given.
     ///
     /// # Errors

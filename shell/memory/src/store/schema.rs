@@ -7,12 +7,12 @@ pub(super) const APPLICATION_ID: i32 = 0x486d_656d;
 pub(super) const SCHEMA_VERSION: i32 = 1;
 
 pub(super) const TABLES: &str = "
--- The ledger was read through 'cursor'.
+-- The ledger was read through 'cursor', where it has a row with the sum 'mark'.
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
     value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-INSERT INTO meta VALUES ('cursor', 0);
+INSERT INTO meta VALUES ('cursor', 0), ('mark', 0);
 
 CREATE TABLE agents (
     id INTEGER PRIMARY KEY,

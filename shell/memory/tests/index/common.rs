@@ -56,7 +56,7 @@ impl Scene {
             fill.agent(&document.agent, true).expect("an agent");
             fill.put(document, body).expect("a document");
         }
-        fill.commit(documents.len() as u64).expect("a commit");
+        fill.commit_through(documents.len() as u64, 0).expect("a commit");
     }
 
     pub(crate) fn find(&self, of: &str, query: &str, workspaces: Workspaces<'_>, limit: usize) -> Found {

@@ -87,7 +87,7 @@ fn a_document_is_the_newest_of_its_source_and_goes_with_it() {
     let fill = scene.index.fill(&scene.key).expect("a transaction");
     let source = Source { kind: holon_memory::Kind::Brief, id: "1".into() };
     fill.remove(&agent("main"), &source).expect("removed");
-    fill.commit(9).expect("a commit");
+    fill.commit_through(9, 0).expect("a commit");
     assert_eq!(scene.ids("second"), [0; 0]);
     assert_eq!(scene.index.cursor().expect("a cursor"), 9);
     // What is not committed was never there.
@@ -103,7 +103,7 @@ fn who_lives_for_one_run_has_no_documents() {
     let fill = scene.index.fill(&scene.key).expect("a transaction");
     fill.agent(&agent("main"), false).expect("an agent");
     fill.put(&document("main", 1, None), "words").expect("left out");
-    fill.commit(1).expect("a commit");
+    fill.commit_through(1, 0).expect("a commit");
     assert_eq!(scene.ids("words"), [0; 0]);
     assert_eq!(scene.index.totals(&agent("main")).expect("totals").documents, 0);
 }
@@ -144,7 +144,7 @@ proptest! {
                 None => {
                     let fill = scene.index.fill(&scene.key).expect("a transaction");
                     fill.remove(&document.agent, &document.source).expect("removed");
-                    fill.commit(1).expect("a commit");
+                    fill.commit_through(1, 0).expect("a commit");
                     texts.remove(id);
                 }
             }

@@ -2,6 +2,7 @@
 //! never a failure of the performer.
 
 mod exec;
+mod memory;
 mod patch;
 mod root;
 mod view_image;
@@ -14,6 +15,8 @@ use holon_facts::image::Image;
 use holon_facts::receipt::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_text::{Texts, hash};
 use serde::Serialize;
+
+use crate::memory::Memory;
 
 use super::Settings;
 
@@ -101,6 +104,7 @@ pub fn recover(settings: &Settings) -> Vec<String> {
 pub(super) async fn run(
     texts: &Texts,
     settings: &Settings,
+    memory: &Memory,
     (agent, call): (&AgentId, &ToolCall),
     arguments: &str,
 ) -> Receipt {
@@ -111,6 +115,10 @@ pub(super) async fn run(
         patch::run(settings.journals(), &settings.in_flight, root, confined, arguments).await
     } else if call.tool == Tool::ViewImage {
         view_image::run(texts, settings, (agent, execution), arguments).await
+    } else if call.tool == Tool::MemorySearch {
+        memory::search(memory, (agent, execution), arguments).await
+    } else if call.tool == Tool::MemoryGet {
+        memory::get(memory, agent, arguments).await
     } else {
         let message = "it is performed in another way: for commands a supervisor is prepared";
         Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))

@@ -1,0 +1,138 @@
+//! The memory over a real ledger: what is searched, how it follows, and that nothing is lost with the index.
+
+use std::fs;
+
+use holon_facts::AgentId;
+use holon_ledger::sqlite::testing;
+
+use super::*;
+
+struct Scene {
+    ledger: testing::Home,
+    memory: Memory,
+    main: AgentId,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let ledger = testing::Home::new();
+        let home = Home::at(ledger.ledger().parent().unwrap());
+        Self { memory: memory(&home), ledger, main: AgentId::new("main").unwrap() }
+    }
+
+    fn home(&self) -> &Home {
+        &self.memory.inner.home
+    }
+
+    fn found(&self, query: &str) -> MemoryFound {
+        let asked = Asked { agent: self.main.clone(), query: query.into(), limit: 10, workspace: None };
+        self.memory.search(&asked).unwrap()
+    }
+
+    fn kinds(&self, query: &str) -> Vec<String> {
+        self.found(query).results.into_iter().map(|hit| hit.source.kind).collect()
+    }
+}
+
+fn memory(home: &Home) -> Memory {
+    Memory::new(home.clone(), Texts::new(holon_text::Secrets::default(), Box::new(|_| Ok(None))))
+}
+
+#[test]
+fn what_operators_ask_and_what_is_answered_is_found_and_opened() {
+    let scene = Scene::new();
+    let mut world = scene.ledger.start();
+    world.create("main");
+    let long = format!("{} find the otter here", "a long request about rivers ".repeat(400));
+    world.prompt("main", &long);
+    let found = scene.found("otters");
+    assert_eq!(found.index.state, "ready");
+    let hit = &found.results[0];
+    assert_eq!((hit.source.kind.as_str(), hit.source.standing.as_str()), ("message", "operator"));
+    assert!(hit.snippet.contains("otter"), "{}", hit.snippet);
+    let text = scene.memory.get(&scene.main, &hit.source.source_ref, 50_000).unwrap();
+    assert_eq!((text.content.as_str(), text.truncated), (long.as_str(), false));
+    let text = scene.memory.get(&scene.main, &hit.source.source_ref, 6).unwrap();
+    assert_eq!((text.content.as_str(), text.truncated), ("a long", true));
+    // The same reference after the index was deleted, and nobody else's.
+    fs::remove_dir_all(scene.home().root().join("index")).unwrap();
+    let anew = memory(scene.home());
+    assert_eq!(anew.get(&scene.main, &hit.source.source_ref, 6).unwrap(), text);
+    let other = AgentId::new("other").unwrap();
+    for (agent, invented) in
+        [(&other, hit.source.source_ref.as_str()), (&scene.main, "mem_aaaaaaaaaaaaaaaa"), (&scene.main, "x")]
+    {
+        assert!(matches!(anew.get(agent, invented, 6), Err(MemoryProblem::NotFound { .. })), "{invented}");
+    }
+}
+
+#[test]
+fn files_of_the_agent_are_searched_as_they_are() {
+    let scene = Scene::new();
+    let mut world = scene.ledger.start();
+    world.create("main");
+    let home = scene.home().agent(&scene.main);
+    fs::create_dir_all(home.join("memory")).unwrap();
+    fs::create_dir_all(home.join("notes/deep")).unwrap();
+    fs::write(home.join("memory/self.md"), "# Learned\nThe heron waits.").unwrap();
+    fs::write(home.join("notes/deep/birds.md"), "A heron by the pond.").unwrap();
+    fs::write(home.join("notes/picture.png"), "heron").unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", home.join("notes/linked.md")).unwrap();
+    let mut kinds = scene.kinds("herons");
+    kinds.sort();
+    assert_eq!(kinds, ["agent_memory", "note"]);
+    assert!(scene.kinds("root nologin").is_empty(), "a link is not followed");
+    let reference = scene.found("pond").results[0].source.source_ref.clone();
+    for text in ["A crane by the pond.", "A stork by the pond."] {
+        fs::write(home.join("notes/deep/birds.md"), text).unwrap();
+        assert_eq!(scene.kinds("heron"), ["agent_memory"]);
+        assert_eq!(scene.memory.get(&scene.main, &reference, 50).unwrap().content, text);
+    }
+    fs::write(home.join("notes/deep/birds.md"), "").unwrap();
+    assert!(scene.kinds("stork").is_empty() && scene.kinds("pond").is_empty());
+    fs::remove_file(home.join("memory/self.md")).unwrap();
+    assert!(scene.kinds("heron").is_empty());
+}
+
+#[test]
+fn the_index_is_deleted_damaged_and_of_another_ledger_and_everything_is_found() {
+    let scene = Scene::new();
+    let mut world = scene.ledger.start();
+    world.create("main");
+    world.prompt("main", "remember the walrus");
+    assert_eq!(scene.kinds("walrus"), ["message"]);
+    let path = filler::path(scene.home());
+    Index::remove(&path).unwrap();
+    assert_eq!(scene.kinds("walrus"), ["message"], "deleted while it was open");
+    fs::remove_file(path.with_extension("sqlite3-wal")).ok();
+    fs::write(&path, vec![7; 40_000]).unwrap();
+    assert_eq!(scene.kinds("walrus"), ["message"], "written over while it was open");
+    let cursor = scene.found("walrus").index.indexed_through;
+    let mut open = OpenIndex::of(scene.home()).unwrap().0;
+    open.index.fill(&open.key).unwrap().commit_through(cursor, 1).unwrap();
+    drop(open);
+    let anew = Scene { memory: memory(scene.home()), ..scene };
+    assert_eq!(anew.kinds("walrus"), ["message"]);
+    assert!(
+        path.with_extension("sqlite3.aside-1").exists()
+            || path.with_file_name("memory.sqlite3.aside-2").exists()
+    );
+}
+
+#[test]
+fn a_follower_reads_what_becomes_durable_by_itself() {
+    let scene = Scene::new();
+    let mut world = scene.ledger.start();
+    world.create("main");
+    let follower = scene.memory.follow().unwrap();
+    world.prompt("main", "an egret");
+    scene.memory.notify();
+    let last = world.reader.last_of_all().unwrap();
+    let until = after(Duration::from_secs(20));
+    let through = || scene.memory.with(&scene.memory.inner.searcher, |open| open.progress()).unwrap();
+    while through().through < last && clock::now().mono < until {
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(through().through, last);
+    drop(follower);
+}

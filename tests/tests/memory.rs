@@ -1,0 +1,106 @@
+//! What an agent remembers: found by its tools, whatever became of the index.
+
+use std::fs;
+
+use end_to_end::daemon::Daemon;
+use end_to_end::obedient::{asks, obedient};
+use end_to_end::provider::Provider;
+use serde_json::{Value, json};
+
+fn daemon() -> (Provider, Daemon) {
+    let provider = Provider::answering(obedient);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    (provider, daemon)
+}
+
+fn search(daemon: &Daemon, query: &str) -> String {
+    asks(daemon, "main", &[("MemorySearch", json!({ "query": query }))])
+}
+
+/// The first reference in an answer.
+fn reference(answer: &str) -> String {
+    let at = answer.find("mem_").unwrap_or_else(|| panic!("a reference in {answer}"));
+    answer[at..at + 20].to_owned()
+}
+
+#[test]
+fn an_agent_finds_what_was_asked_and_what_it_wrote_down() {
+    let (_provider, daemon) = daemon();
+    daemon.ok(&["prompt", "--wait", "The staging database lives on host kingfisher-7."]);
+    let notes = daemon.0.home().join("agents/main/notes");
+    fs::create_dir_all(&notes).unwrap();
+    fs::write(notes.join("deploy.md"), "# Deploying\n生产环境的部署用 kingfisher 脚本。").unwrap();
+    let found = search(&daemon, "kingfisher");
+    for part in ["message", "note", "operator", "kingfisher-7", "ready", "notes/deploy.md"] {
+        assert!(found.contains(part), "{part} is not in {found}");
+    }
+    let found = search(&daemon, "部署");
+    let text = asks(&daemon, "main", &[("MemoryGet", json!({ "source_ref": reference(&found) }))]);
+    assert!(text.contains("生产环境的部署用") && text.contains("truncated"), "{text}");
+    let index = daemon.0.home().join("index/memory.sqlite3");
+    assert!(index.is_file());
+    daemon.ok(&["daemon", "stop"]);
+    daemon.0.check_ledger(&daemon.ledger());
+    // Another program's file, a damaged one, none at all: everything is found, and what was handed out stays.
+    for spoilt in [Some(b"SQLite format 3\0 but no database".to_vec()), Some(vec![1; 9_000]), None] {
+        fs::remove_dir_all(daemon.0.home().join("index")).unwrap();
+        fs::create_dir_all(daemon.0.home().join("index")).unwrap();
+        spoilt.into_iter().for_each(|bytes| fs::write(&index, bytes).unwrap());
+        daemon.start();
+        assert!(search(&daemon, "kingfisher").contains("kingfisher-7"));
+        let again = search(&daemon, "部署");
+        assert_eq!(reference(&again), reference(&found));
+        daemon.ok(&["daemon", "stop"]);
+    }
+}
+
+#[test]
+fn bad_calls_name_what_is_wrong() {
+    let (_provider, daemon) = daemon();
+    let long = "x".repeat(5_000);
+    let wrong: &[(&str, Value, &str)] = &[
+        ("MemorySearch", json!({ "query": " " }), "is empty"),
+        ("MemorySearch", json!({ "query": long }), "expected at most 1000 characters"),
+        ("MemorySearch", json!({ "query": "x", "limit": 0 }), "expected 1 to 50"),
+        ("MemorySearch", json!({ "query": "x", "operator": "AND" }), "operator"),
+        ("MemoryGet", json!({ "source_ref": "mem_aaaaaaaaaaaaaaaa" }), "memory_source_not_found"),
+        ("MemoryGet", json!({ "source_ref": "notes/deploy.md" }), "memory_source_not_found"),
+        ("MemoryGet", json!({ "source_ref": "mem_aaaaaaaaaaaaaaaa", "max_chars": 50001 }), "expected 1 to 50000"),
+    ];
+    for (tool, arguments, problem) in wrong {
+        let answer = asks(&daemon, "main", &[(tool, arguments.clone())]);
+        assert!(answer.contains(problem), "{problem} is not in {answer}");
+    }
+    for harmless in ["\"quoted\" AND (", "*", "超", "NEAR(a b", "'; DROP TABLE docs; --"] {
+        let answer = search(&daemon, harmless);
+        assert!(answer.contains("results") && answer.contains("ready"), "{harmless}: {answer}");
+    }
+}
+
+#[test]
+fn an_agent_sees_the_active_workspace_and_never_what_another_remembers() {
+    let (_provider, daemon) = daemon();
+    daemon.ok(&["agent", "create", "other", "--own-home"]);
+    daemon.ok(&["prompt", "--wait", "--agent", "other", "The heron is a secret."]);
+    daemon.ok(&["prompt", "--wait", "The heron nests here."]);
+    assert!(search(&daemon, "heron").contains("nests here"));
+    assert!(!search(&daemon, "heron").contains("is a secret"));
+    let elsewhere = daemon.0.folder().join("elsewhere");
+    fs::create_dir_all(&elsewhere).unwrap();
+    daemon.ok(&["workspace", "attach", elsewhere.to_str().unwrap()]);
+    daemon.ok(&["workspace", "use", elsewhere.to_str().unwrap()]);
+    assert!(!search(&daemon, "nests").contains("nests here"), "another workspace is active");
+    let all = json!({ "query": "nests", "include_all_workspaces": true });
+    assert!(asks(&daemon, "main", &[("MemorySearch", all)]).contains("nests here"));
+}
+
+#[test]
+fn a_temporary_run_has_nothing_to_search() {
+    let provider = Provider::answering(obedient);
+    let Daemon(holon) = Daemon::new(&provider);
+    let told = end_to_end::obedient::told(&[("MemorySearch", json!({ "query": "x" }))]);
+    let ended = holon.run(&["run", &told]);
+    assert!(ended.stdout.contains("tool_not_exposed"), "{ended:?}");
+    assert!(!holon.home().join("index").exists());
+}
