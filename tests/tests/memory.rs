@@ -18,10 +18,13 @@ fn search(daemon: &Daemon, query: &str) -> String {
     asks(daemon, "main", &[("MemorySearch", json!({ "query": query }))])
 }
 
-/// The first reference in an answer.
-fn reference(answer: &str) -> String {
-    let at = answer.find("mem_").unwrap_or_else(|| panic!("a reference in {answer}"));
-    answer[at..at + 20].to_owned()
+/// The reference of the first result of a kind.
+fn reference(answer: &str, kind: &str) -> String {
+    let of_kind = |source: &&str| source.split("standing").next().is_some_and(|named| named.contains(kind));
+    let source = answer.split("source_ref").skip(1).find(of_kind);
+    let source = source.unwrap_or_else(|| panic!("a {kind} in {answer}"));
+    let at = source.find("mem_").expect("a reference");
+    source[at..at + 20].to_owned()
 }
 
 #[test]
@@ -36,7 +39,7 @@ fn an_agent_finds_what_was_asked_and_what_it_wrote_down() {
         assert!(found.contains(part), "{part} is not in {found}");
     }
     let found = search(&daemon, "部署");
-    let text = asks(&daemon, "main", &[("MemoryGet", json!({ "source_ref": reference(&found) }))]);
+    let text = asks(&daemon, "main", &[("MemoryGet", json!({ "source_ref": reference(&found, "note") }))]);
     assert!(text.contains("生产环境的部署用") && text.contains("truncated"), "{text}");
     let index = daemon.0.home().join("index/memory.sqlite3");
     assert!(index.is_file());
@@ -50,7 +53,7 @@ fn an_agent_finds_what_was_asked_and_what_it_wrote_down() {
         daemon.start();
         assert!(search(&daemon, "kingfisher").contains("kingfisher-7"));
         let again = search(&daemon, "部署");
-        assert_eq!(reference(&again), reference(&found));
+        assert_eq!(reference(&again, "note"), reference(&found, "note"));
         daemon.ok(&["daemon", "stop"]);
     }
 }
@@ -66,7 +69,11 @@ fn bad_calls_name_what_is_wrong() {
         ("MemorySearch", json!({ "query": "x", "operator": "AND" }), "operator"),
         ("MemoryGet", json!({ "source_ref": "mem_aaaaaaaaaaaaaaaa" }), "memory_source_not_found"),
         ("MemoryGet", json!({ "source_ref": "notes/deploy.md" }), "memory_source_not_found"),
-        ("MemoryGet", json!({ "source_ref": "mem_aaaaaaaaaaaaaaaa", "max_chars": 50001 }), "expected 1 to 50000"),
+        (
+            "MemoryGet",
+            json!({ "source_ref": "mem_aaaaaaaaaaaaaaaa", "max_chars": 50001 }),
+            "expected 1 to 50000",
+        ),
     ];
     for (tool, arguments, problem) in wrong {
         let answer = asks(&daemon, "main", &[(tool, arguments.clone())]);
@@ -83,13 +90,17 @@ fn an_agent_sees_the_active_workspace_and_never_what_another_remembers() {
     let (_provider, daemon) = daemon();
     daemon.ok(&["agent", "create", "other", "--own-home"]);
     daemon.ok(&["prompt", "--wait", "--agent", "other", "The heron is a secret."]);
+    let uses = |name: &str| {
+        let folder = daemon.0.folder().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        daemon.ok(&["workspace", "attach", folder.to_str().unwrap()]);
+        daemon.ok(&["workspace", "use", folder.to_str().unwrap()]);
+    };
+    uses("here");
     daemon.ok(&["prompt", "--wait", "The heron nests here."]);
     assert!(search(&daemon, "heron").contains("nests here"));
     assert!(!search(&daemon, "heron").contains("is a secret"));
-    let elsewhere = daemon.0.folder().join("elsewhere");
-    fs::create_dir_all(&elsewhere).unwrap();
-    daemon.ok(&["workspace", "attach", elsewhere.to_str().unwrap()]);
-    daemon.ok(&["workspace", "use", elsewhere.to_str().unwrap()]);
+    uses("elsewhere");
     assert!(!search(&daemon, "nests").contains("nests here"), "another workspace is active");
     let all = json!({ "query": "nests", "include_all_workspaces": true });
     assert!(asks(&daemon, "main", &[("MemorySearch", all)]).contains("nests here"));
@@ -98,7 +109,8 @@ fn an_agent_sees_the_active_workspace_and_never_what_another_remembers() {
 #[test]
 fn a_temporary_run_has_nothing_to_search() {
     let provider = Provider::answering(obedient);
-    let Daemon(holon) = Daemon::new(&provider);
+    let daemon = Daemon::new(&provider);
+    let holon = &daemon.0;
     let told = end_to_end::obedient::told(&[("MemorySearch", json!({ "query": "x" }))]);
     let ended = holon.run(&["run", &told]);
     assert!(ended.stdout.contains("tool_not_exposed"), "{ended:?}");
