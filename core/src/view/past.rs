@@ -331,9 +331,9 @@ mod tests {
         let mut world = World::with_agent("main");
         rounds(&mut world, 8);
         let (agent, sent) = last(&world);
-        let small = rendered_under(&agent, &with_window(&config(), 16_000)).unwrap();
+        let small = rendered_under(&agent, &with_window(&config(), 17_000)).unwrap();
         assert!(
-            small.room.est_tokens < prompt::est_tokens(&sent) && small.room.window == 16_000,
+            small.room.est_tokens < prompt::est_tokens(&sent) && small.room.window == 17_000,
             "{:?}",
             small.room
         );
