@@ -7,7 +7,7 @@ use holon_facts::content::Text;
 use holon_facts::episode::Compaction;
 use holon_facts::event::operation::OpKind;
 use holon_facts::hint::WakeDisposition;
-use holon_facts::ids::{AgentId, BriefId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
+use holon_facts::ids::{AgentId, BriefId, MessageId, OpId, ReplyId, RunId, TaskId, TemplateId, WorkItemId};
 use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model::ModelRequest;
@@ -15,6 +15,7 @@ use holon_facts::names;
 use holon_facts::outcome::SupervisorIdentity;
 use holon_facts::receipt::InputReceipt;
 use holon_facts::reject::Reject;
+use holon_facts::template::AgentTemplate;
 use holon_facts::time::Millis;
 use holon_facts::work::{NoReport, PlanSeen};
 use holon_facts::workspace::{ExecutionBinding, WorktreePlan};
@@ -61,6 +62,9 @@ pub enum Work {
         /// It is offered the user's skills, too.
         #[serde(default, skip_serializing_if = "core::ops::Not::not")]
         user_skills: bool,
+        /// What the agent's home is made from, where it is not there yet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        template: Option<Box<AgentTemplate>>,
     },
     /// Make one attempt at a round; ends in `Answer` or `AttemptFailed`.
     CallModel { request: ModelRequest },
@@ -88,6 +92,8 @@ pub enum Work {
     CallWork { view: WorkView },
     /// Show an agent to a call; ends in `Tool`.
     CallAgent { view: AgentView },
+    /// Take in the template that an agent is to begin with; ends in `Tool`, with the template among its facts.
+    KeepTemplate { template: TemplateId },
     /// Look for the folder that an agent wants to work in; ends in [`holon_facts::Outcome::Workspace`], or in `Tool` with the
     /// error that refuses the call.
     FindWorkspace { wanted: WantedWorkspace },
@@ -111,7 +117,8 @@ impl Work {
             Self::CallTool { .. }
             | Self::CallTask { .. }
             | Self::CallWork { .. }
-            | Self::CallAgent { .. } => OpKind::CallTool,
+            | Self::CallAgent { .. }
+            | Self::KeepTemplate { .. } => OpKind::CallTool,
             Self::FindWorkspace { .. } => OpKind::FindWorkspace,
             Self::RemoveWorktree { .. } => OpKind::RemoveWorktree,
         }

@@ -82,6 +82,9 @@ fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
         OpKind::RunCommand => {
             task::promote::no_more(tx);
         }
+        OpKind::CallTool if receipt.facts.template.is_some() => {
+            return task::child::templated(tx, receipt.facts.template.take());
+        }
         OpKind::CallTool => {
             receipt.facts.shown_task = shows.filter(|_| receipt.error.is_none());
             if let (Some(input), Some(task)) = (receipt.facts.input.clone(), tools::open_task(tx)) {

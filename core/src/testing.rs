@@ -501,6 +501,7 @@ impl World {
             | Work::CallTool { .. }
             | Work::RunCommand { .. }
             | Work::WatchCommand { .. }
+            | Work::KeepTemplate { .. }
             | Work::FindWorkspace { .. }
             | Work::RemoveWorktree { .. } => {}
         }

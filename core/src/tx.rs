@@ -16,6 +16,7 @@ use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
 use holon_facts::price::Amount;
 use holon_facts::record::Record;
 use holon_facts::request::RequestRecord;
+use holon_facts::template::AgentTemplate;
 use holon_facts::time::{Millis, Mono, Wall};
 use holon_facts::workspace::WorktreePlan;
 
@@ -66,6 +67,7 @@ pub(crate) struct Opening {
     pub(crate) command: Option<CommandSpec>,
     pub(crate) execution_root: Option<String>,
     pub(crate) worktree: Option<WorktreePlan>,
+    pub(crate) template: Option<Box<AgentTemplate>>,
     pub(crate) request: Option<Box<RequestRecord>>,
 }
 
@@ -80,6 +82,7 @@ impl Opening {
             command: None,
             execution_root: None,
             worktree: None,
+            template: None,
             request: None,
         }
     }
@@ -175,6 +178,7 @@ impl<'a> Tx<'a> {
             command,
             execution_root,
             worktree,
+            template,
             request,
         } = opening;
         self.record(OperationOpened {
@@ -187,6 +191,7 @@ impl<'a> Tx<'a> {
             command,
             execution_root,
             worktree,
+            template,
             request,
         });
         if let Some(timeout) = timeout_ms {

@@ -39,17 +39,6 @@ pub enum HomeError {
 
 const AGENT_FOLDERS: [&str; 4] = ["memory", "notes", "work", "skills"];
 
-/// What a new agent finds in its own `AGENTS.md`.
-const AGENTS_MD: &str = "\
-# Standing instructions of this agent
-
-Whatever stands here is part of every prompt of this agent. Edit it freely.
-
-- `memory/self.md`: what you learned and want to keep.
-- `memory/operator.md`: what you know about your operator.
-- `notes/`, `work/`: yours to use.
-";
-
 impl Home {
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -154,14 +143,14 @@ impl Home {
         make_folder(&self.root.join("run"))
     }
 
-    /// Makes an agent's folders and first files; never overwrites one. What a link stands for is the agent's own
-    /// business: nothing is made behind one.
-    pub fn create_agent(&self, agent: &AgentId) -> Result<PathBuf, HomeError> {
-        self.create_instructed_agent(agent, AGENTS_MD)
+    /// Makes an agent's folders.
+    pub fn create_folders(&self, agent: &AgentId) -> Result<PathBuf, HomeError> {
+        self.open_agent(agent).map(|(path, _)| path)
     }
 
-    /// The same with other standing instructions.
-    pub fn create_instructed_agent(&self, agent: &AgentId, instructions: &str) -> Result<PathBuf, HomeError> {
+    /// Makes an agent's folders and first files, with those standing instructions; never overwrites one. What a link
+    /// stands for is the agent's own business: nothing is made behind one.
+    pub fn create_agent(&self, agent: &AgentId, instructions: &str) -> Result<PathBuf, HomeError> {
         let (path, home) = self.open_agent(agent)?;
         for (name, text) in [("AGENTS.md", instructions), ("memory/self.md", ""), ("memory/operator.md", "")]
         {
@@ -170,9 +159,9 @@ impl Home {
         Ok(path)
     }
 
-    /// Makes the home of an agent that begins as a copy: with the standing instructions and the memory that the
-    /// other one has now. Never overwrites a file.
-    pub fn copy_agent(&self, from: &AgentId, to: &AgentId) -> Result<PathBuf, HomeError> {
+    /// Makes the home of an agent that begins as a copy: with the standing instructions, or else these, and the memory
+    /// that the other one has now. Never overwrites a file.
+    pub fn copy_agent(&self, from: &AgentId, to: &AgentId, or: &str) -> Result<PathBuf, HomeError> {
         let (path, home) = self.open_agent(to)?;
         for name in ["AGENTS.md", "memory/self.md", "memory/operator.md"] {
             let source = self.agent(from).join(name);
@@ -180,7 +169,7 @@ impl Home {
                 copy(&source, &home, name).map_err(|source| not_writable(path.join(name), source))?;
             }
         }
-        self.create_agent(to)
+        self.create_agent(to, or)
     }
 
     /// The home of an agent with its folders.
@@ -228,9 +217,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
         let agent = AgentId::new("main").unwrap();
-        let agent_home = home.create_agent(&agent).unwrap();
+        let agent_home = home.create_agent(&agent, "new").unwrap();
         fs::write(agent_home.join("AGENTS.md"), "mine").unwrap();
-        home.create_agent(&agent).unwrap();
+        home.create_agent(&agent, "new").unwrap();
         assert_eq!(fs::read_to_string(agent_home.join("AGENTS.md")).unwrap(), "mine");
         assert!(agent_home.join("skills").is_dir());
     }
@@ -242,15 +231,15 @@ mod tests {
         fs::create_dir(&outside).unwrap();
         let (one, other) = (AgentId::new("one").unwrap(), AgentId::new("other").unwrap());
         for agent in [&one, &other] {
-            let agent_home = home.create_agent(agent).unwrap();
+            let agent_home = home.create_agent(agent, "new").unwrap();
             fs::remove_dir_all(agent_home.join("memory")).unwrap();
             fs::remove_file(agent_home.join("AGENTS.md")).unwrap();
             std::os::unix::fs::symlink(&outside, agent_home.join("memory")).unwrap();
             std::os::unix::fs::symlink(outside.join("new"), agent_home.join("AGENTS.md")).unwrap();
         }
-        home.create_agent(&one).unwrap();
+        home.create_agent(&one, "new").unwrap();
         fs::write(outside.join("self.md"), "learned").unwrap();
-        home.copy_agent(&one, &other).unwrap();
+        home.copy_agent(&one, &other, "new").unwrap();
         let left: Vec<_> = fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["self.md"]);
     }
@@ -260,9 +249,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
         let (one, other) = (AgentId::new("one").unwrap(), AgentId::new("other").unwrap());
-        fs::write(home.create_agent(&one).unwrap().join("memory/self.md"), "learned").unwrap();
+        fs::write(home.create_agent(&one, "new").unwrap().join("memory/self.md"), "learned").unwrap();
         for _ in 0..2 {
-            let copy = home.copy_agent(&one, &other).unwrap();
+            let copy = home.copy_agent(&one, &other, "new").unwrap();
             assert_eq!(fs::read_to_string(copy.join("memory/self.md")).unwrap(), "learned");
             assert!(copy.join("notes").is_dir());
         }

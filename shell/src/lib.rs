@@ -31,6 +31,7 @@ pub mod screen;
 pub mod settings;
 pub mod skills;
 pub mod tasks;
+pub mod templates;
 pub mod trigger_address;
 pub mod wait;
 pub mod work;

@@ -5,9 +5,11 @@ use holon_core::effect::TaskWork;
 use holon_core::tool::arguments::parse;
 use holon_core::tool::{ExecCommand, Tool};
 use holon_facts::call::DuplicatePolicy;
+use holon_facts::ids::TemplateId;
 use holon_facts::outcome::{CommandEnd, CommandSpec, Outcome, ToolOutcome};
 use holon_facts::receipt::{InputReceipt, Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_facts::task::TaskStatus;
+use holon_facts::template::{AgentTemplate, TemplateOrigin};
 use holon_facts::{ContentId, Millis, Text};
 
 use crate::choices::splitmix64;
@@ -131,17 +133,30 @@ pub fn show(here: &mut Circumstances<'_>) -> Deliveries {
     shown(here, |here| here.text("work"))
 }
 
+/// Takes in a template; some are not there.
+pub fn keep_template(here: &mut Circumstances<'_>, id: &TemplateId) -> Deliveries {
+    let hash = ContentId([u8::try_from(id.as_str().len()).unwrap_or(u8::MAX); 32]);
+    let template =
+        AgentTemplate { selector: id.to_string(), origin: TemplateOrigin::User, commit: None, hash };
+    let facts = ToolFacts { template: Some(Box::new(template)), ..ToolFacts::default() };
+    received(here, |_| Receipt::success(Text::default(), facts))
+}
+
 /// A performer that only looks: it may fail, or never be heard of.
 fn shown(here: &mut Circumstances<'_>, content: impl FnOnce(&mut Circumstances<'_>) -> Text) -> Deliveries {
+    received(here, |here| Receipt::success(content(here), ToolFacts::default()))
+}
+
+fn received(
+    here: &mut Circumstances<'_>,
+    receipt: impl FnOnce(&mut Circumstances<'_>) -> Receipt,
+) -> Deliveries {
     if here.fault("silent", here.faults.task_silent) {
         return Vec::new();
     }
     let after = u64::from(here.below("latency", 40_000));
-    let receipt = if here.fault("fails", here.faults.task_fails) {
-        failed_receipt(here)
-    } else {
-        Receipt::success(content(here), ToolFacts::default())
-    };
+    let receipt =
+        if here.fault("fails", here.faults.task_fails) { failed_receipt(here) } else { receipt(here) };
     let outcome = ToolOutcome { receipt, duration_ms: Millis(after / 1_000), end: None };
     here.deliver(after, Outcome::Tool { outcome })
 }

@@ -17,6 +17,15 @@ pub(crate) fn public(of: u32) -> impl Iterator<Item = u32> {
     (1..=NAMES).filter(move |_| own).map(move |nth| of * OF_SCENARIOS + nth)
 }
 
+/// What a call adds that wants a template, now and then.
+fn template(here: &mut Circumstances<'_>) -> &'static str {
+    match here.below("with a template", 12) {
+        0 => r#","template":"holon-reviewer""#,
+        1 => r#","template":"Not One""#,
+        _ => "",
+    }
+}
+
 /// A call that begins another agent, or about a child.
 pub(crate) fn about_children(here: &mut Circumstances<'_>) -> (Tool, String) {
     let message = here.below("for what", 24);
@@ -24,7 +33,7 @@ pub(crate) fn about_children(here: &mut Circumstances<'_>) -> (Tool, String) {
         0 | 1 => (Tool::SpawnAgent, public_named(here)),
         2 => (
             Tool::SpawnAgent,
-            format!(r#"{{"initial_message":"try {message}","workspace_mode":"worktree"}}"#),
+            format!(r#"{{"initial_message":"try {message}","workspace_mode":"worktree"{}}}"#, template(here)),
         ),
         3..=5 => (Tool::TaskInput, of_child(here, &format!(r#","input":"and {message}""#))),
         6 => (Tool::TaskStatus, of_child(here, "")),
@@ -38,7 +47,7 @@ pub(crate) fn about_children(here: &mut Circumstances<'_>) -> (Tool, String) {
                 format!(r#"{{"reason":"the child","wake":"task_result","resource":"task_{task}"}}"#);
             (Tool::WaitFor, arguments)
         }
-        _ => (Tool::SpawnAgent, format!(r#"{{"initial_message":"look into {message}"}}"#)),
+        _ => (Tool::SpawnAgent, format!(r#"{{"initial_message":"look into {message}"{}}}"#, template(here))),
     }
 }
 
@@ -68,5 +77,6 @@ fn public_named(here: &mut Circumstances<'_>) -> String {
     };
     let model = if here.below("with a model", 2) == 0 { r#","model":"a/one""# } else { "" };
     let message = if here.below("with a message", 4) > 0 { r#","initial_message":"go""# } else { "" };
-    format!(r#"{{"preset":"public_named","agent_id":"{name}"{model}{message}}}"#)
+    let template = template(here);
+    format!(r#"{{"preset":"public_named","agent_id":"{name}"{model}{message}{template}}}"#)
 }

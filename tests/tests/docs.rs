@@ -236,6 +236,14 @@ fn the_commands_of_the_budgets_page_work() {
 }
 
 #[test]
+fn the_commands_of_the_templates_page_work() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let said = said("docs/templates.md", &daemon);
+    has(&said, &["# Reviewer", "created reviewer", "triage can be used", "built_in"]);
+}
+
+#[test]
 fn the_commands_of_the_confinement_page_work() {
     let daemon = Daemon::hello();
     let said = said("docs/confinement.md", &daemon);
@@ -252,6 +260,7 @@ fn the_pages_of_what_agents_have_name_what_the_help_names() {
         ("docs/timers.md", "timer", &["list", "add", "cancel"]),
         ("docs/triggers.md", "trigger", &["show", "rotate", "revoke"]),
         ("docs/work-items.md", "work", &["list", "add", "show", "complete"]),
+        ("docs/templates.md", "template", &["list", "show", "check"]),
     ] {
         let docs = page(name);
         for command in commands {

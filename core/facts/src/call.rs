@@ -7,7 +7,7 @@ use core::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AgentId, TaskId, WorkItemId};
+use crate::ids::{AgentId, TaskId, TemplateId, WorkItemId};
 use crate::model_ref::ModelRef;
 use crate::provenance::Priority;
 use crate::time::{Millis, Wall};
@@ -144,6 +144,9 @@ pub struct SpawnAgent {
     /// As provider/name; default: your own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
+    /// The id of a role to begin with, like holon-reviewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<TemplateId>,
 }
 
 /// What kind of agent a call begins.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, EventSeq, TaskId};
+use crate::template::AgentTemplate;
 use crate::workspace::ExecutionBinding;
 
 names! { AgentKind { Default "default", Named "named", Child "child" } }
@@ -47,6 +48,9 @@ pub struct AgentSpec {
     /// Anchors of its other workspaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<String>,
+    /// What its home was made from; none is the runtime's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<AgentTemplate>,
 }
 
 /// An agent at a past event.
@@ -73,6 +77,7 @@ impl AgentSpec {
             isolated: false,
             execution,
             attached: Vec::new(),
+            template: None,
         }
     }
 

@@ -15,70 +15,83 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     #[error(
-        "an agent id is 1 to 63 characters of a-z, 0-9 and '-', and starts with a letter or digit; got {0:?}"
+        "{what} is 1 to 63 characters of a-z, 0-9 and '-', and starts with a letter or digit; got {got:?}"
     )]
-    Agent(String),
+    Chosen { what: &'static str, got: String },
     #[error("expected an id like {prefix}12, got {got:?}")]
     Counter { prefix: &'static str, got: String },
 }
 
-/// `[a-z0-9][a-z0-9-]{0,62}`; cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AgentId(Arc<str>);
+/// Names that people choose: `[a-z0-9][a-z0-9-]{0,62}`; cheap to clone.
+macro_rules! chosen {
+    ($($(#[$doc:meta])* $name:ident $what:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            pub fn new(name: &str) -> Result<Self, IdError> {
+                let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+                let bytes = name.as_bytes();
+                let fits = (1..=63).contains(&bytes.len());
+                if fits && plain(bytes[0]) && bytes.iter().all(|&byte| plain(byte) || byte == b'-') {
+                    return Ok(Self(Arc::from(name)));
+                }
+                Err(IdError::Chosen { what: $what, got: name.chars().take(80).collect() })
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$" })
+            }
+        }
+    )*};
+}
+
+chosen! {
+    AgentId "an agent id";
+    /// The folder of a template in the folder of templates.
+    TemplateId "a template id";
+}
 
 impl AgentId {
-    pub fn new(name: &str) -> Result<Self, IdError> {
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let bytes = name.as_bytes();
-        let fits = (1..=63).contains(&bytes.len());
-        if fits && plain(bytes[0]) && bytes.iter().all(|&byte| plain(byte) || byte == b'-') {
-            return Ok(Self(Arc::from(name)));
-        }
-        Err(IdError::Agent(name.chars().take(80).collect()))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Whether it is one of those that the runtime gives to children.
     pub fn is_reserved(&self) -> bool {
         self.0.contains("--")
-    }
-}
-
-impl fmt::Display for AgentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl FromStr for AgentId {
-    type Err = IdError;
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        Self::new(text)
-    }
-}
-
-impl Serialize for AgentId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for AgentId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
-
-impl JsonSchema for AgentId {
-    fn schema_name() -> Cow<'static, str> {
-        "AgentId".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$" })
     }
 }
 

@@ -50,6 +50,7 @@ pub mod request;
 pub mod skill;
 pub mod subsystem;
 pub mod task;
+pub mod template;
 pub mod terminal;
 pub mod time;
 pub mod timer;

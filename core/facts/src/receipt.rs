@@ -1,5 +1,6 @@
 //! What a tool call came to: the text for the model, or an error in one shape.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,6 +12,7 @@ use crate::call::{FollowUpPriority, SpawnAgent, ToolName, Urgency, UseWorkspace,
 use crate::content::{ContentId, Text, clip_middle};
 use crate::ids::{AgentId, TaskId, WorkItemId};
 use crate::image::Image;
+use crate::template::AgentTemplate;
 use crate::time::Millis;
 use crate::work::{PlanStatus, Todo};
 
@@ -51,6 +53,9 @@ pub struct ToolFacts {
     /// The turn ends after this round.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub ends_turn: bool,
+    /// What the agent begins with that the call asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Box<AgentTemplate>>,
 }
 
 /// What became of text for a task (contract: tasks.md). A rejection is no error.

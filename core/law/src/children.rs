@@ -8,6 +8,7 @@ use holon_facts::identity::{AgentKind, AgentSpec, Ownership, Visibility};
 use holon_facts::outbox::Letter;
 use holon_facts::record::Record;
 use holon_facts::task::TaskStatus;
+use holon_facts::template::TemplateOrigin;
 use holon_facts::workspace::{WorkspaceId, WorkspaceKind, WorktreeState};
 
 use super::past::Past;
@@ -92,6 +93,19 @@ pub(super) fn c4(past: &Past, record: &Record) -> Checked {
         (Some(_), here) => here == Some(to),
     };
     rule(fits, || format!("{} works in {}, its maker in {here:?}", fact.to, to.execution_root))
+}
+
+/// Speaks of each agent that another begins, with a template or without.
+pub(super) fn c10(past: &Past, record: &Record) -> Checked {
+    let Event::Outbox(OutboxFact::LetterPosted(fact)) = &record.event else { return Ok(false) };
+    let Letter::Spawn { spec, .. } = &fact.letter else { return Ok(false) };
+    let call = past.run.as_ref().and_then(|run| run.open_call());
+    let asked = call.and_then(|call| call.template.as_ref());
+    let given = spec.template.as_ref();
+    let same = given.map(|given| given.selector.as_str()) == asked.map(|asked| asked.as_str());
+    rule(same, || format!("{} begins with {given:?}, its call names {asked:?}", fact.to))?;
+    let local = |origin| matches!(origin, TemplateOrigin::BuiltIn | TemplateOrigin::User);
+    rule(given.is_none_or(|given| local(given.origin)), || format!("{given:?} was fetched for an agent"))
 }
 
 pub(super) fn c5(past: &Past, record: &Record) -> Checked {

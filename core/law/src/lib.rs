@@ -66,7 +66,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 76] = [
+const LAWS: [Law; 77] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -279,6 +279,11 @@ const LAWS: [Law; 76] = [
         "C5",
         "What one agent has for another is delivered or comes back once, and is taken in once.",
         children::c5,
+    ),
+    law(
+        "C10",
+        "Whoever is begun by another has the template that its call names, of the user or the build; nothing is fetched for it. Earlier builds took none.",
+        children::c10,
     ),
     law(
         "C6",

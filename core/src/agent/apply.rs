@@ -521,6 +521,7 @@ impl Agent {
                     command,
                     execution_root,
                     worktree,
+                    template: fact.template.clone(),
                     repeated,
                 };
                 self.ops.insert(op, open);

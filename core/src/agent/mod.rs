@@ -28,6 +28,7 @@ pub mod wake;
 pub mod work;
 pub mod workspace;
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -48,6 +49,7 @@ use holon_facts::message::Message;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
 use holon_facts::record::Record;
+use holon_facts::template::AgentTemplate;
 use holon_facts::time::Wall;
 use holon_facts::workspace::ExecutionBinding;
 use serde::{Deserialize, Serialize};
@@ -177,6 +179,9 @@ pub struct OpenOp {
     /// The worktree that it makes or removes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<WorktreeId>,
+    /// What the agent begins with that the worktree is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Box<AgentTemplate>>,
     /// The agent had begun the same one before.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeated: bool,

@@ -11,8 +11,8 @@ use holon_facts::event::{Event, InboxFact, TurnFact};
 use holon_facts::frame::Part;
 use holon_facts::ids::TaskId;
 use holon_facts::lifecycle::Status;
-use holon_facts::outcome::CommandEnd;
-use holon_facts::receipt::ToolErrorKind;
+use holon_facts::outcome::{CommandEnd, Outcome, ToolOutcome};
+use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind};
 use holon_facts::reject::Reject;
 use holon_facts::task::TaskStatus;
 use holon_facts::time::Millis;
@@ -382,11 +382,9 @@ fn a_family_shares_what_it_may_spend() {
     assert_eq!((of_tree(&world, "main"), of_tree(&world, CHILD)), (30 + 15, 30 + 15), "once, whoever looks");
     world.complete_one("main", OpKind::LoadContext, context());
     let usage = |tokens| holon_facts::usage::TokenUsage { input_tokens: tokens, ..Default::default() };
-    let holon_facts::Outcome::Answer { answer } = calls(&[("", "SpawnAgent", &spawn("once more"))]) else {
-        panic!()
-    };
+    let Outcome::Answer { answer } = calls(&[("", "SpawnAgent", &spawn("once more"))]) else { panic!() };
     let answer = holon_facts::model::ModelAnswer { usage: usage(5_000), ..answer };
-    world.complete_one("main", OpKind::CallModel, holon_facts::Outcome::Answer { answer });
+    world.complete_one("main", OpKind::CallModel, Outcome::Answer { answer });
     // What is left is not enough for another question of either of them.
     assert_eq!(
         world.agent("main").hold.as_ref().and_then(|hold| hold.budget).map(|it| it.budget.name()),
@@ -395,4 +393,47 @@ fn a_family_shares_what_it_may_spend() {
     world.complete_one("main--2", OpKind::LoadContext, context());
     assert!(world.agent("main--2").hold.is_some(), "{:?}", world.agent("main--2").run);
     assert_eq!(of_tree(&world, "main--2"), 30 + 15 + 5_000, "of all of them");
+}
+
+/// What an agent was made from, where it was begun by a call that names a template.
+fn made_from(world: &World, name: &str) -> Option<String> {
+    world.agent(name).spec.template.as_ref().map(|template| template.selector.clone())
+}
+
+#[test]
+fn a_child_and_a_public_agent_begin_with_the_template_that_their_call_names_once_it_was_taken_in() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("delegate"));
+    world.complete("main", context());
+    let child = r#"{"initial_message":"review it","template":"holon-reviewer"}"#;
+    let public =
+        r#"{"preset":"public_named","agent_id":"watch","template":"holon-watcher","initial_message":"go"}"#;
+    world.complete("main", calls(&[("", "SpawnAgent", child), ("", "SpawnAgent", public)]));
+    assert_eq!(world.waits_for("main"), Some(OpKind::CallTool));
+    assert!(world.host.agent(&agent(CHILD)).is_none(), "nobody is begun before its template is there");
+    world.complete("main", crate::testing::template("holon-reviewer"));
+    assert_eq!(made_from(&world, CHILD).as_deref(), Some("holon-reviewer"));
+    world.complete("main", crate::testing::template("holon-watcher"));
+    assert_eq!(made_from(&world, "watch").as_deref(), Some("holon-watcher"));
+    assert_eq!(errors(&world), []);
+    assert_eq!(world.waits_for("main"), Some(OpKind::CallModel));
+}
+
+#[test]
+fn a_template_that_can_not_be_taken_in_begins_nobody() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("delegate"));
+    world.complete("main", context());
+    let child = r#"{"initial_message":"review it","template":"holon-reviewr"}"#;
+    let odd = r#"{"initial_message":"review it","template":"../reviewer"}"#;
+    let nobody = r#"{"template":"holon-reviewer"}"#;
+    let calls = calls(&[("", "SpawnAgent", child), ("", "SpawnAgent", odd), ("", "SpawnAgent", nobody)]);
+    world.complete("main", calls);
+    let error = ToolError::new(ToolErrorKind::InvalidToolInput, "there is no template holon-reviewr");
+    let receipt = Receipt::failure(error.field("template"));
+    let outcome = ToolOutcome { receipt, duration_ms: Millis(1), end: None };
+    world.complete("main", Outcome::Tool { outcome });
+    assert_eq!(world.waits_for("main"), Some(OpKind::CallModel), "the others are refused at once");
+    assert_eq!(errors(&world).len(), 3);
+    assert!(world.host.agent(&agent(CHILD)).is_none());
 }

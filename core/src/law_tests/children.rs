@@ -9,22 +9,24 @@ use holon_facts::ids::LetterId;
 use holon_facts::message::{MessageKind, Origin};
 use holon_facts::outbox::Letter;
 use holon_facts::task::TaskStatus;
+use holon_facts::template::TemplateOrigin;
 use holon_facts::workspace::ExecutionBinding;
 
 use super::facts::tells;
 use super::sabotage::{Case, Script};
 use crate::input::ControlRequest;
-use crate::testing::{World, agent, calls, context, prompt, says};
+use crate::testing::{World, agent, calls, context, prompt, says, template};
 
 const CHILD: &str = "main--1";
 
 /// A child is begun, told more, and ends.
 fn lived() -> World {
     let mut world = World::with_agent("main");
-    let begin = ("", "SpawnAgent", r#"{"initial_message":"look into it"}"#);
+    let begin = ("", "SpawnAgent", r#"{"initial_message":"look into it","template":"holon-reviewer"}"#);
     world.admit("main", prompt("delegate"));
     world.complete("main", context());
     world.complete("main", calls(&[begin]));
+    world.complete("main", template("holon-reviewer"));
     world.complete("main", says("delegated"));
     world.ask(|reply| crate::Input::WriteTask {
         agent: agent("main"),
@@ -111,6 +113,22 @@ fn begun() -> Vec<Case> {
         }),
         case("C4", "a child knows a folder that its maker does not", "main", |s| {
             let fact = spawned(s, |spec| spec.attached.push("/elsewhere".into()));
+            s.replace("letter_posted", 0, fact);
+        }),
+        case("C10", "a child begins with another template than its call names", "main", |s| {
+            let fact = spawned(s, |spec| {
+                spec.template.as_mut().expect("one").selector = "holon-developer".into();
+            });
+            s.replace("letter_posted", 0, fact);
+        }),
+        case("C10", "a child begins without the template that its call names", "main", |s| {
+            let fact = spawned(s, |spec| spec.template = None);
+            s.replace("letter_posted", 0, fact);
+        }),
+        case("C10", "a template is fetched for a child", "main", |s| {
+            let fact = spawned(s, |spec| {
+                spec.template.as_mut().expect("one").origin = TemplateOrigin::GitHub;
+            });
             s.replace("letter_posted", 0, fact);
         }),
         case("C4", "a child works where its maker does not", "main", |s| {

@@ -172,6 +172,7 @@ pub(super) fn opened(op: u64, kind: OpKind, run: u64) -> OperationOpened {
         supervisor: (kind == OpKind::RunCommand).then(supervisor),
         command: None,
         worktree: None,
+        template: None,
         request: None,
     }
 }

@@ -1,5 +1,6 @@
 //! What performers say in tests.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -14,6 +15,7 @@ use holon_facts::outcome::{
 };
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_facts::skill::{Skill, SkillCatalogue, SkillScope};
+use holon_facts::template::{AgentTemplate, TemplateOrigin};
 use holon_facts::time::Millis;
 use holon_facts::usage::TokenUsage;
 
@@ -27,6 +29,19 @@ pub(crate) fn context() -> Outcome {
     Outcome::Context {
         context: LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1), skills: None },
     }
+}
+
+/// A template was taken in.
+pub(crate) fn template(id: &str) -> Outcome {
+    let template = AgentTemplate {
+        selector: id.into(),
+        origin: TemplateOrigin::BuiltIn,
+        commit: None,
+        hash: ContentId([7; 32]),
+    };
+    let facts = ToolFacts { template: Some(Box::new(template)), ..ToolFacts::default() };
+    let receipt = Receipt::success(Text::default(), facts);
+    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(1), end: None } }
 }
 
 pub(crate) fn says(text: &str) -> Outcome {

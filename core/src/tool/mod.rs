@@ -158,7 +158,7 @@ tools! {
     WaitFor           wait_for            Core        Always                    300
     Sleep             sleep               Core        Lasting                   110
     AgentGet          agent_get           Core        LastingWithRoom           80
-    SpawnAgent        spawn_agent         Core        LastingWithRoomToParents  320
+    SpawnAgent        spawn_agent         Core        LastingWithRoomToParents  350
     UseWorkspace      use_workspace       Core        LastingWithRoom           260
 }
 

@@ -62,6 +62,10 @@ codes! {
     ConfinedCaller "confined_caller" FORBIDDEN;
     UnknownRoute "unknown_route" NOT_FOUND;
     UnknownAgent "unknown_agent" NOT_FOUND;
+    /// No template has that id.
+    UnknownTemplate "unknown_template" NOT_FOUND;
+    /// A template that can't be used; the error names the file and what is wrong with it.
+    InvalidTemplate "invalid_template" UNPROCESSABLE_ENTITY;
     MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED;
     /// The body did not arrive in time.
     RequestTimeout "request_timeout" REQUEST_TIMEOUT;

@@ -79,6 +79,11 @@ pub struct CreateAgent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 262_144))]
     pub instructions: Option<String>,
+    /// What its home is made from: the id of a template, an absolute folder, or an address on GitHub. Not with
+    /// `instructions`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4_096))]
+    pub template: Option<String>,
     /// What it is for, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,

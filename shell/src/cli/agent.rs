@@ -26,6 +26,7 @@ use super::labels::{self, DescribeArgs, RenameArgs};
 use super::output::{self, Failure};
 use super::spending;
 use super::status::{self, StatusArgs};
+use super::template;
 use crate::{present, workplace};
 
 #[derive(Debug, Subcommand)]
@@ -101,6 +102,9 @@ pub(super) struct CreateArgs {
     /// Give it the text of this file as standing instructions: it becomes AGENTS.md in its home
     #[arg(long, value_name = "FILE")]
     instructions: Option<PathBuf>,
+    /// Begin with this template: its id, a folder, or an address on GitHub (`holon template list`)
+    #[arg(long, value_name = "TEMPLATE", conflicts_with = "instructions")]
+    template: Option<String>,
     /// Describe in one line what it is for
     #[arg(long, value_name = "TEXT")]
     description: Option<Description>,
@@ -288,6 +292,12 @@ async fn create(cli: &ClientContext, args: CreateArgs) -> Result<Exit, Failure> 
         visibility: None,
         model: args.model,
         instructions: args.instructions.as_deref().map(instructions).transpose()?,
+        template: args
+            .template
+            .as_deref()
+            .map(template::selector)
+            .transpose()?
+            .map(|named| named.to_string()),
         description: args.description,
     };
     let created = cli.client.create_agent(&agent, wanted).await?;

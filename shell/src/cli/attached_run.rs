@@ -171,6 +171,7 @@ async fn ensure_agent(request: &RunRequest, client: &Client) -> Result<EventSeq,
             let wanted = CreateAgent {
                 workspace_root: Some(request.execution.workspace_anchor.clone()),
                 cwd: Some(request.execution.cwd.clone()),
+                template: request.template.as_ref().map(ToString::to_string),
                 ..CreateAgent::default()
             };
             client.create_agent(agent, wanted).await?;

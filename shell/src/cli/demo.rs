@@ -72,6 +72,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         home,
         agent: AgentId::new("demo")?,
         target: Target::Temporary,
+        template: None,
         conditions: Conditions::default(),
         images: Vec::new(),
         execution: execution(&project, &project)?,

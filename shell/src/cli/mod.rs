@@ -42,6 +42,7 @@ mod table;
 mod tail;
 mod tail_all;
 mod task;
+mod template;
 mod terminal;
 mod timer;
 mod transcript;
@@ -62,6 +63,7 @@ use crate::exit;
 use agent::AgentCommand;
 pub use exit::Exit;
 use task::TaskCommand;
+use template::TemplateCommand;
 use timer::TimerCommand;
 use trigger::TriggerCommand;
 use work::WorkCommand;
@@ -124,6 +126,9 @@ enum Command {
     /// Manage agents and their lifecycle
     #[command(subcommand)]
     Agent(AgentCommand),
+    /// List, show and check what new agents can begin with
+    #[command(subcommand)]
+    Template(TemplateCommand),
     /// Run commands in the background: start, inspect, write, stop
     #[command(subcommand)]
     Task(TaskCommand),
@@ -197,6 +202,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Answer(args) => inbox::answer(cli.home, args),
         Command::Status(args) => status::status(cli.home, args),
         Command::Why(args) => status::why(cli.home, args),
+        Command::Template(command) => template::template(cli.home, command),
         Command::Tail(args) => tail::tail(cli.home, args),
         Command::Transcript(args) => transcript::transcript(cli.home, args),
         Command::Agent(command) => agent::agent(cli.home, command),

@@ -21,6 +21,7 @@ use super::output::{self, Failure, Lines};
 use super::run_request::{RunRequest, Target, Task, execution};
 use super::session::{Means, Session};
 use super::setup::Setup;
+use super::template;
 use super::{attached_run, outcome};
 use crate::activity::{Activity, TextSource};
 use crate::daemon::Metadata;
@@ -63,6 +64,9 @@ pub(super) struct RunArgs {
     /// Create the agent if it does not exist
     #[arg(long, requires = "agent")]
     create_agent: bool,
+    /// Create it from this template: its id, a folder, or an address on GitHub (`holon template list`)
+    #[arg(long, requires = "create_agent", value_name = "TEMPLATE")]
+    template: Option<String>,
     /// End the run when it has cost this much: dollars (`0.50`) or tokens (`200k tokens`)
     #[arg(long, value_name = "AMOUNT")]
     budget: Option<BudgetLimit>,
@@ -244,6 +248,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         home: own_home,
         agent,
         target,
+        template: args.template.as_deref().map(template::selector).transpose()?,
         execution,
         folder_asked_for: args.workspace_root.is_some() || args.cwd.is_some(),
         environment,

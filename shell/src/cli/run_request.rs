@@ -16,6 +16,7 @@ use crate::images::Picture;
 use crate::live::LiveSink;
 use crate::report::Verified;
 use crate::screen::{Screen, Tone};
+use crate::templates::Selector;
 use crate::workplace::{self, WorkplaceError};
 
 /// A one-shot run: the agent, where it works, and who watches.
@@ -23,6 +24,8 @@ pub(super) struct RunRequest {
     pub(super) home: Home,
     pub(super) agent: AgentId,
     pub(super) target: Target,
+    /// What the agent begins with, where it is made.
+    pub(super) template: Option<Selector>,
     pub(super) execution: ExecutionBinding,
     /// Whether the folder was named, rather than being the current one.
     pub(super) folder_asked_for: bool,

@@ -38,6 +38,7 @@ use crate::http::{self, About, App, Metrics, Parts, Peers, Shutdown, StreamToken
 use crate::memory::{Follower, Memory};
 use crate::runtime::{Ended, Runtime};
 use crate::settings::Origin;
+use crate::templates::{self, Templates};
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 use crate::workplace;
 
@@ -83,6 +84,7 @@ impl Server {
         let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let idle_limit = setup.settings.run.idle_limit;
+        let seeds = setup.settings.server.seed_templates;
         let allowed_origins = setup.settings.server.allowed_origins.clone();
         let (hub, metrics) = (Hub::default(), Metrics::default());
         // It is there once the driver is.
@@ -106,6 +108,10 @@ impl Server {
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
         let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
         ensure_default_agent(&runtime, home, &default_agent).await?;
+        let templates = Templates::new(home, environment);
+        if seeds {
+            seed(&templates);
+        }
         let started_at = clock::now().wall;
         let metadata = Metadata {
             started_at: Some(started_at),
@@ -117,6 +123,7 @@ impl Server {
             hub,
             reader: Arc::new(Reader::open(&home.ledger())?),
             home: home.clone(),
+            templates,
             about: about(&endpoint, &metadata, default_agent, (started_at, confinement)),
             policy: policy(&endpoint, own_token.as_ref(), addresses.listen)?.among_commands(among_commands),
             peers: Peers::default(),
@@ -318,11 +325,20 @@ fn policy(endpoint: &Endpoint, own: Option<&Token>, listen: SocketAddr) -> Resul
     Ok(own.map_or_else(|| policy.clone(), |token| policy.clone().with_own(token.expose())))
 }
 
+/// The templates of this build in the folder of the user. Agents can be made of them without that.
+fn seed(templates: &Templates) {
+    match templates::seed(templates) {
+        Ok(seeded) if seeded.written.is_empty() => {}
+        Ok(seeded) => tracing::info!("templates written: {}", seeded.written.join(", ")),
+        Err(problem) => tracing::warn!("the templates of this build can't be written: {problem}"),
+    }
+}
+
 /// The agent that is meant when none is named, made with the first start. It works in its own home: a runtime is
 /// not bound to the folder that it happened to be started in.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
 async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -> Result<(), Failure> {
-    let folder = home.create_agent(agent)?;
+    let folder = home.create_agent(agent, &templates::instructions_of_default())?;
     let named = agent.clone();
     let place = move |view: View<'_>| Some(WorkspaceState::of(view.agent(&named)?).execution);
     if let Some(execution) = runtime.read(Some(agent), place).await? {

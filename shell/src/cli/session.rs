@@ -25,6 +25,7 @@ use super::leftover_runs::LeftoverRuns;
 use super::output::Failure;
 use super::run_request::{RunRequest, Target, Task};
 use super::setup::commands_see;
+use super::template;
 use crate::changes::{Before, Changes};
 use crate::driver::{Driver, DriverError, Gate, Observer, Start};
 use crate::home::Home;
@@ -35,6 +36,7 @@ use crate::report::{Ended, RunFold, RunReport, Verified};
 use crate::screen::{Screen, Tone};
 use crate::settings::{CommandSettings, CommandVariables};
 use crate::skills::Skills;
+use crate::templates::{self, Templates};
 
 /// What is to be done, and with what.
 pub(super) struct Session {
@@ -330,7 +332,9 @@ impl Session {
             Target::Created => {
                 let kind =
                     if self.request.agent.as_str() == "main" { AgentKind::Default } else { AgentKind::Named };
-                AgentSpec::named(kind, self.request.execution.clone())
+                let template = self.request.template.as_ref().map(|template| self.templates().keep(template));
+                let template = template.transpose().map_err(template::failure)?;
+                AgentSpec { template, ..AgentSpec::named(kind, self.request.execution.clone()) }
             }
             Target::Temporary => AgentSpec {
                 visibility: Visibility::Private,
@@ -342,12 +346,21 @@ impl Session {
         let agent = self.request.agent.clone();
         if self.request.target == Target::Temporary {
             // Nobody edits what stands in the home of one run.
-            self.request.home.create_instructed_agent(&agent, "")?;
+            self.request.home.create_agent(&agent, "")?;
         } else {
-            self.request.home.create_agent(&agent)?;
+            self.request.home.create_folders(&agent)?;
         }
+        let (named, template) = (agent.clone(), spec.template.clone());
         let answer = driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await?;
-        if let Answer::Refused { reject } = answer { Err(refused(reject)) } else { Ok(()) }
+        if let Answer::Refused { reject } = answer {
+            return Err(refused(reject));
+        }
+        templates::make_home((&self.templates(), &self.request.home), &named, template.as_ref())?;
+        Ok(())
+    }
+
+    fn templates(&self) -> Templates {
+        Templates::new(&self.request.home, &self.request.environment)
     }
 }
 
@@ -392,6 +405,7 @@ impl Means {
             providers: self.providers.clone(),
             reserve: (!temporary).then(|| home.root().to_owned()),
             performing: perform::Settings {
+                templates: Templates::new(home, environment),
                 commands: self.commands,
                 confinement: self.confinement.clone(),
                 tied: temporary,

@@ -17,6 +17,7 @@ use crate::perform;
 use crate::perform::tool::CommandEnvironment;
 use crate::settings::credentials::Credentials;
 use crate::settings::{CommandVariables, Settings};
+use crate::templates::Templates;
 use crate::trigger_address::TriggerKey;
 
 /// Settings, models and keys of a home.
@@ -71,6 +72,7 @@ impl Setup {
             providers: self.providers,
             reserve: Some(home.root().to_owned()),
             performing: perform::Settings {
+                templates: Templates::new(home, environment),
                 commands: self.settings.commands,
                 confinement: self.confinement,
                 skills: self.settings.skills.skills(environment),

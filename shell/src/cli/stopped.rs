@@ -29,6 +29,7 @@ use crate::perform::{self, Performers};
 use crate::runtime::Runtime;
 use crate::settings::credentials::Credentials;
 use crate::settings::{Access, Settings};
+use crate::templates::Templates;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
 /// The model of a home that has none: nothing is asked.
@@ -125,6 +126,7 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
         },
         reader,
         home: home.clone(),
+        templates: Templates::new(home, environment),
         policy: Policy::socket(),
         peers: Peers::default(),
         signatures: Signatures::new(None),

@@ -47,8 +47,10 @@ impl Driver {
     fn begin(&self, agent: AgentId, op: OpId, work: Work) -> Performing {
         let (performers, gate) = (self.performers.clone(), self.tools_from.clone());
         match work {
-            Work::LoadContext { execution, user_skills } => {
-                let work = async move { performers.load_context(&agent, &execution, user_skills).await };
+            Work::LoadContext { execution, user_skills, template } => {
+                let work = async move {
+                    performers.load_context(&agent, &execution, (user_skills, template.as_deref())).await
+                };
                 Box::pin(between(Point::ContextBegins, work, Point::ContextEnded))
             }
             Work::CallModel { request } | Work::Summarize { request } => {
@@ -63,6 +65,10 @@ impl Driver {
                 gate.opened().await;
                 let work = performers.prepare_command(&agent, op, task, call, trigger_generation);
                 between(Point::PrepareBegins, work, Point::PrepareEnded).await
+            }),
+            Work::KeepTemplate { template } => Box::pin(async move {
+                gate.opened().await;
+                between(Point::ToolBegins, performers.keep_template(template), Point::ToolEnded).await
             }),
             // The word is given now, whoever waits for the end.
             Work::RunCommand { supervisor } => {

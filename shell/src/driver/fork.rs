@@ -7,6 +7,7 @@ use holon_platform::clock;
 use holon_platform::crash_point::{Point, reached};
 
 use super::{Driver, DriverError};
+use crate::templates::instructions_of_default;
 
 impl Driver {
     /// Makes the copy durable, and lets it go on from there: what was in flight in it is lost to it. Says which
@@ -39,7 +40,7 @@ impl Driver {
     /// The files first: the copy's first turn reads them, and whoever crashes in between repeats the fork.
     fn copy(&mut self, fork: &Fork) -> Result<Forked, ForkError> {
         let past = Past::read(self.engine.reader(), fork)?;
-        let files = self.performers.home().copy_agent(&fork.from, &fork.to);
+        let files = self.performers.home().copy_agent(&fork.from, &fork.to, &instructions_of_default());
         files.map_err(|error| ForkError::Home(error.to_string()))?;
         past.copy(self.engine.host_mut(), &self.texts)
     }

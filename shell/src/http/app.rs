@@ -24,6 +24,7 @@ use crate::events::Hub;
 use crate::home::Home;
 use crate::runtime::Runtime;
 use crate::settings::{Access, PageOrigin};
+use crate::templates::Templates;
 use crate::trigger_address::TriggerAddresses;
 
 /// Requests at once that wait for what comes of a prompt: as many as there are connections.
@@ -40,6 +41,8 @@ pub struct Parts {
     /// Reads the ledger for requests: a long read is in nobody else's way.
     pub reader: Arc<Reader>,
     pub home: Home,
+    /// What new agents are made from.
+    pub templates: Templates,
     pub about: About,
     pub policy: Policy,
     pub peers: Peers,

@@ -18,13 +18,14 @@ use std::sync::Arc;
 use holon_core::Input;
 use holon_core::effect::{AgentView, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::recovery::Found;
-use holon_facts::ids::{TaskId, WorkItemId};
+use holon_facts::ids::{TaskId, TemplateId, WorkItemId};
 use holon_facts::model::ModelRequest;
 use holon_facts::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
-use holon_facts::receipt::{Receipt, ToolFacts};
+use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::template::AgentTemplate;
 use holon_facts::work::PlanSeen;
 use holon_facts::workspace::ExecutionBinding;
-use holon_facts::{AgentId, OpId, Outcome};
+use holon_facts::{AgentId, OpId, Outcome, Text};
 use holon_models::Providers;
 use holon_platform::{clock, spawn};
 use holon_supervise::confine::{self, ConfineError, Confinement, Policy};
@@ -37,6 +38,7 @@ use crate::live::{LiveSink, LiveText};
 use crate::memory::Memory;
 use crate::settings::CommandSettings;
 use crate::skills::Skills;
+use crate::templates::{self, Selector, Templates};
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
 use crate::workplace::Search;
@@ -73,6 +75,8 @@ pub struct Settings {
     pub confinement: Option<Confinement>,
     /// Where skills of the user are, and what was read of skills.
     pub skills: Skills,
+    /// What new agents are made from.
+    pub templates: Templates,
     /// What goes on although nobody waits for its outcome.
     pub in_flight: InFlight,
 }
@@ -80,6 +84,7 @@ pub struct Settings {
 impl Settings {
     /// With commands as they are unless somebody configures them, supervised by this binary.
     pub fn new(home: PathBuf, environment: CommandEnvironment) -> Self {
+        let templates = Templates::in_home(&Home::at(&home));
         Self {
             home,
             environment,
@@ -89,6 +94,7 @@ impl Settings {
             tied: false,
             confinement: None,
             skills: Skills::default(),
+            templates,
             in_flight: InFlight::default(),
         }
     }
@@ -180,12 +186,14 @@ impl Performers {
         &self,
         agent: &AgentId,
         execution: &ExecutionBinding,
-        user_skills: bool,
+        (user_skills, template): (bool, Option<&AgentTemplate>),
     ) -> Outcome {
         let settings = &self.inner.settings;
         // One that another agent has begun has none yet.
         let (home, named) = (self.home(), agent.clone());
-        let home = match spawn::blocking(move || home.create_agent(&named)).await {
+        let (templates, template) = (settings.templates.clone(), template.cloned());
+        let make = move || templates::make_home((&templates, &home), &named, template.as_ref());
+        let home = match spawn::blocking(make).await {
             Ok(Ok(home)) => home,
             Ok(Err(problem)) => return self.failed(&problem.to_string()),
             Err(interrupted) => return self.failed(&interrupted.to_string()),
@@ -206,6 +214,27 @@ impl Performers {
             Ok(context) => Outcome::Context { context },
             Err(problem) => self.failed(&problem.to_string()),
         }
+    }
+
+    /// Takes in the template of an agent that another one begins; ends in `Tool`, with the template among its facts.
+    pub async fn keep_template(&self, id: TemplateId) -> Outcome {
+        let started = clock::now();
+        let templates = self.inner.settings.templates.clone();
+        let named = Selector::Id(id);
+        let receipt = match spawn::blocking(move || templates.keep(&named)).await {
+            Ok(Ok(template)) => {
+                let facts = ToolFacts { template: Some(Box::new(template)), ..ToolFacts::default() };
+                Receipt::success(Text::default(), facts)
+            }
+            Ok(Err(problem)) => {
+                let error = ToolError::new(ToolErrorKind::InvalidToolInput, problem.to_string());
+                Receipt::failure(
+                    error.field("template").hint("leave it out, or name another one; nothing was begun"),
+                )
+            }
+            Err(interrupted) => return self.failed(&interrupted.to_string()),
+        };
+        Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
     }
 
     /// Makes one attempt; ends in `Answer` or `AttemptFailed`, within `request.timeout`.

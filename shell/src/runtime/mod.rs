@@ -13,6 +13,7 @@ use holon_core::host::RestoreError;
 use holon_core::view::View;
 use holon_core::{Answer, Host, Input};
 use holon_facts::config::ConfigError;
+use holon_facts::identity::AgentSpec;
 use holon_facts::outcome::LoadedContext;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Config, EventSeq, Outcome, ReplyId, Seed};
@@ -239,9 +240,10 @@ impl Runtime {
         &self,
         agent: &AgentId,
         execution: &ExecutionBinding,
-        user_skills: bool,
+        spec: &AgentSpec,
     ) -> Result<LoadedContext, String> {
-        match self.performers.load_context(agent, execution, user_skills).await {
+        let of_agent = (spec.has_user_skills(), spec.template.as_ref());
+        match self.performers.load_context(agent, execution, of_agent).await {
             Outcome::Context { context } => Ok(context),
             Outcome::Failed { failure } => {
                 let told = self.texts.resolve(&failure.message).map_err(|error| error.to_string())?;

@@ -469,6 +469,12 @@ pub const KEYS: &[Key<Settings>] = &[
         "the agent that is meant when none is named"
     ),
     key!(
+        "templates.seed",
+        server.seed_templates,
+        Kind::Flag,
+        "write the templates of the build into `~/.agents/templates` at the start of a runtime, as long as nobody has changed them"
+    ),
+    key!(
         "admission.while_stopped",
         core.while_stopped,
         Kind::Word(&["refuse", "queue"]),

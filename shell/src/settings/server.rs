@@ -23,6 +23,8 @@ pub struct ServerSettings {
     /// The home's own where none is named.
     pub socket: Option<PathBuf>,
     pub default_agent: String,
+    /// Whether a start writes the templates of the build into the folder of the user.
+    pub seed_templates: bool,
 }
 
 impl Default for ServerSettings {
@@ -37,6 +39,7 @@ impl Default for ServerSettings {
             webhook_credential: None,
             socket: None,
             default_agent: "main".to_owned(),
+            seed_templates: true,
         }
     }
 }

@@ -11,11 +11,13 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Millis, OpId, Outcome, RunId, Text};
 use holon_models::{Providers, Tools};
 use holon_platform::process;
+use holon_shell::home::Home;
 use holon_shell::in_flight::InFlight;
 use holon_shell::live::LiveSink;
 use holon_shell::perform::tool::CommandEnvironment;
 use holon_shell::perform::{Performers, Settings};
 use holon_shell::settings::CommandSettings;
+use holon_shell::templates::Templates;
 use holon_supervise::{RECORD, STARTED};
 use holon_text::{Secrets, Texts};
 use serde_json::Value;
@@ -65,6 +67,7 @@ impl Place {
             tied: false,
             confinement: None,
             skills: Default::default(),
+            templates: Templates::in_home(&Home::at(&home)),
             in_flight: InFlight::default(),
         };
         let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);

@@ -133,6 +133,7 @@ impl Errand {
             | Work::CallTask { .. }
             | Work::CallWork { .. }
             | Work::CallAgent { .. }
+            | Work::KeepTemplate { .. }
             | Work::FindWorkspace { .. }
             | Work::RemoveWorktree { .. } => Self::Begin { agent, op, kind: work.kind() },
         }

@@ -114,7 +114,8 @@ impl Promise {
             effect::Work::CallTool { .. }
             | effect::Work::CallTask { .. }
             | effect::Work::CallWork { .. }
-            | effect::Work::CallAgent { .. } => Work::Call,
+            | effect::Work::CallAgent { .. }
+            | effect::Work::KeepTemplate { .. } => Work::Call,
             effect::Work::PrepareCommand { .. } => Work::Prepare,
             effect::Work::RunCommand { .. } => Work::Run,
             effect::Work::FindWorkspace { .. } => Work::Find,

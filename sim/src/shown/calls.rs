@@ -8,10 +8,12 @@ use holon_core::effect::{InputSource, TaskWork, ToolCall, WorkView};
 use holon_core::replay::Call;
 use holon_core::tool::Tool;
 use holon_facts::event::operation::Settlement;
-use holon_facts::event::{OperationFact, TaskFact, TurnFact};
-use holon_facts::ids::TaskId;
+use holon_facts::event::{OperationFact, OutboxFact, TaskFact, TurnFact};
+use holon_facts::ids::{TaskId, TemplateId};
 use holon_facts::model::{AnswerBlock, Block, ModelAnswer, ModelRef};
-use holon_facts::receipt::{Receipt, TaskCall, ToolFacts, Verdict};
+use holon_facts::outbox::Letter;
+use holon_facts::receipt::{Receipt, SelfCall, TaskCall, ToolFacts, Verdict};
+use holon_facts::template::AgentTemplate;
 use holon_facts::{AgentId, Event, OpId, Outcome, Record, Text};
 
 use crate::failure::{Failure, ensure, safety};
@@ -65,6 +67,20 @@ impl Called {
         view.plan.as_ref().map_or(Ok(()), |plan| self.has(agent, plan))
     }
 
+    /// A performer takes in a template for it.
+    pub(crate) fn templated(&self, agent: &AgentId, template: &TemplateId) -> Result<(), Failure> {
+        let asked = match &self.verdict {
+            Verdict::OnSelf(SelfCall::Spawn(asked)) => asked.template.as_ref(),
+            Verdict::OnSelf(_)
+            | Verdict::OnTask(_)
+            | Verdict::OnWork(_)
+            | Verdict::Accepted(_)
+            | Verdict::Refused(_) => None,
+        };
+        ensure!(asked == Some(template), "M3", "{agent} takes in {template}, the open call is {self:?}");
+        Ok(())
+    }
+
     fn has(&self, agent: &AgentId, arguments: &Text) -> Result<(), Failure> {
         let same = *arguments == self.arguments;
         ensure!(same, "M3", "{agent} executes {arguments:?}, the open call is {self:?}");
@@ -108,6 +124,12 @@ pub(super) fn heard(
                 return Ok(());
             }
             *said.entry("M3").or_default() += 1;
+            if let Some(template) = heard.facts.template.as_deref() {
+                let begins = records.iter().any(|record| begins_with(record, template));
+                let fits = result.error.is_some() || begins;
+                ensure!(fits, "M3", "{agent} begins nobody with {template:?}: {result:?}");
+                return Ok(());
+            }
             let facts = ToolFacts { shown_task: heard.facts.shown_task, ..result.facts.clone() };
             let same = match &heard.error {
                 Some(error) => result.error.as_ref() == Some(error),
@@ -139,6 +161,13 @@ fn result_of<'a>(agent: &AgentId, op: OpId, records: &'a [Record]) -> Option<(Se
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
+/// Whether somebody is begun with that template.
+fn begins_with(record: &Record, template: &AgentTemplate) -> bool {
+    let Event::Outbox(OutboxFact::LetterPosted(fact)) = &record.event else { return false };
+    let Letter::Spawn { spec, .. } = &fact.letter else { return false };
+    spec.template.as_ref() == Some(template)
+}
+
 fn result(record: &Record) -> Option<&Receipt> {
     match &record.event {
         Event::Turn(TurnFact::ToolExecuted(fact)) => Some(&fact.receipt),

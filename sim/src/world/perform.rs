@@ -88,6 +88,9 @@ impl World<'_> {
             Work::WatchCommand { supervisor } => self.watch(agent, op, &supervisor),
             Work::CallTask { work } => self.call_task(agent, op, &work),
             Work::CallWork { .. } | Work::CallAgent { .. } => self.begin(agent, op, "task", commands::show),
+            Work::KeepTemplate { template } => {
+                self.begin(agent, op, "template", |here| commands::keep_template(here, &template))
+            }
             Work::FindWorkspace { wanted } => {
                 let mut trees = mem::take(&mut self.outside.trees);
                 let find = |here: &mut Circumstances<'_>| places::find(here, agent, &wanted, &mut trees);
@@ -129,6 +132,7 @@ impl World<'_> {
             Work::CallTool { call } | Work::PrepareCommand { call, .. } => called.executed(agent, call)?,
             Work::CallTask { work } => called.on_task(agent, work)?,
             Work::CallWork { view } => called.on_work(agent, view)?,
+            Work::KeepTemplate { template } => called.templated(agent, template)?,
             Work::CallAgent { .. } | Work::FindWorkspace { .. } => {}
             Work::LoadContext { .. }
             | Work::CallModel { .. }

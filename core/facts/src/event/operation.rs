@@ -11,6 +11,7 @@ use crate::content::Text;
 use crate::ids::{OpId, RunId, TaskId};
 use crate::outcome::{CommandSpec, SupervisorIdentity};
 use crate::request::RequestRecord;
+use crate::template::AgentTemplate;
 use crate::time::Millis;
 use crate::workspace::WorktreePlan;
 
@@ -82,6 +83,9 @@ pub struct OperationOpened {
     /// The worktree that it makes or removes: on record before anything of it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<WorktreePlan>,
+    /// What the agent begins with that the worktree is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Box<AgentTemplate>>,
     /// What a model is asked. Earlier builds did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<RequestRecord>>,

@@ -8,9 +8,9 @@ use holon_facts::content::Text;
 use holon_facts::event::TurnFact;
 use holon_facts::event::turn::{AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded};
 use holon_facts::fence::Fence;
-use holon_facts::ids::{MessageId, RunId, StepSeq, TaskId, TurnIndex, WorkItemId};
+use holon_facts::ids::{MessageId, RunId, StepSeq, TaskId, TemplateId, TurnIndex, WorkItemId};
 use holon_facts::model::{AttemptOutcome, Block, ModelRef, RoundEnd};
-use holon_facts::receipt::{TaskCall, Verdict};
+use holon_facts::receipt::{SelfCall, TaskCall, Verdict};
 use holon_facts::record::Record;
 use holon_facts::time::Wall;
 
@@ -71,6 +71,8 @@ pub(crate) struct Call {
     pub(crate) accepted: bool,
     /// The task whose output it reads.
     pub(crate) reads: Option<TaskId>,
+    /// The template of the agent that it begins.
+    pub(crate) template: Option<TemplateId>,
     pub(crate) started: bool,
     pub(crate) enqueues: bool,
     pub(crate) sleeps: bool,
@@ -182,12 +184,17 @@ impl Run {
             let Verdict::OnTask(TaskCall::Output { task, .. }) = verdict else { return None };
             Some(*task)
         };
+        let template = |verdict: &Verdict| {
+            let Verdict::OnSelf(SelfCall::Spawn(asked)) = verdict else { return None };
+            asked.template.clone()
+        };
         self.calls = ids
             .zip(&fact.verdicts)
             .map(|(id, verdict)| Call {
                 id,
                 accepted: verdict.tool().is_some(),
                 reads: reads(verdict),
+                template: template(verdict),
                 started: false,
                 enqueues: verdict.tool().is_some_and(|tool| tool == *"Enqueue"),
                 sleeps: verdict.tool().is_some_and(|tool| tool == *"Sleep"),

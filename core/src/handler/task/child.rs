@@ -1,5 +1,6 @@
 //! Children on the side of their parent: spawn, follow-up, needs and end (contract: tasks.md, Child agents).
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -20,6 +21,8 @@ use holon_facts::provenance::{MessageKind, Priority, Surface};
 use holon_facts::receipt::{InputReceipt, InputTarget, Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_facts::subsystem::CHILD_NEEDS;
 use holon_facts::task::{ChildEnd, ChildSpec, Fingerprint, Job, Need, TaskStatus, WaitPolicy};
+use holon_facts::template::AgentTemplate;
+use holon_facts::time::Millis;
 use holon_facts::workspace::{ExecutionBinding, Retained, WorkspaceMode, Worktree, WorktreePlan};
 use serde::Serialize;
 
@@ -29,6 +32,7 @@ use crate::handler::evidence::{self, Evidence};
 use crate::handler::outbox;
 use crate::handler::task::deliver::Telling;
 use crate::handler::task::end::{self, End};
+use crate::handler::turn::{request, tools};
 use crate::handler::workspace::{self, isolate};
 use crate::summary::supervision::ChildSupervision;
 use crate::tx::{Opening, Tx};
@@ -38,20 +42,59 @@ const SUMMARY: usize = 120;
 /// Bytes of a parent's name that the names of its children begin with, where the whole of it has no room.
 const STEM: usize = 30;
 
-/// Begins another agent, for a call; a worktree for it is made first.
+/// Begins another agent, for a call; its template is taken in first, then a worktree for it is made.
 pub(crate) fn spawn(
     tx: &mut Tx<'_>,
     run_id: RunId,
     asked: &SpawnAgent,
+) -> Result<Option<Receipt>, ToolError> {
+    let Some(template) = asked.template.clone() else { return begin(tx, run_id, asked, None) };
+    model(tx, asked)?;
+    match asked.preset {
+        SpawnPreset::PrivateChild => {
+            first_message(asked)?;
+            may_supervise(tx)?;
+        }
+        SpawnPreset::PublicNamed => {
+            named(tx, asked)?;
+        }
+    }
+    tools::keep_template(tx, run_id, template);
+    Ok(None)
+}
+
+/// The template of the agent that the call in progress begins was taken in.
+pub(crate) fn templated(tx: &mut Tx<'_>, template: Option<Box<AgentTemplate>>) {
+    let run_id = tx.agent().run.as_ref().map(|run| run.id);
+    let (Some(asked), Some(run_id)) = (tools::open_spawn(tx), run_id) else { return };
+    match begin(tx, run_id, &asked, template) {
+        Ok(None) => return,
+        Ok(Some(receipt)) => tools::record_result(tx, receipt, Millis(0)),
+        Err(error) => tools::record_failure(tx, error, Millis(0)),
+    }
+    request::advance(tx);
+}
+
+fn begin(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    asked: &SpawnAgent,
+    template: Option<Box<AgentTemplate>>,
 ) -> Result<Option<Receipt>, ToolError> {
     let model = model(tx, asked)?;
     match asked.preset {
         SpawnPreset::PrivateChild if asked.workspace_mode == WorkspaceMode::Worktree => {
             first_message(asked)?;
             may_supervise(tx)?;
-            workspace::tools::isolate(tx, run_id).map(|()| None)
+            workspace::tools::isolate(tx, run_id, template).map(|()| None)
         }
-        SpawnPreset::PrivateChild => supervise(tx, run_id, asked, None, child_spec).map(Some),
+        SpawnPreset::PrivateChild => {
+            let spec = |supervisor, agent: &Agent| AgentSpec {
+                template: template.map(|template| *template),
+                ..child_spec(supervisor, agent)
+            };
+            supervise(tx, run_id, asked, None, spec).map(Some)
+        }
         SpawnPreset::PublicNamed => {
             let agent = named(tx, asked)?;
             let parent = tx.agent();
@@ -60,6 +103,7 @@ pub(crate) fn spawn(
             let spec = AgentSpec {
                 lineage_parent_agent_id: Some(parent.id.clone()),
                 attached: attached.collect(),
+                template: template.map(|template| *template),
                 ..AgentSpec::named(AgentKind::Named, execution)
             };
             let message = asked.initial_message.clone().map(Text::whole);
@@ -84,6 +128,7 @@ fn child_spec(supervisor: Supervisor, of: &Agent) -> AgentSpec {
         isolated: false,
         execution: of.execution().clone(),
         attached: of.workspaces.attached().map(|(_, anchor)| anchor.to_string()).collect(),
+        template: None,
     }
 }
 
@@ -93,12 +138,14 @@ pub(crate) fn spawn_isolated(
     run_id: RunId,
     asked: &SpawnAgent,
     (execution, worktree): (&ExecutionBinding, WorktreeId),
+    template: Option<Box<AgentTemplate>>,
 ) -> Result<Receipt, ToolError> {
     let plan =
         tx.agent().worktrees().find(|one| one.plan.worktree_id == worktree).map(|one| one.plan.clone());
     let spec = |supervisor, agent: &Agent| AgentSpec {
         execution: execution.clone(),
         isolated: true,
+        template: template.map(|template| *template),
         ..child_spec(supervisor, agent)
     };
     supervise(tx, run_id, asked, plan, spec)

@@ -1,5 +1,6 @@
 //! The start of a run: claim the message, bind the models, read the context.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use holon_facts::call::ToolName;
@@ -67,7 +68,8 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     tx.arm(Alarm::TurnLimit, tx.env.config.turn.wall_time);
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
     let user_skills = tx.agent().spec.has_user_skills();
-    tx.open(opening, Work::LoadContext { execution, user_skills });
+    let template = tx.agent().spec.template.clone().map(Box::new);
+    tx.open(opening, Work::LoadContext { execution, user_skills, template });
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use holon_facts::call::{SpawnAgent, ToolName};
 use holon_facts::content::Text;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
-use holon_facts::ids::{RoundIndex, RunId, TaskId};
+use holon_facts::ids::{RoundIndex, RunId, TaskId, TemplateId};
 use holon_facts::receipt::{Receipt, SelfCall, ToolError, ToolErrorKind, Verdict};
 use holon_facts::time::Millis;
 
@@ -143,6 +143,12 @@ pub(crate) fn show_work(tx: &mut Tx<'_>, run_id: RunId, view: WorkView) {
 pub(super) fn show_agent(tx: &mut Tx<'_>, run_id: RunId, view: AgentView) {
     let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
     tx.open(opening, Work::CallAgent { view });
+}
+
+/// Lets a performer take in the template of the agent that the call in progress begins.
+pub(crate) fn keep_template(tx: &mut Tx<'_>, run_id: RunId, template: TemplateId) {
+    let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
+    tx.open(opening, Work::KeepTemplate { template });
 }
 
 /// Shows the output of a task to the call in progress.

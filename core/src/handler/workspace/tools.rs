@@ -1,5 +1,6 @@
 //! The call with which an agent chooses where it works: a performer finds the folder, and what it found is bound here.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -10,6 +11,7 @@ use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::event::workspace::{WorkspaceAttached, WorkspaceUsed};
 use holon_facts::ids::{OpId, RunId};
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::template::AgentTemplate;
 use holon_facts::time::Millis;
 use holon_facts::workspace::{ExecutionBinding, ProjectionKind, WorkspaceId, WorkspaceKind, WorktreePlan};
 use serde::Serialize;
@@ -64,22 +66,29 @@ pub(crate) fn call(tx: &mut Tx<'_>, run_id: RunId, asked: &UseWorkspace) -> Resu
             Some(Isolated { plan, own: own(tx) })
         }
     };
-    look(tx, run_id, target, asked.cwd.clone(), isolated);
+    let timeout = if isolated.is_some() { isolate::MAKE_TIMEOUT } else { FIND_TIMEOUT };
+    let opening = Opening::of(run_id, OpKind::FindWorkspace, timeout);
+    look(tx, opening, target, asked.cwd.clone(), isolated);
     Ok(())
 }
 
-/// Has a worktree made for a child, of the repository that the agent works in.
-pub(crate) fn isolate(tx: &mut Tx<'_>, run_id: RunId) -> Result<(), ToolError> {
+/// Has a worktree made for a child with that template, of the repository that the agent works in.
+pub(crate) fn isolate(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    template: Option<Box<AgentTemplate>>,
+) -> Result<(), ToolError> {
     let at = tx.agent().execution().clone();
     let plan = isolate::plan(tx, at.execution_root.clone(), None)?;
     let target = WorkspaceTarget::Path { path: at.cwd };
-    look(tx, run_id, target, None, Some(Isolated { plan, own: Vec::new() }));
+    let opening = Opening { template, ..Opening::of(run_id, OpKind::FindWorkspace, isolate::MAKE_TIMEOUT) };
+    look(tx, opening, target, None, Some(Isolated { plan, own: Vec::new() }));
     Ok(())
 }
 
 fn look(
     tx: &mut Tx<'_>,
-    run_id: RunId,
+    opening: Opening,
     target: WorkspaceTarget,
     cwd: Option<String>,
     isolated: Option<Isolated>,
@@ -88,8 +97,7 @@ fn look(
     let attached = agent.workspaces.attached().map(|(_, anchor)| anchor.to_string()).collect();
     let from = agent.execution().clone();
     let worktree = isolated.as_ref().map(|isolated| isolated.plan.clone());
-    let timeout = if worktree.is_some() { isolate::MAKE_TIMEOUT } else { FIND_TIMEOUT };
-    let opening = Opening { worktree, ..Opening::of(run_id, OpKind::FindWorkspace, timeout) };
+    let opening = Opening { worktree, ..opening };
     let wanted = WantedWorkspace { target, cwd, from, attached, isolated };
     tx.open(opening, Work::FindWorkspace { wanted });
 }
@@ -123,10 +131,13 @@ fn unknown(tx: &Tx<'_>, id: &WorkspaceId) -> ToolError {
 /// The folder is there: the agent works in it from now on, or its child does.
 pub(crate) fn found(tx: &mut Tx<'_>, op: OpId, execution: &ExecutionBinding, base: Option<String>) {
     let new = isolate::made(tx, op, execution, base);
+    let template = tx.agent().ops.get(&op).and_then(|open| open.template.clone());
     tx.settle(op, Settlement::Done);
     let run_id = tx.agent().run.as_ref().map(|run| run.id);
     let result = match (tools::open_spawn(tx), new, run_id) {
-        (Some(asked), Some(new), Some(run_id)) => child::spawn_isolated(tx, run_id, &asked, (execution, new)),
+        (Some(asked), Some(new), Some(run_id)) => {
+            child::spawn_isolated(tx, run_id, &asked, (execution, new), template)
+        }
         (Some(_), _, _) => Err(ToolError::new(ToolErrorKind::ToolExecutionFailed, "no worktree was made")),
         (None, _, _) => bind(tx, execution),
     };

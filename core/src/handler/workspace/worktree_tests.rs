@@ -14,7 +14,7 @@ use holon_facts::workspace::{
 
 use crate::effect::Answer;
 use crate::input::{ControlRequest, Input};
-use crate::testing::{World, agent, calls, config, context, prompt, says, tool_says};
+use crate::testing::{World, agent, calls, config, context, prompt, says, template, tool_says};
 
 const BASE: &str = "c0ffee";
 
@@ -223,4 +223,20 @@ fn what_a_child_can_t_remove_after_its_end_is_left_to_its_parent() {
     assert_eq!(left.len(), 1, "somebody knows of it");
     assert_eq!((left[0].state, left[0].left_by.as_ref()), (WorktreeState::Retained, Some(&agent("main--1"))));
     assert_eq!(task(&world), "failed", "its end is told then");
+}
+
+#[test]
+fn a_child_in_a_worktree_begins_with_the_template_that_its_call_names() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("delegate"));
+    world.complete("main", context());
+    let child = r#"{"initial_message":"review it","template":"holon-reviewer","workspace_mode":"worktree"}"#;
+    world.complete("main", calls(&[("", "SpawnAgent", child)]));
+    world.complete("main", template("holon-reviewer"));
+    assert_eq!(world.waits_for("main"), Some(OpKind::FindWorkspace));
+    let made = made(in_worktree(&world));
+    world.complete("main", made);
+    let spec = &world.agent("main--1").spec;
+    let template = spec.template.as_ref().map(|template| template.selector.as_str());
+    assert!(spec.isolated && template == Some("holon-reviewer"), "{spec:?}");
 }

@@ -16,8 +16,9 @@ use holon_facts::{AgentId, EventSeq, Reject};
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
-use super::{labels, models, workspace};
+use super::{labels, models, template, workspace};
 use crate::runtime::Unavailable;
+use crate::templates::instructions_of_default;
 
 pub(in super::super) async fn control(app: App, call: Call<ChangeAgent>) -> Handled<ControlReply> {
     let Json(ControlAgent { action }) = call.body;
@@ -70,22 +71,28 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
     }
     let description = wanted.description.clone();
     let (named, model, visibility) = (agent.clone(), wanted.model.clone(), wanted.visibility);
-    let (home, execution) = app
+    let (home, execution, template) = app
         .blocking(move |app| {
             let asked = workspace::asked(wanted.workspace_root.as_deref(), wanted.cwd.as_deref())?;
-            let home = make_home(app, &named, wanted.instructions.as_deref())?;
+            let template = template::kept(app, &named, &wanted)?;
+            let home = match &template {
+                // Its files come after the record of what they are.
+                Some(_) => app.home.create_folders(&named).map_err(Failure::internal)?,
+                None => make_home(app, &named, wanted.instructions.as_deref())?,
+            };
             let execution = asked.map_or_else(|| workspace::own(&home), Ok)?;
-            Ok((home, execution))
+            Ok((home, execution, template))
         })
         .await?;
     let is_default = agent == app.about.default_agent;
     let kind = if is_default { AgentKind::Default } else { AgentKind::Named };
     let visibility = visibility.unwrap_or(Visibility::Public);
-    let spec = AgentSpec { visibility, ..AgentSpec::named(kind, execution) };
+    let spec = AgentSpec { visibility, template, ..AgentSpec::named(kind, execution) };
     let (named, identity) = (agent.clone(), spec.clone());
     let ask = move |reply| Input::CreateAgent { agent: named, spec, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::Created { agent: agent_id } = answered else { return Err(unexpected(answered)) };
+    template::applied(&app, &identity, agent_id.clone()).await?;
     if model.is_some() {
         models::apply(app.clone(), agent_id.clone(), model).await?;
     }
@@ -98,7 +105,7 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
 /// The home of a new agent. Instructions that are there already would win over those that were given.
 fn make_home(app: &App, agent: &AgentId, instructions: Option<&str>) -> Handled<PathBuf> {
     let Some(instructions) = instructions else {
-        return app.home.create_agent(agent).map_err(Failure::internal);
+        return app.home.create_agent(agent, &instructions_of_default()).map_err(Failure::internal);
     };
     let refused = |problem: String| Failure::new(Code::InvalidBody, problem).detail("field", "instructions");
     if instructions.trim().is_empty() || instructions.len() > INSTRUCTIONS_BYTES {
@@ -108,7 +115,7 @@ fn make_home(app: &App, agent: &AgentId, instructions: Option<&str>) -> Handled<
     if file.symlink_metadata().is_ok() {
         return Err(refused(format!("{} is there already, and is not overwritten", file.display())));
     }
-    app.home.create_instructed_agent(agent, instructions).map_err(Failure::internal)
+    app.home.create_agent(agent, instructions).map_err(Failure::internal)
 }
 
 /// Stops and aborts get through whatever else waits.

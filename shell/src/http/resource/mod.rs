@@ -19,6 +19,7 @@ pub(super) mod scheduler_fixture;
 mod sse;
 pub(super) mod stream;
 pub(super) mod tasks;
+mod template;
 mod texts;
 pub(super) mod timers;
 pub(super) mod triggers;

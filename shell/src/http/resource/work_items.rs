@@ -79,7 +79,7 @@ pub(in super::super) async fn create(app: App, call: Call<MakeWorkItem>) -> Hand
 /// Writes the plan of a new item. The item is there whatever becomes of it.
 async fn write(app: &App, agent: AgentId, item: WorkItemId, plan: String) -> Handled<()> {
     app.blocking(move |app| {
-        let home = app.home.create_agent(&agent).map_err(Failure::internal)?;
+        let home = app.home.create_folders(&agent).map_err(Failure::internal)?;
         let bound = app.about.confinement.as_ref().map(|_| std::slice::from_ref(&home));
         let written = confine::within(bound, || work_items::write_plan(&home, item, &plan));
         let problem = match written {

@@ -106,7 +106,7 @@ async fn find(
     let agent = agent.clone();
     app.blocking(move |app| {
         // A public agent that another one has made may have none yet.
-        let home = app.home.create_agent(&agent).map_err(Failure::internal)?;
+        let home = app.home.create_folders(&agent).map_err(Failure::internal)?;
         find(Search { from: &home, home: &home, attached: &attached }).map_err(|error| unusable(error, field))
     })
     .await

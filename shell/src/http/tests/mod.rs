@@ -144,6 +144,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         hub,
         reader: Arc::new(Reader::open(&home.ledger()).unwrap()),
         home: home.clone(),
+        templates: crate::templates::Templates::in_home(home),
         about: About {
             default_agent: AgentId::new("main").unwrap(),
             socket_path: "holon.sock".to_owned(),

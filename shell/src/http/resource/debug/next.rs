@@ -3,6 +3,7 @@
 use holon_api::{DebugPrompt, DebugPromptReply, Source};
 use holon_core::view::{View, past};
 use holon_facts::AgentId;
+use holon_facts::identity::AgentSpec;
 use holon_facts::message::Ingress;
 use holon_facts::provenance::{AdmissionContext, Surface};
 use holon_facts::workspace::ExecutionBinding;
@@ -22,9 +23,8 @@ const PLACEHOLDER: &str = "(the next prompt)";
 pub(super) async fn prompt(app: App, agent: AgentId, asked: DebugPrompt) -> Handled<DebugPromptReply> {
     let text = asked.text.as_deref().unwrap_or(PLACEHOLDER);
     check_prompt(text)?;
-    let (execution, user_skills) = execution(&app, &agent).await?;
-    let context =
-        app.runtime.look_at_context(&agent, &execution, user_skills).await.map_err(Failure::internal)?;
+    let (execution, spec) = place(&app, &agent).await?;
+    let context = app.runtime.look_at_context(&agent, &execution, &spec).await.map_err(Failure::internal)?;
     let text = app.runtime.texts().take(text);
     let ingress = Ingress::prompt(text, Surface::HttpControlPrompt, AdmissionContext::ControlAuthenticated);
     let (known, window) = (context.clone(), asked.window);
@@ -65,11 +65,11 @@ pub(super) async fn prompt(app: App, agent: AgentId, asked: DebugPrompt) -> Hand
     .await
 }
 
-/// Where its next turn works, and whether it is offered the user's skills.
-async fn execution(app: &App, agent: &AgentId) -> Handled<(ExecutionBinding, bool)> {
+/// Where its next turn works, and what was fixed at its creation.
+async fn place(app: &App, agent: &AgentId) -> Handled<(ExecutionBinding, AgentSpec)> {
     let active = |view: View<'_>, agent: &AgentId| {
         let agent = view.agent(agent)?;
-        Some((agent.workspaces.active().clone(), agent.spec.has_user_skills()))
+        Some((agent.workspaces.active().clone(), agent.spec.clone()))
     };
     Ok(look(app, agent, active).await?.seen)
 }

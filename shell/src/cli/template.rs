@@ -1,0 +1,150 @@
+//! `holon template`: what new agents can begin with.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use holon_facts::template::TemplateOrigin;
+use holon_platform::Environment;
+use serde::Serialize;
+
+use super::Exit;
+use super::output::{self, Failure};
+use crate::home::Home;
+use crate::templates::{Found, Listed, Selector, TemplateError, Templates};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TemplateCommand {
+    /// List the templates that new agents can begin with
+    List(ListArgs),
+    /// Show the instructions and the skills of a template
+    Show(ShowArgs),
+    /// Check whether an agent can be created from a template
+    Check(ShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// Look at this template: its id, or a folder
+    #[arg(value_name = "TEMPLATE")]
+    template: String,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// One template, in a list and by itself.
+#[derive(Debug, Serialize)]
+struct Shown {
+    template: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<TemplateOrigin>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skill_refs: Vec<String>,
+    /// Why no agent can be created from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Templated {
+    ok: bool,
+    templates: Vec<Shown>,
+}
+
+pub(super) fn template(home: Option<PathBuf>, command: TemplateCommand) -> Result<Exit, Failure> {
+    let environment = Environment::of_process();
+    let templates = Templates::new(&Home::find(home, &environment)?, &environment);
+    match command {
+        TemplateCommand::List(args) => list(&templates, &args),
+        TemplateCommand::Show(args) => show(&templates, &args, true),
+        TemplateCommand::Check(args) => show(&templates, &args, false),
+    }
+}
+
+/// What somebody names on the command line: a relative folder is meant from here.
+pub(super) fn selector(text: &str) -> Result<Selector, Failure> {
+    let is_path = text.contains('/') && !text.contains("://");
+    let absolute = if is_path { std::path::absolute(text).ok() } else { None };
+    let named = absolute.as_deref().and_then(Path::to_str).unwrap_or(text);
+    Selector::parse(named).map_err(failure)
+}
+
+fn list(templates: &Templates, args: &ListArgs) -> Result<Exit, Failure> {
+    let listed = templates.list().map_err(failure)?;
+    if args.json {
+        let templates = listed.into_iter().map(in_list).collect();
+        output::document(&Templated { ok: true, templates })?;
+        return Ok(Exit::Completed);
+    }
+    let mut rows = vec![["TEMPLATE", "ORIGIN", "SUMMARY"].map(str::to_owned).to_vec()];
+    rows.extend(listed.into_iter().map(in_list).map(|shown| {
+        let origin = shown.origin.map_or_else(|| "broken".to_owned(), |origin| origin.to_string());
+        vec![shown.template, origin, shown.summary.or(shown.problem).unwrap_or_default()]
+    }));
+    output::table(&rows)?;
+    output::hint("try", "holon agent create NAME --template TEMPLATE");
+    Ok(Exit::Completed)
+}
+
+fn in_list(Listed { id, found }: Listed) -> Shown {
+    match found {
+        Ok(found) => Shown { instructions: None, ..shown(id.to_string(), found) },
+        Err(problem) => Shown {
+            template: id.to_string(),
+            origin: None,
+            path: None,
+            summary: None,
+            instructions: None,
+            skill_refs: Vec::new(),
+            problem: Some(problem.to_string()),
+        },
+    }
+}
+
+fn shown(template: String, Found { template: content, origin, path }: Found) -> Shown {
+    let summary = Some(content.summary());
+    let (instructions, skill_refs) = (Some(content.instructions), content.skill_refs);
+    Shown { template, origin: Some(origin), path, summary, instructions, skill_refs, problem: None }
+}
+
+fn show(templates: &Templates, args: &ShowArgs, whole: bool) -> Result<Exit, Failure> {
+    let selector = selector(&args.template)?;
+    let shown = shown(selector.to_string(), templates.find(&selector).map_err(failure)?);
+    if args.json {
+        output::document(&if whole { shown } else { Shown { instructions: None, ..shown } })?;
+        return Ok(Exit::Completed);
+    }
+    if whole {
+        output::line(shown.instructions.unwrap_or_default().trim_end())?;
+    }
+    for skill in &shown.skill_refs {
+        output::line(&format!("skill: {skill}"))?;
+    }
+    if !whole {
+        output::line(&format!("{} can be used: {} skills", shown.template, shown.skill_refs.len()))?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// How the command ends for a template that can't be used.
+pub(super) fn failure(error: TemplateError) -> Failure {
+    match error {
+        TemplateError::NoSelector { .. } => Failure::usage(error).hint("holon template list"),
+        TemplateError::Unknown { .. } => Failure::new(Exit::NotFound, error).hint("holon template list"),
+        TemplateError::Invalid { .. } => Failure::usage(error),
+        TemplateError::Unusable { .. } | TemplateError::Home(_) => error.into(),
+    }
+}

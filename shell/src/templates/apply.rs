@@ -1,0 +1,98 @@
+//! The home of a new agent, from a template that was taken in. What is there already stays as it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use holon_facts::AgentId;
+use holon_facts::template::AgentTemplate;
+use serde::Serialize;
+
+use super::content::{invalid, unusable};
+use super::store::{make_folder, replace};
+use super::{TemplateError, Templates, built_in};
+use crate::home::Home;
+
+/// What follows the instructions of every template.
+const GUIDANCE: &str = "
+## Your home
+
+Everything in this file is part of each of your prompts. You and your operator may change it.
+
+- `memory/self.md`: what you learned and want to keep.
+- `memory/operator.md`: what you know about your operator.
+- `notes/`, `work/`: yours to use.
+";
+
+/// What an agent begins with that another one has begun without a template: its first message has its task.
+const BARE: &str = "# Standing instructions of this agent";
+
+/// Where the home of an agent states what it was made from, once all of it is there.
+const PROVENANCE: &str = ".holon/state/template.json";
+
+#[derive(Serialize)]
+struct Provenance<'a> {
+    #[serde(flatten)]
+    template: &'a AgentTemplate,
+    /// The build that made the home.
+    build: &'a str,
+}
+
+/// What an agent begins with that an operator makes without a template.
+pub fn instructions_of_default() -> String {
+    with_guidance(built_in::DEFAULT)
+}
+
+fn with_guidance(instructions: &str) -> String {
+    format!("{}\n{GUIDANCE}", instructions.trim_end())
+}
+
+/// Makes the home of an agent, or what of it is missing: as often as it takes, whenever a process dies.
+///
+/// # Errors
+/// When it can't be written, or the copy of its template is gone and nothing stands in its place.
+pub fn make_home(
+    (templates, home): (&Templates, &Home),
+    agent: &AgentId,
+    template: Option<&AgentTemplate>,
+) -> Result<PathBuf, TemplateError> {
+    let Some(template) = template else {
+        return Ok(home.create_agent(agent, &with_guidance(BARE))?);
+    };
+    let path = home.create_folders(agent)?;
+    let provenance = path.join(PROVENANCE);
+    if provenance.is_file() {
+        return Ok(path);
+    }
+    let instructions = instructions(templates, template, &path)?;
+    home.create_agent(agent, &instructions)?;
+    let text = serde_json::to_string_pretty(&Provenance { template, build: env!("CARGO_PKG_VERSION") })
+        .map_err(|problem| unusable(&provenance, problem))?;
+    if let Some(folder) = provenance.parent() {
+        make_folder(folder)?;
+    }
+    replace(&provenance, text.as_bytes())?;
+    Ok(path)
+}
+
+/// The instructions in the copy of a template; those that an operator has put in the agent's home stand for a copy that
+/// is gone.
+fn instructions(
+    templates: &Templates,
+    template: &AgentTemplate,
+    home: &Path,
+) -> Result<String, TemplateError> {
+    let kept = templates.kept(&template.hash);
+    let own = home.join("AGENTS.md");
+    match fs::read_to_string(kept.join("AGENTS.md")) {
+        Ok(text) => Ok(with_guidance(&text)),
+        Err(_) if own.is_file() => Ok(String::new()),
+        Err(problem) => {
+            let what = format!(
+                "the copy of the template {} is gone ({problem}): write {} yourself, then try again",
+                template.selector,
+                own.display()
+            );
+            Err(invalid(&kept, &what))
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Templates: a folder with standing instructions and skills that a new agent begins with (contract: context.md, Templates
+//! and agent home). A template is taken into the home of the runtime before the agent is on record, under the hash of
+//! its files; the agent's own home is made from that copy, as often as that takes.
+
+mod apply;
+mod built_in;
+mod content;
+mod seed;
+mod selector;
+mod store;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use holon_facts::ids::TemplateId;
+use holon_facts::template::TemplateOrigin;
+use holon_platform::Environment;
+use holon_text::nearest::did_you_mean;
+
+pub use self::apply::{instructions_of_default, make_home};
+pub use self::content::Template;
+pub use self::seed::{Seeded, seed};
+pub use self::selector::Selector;
+use crate::home::{Home, HomeError};
+
+/// Templates that a list shows.
+const LISTED: usize = 256;
+
+/// A template that can't be used. Nothing was made.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplateError {
+    #[error("{got:?} names no template: give the id of one, an absolute folder, or its address on GitHub")]
+    NoSelector { got: String },
+    #[error("there is no template {id}{near}")]
+    Unknown { id: TemplateId, near: String },
+    #[error("{}: {problem}", path.display())]
+    Invalid { path: PathBuf, problem: String },
+    #[error("{} can't be read or written: {problem}", path.display())]
+    Unusable { path: PathBuf, problem: io::Error },
+    #[error(transparent)]
+    Home(#[from] HomeError),
+}
+
+/// Where templates are: those of the user by id, and copies of those that agents were made from.
+#[derive(Debug, Clone)]
+pub struct Templates {
+    folder: Option<PathBuf>,
+    store: PathBuf,
+}
+
+/// A template with its name.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub template: Template,
+    pub origin: TemplateOrigin,
+    /// None for one of this build.
+    pub path: Option<PathBuf>,
+}
+
+/// A line of the list.
+#[derive(Debug)]
+pub struct Listed {
+    pub id: TemplateId,
+    pub found: Result<Found, TemplateError>,
+}
+
+impl Templates {
+    /// Those of the user who started this process, and of that home.
+    pub fn new(home: &Home, environment: &Environment) -> Self {
+        let in_home = Self::in_home(home);
+        let user = environment.get("HOME").filter(|home| !home.is_empty());
+        let folder = user.map(|user| Path::new(user).join(".agents/templates"));
+        Self { folder, ..in_home }
+    }
+
+    /// Those of this build, and of that home.
+    pub fn in_home(home: &Home) -> Self {
+        Self { folder: None, store: home.root().join("templates") }
+    }
+
+    /// The folder of the user's templates; none where nobody knows whose they would be.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// What a selector names.
+    ///
+    /// # Errors
+    /// When there is none, or it can't be used.
+    pub fn find(&self, selector: &Selector) -> Result<Found, TemplateError> {
+        match selector {
+            Selector::Id(id) => self.of_id(id),
+            Selector::Folder(path) => {
+                let template = Template::in_folder(path)?;
+                Ok(Found { template, origin: TemplateOrigin::Folder, path: Some(path.clone()) })
+            }
+        }
+    }
+
+    /// One of the user's folder comes before one of this build.
+    fn of_id(&self, id: &TemplateId) -> Result<Found, TemplateError> {
+        if let Some(path) = self.folder.as_ref().map(|folder| folder.join(id.as_str()))
+            && path.symlink_metadata().is_ok()
+        {
+            let template = Template::in_folder(&path)?;
+            let same = built_in::of(id).is_some_and(|built_in| built_in == template);
+            let origin = if same { TemplateOrigin::BuiltIn } else { TemplateOrigin::User };
+            return Ok(Found { template, origin, path: Some(path) });
+        }
+        if let Some(template) = built_in::of(id) {
+            return Ok(Found { template, origin: TemplateOrigin::BuiltIn, path: None });
+        }
+        let known = self.ids()?;
+        let near = did_you_mean(id.as_str(), known.iter().map(TemplateId::as_str));
+        Err(TemplateError::Unknown { id: id.clone(), near })
+    }
+
+    /// All that an id names, in order.
+    ///
+    /// # Errors
+    /// When the folder can't be read.
+    pub fn list(&self) -> Result<Vec<Listed>, TemplateError> {
+        let listed = |id: TemplateId| Listed { found: self.of_id(&id), id };
+        Ok(self.ids()?.into_iter().map(listed).collect())
+    }
+
+    fn ids(&self) -> Result<Vec<TemplateId>, TemplateError> {
+        let mut ids: Vec<TemplateId> = built_in::ids().collect();
+        if let Some(folder) = &self.folder {
+            let unusable = |problem| TemplateError::Unusable { path: folder.clone(), problem };
+            match folder.read_dir() {
+                Ok(entries) => {
+                    for entry in entries.take(LISTED) {
+                        let name = entry.map_err(unusable)?.file_name();
+                        ids.extend(name.to_str().and_then(|name| TemplateId::new(name).ok()));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(unusable(error)),
+            }
+        }
+        ids.sort();
+        ids.dedup();
+        Ok(ids)
+    }
+}
+
+#[cfg(test)]
+mod tests;

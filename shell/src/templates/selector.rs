@@ -1,0 +1,38 @@
+//! What names a template.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use holon_facts::ids::TemplateId;
+
+use super::TemplateError;
+
+/// What names a template (contract: context.md, Templates and agent home).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selector {
+    /// A folder of the user's templates, or one of this build.
+    Id(TemplateId),
+    /// A folder, from the root.
+    Folder(PathBuf),
+}
+
+impl Selector {
+    /// # Errors
+    /// For what has none of the forms.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        if Path::new(text).is_absolute() {
+            return Ok(Self::Folder(PathBuf::from(text)));
+        }
+        let no_selector = |_| TemplateError::NoSelector { got: text.chars().take(200).collect() };
+        TemplateId::new(text).map(Self::Id).map_err(no_selector)
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => write!(f, "{id}"),
+            Self::Folder(path) => write!(f, "{}", path.display()),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Copies of templates in the home of the runtime, each under the hash of its files: what an agent on record was made
+//! from is there, whatever becomes of the template.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use holon_facts::content::ContentId;
+use holon_facts::template::AgentTemplate;
+use holon_platform::entropy;
+use sha2::{Digest, Sha256};
+
+use super::content::{invalid, unusable};
+use super::{Found, Selector, TemplateError, Templates};
+
+/// Files and folders of a copy that are looked at.
+const ENTRIES: usize = 20_000;
+
+impl Templates {
+    /// Takes a template into the home, whole and on the disk or not at all; which one it is.
+    ///
+    /// # Errors
+    /// When there is no such template, or it can't be used or kept.
+    pub fn keep(&self, selector: &Selector) -> Result<AgentTemplate, TemplateError> {
+        let Found { template, origin, path } = self.find(selector)?;
+        if !template.skill_refs.is_empty() {
+            let list = path.unwrap_or_default().join("skills.json");
+            return Err(invalid(&list, "skills of templates can't be installed by this build"));
+        }
+        make_folder(&self.store)?;
+        let draft = Draft::new(&self.store)?;
+        write(&draft.0.join("AGENTS.md"), template.instructions.as_bytes())?;
+        let hash = hash_of(&draft.0)?;
+        let kept = self.kept(&hash);
+        if !kept.is_dir() {
+            let renamed = fs::rename(&draft.0, &kept);
+            // Somebody else has kept the same one meanwhile.
+            renamed.or_else(|problem| if kept.is_dir() { Ok(()) } else { Err(unusable(&kept, problem)) })?;
+            sync(&self.store)?;
+        }
+        Ok(AgentTemplate { selector: selector.to_string(), origin, commit: None, hash })
+    }
+
+    /// Where a template is kept that was taken in.
+    pub(super) fn kept(&self, hash: &ContentId) -> PathBuf {
+        self.store.join(hash.to_string())
+    }
+}
+
+/// A folder that becomes a copy; dropping it removes what is left of it.
+struct Draft(PathBuf);
+
+impl Draft {
+    fn new(store: &Path) -> Result<Self, TemplateError> {
+        let name = entropy::name().map_err(|problem| unusable(store, problem))?;
+        let path = store.join(format!(".draft-{name}"));
+        make_folder(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // It is gone where it was renamed; what can't be removed is in nobody's way.
+        fs::remove_dir_all(&self.0).unwrap_or_default();
+    }
+}
+
+pub(super) fn make_folder(path: &Path) -> Result<(), TemplateError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|problem| unusable(path, problem))
+}
+
+/// A new file, on the disk.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), TemplateError> {
+    let written = File::create_new(path).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_data()
+    });
+    written.map_err(|problem| unusable(path, problem))
+}
+
+/// A file in place of whatever is there, whole at every moment.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), TemplateError> {
+    let name = entropy::name().map_err(|problem| unusable(path, problem))?;
+    let draft = path.with_extension(format!("{name}.draft"));
+    write(&draft, bytes)?;
+    fs::rename(&draft, path).map_err(|problem| unusable(path, problem))
+}
+
+fn sync(folder: &Path) -> Result<(), TemplateError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|problem| unusable(folder, problem))
+}
+
+/// Of the names and bytes of all files below a folder, in order.
+fn hash_of(folder: &Path) -> Result<ContentId, TemplateError> {
+    let mut hash = Sha256::new();
+    for path in files(folder)? {
+        let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name);
+        let bytes = read(&path).map_err(|problem| unusable(&path, problem))?;
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    }
+    Ok(ContentId(hash.finalize().into()))
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// All files below a folder, in order; a link is none.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, TemplateError> {
+    let (mut files, mut folders, mut looked_at) = (Vec::new(), vec![folder.to_owned()], 0);
+    while let Some(folder) = folders.pop() {
+        let entries = folder.read_dir().map_err(|problem| unusable(&folder, problem))?;
+        for entry in entries {
+            looked_at += 1;
+            if looked_at > ENTRIES {
+                let problem = io::Error::other(format!("it has more than {ENTRIES} files"));
+                return Err(unusable(&folder, problem));
+            }
+            let entry = entry.map_err(|problem| unusable(&folder, problem))?;
+            let kind = entry.file_type().map_err(|problem| unusable(&entry.path(), problem))?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                files.push(entry.path());
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}

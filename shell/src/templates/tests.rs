@@ -1,0 +1,181 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use holon_facts::AgentId;
+use holon_facts::template::TemplateOrigin;
+use tempfile::TempDir;
+
+use super::*;
+
+struct World {
+    folder: TempDir,
+    home: Home,
+    templates: Templates,
+}
+
+fn world() -> World {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path().join("home"));
+    let user = folder.path().join("user");
+    fs::create_dir(&user).unwrap();
+    let environment = Environment::new([("HOME".to_owned(), user.to_str().unwrap().to_owned())]);
+    let templates = Templates::new(&home, &environment);
+    World { folder, home, templates }
+}
+
+impl World {
+    fn template(&self, name: &str, files: &[(&str, &str)]) -> PathBuf {
+        let folder = self.folder.path().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        files.iter().for_each(|(file, text)| fs::write(folder.join(file), text).unwrap());
+        folder
+    }
+
+    fn problem(&self, folder: &Path) -> String {
+        self.templates.keep(&Selector::Folder(folder.to_owned())).unwrap_err().to_string()
+    }
+}
+
+fn id(name: &str) -> Selector {
+    Selector::parse(name).unwrap()
+}
+
+#[test]
+fn a_selector_has_one_of_its_forms() {
+    assert_eq!(id("holon-reviewer").to_string(), "holon-reviewer");
+    assert_eq!(id("/srv/templates/mine"), Selector::Folder("/srv/templates/mine".into()));
+    for wrong in ["", "Mine", "templates/mine", "../mine", "http://example.com/x"] {
+        assert!(matches!(Selector::parse(wrong), Err(TemplateError::NoSelector { .. })), "{wrong}");
+    }
+}
+
+#[test]
+fn each_built_in_template_can_be_kept_and_applied() {
+    let world = world();
+    let listed = world.templates.list().unwrap();
+    assert_eq!(listed.len(), 4);
+    for Listed { id, found } in listed {
+        let found = found.unwrap();
+        assert!(found.origin == TemplateOrigin::BuiltIn && !found.template.summary().is_empty());
+        let kept = world.templates.keep(&Selector::Id(id.clone())).unwrap();
+        assert_eq!(
+            kept,
+            world.templates.keep(&Selector::Id(id.clone())).unwrap(),
+            "the same files, one copy"
+        );
+        let agent = AgentId::new(&format!("of-{id}")).unwrap();
+        let home = make_home((&world.templates, &world.home), &agent, Some(&kept)).unwrap();
+        let text = fs::read_to_string(home.join("AGENTS.md")).unwrap();
+        assert!(text.starts_with(found.template.instructions.trim_end()) && text.contains("## Your home"));
+        let state = fs::read_to_string(home.join(".holon/state/template.json")).unwrap();
+        assert!(state.contains(&kept.hash.to_string()), "{state}");
+    }
+    let store = world.home.root().join("templates");
+    assert!(
+        store.read_dir().unwrap().all(|entry| !entry.unwrap().file_name().to_string_lossy().starts_with('.'))
+    );
+}
+
+#[test]
+fn a_home_is_made_from_the_copy_whatever_becomes_of_the_template_and_never_again() {
+    let world = world();
+    let folder = world.template("mine", &[("AGENTS.md", "Be brief."), ("other.txt", "nobody's business")]);
+    let kept = world.templates.keep(&Selector::Folder(folder.clone())).unwrap();
+    assert_eq!(kept.origin, TemplateOrigin::Folder);
+    fs::write(folder.join("AGENTS.md"), "Be long.").unwrap();
+    let agent = AgentId::new("one").unwrap();
+    let make = || make_home((&world.templates, &world.home), &agent, Some(&kept));
+    let home = make().unwrap();
+    let own = home.join("AGENTS.md");
+    assert!(fs::read_to_string(&own).unwrap().starts_with("Be brief.\n"));
+    assert!(!home.join("other.txt").exists());
+    fs::remove_file(&own).unwrap();
+    make().unwrap();
+    assert!(!own.exists(), "what its operator removed stays removed");
+    assert_ne!(kept.hash, world.templates.keep(&Selector::Folder(folder)).unwrap().hash);
+}
+
+#[test]
+fn a_home_without_its_copy_waits_for_instructions_of_the_operator() {
+    let world = world();
+    let kept = world.templates.keep(&id("holon-watcher")).unwrap();
+    fs::remove_dir_all(world.home.root().join("templates")).unwrap();
+    let agent = AgentId::new("one").unwrap();
+    let make = || make_home((&world.templates, &world.home), &agent, Some(&kept));
+    let problem = make().unwrap_err().to_string();
+    assert!(problem.contains("holon-watcher") && problem.contains("AGENTS.md"), "{problem}");
+    fs::write(world.home.agent(&agent).join("AGENTS.md"), "mine").unwrap();
+    assert_eq!(fs::read_to_string(make().unwrap().join("AGENTS.md")).unwrap(), "mine");
+}
+
+#[test]
+fn what_is_no_template_is_named_with_its_file() {
+    let world = world();
+    let cases = [
+        (world.template("empty", &[]), "it has no AGENTS.md"),
+        (world.template("blank", &[("AGENTS.md", " \n")]), "AGENTS.md: it is empty"),
+        (world.template("long", &[("AGENTS.md", &"x".repeat(70_000))]), "more than 65536 bytes"),
+        (world.template("binary", &[("AGENTS.md", "a\0b")]), "no text in UTF-8"),
+        (world.template("odd", &[("AGENTS.md", "x"), ("skills.json", "[]")]), "skills.json: expected"),
+        (
+            world.template("key", &[("AGENTS.md", "x"), ("skills.json", r#"{"skill_refs":[],"more":1}"#)]),
+            "unknown field `more`",
+        ),
+        (world.folder.path().join("nowhere"), "can't be read or written"),
+    ];
+    for (folder, problem) in cases {
+        let said = world.problem(&folder);
+        assert!(said.contains(problem) && said.contains(folder.to_str().unwrap()), "{said}");
+    }
+    let leaves = world.template("leaves", &[]);
+    fs::write(world.folder.path().join("outside.md"), "x").unwrap();
+    symlink(world.folder.path().join("outside.md"), leaves.join("AGENTS.md")).unwrap();
+    assert!(world.problem(&leaves).contains("a link that leaves the template"));
+    assert!(!world.home.root().join("agents").exists(), "nothing was made of an agent");
+    let drafts = world.home.root().join("templates");
+    assert!(!drafts.exists() || drafts.read_dir().unwrap().next().is_none());
+}
+
+#[test]
+fn one_of_the_user_comes_before_one_of_the_build_and_a_wrong_id_names_the_nearest() {
+    let world = world();
+    let place = world.templates.folder().unwrap().join("holon-reviewer");
+    fs::create_dir_all(&place).unwrap();
+    fs::write(place.join("AGENTS.md"), "Mine.").unwrap();
+    let found = world.templates.find(&id("holon-reviewer")).unwrap();
+    assert!(found.origin == TemplateOrigin::User && found.path.as_deref() == Some(&*place));
+    let problem = world.templates.find(&id("holon-reviewr")).unwrap_err().to_string();
+    assert!(problem.contains("did you mean holon-reviewer"), "{problem}");
+}
+
+#[test]
+fn seeding_refreshes_what_nobody_has_changed_and_nothing_else() {
+    let world = world();
+    let folder = world.templates.folder().unwrap().to_owned();
+    assert_eq!(seed(&world.templates).unwrap().written.len(), 4);
+    assert_eq!(seed(&world.templates).unwrap(), Seeded::default());
+    // As an earlier build would have left them: one as it was written, one that was changed, one that was removed.
+    let file = |name: &str| folder.join(name).join("AGENTS.md");
+    let manifest = folder.join(".holon-templates.json");
+    let mut known: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    fs::write(file("holon-default"), "as the earlier build wrote it").unwrap();
+    known["holon-default"] = serde_json::Value::String(sha256("as the earlier build wrote it"));
+    fs::write(&manifest, known.to_string()).unwrap();
+    fs::write(file("holon-developer"), "changed").unwrap();
+    fs::remove_dir_all(folder.join("holon-watcher")).unwrap();
+    let seeded = seed(&world.templates).unwrap();
+    assert_eq!(seeded.written, ["holon-default"]);
+    assert_eq!(seeded.left, ["holon-developer", "holon-watcher"]);
+    assert_eq!(fs::read_to_string(file("holon-default")).unwrap(), built_in::DEFAULT);
+    assert_eq!(fs::read_to_string(file("holon-developer")).unwrap(), "changed");
+    assert!(!folder.join("holon-watcher").exists());
+    fs::write(&manifest, "{").unwrap();
+    seed(&world.templates).unwrap();
+    assert_eq!(fs::read_to_string(file("holon-developer")).unwrap(), "changed");
+}
+
+fn sha256(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+    holon_facts::ContentId(Sha256::digest(text).into()).to_string()
+}
