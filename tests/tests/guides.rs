@@ -244,6 +244,29 @@ fn memory() {
 }
 
 #[test]
+fn skills() {
+    let provider = Provider::answering(|asked| -> Reply {
+        let folder = ".agents/skills/release-notes";
+        let command = |cmd: String| calls(&[("ExecCommand", json!({ "cmd": cmd, "login": false }))]);
+        match end_to_end::obedient::round(asked) {
+            0 => command("cat .agents/skills/release-notes/SKILL.md".to_owned()),
+            1 => command(format!("cd {folder} && sh scripts/commits.sh")),
+            _ => says("Notes: the shop has started."),
+        }
+    });
+    let shown = [
+        "release-notes  workspace  offered",
+        "Notes: the shop has started.",
+        "skill release-notes is in use (read_skill_md)",
+        "(run_skill_script)",
+        "installed release-notes from",
+        "release-notes  ok",
+        "removed release-notes",
+    ];
+    follows(&User::asking(&provider), "skills.md", &shown);
+}
+
+#[test]
 fn security() {
     let shown = ["control.token", "not_enforced", "generation 2", "revoked", "hash links", "the same:"];
     follows(&User::new(HELLO), "security.md", &shown);

@@ -102,6 +102,18 @@ codes! {
     UnknownTimer "unknown_timer" NOT_FOUND;
     /// No work item of that name is open, or was completed lately.
     UnknownWorkItem "unknown_work_item" NOT_FOUND;
+    /// There is no such skill, or no folder of that name to install one from.
+    SkillNotFound "skill_not_found" NOT_FOUND;
+    /// A skill of that name is there already.
+    SkillInstalled "skill_already_installed" CONFLICT;
+    /// The skill was not installed by Holon, or has changed since it was.
+    SkillModified "skill_modified" CONFLICT;
+    /// What is to be installed is no skill, or more than one may be.
+    SkillInvalid "skill_invalid" UNPROCESSABLE_ENTITY;
+    /// The repository of a skill can't be reached, or is not for everybody.
+    RemoteUnreachable "remote_unreachable" BAD_GATEWAY;
+    /// The repository of a skill took too long.
+    RemoteTimeout "remote_timeout" GATEWAY_TIMEOUT;
     /// The agent knows no workspace of that id.
     UnknownWorkspace "unknown_workspace" NOT_FOUND;
     /// The agent works there; its home can't be taken from it at all.

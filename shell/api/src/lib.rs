@@ -24,6 +24,7 @@ mod reply;
 pub mod rows;
 mod runtime;
 mod scheduler_fixture;
+mod skills;
 mod task;
 mod tasks;
 mod timers;
@@ -70,6 +71,10 @@ pub use runtime::{
     RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown, StreamToken,
 };
 pub use scheduler_fixture::{FixtureQuery, SchedulerFixture, SchedulerScenario};
+pub use skills::{
+    CheckQuery, CheckedSkill, CheckedSkills, InstallSkill, InstalledState, SkillReply, SkillRoot, SkillShown,
+    SkillStanding, Skills, UninstallSkill,
+};
 pub use task::{
     Artifact, CommandSnapshot, TaskInputResult, TaskLine, TaskOutputResult, TaskResult, TaskSnapshot,
 };

@@ -20,15 +20,16 @@ use super::path::{
 use super::reply::{OpenApi, OpenMetrics, Stream};
 use super::{
     Abort, Admitted, AgentState, AgentStatus, AgentWhy, Agents, AllEventsPage, AllEventsQuery,
-    AllStreamQuery, AttachWorkspace, Briefs, ClosedAsk, CompactReply, ControlAgent, ControlReply,
-    CreateAgent, CreateTimer, CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery,
-    Describe, DetachWorkspace, Enqueue, EventsPage, EventsQuery, FixtureQuery, ForkAgent, Forked, Handshake,
-    Health, Inbox, InboxQuery, LabelReply, Latency, LatencyQuery, ListQuery, ModelReply, Models, Nothing,
-    OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted, Readiness, RecentQuery, Rename,
-    Root, RunTask, RuntimeStatus, SchedulerFixture, SetModel, Shutdown, StopTask, StreamQuery, StreamToken,
-    TaskInputReply, TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers,
-    TimersQuery, Transcript, TriggerReply, Triggers, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply,
-    WorkItemShown, WorkItems, WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
+    AllStreamQuery, AttachWorkspace, Briefs, CheckQuery, CheckedSkills, ClosedAsk, CompactReply,
+    ControlAgent, ControlReply, CreateAgent, CreateTimer, CreateWork, Created, DebugPrompt, DebugPromptReply,
+    Delivered, DeliveryQuery, Describe, DetachWorkspace, Enqueue, EventsPage, EventsQuery, FixtureQuery,
+    ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery, InstallSkill, LabelReply, Latency, LatencyQuery,
+    ListQuery, ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery,
+    Prompted, Readiness, RecentQuery, Rename, Root, RunTask, RuntimeStatus, SchedulerFixture, SetModel,
+    Shutdown, SkillReply, Skills, StopTask, StreamQuery, StreamToken, TaskInputReply, TaskOutputResult,
+    TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers, TimersQuery, Transcript, TriggerReply,
+    Triggers, UninstallSkill, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply, WorkItemShown,
+    WorkItems, WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
 };
 
 /// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
@@ -89,6 +90,7 @@ const STREAM: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAh
 const TASK: &[Code] = &[Code::UnknownAgent, Code::UnknownTask, Code::AgentDamaged];
 const OUTPUT: &[Code] = &[Code::UnknownAgent, Code::UnknownTask, Code::AgentDamaged, Code::InvalidHeader];
 const ITEM: &[Code] = &[Code::UnknownAgent, Code::UnknownWorkItem, Code::AgentDamaged];
+const SKILL: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::SkillNotFound, Code::SkillInvalid];
 const WORKSPACE: &[Code] =
     &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent, Code::InvalidWorkspace, Code::TooMany];
 const DELIVERED: &[Code] =
@@ -114,6 +116,11 @@ const ENQUEUE: &[Code] = &[
     Code::InvalidHeader,
     Code::MissingSignature,
 ];
+
+/// Git takes so long at the most for each of the things that it does.
+fn installation(_: &Nothing) -> Duration {
+    Duration::from_mins(10)
+}
 
 /// The first of two that is given.
 macro_rules! or {
@@ -356,6 +363,27 @@ endpoints! {
         CancelTimer cancel_timer POST "/control/agents/{agent_id}/timers/{timer_id}/cancel" "Cancel a timer",
             path TimerPath, fails &[Code::UnknownAgent, Code::UnknownTimer, Code::AgentDamaged]
             => TimerReply;
+
+        ListSkills skills GET "/agents/{agent_id}/skills" "List skills, and which of them are in use",
+            path AgentPath, fails READ => Skills;
+        CheckSkills check_skills GET "/agents/{agent_id}/skills/check"
+            "Compare installed skills with what was installed",
+            path AgentPath, query CheckQuery, fails SKILL => CheckedSkills;
+        InstallASkill install_skill POST "/control/agents/{agent_id}/skills/install"
+            "Install a skill from a folder or a repository",
+            path AgentPath, body Json<InstallSkill, OTHER_BYTES>, waits installation,
+            fails &[
+                Code::UnknownAgent, Code::AgentDamaged, Code::SkillNotFound, Code::SkillInstalled,
+                Code::SkillInvalid, Code::RemoteUnreachable, Code::RemoteTimeout,
+            ],
+            status CREATED => SkillReply;
+        UninstallASkill uninstall_skill POST "/control/agents/{agent_id}/skills/uninstall"
+            "Remove a skill that was installed",
+            path AgentPath, body Json<UninstallSkill, OTHER_BYTES>,
+            fails &[
+                Code::UnknownAgent, Code::AgentDamaged, Code::SkillNotFound, Code::SkillModified,
+                Code::SkillInvalid,
+            ] => SkillReply;
 
         ShowWorkspaces workspaces GET "/control/agents/{agent_id}/workspace" "Show the agent's workspaces",
             path AgentPath, fails READ => Workspaces;

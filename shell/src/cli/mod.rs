@@ -35,6 +35,7 @@ mod server;
 mod server_options;
 mod session;
 mod setup;
+mod skills;
 mod spending;
 mod status;
 mod stopped;
@@ -62,6 +63,7 @@ use holon_text::variables;
 use crate::exit;
 use agent::AgentCommand;
 pub use exit::Exit;
+use skills::SkillsCommand;
 use task::TaskCommand;
 use template::TemplateCommand;
 use timer::TimerCommand;
@@ -138,6 +140,9 @@ enum Command {
     /// Manage an agent's workspaces
     #[command(subcommand)]
     Workspace(WorkspaceCommand),
+    /// Install, list and check skills: instructions for kinds of tasks
+    #[command(subcommand)]
+    Skills(SkillsCommand),
     /// Manage timers that wake an agent
     #[command(subcommand)]
     Timer(TimerCommand),
@@ -209,6 +214,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Task(command) => task::task(cli.home, command),
         Command::Work(command) => work::work(cli.home, command),
         Command::Workspace(command) => workspace::workspace(cli.home, command),
+        Command::Skills(command) => skills::skills(cli.home, command),
         Command::Timer(command) => timer::timer(cli.home, command),
         Command::Trigger(command) => trigger::trigger(cli.home, command),
         Command::Wake(args) => wake::wake(cli.home, args),

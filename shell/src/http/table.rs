@@ -12,7 +12,8 @@ use super::failure::Failure;
 use super::reply::Answer;
 use super::resource::{
     agents, all_events, control, debug, events, fork, history, inbox, ingress, labels, latency, models,
-    prompt, runtime, scheduler_fixture, stream, tasks, timers, triggers, wake, work_items, workspaces,
+    prompt, runtime, scheduler_fixture, skills, stream, tasks, timers, triggers, wake, work_items,
+    workspaces,
 };
 use super::route::{Call, Route};
 use super::{cors, metrics, openapi, stream_tokens};
@@ -86,6 +87,10 @@ handlers! {
         ListTimers timers::list,
         MakeTimer timers::create,
         CancelTimer timers::cancel,
+        ListSkills skills::list,
+        CheckSkills skills::check,
+        InstallASkill skills::install,
+        UninstallASkill skills::uninstall,
         ShowWorkspaces workspaces::show,
         AttachFolder workspaces::attach,
         UseFolder workspaces::use_it,

@@ -175,6 +175,16 @@ impl Performers {
         &self.inner.providers
     }
 
+    /// Where skills are, and what was read of them.
+    pub fn skills(&self) -> &Skills {
+        &self.inner.settings.skills
+    }
+
+    /// The home of an agent.
+    pub fn agent_home(&self, agent: &AgentId) -> PathBuf {
+        self.inner.settings.agent_home(agent)
+    }
+
     /// Where every agent has its own home.
     pub fn home(&self) -> Home {
         Home::at(&self.inner.settings.home)

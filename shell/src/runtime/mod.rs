@@ -7,6 +7,7 @@ mod mailbox;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use holon_core::host::RestoreError;
@@ -28,6 +29,7 @@ use tokio::task::JoinHandle;
 use crate::driver::{DiskState, Driver, DriverError, NoAnswer};
 use crate::memory::Memory;
 use crate::perform::Performers;
+use crate::skills::Skills;
 
 /// A runtime that lives. Cheap to clone; it leaves when [`Runtime::leave`] says so, or when every handle is gone.
 #[derive(Clone)]
@@ -230,6 +232,16 @@ impl Runtime {
     /// Reads what is durable, beside the driver.
     pub fn reader(&self) -> &Arc<Reader> {
         &self.reader
+    }
+
+    /// Where skills are, and what was read of them.
+    pub fn skills(&self) -> &Skills {
+        self.performers.skills()
+    }
+
+    /// The home of an agent.
+    pub fn agent_home(&self, agent: &AgentId) -> PathBuf {
+        self.performers.agent_home(agent)
     }
 
     /// Reads instruction files and the environment as the beginning of a turn does, to show them.

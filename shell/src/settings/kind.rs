@@ -328,7 +328,9 @@ pub(super) const NAME_PATTERN: &str = "^[a-z0-9][a-z0-9-]{0,62}$";
 
 fn is_url(text: &str, schemes: &[&str]) -> bool {
     Url::parse(text).is_ok_and(|url| {
-        schemes.contains(&url.scheme()) && url.host_str().is_some_and(|host| !host.is_empty())
+        // A folder of this machine is on no host.
+        let somewhere = url.scheme() == "file" || url.host_str().is_some_and(|host| !host.is_empty());
+        schemes.contains(&url.scheme()) && somewhere
     })
 }
 

@@ -25,6 +25,7 @@ impl SkillSettings {
     pub fn skills(&self, environment: &Environment) -> Skills {
         let home = environment.get("HOME").map(Path::new).filter(|home| home.is_absolute());
         let user = Roots::of_user(home, self.user_root.as_deref());
-        Skills { user: Some(user), ..Skills::default() }
+        let (environment, github_url) = (environment.clone(), self.github_url.clone());
+        Skills { environment, github_url, user: Some(user), ..Skills::default() }
     }
 }

@@ -10,6 +10,8 @@ mod scan;
 
 use std::path::Path;
 
+use holon_platform::Environment;
+
 pub use catalogue::{Found, Listing, Standing, find};
 pub(crate) use named::named;
 pub use roots::{Place, Roots};
@@ -18,6 +20,10 @@ pub use scan::{Cache, Manifest};
 /// Where a runtime looks for skills beside the homes of its agents, and what it has read.
 #[derive(Debug, Clone, Default)]
 pub struct Skills {
+    /// What git and its like are given.
+    pub environment: Environment,
+    /// What `https://github.com` stands for.
+    pub github_url: String,
     /// Folders of the user.
     pub user: Option<Roots>,
     pub cache: Cache,

@@ -59,9 +59,22 @@ impl Roots {
         (there.next(), there.collect())
     }
 
-    /// Where a skill of the scope is installed: into the one that counts, or the first.
-    pub fn for_install(&self) -> Option<&Path> {
-        self.first().0.or_else(|| self.folders.first().map(PathBuf::as_path))
+    /// Where a skill of the scope is installed: into the one that counts, or the first. It does not lead out of that
+    /// folder, into which commands of an agent can put links.
+    ///
+    /// # Errors
+    /// There is none, or it leads elsewhere.
+    pub fn for_install(&self, inside: Option<&Path>) -> Result<PathBuf, String> {
+        let root = self.first().0.or_else(|| self.folders.first().map(PathBuf::as_path));
+        let root = root.ok_or("no home of the user is known: set HOME")?;
+        // Where there is no home yet, there is no link in it.
+        let Some(inside) = inside.filter(|inside| inside.exists()) else { return Ok(root.to_owned()) };
+        let there = root.ancestors().find_map(|folder| folder.canonicalize().ok());
+        let inside = inside.canonicalize().unwrap_or_else(|_| inside.to_owned());
+        match there.is_some_and(|there| there.starts_with(&inside)) {
+            true => Ok(root.to_owned()),
+            false => Err(format!("{} leads out of {}", root.display(), inside.display())),
+        }
     }
 }
 
@@ -94,7 +107,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let agent = Roots::of_agent(home.path());
         assert_eq!(agent.first().0, None);
-        assert_eq!(agent.for_install(), Some(&*home.path().join("skills")));
+        assert_eq!(agent.for_install(Some(home.path())), Ok(home.path().join("skills")));
         for name in [".claude/skills", ".agents/skills"] {
             fs::create_dir_all(home.path().join(name)).unwrap();
         }
@@ -102,7 +115,9 @@ mod tests {
         assert_eq!(first, Some(&*home.path().join(".agents/skills")));
         assert_eq!(behind, [home.path().join(".claude/skills")]);
         let user = Roots::of_user(Some(home.path()), Some(Path::new("/elsewhere")));
-        assert_eq!(user.for_install(), Some(Path::new("/elsewhere")));
-        assert_eq!(Roots::of_user(None, None).for_install(), None);
+        assert_eq!(user.for_install(None), Ok("/elsewhere".into()));
+        assert!(Roots::of_user(None, None).for_install(None).is_err());
+        std::os::unix::fs::symlink("/", home.path().join("skills")).unwrap();
+        assert!(agent.for_install(Some(home.path())).unwrap_err().contains("leads out of"));
     }
 }

@@ -16,6 +16,7 @@ pub(super) mod models;
 pub(super) mod prompt;
 pub(super) mod runtime;
 pub(super) mod scheduler_fixture;
+pub(super) mod skills;
 mod sse;
 pub(super) mod stream;
 pub(super) mod tasks;

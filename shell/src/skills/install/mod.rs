@@ -55,10 +55,10 @@ pub enum InstallError {
 
 impl InstallError {
     fn read(path: &Path, problem: &io::Error) -> Self {
-        match problem.kind() {
-            io::ErrorKind::NotFound => Self::Missing { path: path.to_owned() },
-            _ => Self::File { path: path.to_owned(), problem: format!("it can't be read: {problem}") },
+        if problem.kind() == io::ErrorKind::NotFound {
+            return Self::Missing { path: path.to_owned() };
         }
+        Self::File { path: path.to_owned(), problem: format!("it can't be read: {problem}") }
     }
 
     fn write(path: &Path, problem: &io::Error) -> Self {

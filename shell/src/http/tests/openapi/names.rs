@@ -24,6 +24,7 @@ const VERBS: &[(&str, &str)] = &[
     ("prompt", "send_prompt"),
     ("rename", "rename_agent"),
     ("compact", "compact_agent"),
+    ("skills", "list_skills"),
     ("state", "get_agent_state"),
     ("status", "get_agent_status"),
     ("tasks", "list_tasks"),
@@ -42,6 +43,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("tasks", "Background tasks of an agent", &["/tasks"]),
     ("timers", "Timers that wake an agent", &["/timers"]),
     ("work-items", "Goals of an agent over many turns", &["/work-items"]),
+    ("skills", "Instructions for kinds of tasks", &["/skills"]),
     ("workspaces", "Where an agent works", &["/workspace", "/worktree-summary"]),
     ("triggers", "Addresses that wake an agent, and hints", &["/triggers", "/callbacks", "/wake"]),
     (

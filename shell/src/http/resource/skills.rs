@@ -1,0 +1,146 @@
+//! Skills of an agent: the list, and what operators install.
+
+use std::path::PathBuf;
+
+use holon_api::rows::{CheckSkills, InstallASkill, ListSkills, UninstallASkill};
+use holon_api::{
+    CheckedSkill, CheckedSkills, Code, InstallSkill, InstalledState, Json, SkillReply, SkillRoot, SkillShown,
+    SkillStanding, Skills, UninstallSkill,
+};
+use holon_core::view::View;
+use holon_facts::AgentId;
+
+use super::super::App;
+use super::super::failure::Failure;
+use super::super::route::{Call, Handled};
+use super::look::{Looked, look};
+use crate::skills::install::{self, Checked, Entry, InstallError, Source};
+use crate::skills::{Found, Listing, Roots, Standing};
+
+pub(in super::super) async fn list(app: App, call: Call<ListSkills>) -> Handled<Skills> {
+    let agent = call.path.agent_id;
+    let read = |view: View<'_>, agent: &AgentId| {
+        let agent = view.agent(agent)?;
+        let anchor = agent.workspaces.active().workspace_anchor.clone();
+        Some((anchor, agent.spec.has_user_skills(), agent.skills.active.clone()))
+    };
+    let Looked { seen: (anchor, user_skills, active), .. } = look(&app, &agent, read).await?;
+    let named = agent.clone();
+    let listing = app.blocking(move |app| {
+        let home = app.runtime.agent_home(&named);
+        Ok(app.runtime.skills().find(&home, anchor.as_ref(), user_skills))
+    });
+    let Listing { found, problems } = listing.await?;
+    let texts = app.runtime.texts();
+    let redacted = |text: &String| texts.redact(text);
+    let skills = found.iter().map(|found| shown(found, &redacted)).collect();
+    Ok(Skills { ok: true, agent_id: agent, skills, active, problems })
+}
+
+fn shown(found: &Found, redacted: &dyn Fn(&String) -> String) -> SkillShown {
+    let (standing, shadowed_by, broken) = match &found.standing {
+        Standing::Offered => (SkillStanding::Offered, None, None),
+        Standing::Shadowed { by } => (SkillStanding::Shadowed, Some(by.clone()), None),
+        Standing::Broken { problem } => (SkillStanding::Broken, None, Some(problem.clone())),
+        Standing::Untrusted => (SkillStanding::Untrusted, None, None),
+        Standing::LeftOut => (SkillStanding::LeftOut, None, None),
+    };
+    let manifest = found.manifest.as_deref();
+    SkillShown {
+        skill_id: found.skill_id.clone(),
+        name: found.name.clone(),
+        scope: found.scope,
+        standing,
+        shadowed_by,
+        problems: broken.into_iter().chain(found.problems.iter().cloned()).collect(),
+        description: manifest.map(|manifest| redacted(&manifest.description)),
+        entrypoint_path: found.entrypoint.display().to_string(),
+        digest: manifest.map(|manifest| manifest.digest),
+        bytes: manifest.map(|manifest| manifest.bytes),
+        license: manifest.and_then(|manifest| manifest.license.as_ref().map(redacted)),
+        compatibility: manifest.and_then(|manifest| manifest.compatibility.as_ref().map(redacted)),
+        allowed_tools: manifest.and_then(|manifest| manifest.allowed_tools.as_ref().map(redacted)),
+        metadata: manifest
+            .map(|manifest| {
+                manifest.metadata.iter().map(|(key, text)| (key.clone(), redacted(text))).collect()
+            })
+            .unwrap_or_default(),
+    }
+}
+
+pub(in super::super) async fn install(app: App, call: Call<InstallASkill>) -> Handled<SkillReply> {
+    let (agent, Json(InstallSkill { source, name, root })) = (call.path.agent_id, call.body);
+    let root = folder(&app, &agent, root).await?;
+    let skills = app.runtime.skills();
+    let source = Source::parse(&source, None, &skills.github_url).map_err(failure)?;
+    let installed = install::install(&skills.environment, &source, name.as_deref(), &root).await;
+    let installed = installed.map_err(failure)?;
+    Ok(reply(agent, installed.name, &root, installed.entry))
+}
+
+pub(in super::super) async fn uninstall(app: App, call: Call<UninstallASkill>) -> Handled<SkillReply> {
+    let (agent, Json(UninstallSkill { name, root, force })) = (call.path.agent_id, call.body);
+    let root = folder(&app, &agent, root).await?;
+    let (place, named) = (root.clone(), name.clone());
+    let entry = app.blocking(move |_| install::remove(&place, &named, force).map_err(failure)).await?;
+    Ok(reply(agent, name, &root, entry))
+}
+
+pub(in super::super) async fn check(app: App, call: Call<CheckSkills>) -> Handled<CheckedSkills> {
+    let agent = call.path.agent_id;
+    let root = folder(&app, &agent, call.query.root.unwrap_or_default()).await?;
+    let place = root.clone();
+    let checked = app.blocking(move |_| install::check(&place).map_err(failure)).await?;
+    let one = |(skill_name, checked, entry): (String, Checked, Option<Entry>)| {
+        let state = match checked {
+            Checked::Ok => InstalledState::Ok,
+            Checked::Modified => InstalledState::Modified,
+            Checked::Missing => InstalledState::Missing,
+            Checked::Unmanaged => InstalledState::Unmanaged,
+        };
+        let (source, commit) = entry.map(|entry| (entry.source, entry.commit)).unzip();
+        CheckedSkill { skill_name, state, source, commit: commit.flatten() }
+    };
+    let skills = checked.into_iter().map(one).collect();
+    Ok(CheckedSkills { ok: true, agent_id: agent, root: root.display().to_string(), skills })
+}
+
+/// The folder into which skills of an agent are installed, or those of the user.
+async fn folder(app: &App, agent: &AgentId, root: SkillRoot) -> Handled<PathBuf> {
+    look(app, agent, |view, agent| view.agent(agent).map(|_| ())).await?;
+    let agent = agent.clone();
+    app.blocking(move |app| {
+        let home = app.runtime.agent_home(&agent);
+        let folder = match root {
+            SkillRoot::Agent => Roots::of_agent(&home).for_install(Some(&home)),
+            SkillRoot::User => {
+                let user = app.runtime.skills().user.as_ref();
+                user.map_or_else(
+                    || Roots::of_user(None, None).for_install(None),
+                    |user| user.for_install(None),
+                )
+            }
+        };
+        folder.map_err(|problem| failure(InstallError::Invalid { problem }))
+    })
+    .await
+}
+
+fn reply(agent: AgentId, name: String, root: &std::path::Path, entry: Entry) -> SkillReply {
+    let Entry { source, commit, digest, .. } = entry;
+    let path = root.join(&name).display().to_string();
+    SkillReply { ok: true, agent_id: agent, skill_name: name, path, source, commit, digest }
+}
+
+fn failure(error: InstallError) -> Box<Failure> {
+    let code = match &error {
+        InstallError::Source { .. } | InstallError::Invalid { .. } => Code::SkillInvalid,
+        InstallError::Missing { .. } | InstallError::Unknown { .. } => Code::SkillNotFound,
+        InstallError::Exists { .. } => Code::SkillInstalled,
+        InstallError::Unmanaged { .. } | InstallError::Modified { .. } => Code::SkillModified,
+        InstallError::Unreachable { .. } => Code::RemoteUnreachable,
+        InstallError::Slow { .. } => Code::RemoteTimeout,
+        InstallError::File { .. } => Code::SkillInvalid,
+    };
+    Failure::new(code, &error).hint(error.hint())
+}

@@ -1,0 +1,188 @@
+//! Skills that are installed, checked and removed with the binary, from folders and from repositories.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use end_to_end::daemon::Daemon;
+use end_to_end::http::{ask, get};
+use end_to_end::obedient::git;
+use end_to_end::provider::{Provider, says};
+use end_to_end::{Ended, Holon, signal, wait_for};
+use serde_json::{Value, json};
+
+/// A home with an agent, and no runtime.
+fn home() -> (Holon, Provider) {
+    let provider = Provider::answering(|_| says("done"));
+    let holon = Holon::new().with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url);
+    assert_eq!(holon.run(&["run", "--agent", "main", "--create-agent", "hello"]).code, Some(0));
+    (holon, provider)
+}
+
+fn skill(folder: &Path, name: &str) {
+    fs::create_dir_all(folder.join("scripts")).expect("a folder");
+    let text = format!("---\nname: {name}\ndescription: What {name} is for\n---\nDo it.\n");
+    fs::write(folder.join("SKILL.md"), text).expect("a skill");
+    fs::write(folder.join("scripts/go.sh"), "echo went\n").expect("a script");
+}
+
+/// `hub/team/skills.git` with two skills.
+fn hub(holon: &Holon) -> PathBuf {
+    let top = holon.folder().join("hub/team/skills.git");
+    fs::create_dir_all(&top).expect("a folder");
+    git(&top, &["init", "-q", "-b", "main"]);
+    skill(&top.join("skills/pdf"), "pdf");
+    skill(&top.join("skills/csv"), "csv");
+    git(&top, &["add", "."]);
+    git(&top, &["commit", "-q", "-m", "first"]);
+    fs::create_dir_all(holon.home()).expect("a home");
+    let hub = holon.folder().join("hub");
+    let config = format!("[skills]\ngithub_url = \"file://{}\"\n", hub.display());
+    fs::write(holon.home().join("config.toml"), config).expect("a configuration");
+    top
+}
+
+fn root(holon: &Holon) -> PathBuf {
+    holon.home().join("agents/main/skills")
+}
+
+fn ok(ended: Ended) -> Ended {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    ended
+}
+
+/// What is below the agent's root, by its first names.
+fn below(holon: &Holon) -> Vec<String> {
+    let entries = fs::read_dir(root(holon)).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_skill_from_a_folder_is_listed_offered_checked_and_removed() {
+    let (holon, provider) = home();
+    skill(&holon.work().join("mine/notes"), "notes");
+    let installed = ok(holon.run(&["skills", "install", "mine/notes"]));
+    assert!(installed.stdout.starts_with("installed notes from /"), "{installed:?}");
+    holon.run(&["skills", "install", "mine/notes"]).refused(4, &["notes is there already", "--name"]);
+    ok(holon.run(&["skills", "install", "mine/notes", "--name", "other"]));
+    let listed = ok(holon.run(&["skills", "list"]));
+    assert!(listed.stdout.contains("notes  agent  offered  What notes is for"), "{listed:?}");
+    let shown = ok(holon.run(&["skills", "show", "other", "--json"])).json();
+    assert_eq!((&shown["standing"], &shown["scope"]), (&json!("offered"), &json!("agent")));
+    assert!(shown["problems"][0].as_str().is_some_and(|it| it.contains("names itself \"notes\"")), "{shown}");
+    ok(holon.run(&["run", "--agent", "main", "and now?"]));
+    let last = provider.requests().last().cloned().expect("a request").to_string();
+    assert!(last.contains("- notes: What notes is for"), "{last}");
+    fs::write(root(&holon).join("notes/scripts/go.sh"), "changed").expect("a script");
+    let checked = holon.run(&["skills", "check", "--json"]);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    let states: Vec<_> =
+        checked.json()["skills"].as_array().expect("skills").iter().map(|one| one["state"].clone()).collect();
+    assert_eq!(states, [json!("modified"), json!("ok")]);
+    holon.run(&["skills", "remove", "notes"]).refused(4, &["has changed since", "--force"]);
+    ok(holon.run(&["skills", "remove", "notes", "--force"]));
+    ok(holon.run(&["skills", "remove", "other"]));
+    holon.run(&["skills", "remove", "other"]).refused(3, &["no skill named other"]);
+    holon.run(&["skills", "show", "note"]).refused(3, &["main has no skill named note"]);
+    assert_eq!(below(&holon), ["skills.lock.json"]);
+    // Another root: that of the user.
+    ok(holon.run(&["skills", "install", "mine/notes", "--user"]));
+    assert!(holon.folder().join(".agents/skills/notes/SKILL.md").is_file());
+}
+
+#[test]
+fn a_skill_from_a_repository_is_pinned_to_its_commit() {
+    let (holon, _provider) = home();
+    let top = hub(&holon);
+    let source = "https://github.com/team/skills/tree/main/skills/pdf";
+    let installed = ok(holon.run(&["skills", "install", source, "--json"])).json();
+    let commit = fs::read_to_string(top.join(".git/refs/heads/main")).expect("a commit");
+    assert_eq!(
+        (installed["commit"].as_str(), installed["source"].as_str()),
+        (Some(commit.trim()), Some(source))
+    );
+    let named = format!("file://{}#main:skills/csv", top.display());
+    ok(holon.run(&["skills", "install", &named]));
+    assert_eq!(below(&holon), ["csv", "pdf", "skills.lock.json"]);
+    let lock = fs::read_to_string(root(&holon).join("skills.lock.json")).expect("a lock file");
+    assert!(lock.contains(commit.trim()) && lock.contains(source), "{lock}");
+    let cases = [
+        ("https://github.com/team/none/tree/main/x", 1, "git"),
+        ("https://github.com/team/skills/tree/main/none", 1, "no folder"),
+        ("https://github.com/team/skills/tree/none/skills/pdf", 1, "none of these"),
+        ("https://github.com/team/skills/blob/main/x", 2, "only addresses of folders"),
+        ("https://me:secret@github.com/team/skills", 2, "password"),
+        ("--upload-pack=touch x", 2, ""),
+    ];
+    for (source, code, expected) in cases {
+        holon.run(&["skills", "install", "--", source]).refused(code, &[expected]);
+    }
+    assert_eq!(below(&holon), ["csv", "pdf", "skills.lock.json"]);
+}
+
+#[test]
+fn the_same_over_http_with_a_runtime() {
+    let daemon = Daemon::hello();
+    let holon = &daemon.0;
+    hub(holon);
+    daemon.start();
+    let socket = holon.home().join("run/holon.sock");
+    let post = |path: &str, body: Value| {
+        let path = format!("/control/agents/main/skills/{path}");
+        let answered = ask(&socket, "POST", &path, &[], Some(&body)).expect("an answer");
+        (answered.status, answered.body)
+    };
+    let source = "https://github.com/team/skills/tree/main/skills/pdf";
+    let (status, installed) = post("install", json!({ "source": source }));
+    assert_eq!((status, installed["skill_name"].as_str()), (201, Some("pdf")), "{installed}");
+    let (status, again) = post("install", json!({ "source": source }));
+    assert_eq!((status, again["code"].as_str()), (409, Some("skill_already_installed")), "{again}");
+    let (status, bad) = post("install", json!({ "source": "relative/folder" }));
+    assert_eq!((status, bad["code"].as_str()), (422, Some("skill_invalid")), "{bad}");
+    let (status, none) = post("install", json!({ "source": "https://github.com/team/none" }));
+    assert_eq!((status, none["code"].as_str()), (502, Some("remote_unreachable")), "{none}");
+    let listed = get(&socket, "/agents/main/skills").expect("an answer");
+    let (status, listed) = (listed.status, listed.body);
+    assert_eq!((status, listed["skills"][0]["skill_id"].as_str()), (200, Some("agent:pdf")), "{listed}");
+    let (status, removed) = post("uninstall", json!({ "name": "pdf" }));
+    assert_eq!((status, removed["skill_name"].as_str()), (200, Some("pdf")), "{removed}");
+    let (status, gone) = post("uninstall", json!({ "name": "../pdf" }));
+    assert_eq!((status, gone["code"].as_str()), (422, Some("skill_invalid")), "{gone}");
+    assert_eq!(below(holon), ["skills.lock.json"]);
+}
+
+#[test]
+fn nobody_is_asked_for_a_password_and_a_death_leaves_nothing() {
+    let (holon, _provider) = home();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
+    let url = format!("http://{}/team/skills.git", listener.local_addr().expect("an address"));
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut request = [0; 4_096];
+        let read = stream.read(&mut request).expect("a request");
+        assert!(read > 0);
+        let refusal = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        stream.write_all(refusal.as_bytes()).expect("a reply");
+        drop(stream);
+        // The next one is accepted and never answered.
+        listener.accept()
+    });
+    let began = Instant::now();
+    let ended = holon.run(&["skills", "install", &format!("{url}#main:skills/pdf")]);
+    ended.refused(1, &["nobody is asked for a password"]);
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert_eq!(below(&holon), [""; 0]);
+    let mut child = holon.spawn(&["skills", "install", &format!("{url}#main:skills/pdf")]);
+    let stream = server.join().expect("a server");
+    wait_for("an installation", || below(&holon).iter().any(|name| name.starts_with(".staging-")));
+    signal(&child, "KILL");
+    child.wait().expect("it ends");
+    drop(stream);
+    assert!(holon.run(&["skills", "list"]).stdout.contains("no skills"));
+    ok(holon.run(&["skills", "check"]));
+    assert_eq!(below(&holon), [""; 0]);
+}
