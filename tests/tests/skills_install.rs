@@ -186,3 +186,44 @@ fn nobody_is_asked_for_a_password_and_a_death_leaves_nothing() {
     ok(holon.run(&["skills", "check"]));
     assert_eq!(below(&holon), [""; 0]);
 }
+
+/// `HOLON_KILLS=200` for more than a few.
+#[test]
+fn an_installation_that_is_killed_is_whole_or_not_there() {
+    let kills = std::env::var("HOLON_KILLS").map_or(6, |kills| kills.parse().expect("a number"));
+    let (holon, _provider) = home();
+    let from = holon.work().join("many");
+    skill(&from, "many");
+    for at in 0..300 {
+        fs::write(from.join(format!("scripts/{at}.sh")), "x".repeat(10_000)).expect("a file");
+    }
+    // How long it takes is what a machine makes of it.
+    let began = Instant::now();
+    ok(holon.run(&["skills", "install", "many"]));
+    let whole = began.elapsed();
+    let (mut done, mut undone) = (0, 0);
+    for kill in 0..kills {
+        let there = root(&holon).join("many").exists();
+        let words: &[&str] =
+            if there { &["skills", "remove", "many"] } else { &["skills", "install", "many"] };
+        let mut child = holon.spawn(words);
+        std::thread::sleep(whole.mul_f64(f64::from(kill * 7 % 23) / 22.0));
+        signal(&child, "KILL");
+        child.wait().expect("it ends");
+        let checked = holon.run(&["skills", "check", "--json"]);
+        assert_eq!(checked.code, Some(0), "{checked:?}");
+        let skills = checked.json()["skills"].clone();
+        let now = root(&holon).join("many").exists();
+        let expected = if now { json!([["many", "ok"]]) } else { json!([]) };
+        let shown: Vec<_> = skills
+            .as_array()
+            .expect("skills")
+            .iter()
+            .map(|one| json!([one["skill_name"], one["state"]]))
+            .collect();
+        assert_eq!(json!(shown), expected);
+        assert!(!below(&holon).iter().any(|name| name.starts_with('.')), "{:?}", below(&holon));
+        *(if now == there { &mut undone } else { &mut done }) += 1;
+    }
+    println!("{kills} kills: {done} changes were done, {undone} were not");
+}
