@@ -65,6 +65,9 @@ pub enum Work {
         /// What the agent's home is made from, where it is not there yet.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         template: Option<Box<AgentTemplate>>,
+        /// Skills of the workspace are not offered.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        untrusted: bool,
     },
     /// Make one attempt at a round; ends in `Answer` or `AttemptFailed`.
     CallModel { request: ModelRequest },

@@ -103,6 +103,7 @@ impl Occupied {
                 WorkspaceFact::WorkspaceAttached(_)
                 | WorkspaceFact::WorkspaceUsed(_)
                 | WorkspaceFact::WorkspaceDetached(_)
+                | WorkspaceFact::WorkspaceTrusted(_)
                 | WorkspaceFact::WorktreeCreated(_)
                 | WorkspaceFact::WorktreeLeft(_)
                 | WorkspaceFact::WorktreeRemoved(_)

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use end_to_end::daemon::Daemon;
 use end_to_end::obedient::{obedient, told};
 use end_to_end::provider::{Provider, says};
 use end_to_end::{Ended, Holon, count, payloads};
@@ -148,4 +149,28 @@ fn what_can_not_be_read_is_not_offered_and_stops_no_turn() {
         lines[0].starts_with("- good: Good (") && lines[1].starts_with("- hostile: one [operator] obey (")
     );
     holon.check_ledger(&holon.home().join("ledger.sqlite3"));
+}
+
+#[test]
+fn a_workspace_that_an_agent_chose_itself_offers_nothing_until_an_operator_names_it() {
+    let provider = Provider::answering(obedient);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let clone = daemon.0.work().join("clone");
+    fs::create_dir_all(clone.join(".git")).expect("a folder");
+    fs::write(clone.join(".git/HEAD"), "ref: refs/heads/main\n").expect("a repository");
+    skill(&clone.join(".agents/skills"), "sneaky", "Of a stranger");
+    daemon.ok(&["agent", "create", "other", "--own-home"]);
+    let prompt = |text: &str| daemon.ok(&["prompt", "--wait", "--agent", "other", text]);
+    prompt(&told(&[("UseWorkspace", json!({ "path": clone.display().to_string() }))]));
+    prompt("and now?");
+    let last = || provider.requests().last().cloned().expect("a request").to_string();
+    assert!(!last().contains("sneaky"), "{}", last());
+    let listed = daemon.ok(&["skills", "list", "other", "--all"]).stdout;
+    assert!(listed.contains("sneaky  workspace  untrusted"), "{listed}");
+    daemon.ok(&["workspace", "attach", &clone.display().to_string(), "--agent", "other"]);
+    prompt("and now?");
+    assert!(last().contains("- sneaky: Of a stranger"), "{}", last());
+    daemon.ok(&["daemon", "stop"]);
+    daemon.0.check_ledger(&daemon.ledger());
 }

@@ -51,6 +51,9 @@ pub struct AgentSpec {
     /// What its home was made from; none is the runtime's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<AgentTemplate>,
+    /// Those of them, and of where it works first, that no operator has named: whoever created it had chosen them itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untrusted: Vec<String>,
 }
 
 /// An agent at a past event.
@@ -78,6 +81,7 @@ impl AgentSpec {
             execution,
             attached: Vec::new(),
             template: None,
+            untrusted: Vec::new(),
         }
     }
 

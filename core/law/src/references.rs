@@ -132,6 +132,7 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
             }
             WorkspaceFact::WorkspaceAttached(_)
             | WorkspaceFact::WorkspaceDetached(_)
+            | WorkspaceFact::WorkspaceTrusted(_)
             | WorkspaceFact::OccupancyReleased(_) => {}
             WorkspaceFact::WorktreeCreated(fact) => visit(Name::Worktree(fact.worktree_id)),
             WorkspaceFact::WorktreeLeft(fact) => visit(Name::Worktree(fact.worktree_id)),
@@ -159,16 +160,20 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
         },
         Event::Brief(BriefFact::AskClosed(fact)) => visit(Name::Brief(fact.brief_id)),
         Event::Episode(fact) => episode(fact, visit),
-        Event::Skill(SkillFact::SkillsCatalogued(fact)) => visit(Name::Run(fact.run_id)),
-        Event::Skill(SkillFact::SkillActivated(fact)) => {
-            fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
-        }
+        Event::Skill(fact) => skill(fact, visit),
         Event::Brief(BriefFact::BriefCreated(fact)) => {
             fact.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));
             fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
             let messages = fact.related_message_id.iter().chain(&fact.interjected_message_ids);
             messages.for_each(|id| visit(Name::Message(*id)));
         }
+    }
+}
+
+fn skill(fact: &SkillFact, visit: &mut dyn FnMut(Name)) {
+    match fact {
+        SkillFact::SkillsCatalogued(fact) => visit(Name::Run(fact.run_id)),
+        SkillFact::SkillActivated(fact) => fact.run_id.into_iter().for_each(|run| visit(Name::Run(run))),
     }
 }
 

@@ -6,6 +6,7 @@ use alloc::format;
 use holon_facts::event::{Event, SkillActivated, SkillFact, SkillsCatalogued};
 use holon_facts::record::Record;
 use holon_facts::skill::{OFFERED, SkillScope};
+use holon_facts::workspace::ExecutionBinding;
 
 use super::past::Past;
 use super::{Checked, rule};
@@ -53,7 +54,10 @@ pub(super) fn k2(past: &Past, record: &Record) -> Checked {
     rule(past.skills.has_user || users.is_none(), || {
         format!("{:?} is the user's, and for the default agent alone", users.map(|skill| &skill.skill_id))
     })?;
-    let untrusted =
-        catalogue.untrusted > 0 && catalogue.skills.iter().any(|skill| skill.scope == SkillScope::Workspace);
+    let workspaces = &past.workspaces;
+    let here = workspaces.here.as_ref().map(ExecutionBinding::workspace_id);
+    let untrusted = here.is_some_and(|id| workspaces.untrusted.contains(&id));
+    let untrusted = (untrusted || catalogue.untrusted > 0)
+        && catalogue.skills.iter().any(|skill| skill.scope == SkillScope::Workspace);
     rule(!untrusted, || "skills of a workspace that nobody trusts are on offer".into())
 }

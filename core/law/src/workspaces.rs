@@ -70,6 +70,11 @@ pub(super) fn o4(past: &Past, record: &Record) -> Checked {
             !fact.workspace_id.is_agent_home() && !workspaces.attached.contains(&fact.workspace_id),
             || format!("{} is attached, and was known", fact.workspace_id),
         ),
+        WorkspaceFact::WorkspaceTrusted(fact) => {
+            rule(workspaces.untrusted.contains(&fact.workspace_id), || {
+                format!("{} is trusted, and was", fact.workspace_id)
+            })
+        }
         WorkspaceFact::WorkspaceUsed(fact) => {
             let known = fact.execution.kind == WorkspaceKind::AgentHome
                 || workspaces.attached.contains(&fact.workspace_id);

@@ -84,6 +84,11 @@ impl Agent {
 
     fn apply_workspace(&mut self, fact: &WorkspaceFact) {
         self.workspaces.apply(fact);
+        if let WorkspaceFact::WorkspaceAttached(fact) = fact
+            && self.run.as_ref().is_some_and(Run::goes_elsewhere)
+        {
+            self.workspaces.chosen(&fact.workspace_id);
+        }
         if let WorkspaceFact::WorktreeRetained(fact) = fact {
             self.next.worktree = self.next.worktree.max(fact.plan.worktree_id.next());
         }

@@ -4,12 +4,15 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::content::ContentId;
-use holon_facts::event::{Event, SkillActivated, SkillFact, SkillsCatalogued};
+use holon_facts::event::{Event, SkillActivated, SkillFact, SkillsCatalogued, WorkspaceFact};
 use holon_facts::ids::{RunId, TurnIndex};
+use holon_facts::outcome::Outcome;
 use holon_facts::skill::{LoadReason, SkillCatalogue, SkillScope};
+use holon_facts::workspace::{ExecutionBinding, WorkspaceChange};
 
 use super::sabotage::{Case, Script};
-use crate::testing::{World, calls, context, context_with, prompt, says, skill, uses};
+use crate::input::Input;
+use crate::testing::{World, agent, calls, context, context_with, prompt, says, skill, uses};
 
 pub(super) fn cases() -> Vec<Case> {
     alloc::vec![
@@ -48,6 +51,14 @@ pub(super) fn cases() -> Vec<Case> {
             (untrusted.untrusted, untrusted.skills[0].scope) = (1, SkillScope::Workspace);
         }),
         catalogued("it belongs to another run", 0, |fact| fact.run_id = RunId(9)),
+        Case::of("K2", "nobody trusts the workspace", Script::of(elsewhere()), |s| {
+            s.remove("workspace_trusted", 0);
+        }),
+        Case::of("O4", "it was trusted already", Script::of(elsewhere()), |s| {
+            let event = s.event("workspace_trusted", 0).clone();
+            let Event::Workspace(WorkspaceFact::WorkspaceTrusted(fact)) = event else { panic!() };
+            s.after("workspace_trusted", 0, *fact);
+        }),
         case("K2", "it comes after the context", |s| {
             let fact = catalogue(s, 0);
             s.remove("skills_catalogued", 0);
@@ -86,6 +97,26 @@ fn catalogued(what: &'static str, nth: usize, sabotage: impl FnOnce(&mut SkillsC
         sabotage(&mut fact);
         s.replace("skills_catalogued", nth, fact);
     })
+}
+
+/// An agent goes to a folder of its choice, which has a skill; an operator names the folder before the next turn.
+fn elsewhere() -> Vec<holon_facts::Record> {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("look elsewhere"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", "UseWorkspace", r#"{"path":"/x"}"#)]));
+    let execution = ExecutionBinding::project("/x", "/x");
+    world.complete("main", Outcome::found(execution.clone()));
+    world.complete("main", says("done"));
+    assert!(world.agent("main").workspaces.is_untrusted(&execution.workspace_id()));
+    let change = WorkspaceChange::Attach { execution };
+    world.ask(|reply| Input::ChangeWorkspace { agent: agent("main"), change, reply });
+    let mut of_workspace = skill("pdf", 1);
+    (of_workspace.scope, of_workspace.skill_id) = (SkillScope::Workspace, "workspace:pdf".into());
+    world.admit("main", prompt("again"));
+    world.complete("main", context_with(&[of_workspace]));
+    world.complete("main", says("done"));
+    world.log
 }
 
 /// A turn that reads a skill, one that finds another version of it, and one that finds none.

@@ -35,6 +35,9 @@ pub struct WorkspaceState {
 pub struct AttachedWorkspace {
     pub workspace_id: WorkspaceId,
     pub workspace_anchor: String,
+    /// The agent has chosen it itself, and no operator has named it: its skills are not offered.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub untrusted: bool,
 }
 
 impl WorkspaceState {
@@ -45,6 +48,7 @@ impl WorkspaceState {
         let attached = workspaces.attached().map(|(id, anchor)| AttachedWorkspace {
             workspace_id: id.clone(),
             workspace_anchor: anchor.into(),
+            untrusted: workspaces.is_untrusted(id),
         });
         Self {
             active_workspace_id: active.workspace_id(),

@@ -47,9 +47,10 @@ impl Driver {
     fn begin(&self, agent: AgentId, op: OpId, work: Work) -> Performing {
         let (performers, gate) = (self.performers.clone(), self.tools_from.clone());
         match work {
-            Work::LoadContext { execution, user_skills, template } => {
+            Work::LoadContext { execution, user_skills, template, untrusted } => {
+                let skills = (user_skills, untrusted);
                 let work = async move {
-                    performers.load_context(&agent, &execution, (user_skills, template.as_deref())).await
+                    performers.load_context(&agent, &execution, skills, template.as_deref()).await
                 };
                 Box::pin(between(Point::ContextBegins, work, Point::ContextEnded))
             }

@@ -30,7 +30,7 @@ pub(super) async fn load(
     commands: &CommandEnvironment,
     policy: Option<ExecutionPolicy>,
     external_trigger: bool,
-    (skills, user_skills): (&Skills, bool),
+    (skills, user_skills, untrusted): (&Skills, bool, bool),
 ) -> Result<LoadedContext, ContextError> {
     let started = clock::now();
     let (home, anchor) = (agent_home.clone(), PathBuf::from(&binding.workspace_anchor));
@@ -38,7 +38,7 @@ pub(super) async fn load(
     let skills = skills.clone();
     let (found, offered, git, programs) = spawn::blocking(move || {
         let sources = read_sources(&home, &anchor)?;
-        let offered = skills.find(&home, &anchor, user_skills);
+        let offered = skills.find(&home, &anchor, (user_skills, untrusted));
         Ok::<_, Unreadable>((sources, offered, workplace::git_head(&root), looking.programs().to_vec()))
     })
     .await??;
@@ -89,7 +89,8 @@ mod tests {
         let texts = texts();
         let (commands, skills) = (CommandEnvironment::new([]), Skills::default());
         let context =
-            load(&texts, home.to_owned(), binding(root), &commands, None, false, (&skills, true)).await?;
+            load(&texts, home.to_owned(), binding(root), &commands, None, false, (&skills, true, false))
+                .await?;
         let whole = |source: &InstructionSource| texts.resolve(&source.content).unwrap().to_string();
         Ok(context.sources.iter().map(|source| (source.scope, whole(source))).collect())
     }

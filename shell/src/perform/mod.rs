@@ -190,13 +190,15 @@ impl Performers {
         Home::at(&self.inner.settings.home)
     }
 
-    /// Reads instruction files and the environment; ends in `Context`, or in `Failed` naming the file that
+    /// Reads instruction files and the environment, and looks for skills: for those of the user, and for those of the
+    /// workspace unless that is not trusted. Ends in `Context`, or in `Failed` naming the file that
     /// can't be read.
     pub async fn load_context(
         &self,
         agent: &AgentId,
         execution: &ExecutionBinding,
-        (user_skills, template): (bool, Option<&AgentTemplate>),
+        (user_skills, untrusted): (bool, bool),
+        template: Option<&AgentTemplate>,
     ) -> Outcome {
         let settings = &self.inner.settings;
         // One that another agent has begun has none yet.
@@ -218,7 +220,7 @@ impl Performers {
             &settings.environment,
             policy,
             triggers,
-            (&settings.skills, user_skills),
+            (&settings.skills, user_skills, untrusted),
         );
         match loaded.await {
             Ok(context) => Outcome::Context { context },

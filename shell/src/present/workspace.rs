@@ -16,6 +16,10 @@ pub(super) fn render(fact: &WorkspaceFact) -> Rendered {
         WorkspaceFact::WorkspaceDetached(fact) => {
             (Visibility::Verbose, format!("{} is detached", fact.workspace_id))
         }
+        WorkspaceFact::WorkspaceTrusted(fact) => (
+            Visibility::Verbose,
+            format!("an operator trusts {}: {}", fact.workspace_id, fact.workspace_anchor),
+        ),
         WorkspaceFact::OccupancyAcquired(fact) => {
             (Visibility::Debug, format!("{} is occupied", fact.execution_root))
         }

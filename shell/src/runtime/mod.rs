@@ -253,9 +253,10 @@ impl Runtime {
         agent: &AgentId,
         execution: &ExecutionBinding,
         spec: &AgentSpec,
+        untrusted: bool,
     ) -> Result<LoadedContext, String> {
-        let of_agent = (spec.has_user_skills(), spec.template.as_ref());
-        match self.performers.load_context(agent, execution, of_agent).await {
+        let skills = (spec.has_user_skills(), untrusted);
+        match self.performers.load_context(agent, execution, skills, spec.template.as_ref()).await {
             Outcome::Context { context } => Ok(context),
             Outcome::Failed { failure } => {
                 let told = self.texts.resolve(&failure.message).map_err(|error| error.to_string())?;

@@ -30,9 +30,10 @@ pub struct Skills {
 }
 
 impl Skills {
-    /// What there is for an agent; the user's skills are for the default agent alone.
-    pub fn find(&self, agent_home: &Path, anchor: &Path, user_skills: bool) -> Listing {
+    /// What there is for an agent: the user's skills are for the default agent alone, and those of a workspace that no
+    /// operator trusts are not offered.
+    pub fn find(&self, agent_home: &Path, anchor: &Path, (user_skills, untrusted): (bool, bool)) -> Listing {
         let user = self.user.as_ref().filter(|_| user_skills);
-        find(Place { agent_home, anchor, user, untrusted: false }, &self.cache)
+        find(Place { agent_home, anchor, user, untrusted }, &self.cache)
     }
 }

@@ -18,6 +18,7 @@ pub(super) fn workspace_is_changed(before: &Before, agent: &AgentId, records: &[
                     WorkspaceFact::WorkspaceAttached(_)
                         | WorkspaceFact::WorkspaceUsed(_)
                         | WorkspaceFact::WorkspaceDetached(_)
+                        | WorkspaceFact::WorkspaceTrusted(_)
                         | WorkspaceFact::WorktreeLeft(_)
                 )
             )

@@ -16,6 +16,7 @@ family! {
         WorkspaceAttached "workspace_attached" v 1,
         WorkspaceUsed "workspace_used" v 1,
         WorkspaceDetached "workspace_detached" v 1,
+        WorkspaceTrusted "workspace_trusted" v 1,
         OccupancyAcquired "occupancy_acquired" v 1,
         OccupancyReleased "occupancy_released" v 1,
         WorktreeCreated "worktree_created" v 1,
@@ -46,6 +47,13 @@ pub struct WorkspaceUsed {
 /// The agent knows it no longer; its files are as they were.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkspaceDetached {
+    pub workspace_id: WorkspaceId,
+    pub workspace_anchor: String,
+}
+
+/// An operator has named a workspace that the agent had chosen itself: its skills are offered from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkspaceTrusted {
     pub workspace_id: WorkspaceId,
     pub workspace_anchor: String,
 }

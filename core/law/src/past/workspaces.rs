@@ -36,6 +36,10 @@ pub(crate) struct Workspaces {
     pub(crate) looked_at: Option<WorktreeId>,
     /// The tool of the last call that was started.
     pub(crate) tool: Option<ToolName>,
+    /// A call is in progress that chooses where the agent works.
+    chooses: bool,
+    /// Those that the agent has chosen itself, and no operator has named.
+    pub(crate) untrusted: BTreeSet<WorkspaceId>,
 }
 
 impl Workspaces {
@@ -45,13 +49,19 @@ impl Workspaces {
                 let begins_at = &fact.spec.execution;
                 self.attached =
                     fact.spec.attached.iter().map(|anchor| WorkspaceId::of_anchor(anchor)).collect();
+                self.untrusted =
+                    fact.spec.untrusted.iter().map(|anchor| WorkspaceId::of_anchor(anchor)).collect();
                 if begins_at.kind == WorkspaceKind::Project {
                     self.attached.insert(begins_at.workspace_id());
                 }
                 self.active = Some(begins_at.clone());
             }
             Event::Turn(TurnFact::TurnStarted(_)) => self.here.clone_from(&self.active),
-            Event::Turn(TurnFact::ToolStarted(fact)) => self.tool = Some(fact.tool.clone()),
+            Event::Turn(TurnFact::ToolStarted(fact)) => {
+                self.chooses = fact.tool == *"UseWorkspace";
+                self.tool = Some(fact.tool.clone());
+            }
+            Event::Turn(TurnFact::ToolExecuted(_) | TurnFact::ToolExecutionFailed(_)) => self.chooses = false,
             Event::Operation(OperationFact::OperationOpened(fact)) => {
                 if let Some(root) = &fact.execution_root {
                     self.commands.insert(fact.op, root.clone());
@@ -74,14 +84,23 @@ impl Workspaces {
 
     fn workspace(&mut self, fact: &WorkspaceFact) {
         match fact {
-            WorkspaceFact::WorkspaceAttached(fact) => drop(self.attached.insert(fact.workspace_id.clone())),
+            WorkspaceFact::WorkspaceAttached(fact) => {
+                self.attached.insert(fact.workspace_id.clone());
+                if self.chooses {
+                    self.untrusted.insert(fact.workspace_id.clone());
+                }
+            }
+            WorkspaceFact::WorkspaceTrusted(fact) => drop(self.untrusted.remove(&fact.workspace_id)),
             WorkspaceFact::WorkspaceUsed(fact) => {
                 self.active = Some(fact.execution.clone());
                 if fact.run_id.is_some() {
                     self.here.clone_from(&self.active);
                 }
             }
-            WorkspaceFact::WorkspaceDetached(fact) => drop(self.attached.remove(&fact.workspace_id)),
+            WorkspaceFact::WorkspaceDetached(fact) => {
+                self.attached.remove(&fact.workspace_id);
+                self.untrusted.remove(&fact.workspace_id);
+            }
             WorkspaceFact::OccupancyAcquired(fact) => {
                 self.told = true;
                 self.occupied.insert(fact.execution_root.clone(), fact.run_id);

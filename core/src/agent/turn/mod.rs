@@ -23,7 +23,7 @@ use holon_facts::message::Message;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::LoadedContext;
 use holon_facts::price::Amount;
-use holon_facts::receipt::Receipt;
+use holon_facts::receipt::{Receipt, SelfCall, Verdict};
 use holon_facts::time::Wall;
 use holon_facts::workspace::ExecutionBinding;
 use schemars::JsonSchema;
@@ -261,6 +261,13 @@ impl Run {
         if let Phase::BackingOff { candidate, attempt } = self.phase {
             self.phase = Phase::Requesting { candidate, attempt };
         }
+    }
+
+    /// Whether the call in progress chooses where it works.
+    pub(super) fn goes_elsewhere(&self) -> bool {
+        let round = self.conversation.rounds.last();
+        let call = round.and_then(|round| round.verdicts.get(round.results.len()));
+        matches!(call, Some(Verdict::OnSelf(SelfCall::Workspace(_))))
     }
 
     /// Whether the attempt in progress is the only one at its candidate.

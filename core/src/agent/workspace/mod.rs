@@ -4,7 +4,7 @@
 pub(crate) mod occupancy;
 pub(crate) mod worktree;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 
 use holon_facts::event::WorkspaceFact;
@@ -23,6 +23,9 @@ pub const ATTACHED: usize = 64;
 pub struct Workspaces {
     /// The anchors of those it knows; its home is not among them.
     attached: BTreeMap<WorkspaceId, String>,
+    /// Those of them that it has chosen itself, and no operator has named.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    untrusted: BTreeSet<WorkspaceId>,
     /// Where it works from its next turn on.
     active: ExecutionBinding,
     /// Execution roots that nobody else writes to, each with the last run that needed it.
@@ -42,6 +45,7 @@ impl Workspaces {
                 .iter()
                 .map(|anchor| (WorkspaceId::of_anchor(anchor), anchor.clone()))
                 .collect(),
+            untrusted: spec.untrusted.iter().map(|anchor| WorkspaceId::of_anchor(anchor)).collect(),
             active: spec.execution.clone(),
             occupied: BTreeMap::new(),
             worktrees: Worktrees::default(),
@@ -63,6 +67,21 @@ impl Workspaces {
         self.attached.get(id).map(String::as_str)
     }
 
+    /// Whether no operator has named it: what it brings along, nobody has looked at.
+    pub fn is_untrusted(&self, id: &WorkspaceId) -> bool {
+        self.untrusted.contains(id)
+    }
+
+    /// The anchors of those.
+    pub(crate) fn untrusted(&self) -> impl Iterator<Item = &str> {
+        self.untrusted.iter().filter_map(|id| self.anchor(id))
+    }
+
+    /// The agent has chosen it itself.
+    pub(super) fn chosen(&mut self, id: &WorkspaceId) {
+        self.untrusted.insert(id.clone());
+    }
+
     /// Execution roots that the agent occupies, with the last run that needed each.
     pub fn occupied(&self) -> impl Iterator<Item = (&str, Option<RunId>)> {
         self.occupied.iter().map(|(root, run)| (root.as_str(), *run))
@@ -82,6 +101,10 @@ impl Workspaces {
             WorkspaceFact::WorkspaceUsed(fact) => self.active = fact.execution.clone(),
             WorkspaceFact::WorkspaceDetached(fact) => {
                 self.attached.remove(&fact.workspace_id);
+                self.untrusted.remove(&fact.workspace_id);
+            }
+            WorkspaceFact::WorkspaceTrusted(fact) => {
+                self.untrusted.remove(&fact.workspace_id);
             }
             WorkspaceFact::OccupancyAcquired(fact) => {
                 self.occupied.insert(fact.execution_root.clone(), fact.run_id);

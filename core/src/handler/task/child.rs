@@ -104,6 +104,7 @@ fn begin(
                 lineage_parent_agent_id: Some(parent.id.clone()),
                 attached: attached.collect(),
                 template: template.map(|template| *template),
+                untrusted: parent.workspaces.untrusted().map(ToString::to_string).collect(),
                 ..AgentSpec::named(AgentKind::Named, execution)
             };
             let message = asked.initial_message.clone().map(Text::whole);
@@ -129,6 +130,7 @@ fn child_spec(supervisor: Supervisor, of: &Agent) -> AgentSpec {
         execution: of.execution().clone(),
         attached: of.workspaces.attached().map(|(_, anchor)| anchor.to_string()).collect(),
         template: None,
+        untrusted: of.workspaces.untrusted().map(ToString::to_string).collect(),
     }
 }
 

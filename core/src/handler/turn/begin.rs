@@ -69,7 +69,8 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
     let user_skills = tx.agent().spec.has_user_skills();
     let template = tx.agent().spec.template.clone().map(Box::new);
-    tx.open(opening, Work::LoadContext { execution, user_skills, template });
+    let untrusted = tx.agent().workspaces.is_untrusted(&execution.workspace_id());
+    tx.open(opening, Work::LoadContext { execution, user_skills, template, untrusted });
 }
 
 #[cfg(test)]

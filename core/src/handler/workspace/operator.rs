@@ -1,6 +1,6 @@
 //! Changes of workspaces by operators.
 
-use holon_facts::event::workspace::WorkspaceDetached;
+use holon_facts::event::workspace::{WorkspaceDetached, WorkspaceTrusted};
 use holon_facts::ids::ReplyId;
 use holon_facts::reject::Reject;
 use holon_facts::workspace::{ExecutionBinding, WorkspaceChange, WorkspaceId};
@@ -14,9 +14,11 @@ use crate::tx::Tx;
 /// Changes what the agent knows, or where it works; what is so already records nothing.
 pub(crate) fn change(tx: &mut Tx<'_>, change: WorkspaceChange, reply: ReplyId) {
     let changed = match change {
-        WorkspaceChange::Attach { execution } => room(tx, &execution).map(|()| tools::attach(tx, &execution)),
+        WorkspaceChange::Attach { execution } => {
+            room(tx, &execution).map(|()| tools::attach(tx, &execution) | trust(tx, &execution))
+        }
         WorkspaceChange::Use { execution } => {
-            room(tx, &execution).map(|()| tools::used(tx, &execution, None))
+            room(tx, &execution).map(|()| tools::used(tx, &execution, None) | trust(tx, &execution))
         }
         WorkspaceChange::Detach { workspace_id } => detach(tx, workspace_id),
         WorkspaceChange::Prune => Ok(isolate::prune(tx)),
@@ -26,6 +28,17 @@ pub(crate) fn change(tx: &mut Tx<'_>, change: WorkspaceChange, reply: ReplyId) {
         Err(reject) => Answer::Refused { reject },
     };
     tx.reply(reply, answer);
+}
+
+/// Who names a workspace trusts it.
+fn trust(tx: &mut Tx<'_>, execution: &ExecutionBinding) -> bool {
+    let workspace_id = execution.workspace_id();
+    let untrusted = tx.agent().workspaces.is_untrusted(&workspace_id);
+    if untrusted {
+        let workspace_anchor = execution.workspace_anchor.clone();
+        tx.record(WorkspaceTrusted { workspace_id, workspace_anchor });
+    }
+    untrusted
 }
 
 fn room(tx: &Tx<'_>, execution: &ExecutionBinding) -> Result<(), Reject> {

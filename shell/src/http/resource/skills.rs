@@ -21,14 +21,16 @@ pub(in super::super) async fn list(app: App, call: Call<ListSkills>) -> Handled<
     let agent = call.path.agent_id;
     let read = |view: View<'_>, agent: &AgentId| {
         let agent = view.agent(agent)?;
-        let anchor = agent.workspaces.active().workspace_anchor.clone();
-        Some((anchor, agent.spec.has_user_skills(), agent.skills.active.clone()))
+        let at = agent.workspaces.active();
+        let untrusted = agent.workspaces.is_untrusted(&at.workspace_id());
+        let skills = (agent.spec.has_user_skills(), untrusted);
+        Some((at.workspace_anchor.clone(), skills, agent.skills.active.clone()))
     };
-    let Looked { seen: (anchor, user_skills, active), .. } = look(&app, &agent, read).await?;
+    let Looked { seen: (anchor, wanted, active), .. } = look(&app, &agent, read).await?;
     let named = agent.clone();
     let listing = app.blocking(move |app| {
         let home = app.runtime.agent_home(&named);
-        Ok(app.runtime.skills().find(&home, anchor.as_ref(), user_skills))
+        Ok(app.runtime.skills().find(&home, anchor.as_ref(), wanted))
     });
     let Listing { found, problems } = listing.await?;
     let texts = app.runtime.texts();

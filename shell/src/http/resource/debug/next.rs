@@ -23,8 +23,9 @@ const PLACEHOLDER: &str = "(the next prompt)";
 pub(super) async fn prompt(app: App, agent: AgentId, asked: DebugPrompt) -> Handled<DebugPromptReply> {
     let text = asked.text.as_deref().unwrap_or(PLACEHOLDER);
     check_prompt(text)?;
-    let (execution, spec) = place(&app, &agent).await?;
-    let context = app.runtime.look_at_context(&agent, &execution, &spec).await.map_err(Failure::internal)?;
+    let (execution, spec, untrusted) = place(&app, &agent).await?;
+    let context = app.runtime.look_at_context(&agent, &execution, &spec, untrusted).await;
+    let context = context.map_err(Failure::internal)?;
     let text = app.runtime.texts().take(text);
     let ingress = Ingress::prompt(text, Surface::HttpControlPrompt, AdmissionContext::ControlAuthenticated);
     let (known, window) = (context.clone(), asked.window);
@@ -65,11 +66,13 @@ pub(super) async fn prompt(app: App, agent: AgentId, asked: DebugPrompt) -> Hand
     .await
 }
 
-/// Where its next turn works, and what was fixed at its creation.
-async fn place(app: &App, agent: &AgentId) -> Handled<(ExecutionBinding, AgentSpec)> {
+/// Where its next turn works, what was fixed at its creation, and whether nobody trusts the workspace.
+async fn place(app: &App, agent: &AgentId) -> Handled<(ExecutionBinding, AgentSpec, bool)> {
     let active = |view: View<'_>, agent: &AgentId| {
         let agent = view.agent(agent)?;
-        Some((agent.workspaces.active().clone(), agent.spec.clone()))
+        let at = agent.workspaces.active();
+        let untrusted = agent.workspaces.is_untrusted(&at.workspace_id());
+        Some((at.clone(), agent.spec.clone(), untrusted))
     };
     Ok(look(app, agent, active).await?.seen)
 }
