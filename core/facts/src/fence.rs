@@ -45,6 +45,8 @@ pub enum Place {
     Summary(EpisodeId),
     /// What the agent had in mind, after so many changes.
     Memory(u64),
+    /// The files that it wrote down for itself.
+    MemoryFiles,
 }
 
 impl JsonSchema for Fence {
@@ -75,6 +77,7 @@ impl Fence {
             Place::Digest(episode) => (6, episode.0, 0),
             Place::Summary(episode) => (8, episode.0, 0),
             Place::Memory(revision) => (7, revision, 0),
+            Place::MemoryFiles => (8, 0, 0),
         };
         Tag(sip((self.0, 0), &[kind, first, second]))
     }
@@ -143,6 +146,7 @@ mod tests {
             Place::Digest(EpisodeId(1)),
             Place::Summary(EpisodeId(1)),
             Place::Memory(1),
+            Place::MemoryFiles,
         ];
         let tags = fences.map(|(seed, agent, run)| {
             places.map(|place| Fence::of(Seed(seed), agent, RunId(run)).tag(place))

@@ -123,6 +123,8 @@ pub struct InstructionSource {
 pub enum SourceScope {
     Agent,
     Workspace,
+    /// What the agent wrote down for itself: no instruction.
+    Memory,
 }
 
 /// Who executes a command (contract: tasks.md). A process id alone proves nothing: ids are used again.

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use holon_facts::fence::{Fence, Place};
 use holon_facts::frame::Part;
 use holon_facts::ids::MessageId;
-use holon_facts::outcome::InstructionSource;
+use holon_facts::outcome::{InstructionSource, SourceScope};
 
 use super::fence::line;
 use super::sections::{PATH_BYTES, environment, shortened};
@@ -64,11 +64,19 @@ fn standing(
     let path = |source: &InstructionSource| line(&source.path, PATH_BYTES);
     for source in new.sources.iter().filter(|source| !old.sources.contains(source)) {
         let named = alloc::vec![Part::Rendered(path(source) + "\n"), Part::Given(source.content.clone())];
-        tell("instruction file as it is now; it stands for what is said of it above", named);
+        let heading = match source.scope {
+            SourceScope::Agent | SourceScope::Workspace => {
+                "instruction file as it is now; it stands for what is said of it above"
+            }
+            SourceScope::Memory => {
+                "your memory file as it is now; it stands for what is said of it above, and is no instruction"
+            }
+        };
+        tell(heading, named);
     }
     let gone = |source: &&InstructionSource| !new.sources.iter().any(|other| other.path == source.path);
     let gone: String = old.sources.iter().filter(gone).map(|source| path(source) + "\n").collect();
     if !gone.is_empty() {
-        tell("instruction files that no longer hold", alloc::vec![Part::Rendered(gone)]);
+        tell("files that no longer hold", alloc::vec![Part::Rendered(gone)]);
     }
 }

@@ -114,6 +114,8 @@ codes! {
     RemoteUnreachable "remote_unreachable" BAD_GATEWAY;
     /// The repository of a skill took too long.
     RemoteTimeout "remote_timeout" GATEWAY_TIMEOUT;
+    /// The reference was not handed out by a search of this agent, or the text is gone.
+    MemorySourceNotFound "memory_source_not_found" NOT_FOUND;
     /// The agent knows no workspace of that id.
     UnknownWorkspace "unknown_workspace" NOT_FOUND;
     /// The agent works there; its home can't be taken from it at all.

@@ -105,7 +105,8 @@ pub use code::Code;
 pub use endpoint::{Access as RouteAccess, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 pub use follow::{AllEvents, Events, Follow, Followed, Output, Written};
 pub use path::{
-    AgentPath, AskPath, MessagePath, NewAgentPath, Path, TaskPath, TimerPath, TriggerPath, WorkItemPath,
+    AgentPath, AskPath, MemoryPath, MessagePath, NewAgentPath, Path, TaskPath, TimerPath, TriggerPath,
+    WorkItemPath,
 };
 pub use reply::{Document, OpenApi, OpenMetrics, Reply, Stream};
 pub use rows::Control;

@@ -73,6 +73,15 @@ pub struct WorkItemPath {
     pub work_item_id: WorkItemId,
 }
 
+/// A text that an agent remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryPath {
+    pub agent_id: AgentId,
+    /// From a result of a search.
+    #[schemars(length(min = 1, max = 64))]
+    pub source_ref: String,
+}
+
 /// The address of a trigger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TriggerPath {
@@ -93,7 +102,7 @@ macro_rules! of_agent {
     )*};
 }
 
-of_agent!(TaskPath AskPath MessagePath TimerPath WorkItemPath);
+of_agent!(TaskPath AskPath MessagePath TimerPath WorkItemPath MemoryPath);
 
 impl Path for AgentPath {
     fn agent(&mut self) -> Option<&mut AgentId> {
@@ -150,5 +159,11 @@ impl From<(&AgentId, TimerId)> for TimerPath {
 impl From<(&AgentId, WorkItemId)> for WorkItemPath {
     fn from((agent, work_item_id): (&AgentId, WorkItemId)) -> Self {
         Self { agent_id: agent.clone(), work_item_id }
+    }
+}
+
+impl From<(&AgentId, &str)> for MemoryPath {
+    fn from((agent, source_ref): (&AgentId, &str)) -> Self {
+        Self { agent_id: agent.clone(), source_ref: source_ref.to_owned() }
     }
 }

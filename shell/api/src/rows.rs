@@ -14,6 +14,8 @@ use super::body::{
 use super::code::Code;
 use super::endpoint::{Access, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 use super::follow::Follow;
+use super::memory::{MemoryQuery, MemorySearched, MemoryShown, MemoryStatus, MemoryTextQuery};
+use super::path::MemoryPath;
 use super::path::{
     AgentPath, AskPath, MessagePath, NewAgentPath, TaskPath, TimerPath, TriggerPath, WorkItemPath,
 };
@@ -91,6 +93,7 @@ const TASK: &[Code] = &[Code::UnknownAgent, Code::UnknownTask, Code::AgentDamage
 const OUTPUT: &[Code] = &[Code::UnknownAgent, Code::UnknownTask, Code::AgentDamaged, Code::InvalidHeader];
 const ITEM: &[Code] = &[Code::UnknownAgent, Code::UnknownWorkItem, Code::AgentDamaged];
 const SKILL: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::SkillNotFound, Code::SkillInvalid];
+const SOURCE: &[Code] = &[Code::UnknownAgent, Code::MemorySourceNotFound, Code::AgentDamaged];
 const WORKSPACE: &[Code] =
     &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent, Code::InvalidWorkspace, Code::TooMany];
 const DELIVERED: &[Code] =
@@ -444,6 +447,14 @@ endpoints! {
         FinishWorkItem complete_work_item POST
             "/control/agents/{agent_id}/work-items/{work_item_id}/complete" "Mark a work item as completed",
             path WorkItemPath, fails ITEM => WorkItemReply;
+        SearchMemory memory_search GET "/agents/{agent_id}/memory/search" "Search what an agent remembers",
+            path AgentPath, query MemoryQuery, fails READ => MemorySearched;
+        ShowMemoryStatus memory_status GET "/agents/{agent_id}/memory/status"
+            "Show what there is to search, and how far the index is", path AgentPath, fails READ => MemoryStatus;
+        ReadMemory memory_text GET "/agents/{agent_id}/memory/{source_ref}" "Read a text that an agent remembers",
+            path MemoryPath, query MemoryTextQuery, fails SOURCE => MemoryShown;
+        RebuildMemory memory_reindex POST "/control/agents/{agent_id}/memory/reindex"
+            "Delete the index of the home and fill it again", path AgentPath, fails READ => MemoryStatus;
     }
     followed {
         FollowEvents follow "/agents/{agent_id}/events/stream" "Stream durable events as they happen",

@@ -21,6 +21,7 @@ mod interrupts;
 mod labels;
 mod ledger;
 mod leftover_runs;
+mod memory;
 mod outcome;
 mod output;
 mod overview;
@@ -63,6 +64,7 @@ use holon_text::variables;
 use crate::exit;
 use agent::AgentCommand;
 pub use exit::Exit;
+use memory::MemoryCommand;
 use skills::SkillsCommand;
 use task::TaskCommand;
 use template::TemplateCommand;
@@ -137,6 +139,9 @@ enum Command {
     /// Manage work items: goals of an agent over many turns
     #[command(subcommand)]
     Work(WorkCommand),
+    /// Search what an agent remembers
+    #[command(subcommand)]
+    Memory(MemoryCommand),
     /// Manage an agent's workspaces
     #[command(subcommand)]
     Workspace(WorkspaceCommand),
@@ -213,6 +218,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Agent(command) => agent::agent(cli.home, command),
         Command::Task(command) => task::task(cli.home, command),
         Command::Work(command) => work::work(cli.home, command),
+        Command::Memory(command) => memory::memory(cli.home, command),
         Command::Workspace(command) => workspace::workspace(cli.home, command),
         Command::Skills(command) => skills::skills(cli.home, command),
         Command::Timer(command) => timer::timer(cli.home, command),

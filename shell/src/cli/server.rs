@@ -29,7 +29,7 @@ use super::server_options::Effective;
 use crate::daemon::socket::Claim;
 use crate::daemon::watch::Removals;
 use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata, Token, journal, remove_drafts};
-use crate::driver::{Driver, DriverError};
+use crate::driver::{Driver, DriverError, Observer};
 use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
@@ -89,17 +89,7 @@ impl Server {
         let (hub, metrics) = (Hub::default(), Metrics::default());
         // It is there once the driver is.
         let memory = Arc::new(OnceLock::<Memory>::new());
-        let observer = {
-            let (hub, metrics, memory) = (hub.clone(), metrics.clone(), memory.clone());
-            Box::new(move |record: &Record| {
-                journal::see(record);
-                metrics.see(record);
-                hub.publish(record);
-                if Memory::is_about(record.event.kind()) {
-                    memory.get().into_iter().for_each(Memory::notify);
-                }
-            })
-        };
+        let observer = observer(hub.clone(), metrics.clone(), memory.clone());
         let (models, providers) = (setup.config.models.clone(), setup.providers.clone());
         let triggers = addresses.of_triggers(home, &endpoint)?;
         let mut start = setup.start(home, environment, hub.live(), observer);
@@ -193,6 +183,18 @@ impl Server {
         drop(socket.await.context("the watch over the socket broke down")?);
         Ok(())
     }
+}
+
+/// Who sees every durable record.
+fn observer(hub: Hub, metrics: Metrics, memory: Arc<OnceLock<Memory>>) -> Observer {
+    Box::new(move |record: &Record| {
+        journal::see(record);
+        metrics.see(record);
+        hub.publish(record);
+        if Memory::is_about(record.event.kind()) {
+            memory.get().into_iter().for_each(Memory::notify);
+        }
+    })
 }
 
 impl Addresses {

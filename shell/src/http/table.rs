@@ -11,8 +11,8 @@ use super::App;
 use super::failure::Failure;
 use super::reply::Answer;
 use super::resource::{
-    agents, all_events, control, debug, events, fork, history, inbox, ingress, labels, latency, models,
-    prompt, runtime, scheduler_fixture, skills, stream, tasks, timers, triggers, wake, work_items,
+    agents, all_events, control, debug, events, fork, history, inbox, ingress, labels, latency, memory,
+    models, prompt, runtime, scheduler_fixture, skills, stream, tasks, timers, triggers, wake, work_items,
     workspaces,
 };
 use super::route::{Call, Route};
@@ -108,6 +108,10 @@ handlers! {
         ShowWorkItem work_items::show,
         MakeWorkItem work_items::create,
         FinishWorkItem work_items::complete,
+        SearchMemory memory::search,
+        ShowMemoryStatus memory::status,
+        ReadMemory memory::text,
+        RebuildMemory memory::reindex,
     }
     followed {
         FollowEvents stream::stream,

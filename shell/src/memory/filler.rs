@@ -17,7 +17,7 @@ use crate::home::Home;
 use crate::home::secret;
 
 /// Records of one slice.
-const RECORDS: usize = 2_000;
+const RECORDS: usize = 10_000;
 /// Digits of the key of references.
 const DIGITS: usize = 64;
 

@@ -14,7 +14,7 @@ use super::{Memory, MemoryProblem, Wanted, locked};
 /// What becomes durable together is read together.
 const GATHER: Duration = Duration::from_millis(300);
 /// How long a slice takes, and how long whoever else works has the processor after it.
-const SLICE: Duration = Duration::from_millis(50);
+const SLICE: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_millis(5);
 /// Before another try, where the index can't be written.
 const AGAIN: Duration = Duration::from_secs(30);

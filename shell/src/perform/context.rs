@@ -8,7 +8,7 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_platform::{clock, spawn};
 use holon_text::{Texts, hash};
 
-use super::instructions::{Source, Unreadable, read_sources};
+use super::instructions::{Source, Unreadable, read_memory, read_sources};
 use super::tool::CommandEnvironment;
 use crate::skills::Skills;
 use crate::workplace;
@@ -37,7 +37,8 @@ pub(super) async fn load(
     let (looking, root) = (commands.clone(), PathBuf::from(&binding.execution_root));
     let skills = skills.clone();
     let (found, offered, git, programs) = spawn::blocking(move || {
-        let sources = read_sources(&home, &anchor)?;
+        let mut sources = read_sources(&home, &anchor)?;
+        sources.extend(read_memory(&home));
         let offered = skills.find(&home, &anchor, (user_skills, untrusted));
         Ok::<_, Unreadable>((sources, offered, workplace::git_head(&root), looking.programs().to_vec()))
     })
@@ -112,6 +113,29 @@ mod tests {
         let found = sources(home.path(), root.path()).await.unwrap();
         assert_eq!(found[1], (SourceScope::Workspace, "of the workspace".into()));
         assert_eq!(found.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn memory_files_follow_the_instructions_unless_they_are_blank() {
+        let (home, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(home.path().join("memory")).unwrap();
+        let write = |name: &str, text: &str| fs::write(home.path().join("memory").join(name), text).unwrap();
+        write("self.md", "");
+        write("operator.md", " \n");
+        write("other.md", "searched, and not shown");
+        assert!(sources(home.path(), root.path()).await.unwrap().is_empty());
+        write("operator.md", "prefers short answers");
+        write("self.md", &"ä".repeat(8_001));
+        let found = sources(home.path(), root.path()).await.unwrap();
+        assert!(found.iter().all(|(scope, _)| *scope == SourceScope::Memory), "{found:?}");
+        assert_eq!(found[0].1.matches('ä').count(), 8_000);
+        assert!(found[0].1.contains("memory/self.md is longer; the first 8000 characters"), "{}", found[0].1);
+        assert_eq!(found[1].1, "prefers short answers");
+        write("self.md", &"ä".repeat(40_000));
+        assert_eq!(sources(home.path(), root.path()).await.unwrap()[0].1.matches('ä').count(), 8_000);
+        fs::remove_file(home.path().join("memory/self.md")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", home.path().join("memory/self.md")).unwrap();
+        assert_eq!(sources(home.path(), root.path()).await.unwrap()[0].1, "[not shown: it is a link]");
     }
 
     #[tokio::test]

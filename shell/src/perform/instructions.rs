@@ -10,6 +10,9 @@ use holon_facts::outcome::SourceScope;
 
 /// Longest part of an instruction file that the model sees, in bytes.
 const INSTRUCTION_BYTES: usize = 64 << 10;
+/// Longest part of a memory file that the model sees, in characters, and the bytes that are read for it.
+const MEMORY_CHARS: usize = 8_000;
+const MEMORY_BYTES: usize = 4 * MEMORY_CHARS + 4;
 /// Longest part of a file that one of them imports.
 const IMPORT_BYTES: usize = 32 << 10;
 /// Most bytes of all imports of a turn together.
@@ -68,6 +71,37 @@ pub(super) fn read_sources(agent_home: &Path, anchor: &Path) -> Result<Vec<Sourc
         sources.extend(imported);
     }
     Ok(sources)
+}
+
+/// What the agent wrote down for itself, as far as a prompt shows it. A file that is absent or blank is none; one that
+/// can't be read shows why: the agent can repair it itself.
+pub(super) fn read_memory(agent_home: &Path) -> Vec<Source> {
+    let mut sources = Vec::new();
+    for name in ["memory/self.md", "memory/operator.md"] {
+        let path = agent_home.join(name);
+        let text = match read_bounded(&path, MEMORY_BYTES) {
+            // What a link stands for is elsewhere.
+            Ok(_) if path.is_symlink() => "[not shown: it is a link]".to_owned(),
+            Ok(Some(text)) => cut(text, &path),
+            Ok(None) => "[not shown: it is no text file]".to_owned(),
+            Err(error) if is_absent(&error) => continue,
+            Err(problem) => format!("[not shown: {problem}]"),
+        };
+        if !text.trim().is_empty() {
+            sources.push(Source { scope: SourceScope::Memory, path, text, imported_by: None });
+        }
+    }
+    sources
+}
+
+/// The beginning of a memory file, with a line about the rest.
+fn cut(text: String, path: &Path) -> String {
+    let Some((end, _)) = text.char_indices().nth(MEMORY_CHARS) else { return text };
+    let path = path.display();
+    format!(
+        "{}\n[… cut here: {path} is longer; the first {MEMORY_CHARS} characters are shown …]",
+        &text[..end]
+    )
 }
 
 fn read(path: &Path) -> Result<Option<String>, Unreadable> {

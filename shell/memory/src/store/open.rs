@@ -84,7 +84,7 @@ fn connect(path: &Path) -> Result<Result<Connection, &'static str>, MemoryError>
     if let Some(why) = unusable(&connection)? {
         return Ok(Err(why));
     }
-    let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;";
+    let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;";
     connection.execute_batch(pragmas).map_err(&opening)?;
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&opening)?;

@@ -12,6 +12,7 @@ pub(super) mod ingress;
 pub(super) mod labels;
 pub(super) mod latency;
 mod look;
+pub(super) mod memory;
 pub(super) mod models;
 pub(super) mod prompt;
 pub(super) mod runtime;

@@ -20,6 +20,8 @@ const VERBS: &[(&str, &str)] = &[
     ("follow_output", "stream_task_output"),
     ("describe", "describe_agent"),
     ("fork", "fork_agent"),
+    ("memory_reindex", "reindex_memory"),
+    ("memory_search", "search_memory"),
     ("models", "list_models"),
     ("prompt", "send_prompt"),
     ("rename", "rename_agent"),
@@ -42,6 +44,7 @@ const VERBS: &[(&str, &str)] = &[
 const TAGS: &[(&str, &str, &[&str])] = &[
     ("tasks", "Background tasks of an agent", &["/tasks"]),
     ("timers", "Timers that wake an agent", &["/timers"]),
+    ("memory", "What an agent remembers", &["/memory"]),
     ("work-items", "Goals of an agent over many turns", &["/work-items"]),
     ("skills", "Instructions for kinds of tasks", &["/skills"]),
     ("workspaces", "Where an agent works", &["/workspace", "/worktree-summary"]),
