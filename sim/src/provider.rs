@@ -334,8 +334,12 @@ fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
     let goes = inner.faults.folder_calls > 0 && !inner.quiet;
     let sees = inner.faults.image_calls > 0 && !inner.quiet;
     if sees && inner.below("of images", 1_000) < inner.faults.image_calls {
-        proposed.tool_name = Tool::ViewImage.name().into();
-        proposed.arguments = Text::Inline(r#"{"path":"a.png"}"#.into());
+        let (tool, arguments) = match number % 3 {
+            2 => (Tool::MemorySearch, r#"{"query":"it"}"#),
+            _ => (Tool::ViewImage, r#"{"path":"a.png"}"#),
+        };
+        proposed.tool_name = tool.name().into();
+        proposed.arguments = Text::Inline(arguments.into());
     } else if spawns && inner.below("of children", 1_000) < inner.faults.child_calls {
         let (tool, arguments) = families::about_children(&mut inner);
         proposed.tool_name = tool.name().into();

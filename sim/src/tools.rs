@@ -66,6 +66,23 @@ pub fn call(here: &mut Circumstances<'_>) -> Deliveries {
     here.deliver(after, Outcome::Tool { outcome })
 }
 
+/// Looks at what the agent remembers. What is found depends on an index that lags, is filled anew, or is gone.
+pub fn look(here: &mut Circumstances<'_>) -> Deliveries {
+    if here.fault("silent", here.faults.tool_silent) {
+        return Vec::new();
+    }
+    let after = u64::from(here.below("latency", 300_000));
+    let receipt = match here.below("index", 4) {
+        0 => Receipt::failure(ToolError::new(ToolErrorKind::ToolExecutionFailed, "the index is damaged")),
+        1 => {
+            Receipt::success(Text::short(r#"{"results":[],"index":"index_building"}"#), ToolFacts::default())
+        }
+        _ => Receipt::success(here.text("remembered"), ToolFacts::default()),
+    };
+    let outcome = ToolOutcome { receipt, duration_ms: Millis(after / 1_000), end: None };
+    here.deliver(after, Outcome::Tool { outcome })
+}
+
 /// What a call shows beside its text, in worlds where models read images: few large ones fill a request.
 fn images(here: &mut Circumstances<'_>) -> Vec<Image> {
     if here.faults.image_calls == 0 {

@@ -66,7 +66,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 77] = [
+const LAWS: [Law; 79] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -183,6 +183,16 @@ const LAWS: [Law; 77] = [
         "K2",
         "Skills on offer are on record as they change, before the context of a turn; those of the user are for the default agent alone, and an untrusted workspace offers none.",
         skills::k2,
+    ),
+    law(
+        "Y1",
+        "A look at what an agent remembers brings a text, and nothing else: it changes no file and ends no turn.",
+        memory::y1,
+    ),
+    law(
+        "Y2",
+        "What an agent noted for itself stands behind its instructions, as notes: its two memory files and no other.",
+        memory::y2,
     ),
     law("T9", "An interjection enters once, at a safe point, before the next round.", turns::t9),
     law(

@@ -1,8 +1,10 @@
-//! Laws about what an agent has in mind.
+//! Laws about what an agent has in mind, and what it remembers.
 
 use alloc::format;
 
-use holon_facts::event::{EpisodeFact, Event, SchedulingFact};
+use holon_facts::event::{EpisodeFact, Event, SchedulingFact, TurnFact};
+use holon_facts::outcome::SourceScope;
+use holon_facts::receipt::ToolFacts;
 use holon_facts::record::Record;
 
 use super::past::Past;
@@ -34,4 +36,42 @@ pub(super) fn m14(past: &Past, record: &Record) -> Checked {
     rule(fact.memory.files == expected, || {
         format!("in play are {:?}, the records have {expected:?}", fact.memory.files)
     })
+}
+
+/// The tools that look at what an agent remembers.
+const READERS: [&str; 2] = ["MemorySearch", "MemoryGet"];
+
+/// What is remembered is evidence like any other result: it changes nothing but the conversation.
+pub(super) fn y1(_: &Past, record: &Record) -> Checked {
+    let Event::Turn(TurnFact::ToolExecuted(fact)) = &record.event else { return Ok(false) };
+    if !READERS.contains(&fact.tool_name.as_str()) {
+        return Ok(false);
+    }
+    let facts = &fact.receipt.facts;
+    let nothing = ToolFacts { truncated: facts.truncated, ..ToolFacts::default() };
+    rule(*facts == nothing && fact.receipt.images.is_empty(), || {
+        format!("{} did more than to look: {facts:?}", fact.tool_name)
+    })
+}
+
+/// What stands in prompts as the agent's own notes: its two memory files, in their order, after what instructs it.
+const FILES: [&str; 2] = ["/memory/self.md", "/memory/operator.md"];
+
+/// Notes have no standing of instructions, and no instructions that of notes.
+pub(super) fn y2(_: &Past, record: &Record) -> Checked {
+    let Event::Turn(TurnFact::TurnContextBuilt(fact)) = &record.event else { return Ok(false) };
+    let home = fact.context.execution.agent_home.as_str();
+    let mut files = FILES.iter();
+    let mut notes = false;
+    for source in &fact.context.sources {
+        let is_note = source.scope == SourceScope::Memory;
+        rule(is_note || !notes, || format!("{} stands behind notes of the agent", source.path))?;
+        notes = is_note;
+        let of_home = source.path.strip_prefix(home).filter(|_| is_note);
+        rule(!is_note || files.any(|file| Some(*file) == of_home), || {
+            format!("{} is no memory file of {home}, or not in its place", source.path)
+        })?;
+        rule(!is_note || source.imported_by.is_none(), || format!("{} imports notes", source.path))?;
+    }
+    Ok(notes)
 }

@@ -33,8 +33,8 @@ use proptest::test_runner::TestRunner;
 use crate::input::{ControlRequest, Input};
 use crate::recovery::Found;
 use crate::testing::{
-    World, agent, answer, calls, command_ends, config, context, context_with, fails, ingress, long, prepared,
-    says, skill, tool_gives, tool_says, uses,
+    World, agent, answer, calls, command_ends, config, context, context_with, context_with_notes, fails,
+    ingress, long, prepared, says, skill, tool_gives, tool_says, uses,
 };
 
 /// Something that happens to a world.
@@ -400,12 +400,14 @@ fn wrote() -> Outcome {
     Outcome::Tool { outcome }
 }
 
-/// Skills come, change and go; commands read them, and run what they have.
+/// Skills come, change and go; commands read them, and run what they have. Some turns look at what they remember.
 fn skilled(kind: OpKind, at: usize) -> Outcome {
     match (kind, at % 5) {
         (OpKind::LoadContext, 0) => context_with(&[skill("csv", 1)]),
         (OpKind::LoadContext, 1 | 2) => context_with(&[skill("csv", 1), skill("pdf", 1)]),
         (OpKind::LoadContext, 3) => context_with(&[skill("csv", 2)]),
+        (OpKind::LoadContext, 4) => context_with_notes(),
+        (OpKind::CallModel, 4) => calls(&[("c1", "MemorySearch", r#"{"query":"it"}"#)]),
         (OpKind::RunCommand, 1 | 2) => uses(&["/skills/csv/SKILL.md", "/skills/pdf/scripts/fill.py"]),
         _ => fitting(kind),
     }

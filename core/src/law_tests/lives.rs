@@ -288,6 +288,7 @@ fn a_real_life_breaks_no_law_and_concerns_them_all() {
     budgets(&mut world);
     children(&mut world);
     workspaces(&mut world);
+    super::memory::search(&mut world);
     let another = summaries().laws.antecedents();
     let counts = world.laws.antecedents().into_iter().zip(another);
     let silent: Vec<_> = counts.filter(|((_, one), (_, other))| one + other == 0).collect();

@@ -9,6 +9,7 @@ mod facts;
 mod hints;
 mod labels;
 mod lives;
+mod memory;
 mod sabotage;
 mod shown;
 mod skills;

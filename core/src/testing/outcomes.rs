@@ -1,6 +1,7 @@
 //! What performers say in tests.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -11,7 +12,8 @@ use holon_facts::model::{
     AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ProposedCall, StopReason, Timing,
 };
 use holon_facts::outcome::{
-    CommandEnd, CommandSpec, LoadedContext, Outcome, SupervisorIdentity, ToolOutcome,
+    CommandEnd, CommandSpec, InstructionSource, LoadedContext, Outcome, SourceScope, SupervisorIdentity,
+    ToolOutcome,
 };
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_facts::skill::{Skill, SkillCatalogue, SkillScope};
@@ -168,6 +170,25 @@ pub(crate) fn context_with(skills: &[Skill]) -> Outcome {
     let Outcome::Context { mut context } = context() else { panic!("a context") };
     let catalogue = SkillCatalogue { skills: skills.into(), ..SkillCatalogue::default() };
     context.skills = Some(Arc::new(catalogue));
+    Outcome::Context { context }
+}
+
+/// A context with instructions, and with what the agent noted for itself.
+pub(crate) fn context_with_notes() -> Outcome {
+    let Outcome::Context { mut context } = context() else { panic!("a context") };
+    let home = context.execution.agent_home.clone();
+    let source = |scope, name: &str| InstructionSource {
+        scope,
+        path: format!("{home}/{name}"),
+        content: Text::short(name),
+        content_id: None,
+        imported_by: None,
+    };
+    context.sources = alloc::vec![
+        source(SourceScope::Agent, "AGENTS.md"),
+        source(SourceScope::Memory, "memory/self.md"),
+        source(SourceScope::Memory, "memory/operator.md"),
+    ];
     Outcome::Context { context }
 }
 

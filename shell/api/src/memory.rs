@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct MemoryQuery {
     /// Words that stand in what is looked for; nothing of it is syntax. At most 1,000 characters.
+    #[schemars(length(min = 1, max = 1_000))]
     pub query: String,
     /// At most so many results, 1 to 50; 10 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -136,3 +136,58 @@ fn a_follower_reads_what_becomes_durable_by_itself() {
     assert_eq!(through().through, last);
     drop(follower);
 }
+
+/// Whatever happened to the index in between, it ends as one that is filled at once.
+#[test]
+fn any_interleaving_of_appends_slices_crashes_and_deletions_ends_in_the_same_index() {
+    for seed in 1..=6_u64 {
+        let scene = Scene::new();
+        let mut world = scene.ledger.start();
+        world.create("main");
+        let mut memory = memory(scene.home());
+        let mut draws = seed;
+        let mut draw = |below: u64| {
+            draws = draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (draws >> 33) % below
+        };
+        for number in 0..40 {
+            let words = ["otter", "heron", "pond", "river", "水獭"];
+            match draw(8) {
+                0..=2 => world.prompt(
+                    "main",
+                    &format!("{} and {} number {number}", words[draw(5) as usize], words[draw(5) as usize]),
+                ),
+                3 | 4 => {
+                    memory.with(&memory.inner.filler, |open| open.fill(Duration::ZERO)).map(drop).unwrap();
+                }
+                5 => Index::remove(&filler::path(scene.home())).unwrap(),
+                6 => memory = self::memory(scene.home()),
+                _ => fs::write(
+                    scene.home().agent(&scene.main).join("memory/self.md"),
+                    format!("an otter {}", draw(3)),
+                )
+                .unwrap_or_default(),
+            }
+        }
+        let found = |memory: &Memory| -> Vec<Vec<(String, String)>> {
+            let queries = ["otter", "heron pond", "river", "水獭", "number"];
+            let search = |query: &&str| {
+                let asked =
+                    Asked { agent: scene.main.clone(), query: (*query).into(), limit: 50, workspace: None };
+                let found = memory.search(&asked).unwrap();
+                assert_eq!(found.index.state, "ready");
+                let mut shown: Vec<_> = found
+                    .results
+                    .into_iter()
+                    .map(|hit| (hit.source.source_ref, format!("{} {:.1}", hit.snippet, hit.score)))
+                    .collect();
+                shown.sort();
+                shown
+            };
+            queries.iter().map(search).collect()
+        };
+        let grown = found(&memory);
+        Index::remove(&filler::path(scene.home())).unwrap();
+        assert_eq!(grown, found(&self::memory(scene.home())), "seed {seed}");
+    }
+}

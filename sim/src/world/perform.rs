@@ -3,6 +3,7 @@
 use std::mem;
 
 use holon_core::effect::Work;
+use holon_core::tool::Tool;
 use holon_core::{Answer, Effect};
 use holon_facts::ids::{TaskId, WorkItemId};
 use holon_facts::{AgentId, ContentId, OpId, ReplyId, StepSeq};
@@ -81,6 +82,9 @@ impl World<'_> {
                 wire::lowered(&request, self.disk.get().texts())?;
                 self.injector.saw("provider.sums_up");
                 self.begin(agent, op, "summary", |here| provider::answer(here, None))
+            }
+            Work::CallTool { call } if call.tool == Tool::MemorySearch => {
+                self.begin(agent, op, "memory", tools::look)
             }
             Work::CallTool { .. } => self.begin(agent, op, "tool", tools::call),
             Work::PrepareCommand { task, call, .. } => self.prepare(agent, op, task, &call),
