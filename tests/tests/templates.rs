@@ -198,3 +198,49 @@ fn templates_are_listed_without_a_home_or_a_runtime() {
     holon.run(&["template", "show", "nope"]).refused(3, &["there is no template nope"]);
     assert!(!holon.home().exists());
 }
+
+#[test]
+fn a_template_of_a_repository_is_pinned_to_its_commit_and_brings_its_skills() {
+    let provider = Provider::answering(|_| says("done"));
+    let daemon = Daemon::new(&provider);
+    let top = daemon.0.folder().join("hub/team/roles.git");
+    let skill = top.join("skills/sort");
+    fs::create_dir_all(&skill).expect("a folder");
+    fs::create_dir_all(top.join("triage")).expect("a folder");
+    obedient::git(&top, &["init", "-q", "-b", "main"]);
+    fs::write(skill.join("SKILL.md"), "---\nname: sort\ndescription: Sorts issues.\n---\nDo it.\n")
+        .expect("a skill");
+    fs::write(top.join("triage/AGENTS.md"), "Sort what comes in.").expect("instructions");
+    let refs = r#"{"skill_refs":["https://github.com/team/roles/tree/main/skills/sort"]}"#;
+    fs::write(top.join("triage/skills.json"), refs).expect("a list");
+    obedient::git(&top, &["add", "."]);
+    obedient::git(&top, &["commit", "-q", "-m", "first"]);
+    let commit = obedient::git(&top, &["rev-parse", "HEAD"]);
+    let config = format!("[skills]\ngithub_url = \"file://{}\"\n", daemon.0.folder().join("hub").display());
+    fs::create_dir_all(daemon.0.home()).expect("a home");
+    fs::write(daemon.0.home().join("config.toml"), config).expect("a configuration");
+    let address = "https://github.com/team/roles/tree/main/triage";
+    daemon.ok(&["run", "--agent", "alone", "--create-agent", "--template", address, "hello"]);
+    daemon.start();
+    daemon.ok(&["agent", "create", "triage", "--own-home", "--template", address]);
+    daemon.ok(&["prompt", "--agent", "triage", "--wait", "hello"]);
+    for agent in ["alone", "triage"] {
+        let home = daemon.0.home().join("agents").join(agent);
+        assert!(agents_md(&daemon, agent).starts_with("Sort what comes in.\n"));
+        assert!(home.join("skills/sort/SKILL.md").is_file());
+        let state = fs::read(home.join(".holon/state/template.json")).expect("provenance");
+        let state: Value = serde_json::from_slice(&state).expect("JSON");
+        assert_eq!((&state["origin"], &state["commit"]), (&json!("github"), &json!(commit.trim())));
+    }
+    let last = provider.requests().last().cloned().expect("a request").to_string();
+    assert!(last.contains("- sort: Sorts issues."), "{last}");
+    // What is gone is named, and nothing is left of the agent.
+    let gone = "https://github.com/team/roles/tree/main/nothing";
+    daemon
+        .0
+        .run(&["agent", "create", "other", "--own-home", "--template", gone])
+        .refused(2, &[gone, "nothing"]);
+    let nowhere = "https://github.com/team/nowhere/tree/main/x";
+    daemon.0.run(&["agent", "create", "other", "--own-home", "--template", nowhere]).refused(2, &[nowhere]);
+    assert!(!daemon.0.home().join("agents/other").exists());
+}

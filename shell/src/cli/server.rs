@@ -85,6 +85,7 @@ impl Server {
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let idle_limit = setup.settings.run.idle_limit;
         let seeds = setup.settings.server.seed_templates;
+        let templates = Templates::new(home, environment).with_github(&setup.settings.skills.github_url);
         let allowed_origins = setup.settings.server.allowed_origins.clone();
         let (hub, metrics) = (Hub::default(), Metrics::default());
         // It is there once the driver is.
@@ -98,7 +99,6 @@ impl Server {
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
         let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
         ensure_default_agent(&runtime, home, &default_agent).await?;
-        let templates = Templates::new(home, environment);
         if seeds {
             seed(&templates);
         }

@@ -36,7 +36,7 @@ use crate::report::{Ended, RunFold, RunReport, Verified};
 use crate::screen::{Screen, Tone};
 use crate::settings::{CommandSettings, CommandVariables};
 use crate::skills::Skills;
-use crate::templates::{self, Templates};
+use crate::templates::{self, Reach, Templates};
 
 /// What is to be done, and with what.
 pub(super) struct Session {
@@ -332,8 +332,13 @@ impl Session {
             Target::Created => {
                 let kind =
                     if self.request.agent.as_str() == "main" { AgentKind::Default } else { AgentKind::Named };
-                let template = self.request.template.as_ref().map(|template| self.templates().keep(template));
-                let template = template.transpose().map_err(template::failure)?;
+                let template = match &self.request.template {
+                    Some(named) => {
+                        let kept = self.templates().keep(named, Reach::Everywhere).await;
+                        Some(kept.map_err(template::failure)?)
+                    }
+                    None => None,
+                };
                 AgentSpec { template, ..AgentSpec::named(kind, self.request.execution.clone()) }
             }
             Target::Temporary => AgentSpec {
@@ -361,6 +366,7 @@ impl Session {
 
     fn templates(&self) -> Templates {
         Templates::new(&self.request.home, &self.request.environment)
+            .with_github(&self.means.skills.github_url)
     }
 }
 
@@ -405,7 +411,7 @@ impl Means {
             providers: self.providers.clone(),
             reserve: (!temporary).then(|| home.root().to_owned()),
             performing: perform::Settings {
-                templates: Templates::new(home, environment),
+                templates: Templates::new(home, environment).with_github(&self.skills.github_url),
                 commands: self.commands,
                 confinement: self.confinement.clone(),
                 tied: temporary,

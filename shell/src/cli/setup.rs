@@ -72,7 +72,7 @@ impl Setup {
             providers: self.providers,
             reserve: Some(home.root().to_owned()),
             performing: perform::Settings {
-                templates: Templates::new(home, environment),
+                templates: Templates::new(home, environment).with_github(&self.settings.skills.github_url),
                 commands: self.settings.commands,
                 confinement: self.confinement,
                 skills: self.settings.skills.skills(environment),

@@ -144,7 +144,11 @@ pub(super) fn failure(error: TemplateError) -> Failure {
     match error {
         TemplateError::NoSelector { .. } => Failure::usage(error).hint("holon template list"),
         TemplateError::Unknown { .. } => Failure::new(Exit::NotFound, error).hint("holon template list"),
-        TemplateError::Invalid { .. } => Failure::usage(error),
+        TemplateError::Invalid { .. } | TemplateError::Remote { .. } => Failure::usage(error),
+        TemplateError::Fetch { ref problem, .. } => {
+            let hint = problem.hint();
+            Failure::usage(error).hint(hint)
+        }
         TemplateError::Unusable { .. } | TemplateError::Home(_) => error.into(),
     }
 }

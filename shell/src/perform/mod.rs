@@ -38,7 +38,7 @@ use crate::live::{LiveSink, LiveText};
 use crate::memory::Memory;
 use crate::settings::CommandSettings;
 use crate::skills::Skills;
-use crate::templates::{self, Selector, Templates};
+use crate::templates::{self, Reach, Selector, Templates};
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
 use crate::workplace::Search;
@@ -231,20 +231,18 @@ impl Performers {
     /// Takes in the template of an agent that another one begins; ends in `Tool`, with the template among its facts.
     pub async fn keep_template(&self, id: TemplateId) -> Outcome {
         let started = clock::now();
-        let templates = self.inner.settings.templates.clone();
         let named = Selector::Id(id);
-        let receipt = match spawn::blocking(move || templates.keep(&named)).await {
-            Ok(Ok(template)) => {
+        let receipt = match self.inner.settings.templates.keep(&named, Reach::ThisMachine).await {
+            Ok(template) => {
                 let facts = ToolFacts { template: Some(Box::new(template)), ..ToolFacts::default() };
                 Receipt::success(Text::default(), facts)
             }
-            Ok(Err(problem)) => {
+            Err(problem) => {
                 let error = ToolError::new(ToolErrorKind::InvalidToolInput, problem.to_string());
                 Receipt::failure(
                     error.field("template").hint("leave it out, or name another one; nothing was begun"),
                 )
             }
-            Err(interrupted) => return self.failed(&interrupted.to_string()),
         };
         Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
     }

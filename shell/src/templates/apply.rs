@@ -8,9 +8,10 @@ use holon_facts::template::AgentTemplate;
 use serde::Serialize;
 
 use super::content::{invalid, unusable};
-use super::store::{make_folder, replace};
+use super::store::{SKILLS, make_folder, replace};
 use super::{TemplateError, Templates, built_in};
 use crate::home::Home;
+use crate::skills::install;
 
 /// What follows the instructions of every template.
 const GUIDANCE: &str = "
@@ -65,6 +66,7 @@ pub fn make_home(
     }
     let instructions = instructions(templates, template, &path)?;
     home.create_agent(agent, &instructions)?;
+    copy_skills(&templates.kept(&template.hash).join(SKILLS), &path.join(SKILLS))?;
     let text = serde_json::to_string_pretty(&Provenance { template, build: env!("CARGO_PKG_VERSION") })
         .map_err(|problem| unusable(&provenance, problem))?;
     if let Some(folder) = provenance.parent() {
@@ -95,4 +97,14 @@ fn instructions(
             Err(invalid(&kept, &what))
         }
     }
+}
+
+/// The skills of a copy, each whole or not at all, where none of its name is.
+fn copy_skills(from: &Path, to: &Path) -> Result<(), TemplateError> {
+    if !from.is_dir() {
+        return Ok(());
+    }
+    let failed =
+        |problem| TemplateError::Fetch { what: format!("the skills in {}", from.display()), problem };
+    install::copy_root(from, to).map_err(failed)
 }

@@ -22,6 +22,7 @@ pub use self::content::Template;
 pub use self::seed::{Seeded, seed};
 pub use self::selector::Selector;
 use crate::home::{Home, HomeError};
+use crate::skills::install::InstallError;
 
 /// Templates that a list shows.
 const LISTED: usize = 256;
@@ -37,8 +38,22 @@ pub enum TemplateError {
     Invalid { path: PathBuf, problem: String },
     #[error("{} can't be read or written: {problem}", path.display())]
     Unusable { path: PathBuf, problem: io::Error },
+    /// A part of it can't be fetched.
+    #[error("{what}: {problem}")]
+    Fetch { what: String, problem: InstallError },
+    #[error("{what} would have to be fetched, which only an operator can ask for")]
+    Remote { what: String },
     #[error(transparent)]
     Home(#[from] HomeError),
+}
+
+/// How far whoever asks for a template may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// An operator: repositories of others are fetched.
+    Everywhere,
+    /// An agent: nothing is fetched for it.
+    ThisMachine,
 }
 
 /// Where templates are: those of the user by id, and copies of those that agents were made from.
@@ -46,6 +61,8 @@ pub enum TemplateError {
 pub struct Templates {
     folder: Option<PathBuf>,
     store: PathBuf,
+    environment: Environment,
+    github_url: String,
 }
 
 /// A template with its name.
@@ -70,12 +87,24 @@ impl Templates {
         let in_home = Self::in_home(home);
         let user = environment.get("HOME").filter(|home| !home.is_empty());
         let folder = user.map(|user| Path::new(user).join(".agents/templates"));
-        Self { folder, ..in_home }
+        Self { folder, environment: environment.clone(), ..in_home }
+    }
+
+    /// With another place of repositories than GitHub's own.
+    #[must_use]
+    pub fn with_github(self, github_url: &str) -> Self {
+        Self { github_url: github_url.to_owned(), ..self }
     }
 
     /// Those of this build, and of that home.
     pub fn in_home(home: &Home) -> Self {
-        Self { folder: None, store: home.root().join("templates") }
+        let github_url = selector::GITHUB.trim_end_matches('/').to_owned();
+        Self {
+            folder: None,
+            store: home.root().join("templates"),
+            environment: Environment::default(),
+            github_url,
+        }
     }
 
     /// The folder of the user's templates; none where nobody knows whose they would be.
@@ -83,7 +112,7 @@ impl Templates {
         self.folder.as_deref()
     }
 
-    /// What a selector names.
+    /// What a selector of this machine names.
     ///
     /// # Errors
     /// When there is none, or it can't be used.
@@ -94,6 +123,7 @@ impl Templates {
                 let template = Template::in_folder(path)?;
                 Ok(Found { template, origin: TemplateOrigin::Folder, path: Some(path.clone()) })
             }
+            Selector::GitHub(address) => Err(TemplateError::Remote { what: address.clone() }),
         }
     }
 

@@ -7,6 +7,9 @@ use holon_facts::ids::TemplateId;
 
 use super::TemplateError;
 
+/// What an address on GitHub begins with.
+pub(super) const GITHUB: &str = "https://github.com/";
+
 /// What names a template (contract: context.md, Templates and agent home).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selector {
@@ -14,6 +17,8 @@ pub enum Selector {
     Id(TemplateId),
     /// A folder, from the root.
     Folder(PathBuf),
+    /// A folder of a repository.
+    GitHub(String),
 }
 
 impl Selector {
@@ -22,6 +27,9 @@ impl Selector {
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         if Path::new(text).is_absolute() {
             return Ok(Self::Folder(PathBuf::from(text)));
+        }
+        if text.starts_with(GITHUB) {
+            return Ok(Self::GitHub(text.to_owned()));
         }
         let no_selector = |_| TemplateError::NoSelector { got: text.chars().take(200).collect() };
         TemplateId::new(text).map(Self::Id).map_err(no_selector)
@@ -33,6 +41,7 @@ impl fmt::Display for Selector {
         match self {
             Self::Id(id) => write!(f, "{id}"),
             Self::Folder(path) => write!(f, "{}", path.display()),
+            Self::GitHub(address) => f.write_str(address),
         }
     }
 }

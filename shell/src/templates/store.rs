@@ -7,13 +7,16 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use holon_facts::content::ContentId;
-use holon_facts::template::AgentTemplate;
+use holon_facts::template::{AgentTemplate, TemplateOrigin};
 use holon_platform::entropy;
 use sha2::{Digest, Sha256};
 
-use super::content::{invalid, unusable};
-use super::{Found, Selector, TemplateError, Templates};
+use super::content::unusable;
+use super::{Found, Reach, Selector, Template, TemplateError, Templates};
+use crate::skills::install::{self, Lock, Source};
 
+/// The folder of skills in a copy, and in the home of an agent.
+pub(super) const SKILLS: &str = "skills";
 /// Files and folders of a copy that are looked at.
 const ENTRIES: usize = 20_000;
 
@@ -22,14 +25,22 @@ impl Templates {
     ///
     /// # Errors
     /// When there is no such template, or it can't be used or kept.
-    pub fn keep(&self, selector: &Selector) -> Result<AgentTemplate, TemplateError> {
-        let Found { template, origin, path } = self.find(selector)?;
-        if !template.skill_refs.is_empty() {
-            let list = path.unwrap_or_default().join("skills.json");
-            return Err(invalid(&list, "skills of templates can't be installed by this build"));
-        }
+    pub async fn keep(&self, selector: &Selector, reach: Reach) -> Result<AgentTemplate, TemplateError> {
         make_folder(&self.store)?;
+        let (template, origin, commit) = match selector {
+            Selector::GitHub(address) if reach == Reach::Everywhere => {
+                let (template, commit) = self.fetched(address).await?;
+                (template, TemplateOrigin::GitHub, commit)
+            }
+            Selector::Id(_) | Selector::Folder(_) | Selector::GitHub(_) => {
+                let Found { template, origin, .. } = self.find(selector)?;
+                (template, origin, None)
+            }
+        };
         let draft = Draft::new(&self.store)?;
+        for named in &template.skill_refs {
+            self.install(named, reach, &draft.0.join(SKILLS)).await?;
+        }
         write(&draft.0.join("AGENTS.md"), template.instructions.as_bytes())?;
         let hash = hash_of(&draft.0)?;
         let kept = self.kept(&hash);
@@ -39,7 +50,28 @@ impl Templates {
             renamed.or_else(|problem| if kept.is_dir() { Ok(()) } else { Err(unusable(&kept, problem)) })?;
             sync(&self.store)?;
         }
-        Ok(AgentTemplate { selector: selector.to_string(), origin, commit: None, hash })
+        Ok(AgentTemplate { selector: selector.to_string(), origin, commit, hash })
+    }
+
+    /// A template of a repository, and its commit.
+    async fn fetched(&self, address: &str) -> Result<(Template, Option<String>), TemplateError> {
+        let failed = |problem| TemplateError::Fetch { what: address.to_owned(), problem };
+        let source = Source::parse(address, None, &self.github_url).map_err(failed)?;
+        let staging = Draft::new(&self.store)?;
+        let fetched = install::fetch(&self.environment, &source, &staging.0).await.map_err(failed)?;
+        Ok((Template::in_folder(&fetched.folder)?, fetched.commit))
+    }
+
+    /// A skill of a template, in its copy.
+    async fn install(&self, named: &str, reach: Reach, root: &Path) -> Result<(), TemplateError> {
+        let failed = |problem| TemplateError::Fetch { what: format!("the skill {named}"), problem };
+        let source = Source::parse(named, None, &self.github_url).map_err(failed)?;
+        if reach == Reach::ThisMachine && matches!(source, Source::Git(_)) {
+            return Err(TemplateError::Remote { what: format!("the skill {named}") });
+        }
+        make_folder(root)?;
+        install::install(&self.environment, &source, None, root).await.map_err(failed)?;
+        Ok(())
     }
 
     /// Where a template is kept that was taken in.
@@ -96,7 +128,9 @@ fn sync(folder: &Path) -> Result<(), TemplateError> {
 /// Of the names and bytes of all files below a folder, in order.
 fn hash_of(folder: &Path) -> Result<ContentId, TemplateError> {
     let mut hash = Sha256::new();
-    for path in files(folder)? {
+    let lock = Lock::path(&folder.join(SKILLS));
+    // When a skill was installed is none of the template's business.
+    for path in files(folder)?.into_iter().filter(|path| *path != lock) {
         let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
         hash.update((name.len() as u64).to_le_bytes());
         hash.update(name);

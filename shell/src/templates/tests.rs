@@ -3,7 +3,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use holon_facts::AgentId;
-use holon_facts::template::TemplateOrigin;
+use holon_facts::template::{AgentTemplate, TemplateOrigin};
 use tempfile::TempDir;
 
 use super::*;
@@ -32,8 +32,12 @@ impl World {
         folder
     }
 
-    fn problem(&self, folder: &Path) -> String {
-        self.templates.keep(&Selector::Folder(folder.to_owned())).unwrap_err().to_string()
+    async fn problem(&self, folder: &Path) -> String {
+        self.keep(&Selector::Folder(folder.to_owned())).await.unwrap_err().to_string()
+    }
+
+    async fn keep(&self, selector: &Selector) -> Result<AgentTemplate, TemplateError> {
+        self.templates.keep(selector, Reach::Everywhere).await
     }
 }
 
@@ -50,20 +54,16 @@ fn a_selector_has_one_of_its_forms() {
     }
 }
 
-#[test]
-fn each_built_in_template_can_be_kept_and_applied() {
+#[tokio::test]
+async fn each_built_in_template_can_be_kept_and_applied() {
     let world = world();
     let listed = world.templates.list().unwrap();
     assert_eq!(listed.len(), 4);
     for Listed { id, found } in listed {
         let found = found.unwrap();
         assert!(found.origin == TemplateOrigin::BuiltIn && !found.template.summary().is_empty());
-        let kept = world.templates.keep(&Selector::Id(id.clone())).unwrap();
-        assert_eq!(
-            kept,
-            world.templates.keep(&Selector::Id(id.clone())).unwrap(),
-            "the same files, one copy"
-        );
+        let kept = world.keep(&Selector::Id(id.clone())).await.unwrap();
+        assert_eq!(kept, world.keep(&Selector::Id(id.clone())).await.unwrap(), "the same files, one copy");
         let agent = AgentId::new(&format!("of-{id}")).unwrap();
         let home = make_home((&world.templates, &world.home), &agent, Some(&kept)).unwrap();
         let text = fs::read_to_string(home.join("AGENTS.md")).unwrap();
@@ -77,11 +77,11 @@ fn each_built_in_template_can_be_kept_and_applied() {
     );
 }
 
-#[test]
-fn a_home_is_made_from_the_copy_whatever_becomes_of_the_template_and_never_again() {
+#[tokio::test]
+async fn a_home_is_made_from_the_copy_whatever_becomes_of_the_template_and_never_again() {
     let world = world();
     let folder = world.template("mine", &[("AGENTS.md", "Be brief."), ("other.txt", "nobody's business")]);
-    let kept = world.templates.keep(&Selector::Folder(folder.clone())).unwrap();
+    let kept = world.keep(&Selector::Folder(folder.clone())).await.unwrap();
     assert_eq!(kept.origin, TemplateOrigin::Folder);
     fs::write(folder.join("AGENTS.md"), "Be long.").unwrap();
     let agent = AgentId::new("one").unwrap();
@@ -93,13 +93,13 @@ fn a_home_is_made_from_the_copy_whatever_becomes_of_the_template_and_never_again
     fs::remove_file(&own).unwrap();
     make().unwrap();
     assert!(!own.exists(), "what its operator removed stays removed");
-    assert_ne!(kept.hash, world.templates.keep(&Selector::Folder(folder)).unwrap().hash);
+    assert_ne!(kept.hash, world.keep(&Selector::Folder(folder)).await.unwrap().hash);
 }
 
-#[test]
-fn a_home_without_its_copy_waits_for_instructions_of_the_operator() {
+#[tokio::test]
+async fn a_home_without_its_copy_waits_for_instructions_of_the_operator() {
     let world = world();
-    let kept = world.templates.keep(&id("holon-watcher")).unwrap();
+    let kept = world.keep(&id("holon-watcher")).await.unwrap();
     fs::remove_dir_all(world.home.root().join("templates")).unwrap();
     let agent = AgentId::new("one").unwrap();
     let make = || make_home((&world.templates, &world.home), &agent, Some(&kept));
@@ -109,8 +109,8 @@ fn a_home_without_its_copy_waits_for_instructions_of_the_operator() {
     assert_eq!(fs::read_to_string(make().unwrap().join("AGENTS.md")).unwrap(), "mine");
 }
 
-#[test]
-fn what_is_no_template_is_named_with_its_file() {
+#[tokio::test]
+async fn what_is_no_template_is_named_with_its_file() {
     let world = world();
     let cases = [
         (world.template("empty", &[]), "it has no AGENTS.md"),
@@ -125,13 +125,13 @@ fn what_is_no_template_is_named_with_its_file() {
         (world.folder.path().join("nowhere"), "can't be read or written"),
     ];
     for (folder, problem) in cases {
-        let said = world.problem(&folder);
+        let said = world.problem(&folder).await;
         assert!(said.contains(problem) && said.contains(folder.to_str().unwrap()), "{said}");
     }
     let leaves = world.template("leaves", &[]);
     fs::write(world.folder.path().join("outside.md"), "x").unwrap();
     symlink(world.folder.path().join("outside.md"), leaves.join("AGENTS.md")).unwrap();
-    assert!(world.problem(&leaves).contains("a link that leaves the template"));
+    assert!(world.problem(&leaves).await.contains("a link that leaves the template"));
     assert!(!world.home.root().join("agents").exists(), "nothing was made of an agent");
     let drafts = world.home.root().join("templates");
     assert!(!drafts.exists() || drafts.read_dir().unwrap().next().is_none());
@@ -178,4 +178,49 @@ fn seeding_refreshes_what_nobody_has_changed_and_nothing_else() {
 fn sha256(text: &str) -> String {
     use sha2::{Digest, Sha256};
     holon_facts::ContentId(Sha256::digest(text).into()).to_string()
+}
+
+fn skill(folder: &Path, name: &str) -> PathBuf {
+    let skill = folder.join(name);
+    fs::create_dir_all(skill.join("scripts")).unwrap();
+    let text = format!("---\nname: {name}\ndescription: What {name} is for.\n---\nDo it.\n");
+    fs::write(skill.join("SKILL.md"), text).unwrap();
+    fs::write(skill.join("scripts/do.sh"), "true\n").unwrap();
+    skill
+}
+
+#[tokio::test]
+async fn skills_of_a_template_come_with_it_and_a_missing_one_leaves_nothing() {
+    let world = world();
+    let (one, other) = (skill(world.folder.path(), "sort"), skill(world.folder.path(), "merge"));
+    let list = |skills: &[&Path]| serde_json::json!({ "skill_refs": skills }).to_string();
+    let folder = world.template("mine", &[("AGENTS.md", "x"), ("skills.json", &list(&[&one, &other]))]);
+    let named = Selector::Folder(folder.clone());
+    let kept = world.keep(&named).await.unwrap();
+    assert_eq!(kept.hash, world.keep(&named).await.unwrap().hash, "whenever it is taken in");
+    let agent = AgentId::new("one").unwrap();
+    for _ in 0..2 {
+        let home = make_home((&world.templates, &world.home), &agent, Some(&kept)).unwrap();
+        assert!(
+            home.join("skills/sort/scripts/do.sh").is_file() && home.join("skills/merge/SKILL.md").is_file()
+        );
+        let lock = fs::read_to_string(home.join("skills/skills.lock.json")).unwrap();
+        assert!(lock.contains(one.to_str().unwrap()), "{lock}");
+        // As if the process had died before the home was whole.
+        fs::remove_dir_all(home.join("skills/merge")).unwrap();
+        fs::write(home.join("skills/skills.lock.json"), lock.replace("merge", "gone")).unwrap();
+        fs::remove_file(home.join(".holon/state/template.json")).unwrap();
+    }
+    fs::write(one.join("scripts/do.sh"), "false\n").unwrap();
+    assert_ne!(kept.hash, world.keep(&named).await.unwrap().hash);
+    fs::remove_dir_all(&other).unwrap();
+    let problem = world.keep(&named).await.unwrap_err().to_string();
+    assert!(problem.contains("the skill") && problem.contains("merge"), "{problem}");
+    let remote = list(&[Path::new("https://github.com/somebody/skills/tree/main/sort")]);
+    let far = world.template("far", &[("AGENTS.md", "x"), ("skills.json", &remote)]);
+    let refused = world.templates.keep(&Selector::Folder(far), Reach::ThisMachine).await.unwrap_err();
+    assert!(refused.to_string().contains("only an operator can ask for"), "{refused}");
+    let store = world.home.root().join("templates");
+    let drafts = store.read_dir().unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(drafts.into_iter().all(|name| !name.to_string_lossy().starts_with('.')));
 }

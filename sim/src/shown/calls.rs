@@ -160,7 +160,6 @@ fn result_of<'a>(agent: &AgentId, op: OpId, records: &'a [Record]) -> Option<(Se
     Some((settlement, of_agent.take_while(|record| !ended(record)).find_map(result)?))
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
 /// Whether somebody is begun with that template.
 fn begins_with(record: &Record, template: &AgentTemplate) -> bool {
     let Event::Outbox(OutboxFact::LetterPosted(fact)) = &record.event else { return false };
@@ -168,6 +167,7 @@ fn begins_with(record: &Record, template: &AgentTemplate) -> bool {
     spec.template.as_ref() == Some(template)
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
 fn result(record: &Record) -> Option<&Receipt> {
     match &record.event {
         Event::Turn(TurnFact::ToolExecuted(fact)) => Some(&fact.receipt),

@@ -71,10 +71,10 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
     }
     let description = wanted.description.clone();
     let (named, model, visibility) = (agent.clone(), wanted.model.clone(), wanted.visibility);
+    let template = template::kept(&app, &named, &wanted).await?;
     let (home, execution, template) = app
         .blocking(move |app| {
             let asked = workspace::asked(wanted.workspace_root.as_deref(), wanted.cwd.as_deref())?;
-            let template = template::kept(app, &named, &wanted)?;
             let home = match &template {
                 // Its files come after the record of what they are.
                 Some(_) => app.home.create_folders(&named).map_err(Failure::internal)?,

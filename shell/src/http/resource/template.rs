@@ -8,10 +8,10 @@ use holon_facts::template::AgentTemplate;
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::Handled;
-use crate::templates::{Selector, TemplateError, make_home};
+use crate::templates::{Reach, Selector, TemplateError, make_home};
 
 /// The template that is asked for, taken in. Nothing of the agent is there yet.
-pub(super) fn kept(app: &App, agent: &AgentId, wanted: &CreateAgent) -> Handled<Option<AgentTemplate>> {
+pub(super) async fn kept(app: &App, agent: &AgentId, wanted: &CreateAgent) -> Handled<Option<AgentTemplate>> {
     let Some(named) = &wanted.template else { return Ok(None) };
     let refused = |problem: String| Failure::new(Code::InvalidBody, problem).detail("field", "template");
     if wanted.instructions.is_some() {
@@ -22,7 +22,7 @@ pub(super) fn kept(app: &App, agent: &AgentId, wanted: &CreateAgent) -> Handled<
         return Err(refused(format!("{} is there already, and is not overwritten", own.display())));
     }
     let selector = Selector::parse(named).map_err(failure)?;
-    Ok(Some(app.templates.keep(&selector).map_err(failure)?))
+    Ok(Some(app.templates.keep(&selector, Reach::Everywhere).await.map_err(failure)?))
 }
 
 /// The home of an agent that is on record. Whoever dies before leaves that to the agent's first turn.
@@ -42,7 +42,9 @@ fn failure(error: TemplateError) -> Box<Failure> {
         TemplateError::Unknown { .. } => {
             Failure::new(Code::UnknownTemplate, text).hint("holon template list shows those that there are")
         }
-        TemplateError::Invalid { .. } => Failure::new(Code::InvalidTemplate, text),
+        TemplateError::Invalid { .. } | TemplateError::Fetch { .. } | TemplateError::Remote { .. } => {
+            Failure::new(Code::InvalidTemplate, text)
+        }
         TemplateError::Unusable { .. } | TemplateError::Home(_) => Failure::internal(text),
     }
 }

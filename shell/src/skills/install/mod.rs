@@ -227,6 +227,26 @@ pub async fn install(
     installed.await?
 }
 
+/// Copies what was installed in one root into another one, with its entries of the lock file: each skill whole or not at
+/// all, where nothing of its name is.
+///
+/// # Errors
+/// A root that can't be read or written.
+pub fn copy_root(from: &Path, to: &Path) -> Result<(), InstallError> {
+    let lock = Lock::read(from)?;
+    let held = Root::hold(to)?;
+    for (name, entry) in lock.skills {
+        if fs::symlink_metadata(to.join(&name)).is_ok() {
+            continue;
+        }
+        let staging = Staging::begin(to)?;
+        let folder = staging.path().join("folder");
+        copy::copy(&from.join(&name), &folder)?;
+        held.install(&staging, &folder, &name, &entry)?;
+    }
+    Ok(())
+}
+
 /// Takes away a skill that was installed; with `force`, also one that has changed since.
 ///
 /// # Errors
