@@ -239,7 +239,14 @@ fn providers() {
 
 #[test]
 fn memory() {
-    let shown = ["agents/main/AGENTS.md (", "read `memory/self.md`", "operator.md", "run-", "fresh", "again"];
+    let shown = [
+        "agents/main/AGENTS.md (",
+        "to `memory/self.md` of your home",
+        "operator.md",
+        "run-",
+        "fresh",
+        "again",
+    ];
     follows(&User::new(HELLO), "memory.md", &shown);
 }
 

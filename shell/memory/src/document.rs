@@ -4,8 +4,6 @@ use holon_facts::workspace::WorkspaceId;
 use holon_facts::{AgentId, Wall};
 use serde::{Deserialize, Serialize};
 
-use crate::source_ref::SourceRef;
-
 macro_rules! named {
     ($(#[$meta:meta])* $name:ident { $($variant:ident $text:literal),* $(,)? }) => {
         $(#[$meta])*
@@ -73,11 +71,4 @@ pub struct Document {
     pub events: Vec<u64>,
     /// What a file was when it was read: the same stamp is the same text.
     pub stamp: Option<String>,
-}
-
-/// A document as the index knows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    pub source_ref: SourceRef,
-    pub document: Document,
 }

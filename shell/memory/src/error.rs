@@ -1,19 +1,6 @@
-//! What can be wrong with a query and with the index.
+//! What can be wrong with the index.
 
 use rusqlite::ErrorCode;
-
-use crate::query::QUERY_CHARS;
-
-/// A query that is not searched for.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum QueryError {
-    #[error("the query is empty; search for words that stand in what you look for")]
-    Empty,
-    #[error(
-        "the query has {bytes} bytes, and at most {QUERY_CHARS} characters are searched for; a few words find more"
-    )]
-    TooLong { bytes: usize },
-}
 
 /// An index that can't be used.
 #[derive(Debug, thiserror::Error)]

@@ -11,9 +11,9 @@ mod source_ref;
 mod store;
 mod text;
 
-pub use document::{Document, Entry, Kind, Source, Standing};
-pub use error::{MemoryError, QueryError};
-pub use query::{QUERY_CHARS, Query};
+pub use document::{Document, Kind, Source, Standing};
+pub use error::MemoryError;
+pub use query::{QUERY_CHARS, Query, QueryError};
 pub use snippet::{SNIPPET_CHARS, snippet};
-pub use source_ref::{RefKey, SourceRef};
+pub use source_ref::{Entry, RefKey, SourceRef};
 pub use store::{Aside, Fill, Found, Hit, Index, Match, Opened, Search, Totals, Workspaces};

@@ -1,6 +1,5 @@
 //! What a search asks for. A query has no syntax: operators and quotes in it are text.
 
-use crate::error::QueryError;
 use crate::text::{self, Run};
 
 /// Longest query, in characters.
@@ -15,6 +14,17 @@ pub struct Query {
     terms: Vec<Term>,
     /// As they stand in a text, for the piece of it that is shown.
     words: Vec<String>,
+}
+
+/// A query that is not searched for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    #[error("the query is empty; search for words that stand in what you look for")]
+    Empty,
+    #[error(
+        "the query has {bytes} bytes, and at most {QUERY_CHARS} characters are searched for; a few words find more"
+    )]
+    TooLong { bytes: usize },
 }
 
 /// One thing that a text has or has not.

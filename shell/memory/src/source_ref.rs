@@ -7,7 +7,7 @@ use holon_facts::AgentId;
 use serde::Serialize;
 use sha2::Sha256;
 
-use crate::document::Source;
+use crate::document::{Document, Source};
 
 const PREFIX: &str = "mem_";
 /// Bytes of the signature: 16 characters of 5 bits.
@@ -17,6 +17,13 @@ const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 /// The same for a source as long as the home keeps its key, also after the index was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceRef(pub(crate) [u8; BYTES]);
+
+/// A document as the index knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub source_ref: SourceRef,
+    pub document: Document,
+}
 
 /// What a home signs with.
 #[derive(Clone)]

@@ -6,9 +6,9 @@ use rusqlite::{OptionalExtension, Transaction, TransactionBehavior};
 
 use super::Index;
 use super::read;
-use crate::document::{Document, Entry, Source};
+use crate::document::{Document, Source};
 use crate::error::MemoryError;
-use crate::source_ref::RefKey;
+use crate::source_ref::{Entry, RefKey};
 use crate::text::{self, OURS};
 
 /// Bytes of a text that are searched: the beginning of what is longer.

@@ -12,8 +12,9 @@ use rusqlite::Connection;
 use holon_facts::workspace::WorkspaceId;
 use holon_facts::{AgentId, Wall};
 
-use crate::document::{Entry, Kind};
+use crate::document::Kind;
 use crate::query::Query;
+use crate::source_ref::Entry;
 
 pub use fill::Fill;
 pub use open::Aside;

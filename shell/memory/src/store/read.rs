@@ -5,9 +5,9 @@ use holon_facts::{AgentId, Wall};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::{Index, Totals};
-use crate::document::{Document, Entry, Kind, Source, Standing};
+use crate::document::{Document, Kind, Source, Standing};
 use crate::error::MemoryError;
-use crate::source_ref::SourceRef;
+use crate::source_ref::{Entry, SourceRef};
 
 /// Columns of `docs`, as [`document`] reads them.
 pub(super) const COLUMNS: &str = "docs.id, docs.source_ref, docs.kind, docs.source, docs.standing, docs.workspace, \
