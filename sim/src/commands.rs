@@ -14,6 +14,7 @@ use holon_facts::{ContentId, Millis, Text};
 
 use crate::choices::splitmix64;
 use crate::performer::{Circumstances, Deliveries};
+use crate::skills;
 use crate::tools::failed_receipt;
 
 /// Arguments of commands, by number; the first is the plain one.
@@ -89,7 +90,8 @@ pub fn execute(here: &mut Circumstances<'_>) -> Deliveries {
     } else {
         let content = if here.below("same", 2) == 0 { Text::short("ok") } else { here.text("output") };
         let status = here.pick("status", &[0, 0, 0, 1, 2]);
-        let facts = ToolFacts { exit_status: status, ..ToolFacts::default() };
+        let skill_files = if status == Some(0) { skills::named(here) } else { Vec::new() };
+        let facts = ToolFacts { exit_status: status, skill_files, ..ToolFacts::default() };
         (Receipt::success(content, facts), Some(CommandEnd::Exited))
     };
     let outcome = ToolOutcome { receipt, duration_ms: Millis(after / 1_000), end };

@@ -112,6 +112,7 @@ fn apart(scenario: &Scenario) -> Scenario {
         parks: 0,
         folder_calls: 0,
         image_calls: 0,
+        skills: 0,
         crashes: Vec::new(),
         spells: Vec::new(),
         ..scenario.faults

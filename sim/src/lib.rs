@@ -45,6 +45,7 @@ mod scheduling;
 pub mod script;
 mod shown;
 pub mod shrink;
+mod skills;
 pub mod spending;
 mod stops;
 pub mod story;

@@ -11,6 +11,7 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, ContentId, Millis, Text};
 
 use crate::performer::{Circumstances, Deliveries, image};
+use crate::skills;
 
 /// Where a simulated agent works first: it is alone there.
 pub fn workspace_of(agent: &AgentId) -> ExecutionBinding {
@@ -118,8 +119,8 @@ fn failure(here: &mut Circumstances<'_>, kind: ToolErrorKind) -> ToolError {
     error
 }
 
-/// Reads instruction files and the environment.
-pub fn load_context(here: &mut Circumstances<'_>) -> Deliveries {
+/// Reads instruction files and the environment, and looks for skills.
+pub fn load_context(here: &mut Circumstances<'_>, untrusted: bool) -> Deliveries {
     let after = u64::from(here.below("latency", 20_000));
     if here.fault("fails", here.faults.context_fails) {
         if here.below("silent", 3) == 0 {
@@ -128,7 +129,8 @@ pub fn load_context(here: &mut Circumstances<'_>) -> Deliveries {
         let failure = OpFailure { certainty: Certainty::Definite, message: Text::short("permission denied") };
         return vec![(after, Outcome::Failed { failure })];
     }
-    let context = context(here.text("instructions"), Millis(after / 1_000));
+    let mut context = context(here.text("instructions"), Millis(after / 1_000));
+    context.skills = skills::found(here, untrusted);
     here.deliver(after, Outcome::Context { context })
 }
 

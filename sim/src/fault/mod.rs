@@ -38,6 +38,9 @@ pub struct Faults {
     /// Calls that look at an image, in worlds where models read any.
     #[serde(default)]
     pub image_calls: u32,
+    /// Skills that come, change and go between turns, and commands that name their files.
+    #[serde(default)]
+    pub skills: u32,
     /// Supervisors that are killed while their command goes on.
     pub supervisor_killed: u32,
     /// Commands that nothing ends, however they are asked to.

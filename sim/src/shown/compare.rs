@@ -73,12 +73,14 @@ fn ended(agent: &AgentId, items: &mut Items<'_>, past: &Past) -> Result<(), Fail
 }
 
 /// What is said of work and environment where it is new.
-const CHANGES: [&str; 5] = [
+const CHANGES: [&str; 7] = [
     "[your summary of an earlier part",
     "[your work items and waits now]",
     "[your execution environment now",
     "[instruction file as it is now",
     "[instruction files that no longer hold]",
+    "[skills that are new, or are as follows now]",
+    "[skills that are no longer there]",
 ];
 
 /// M4: parts that say what changed, each under its heading and in a fence; how many they are.

@@ -40,14 +40,16 @@ pub(super) fn judge(request: &ModelRequest, expected: &Expected) -> Result<u64, 
     Ok(fences)
 }
 
-/// The system role has the runtime's words and instruction files.
+/// The system role has the runtime's words, instruction files and the list of skills.
 fn system(agent: &AgentId, block: &PromptBlock) -> Result<(), Failure> {
     let instructions = ["agent_instructions", "workspace_instructions"].contains(&block.label.as_str());
     let foreign = block.parts.iter().find(|part| match part {
         Part::Rendered(_) => false,
         Part::Given(_) => !instructions,
         Part::Image(_) => true,
-        Part::Excerpt { .. } | Part::Quoted { .. } => true,
+        // Descriptions of skills, on one line each.
+        Part::Excerpt { .. } => block.label != "skills_catalogue",
+        Part::Quoted { .. } => true,
     });
     ensure!(foreign.is_none(), "M10", "the system role of {agent} has {foreign:?}");
     Ok(())

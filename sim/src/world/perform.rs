@@ -51,7 +51,9 @@ impl World<'_> {
 
     fn perform_work(&mut self, agent: &AgentId, op: OpId, work: Work) -> Result<(), Failure> {
         match work {
-            Work::LoadContext { .. } => self.begin(agent, op, "context", tools::load_context),
+            Work::LoadContext { untrusted, .. } => {
+                self.begin(agent, op, "context", |here| tools::load_context(here, untrusted))
+            }
             Work::CallModel { request } => {
                 provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
                 if provider::gets_summary(&request) {
