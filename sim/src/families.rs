@@ -19,7 +19,7 @@ pub(crate) fn public(of: u32) -> impl Iterator<Item = u32> {
 
 /// What a call adds that wants a template, now and then.
 fn template(here: &mut Circumstances<'_>) -> &'static str {
-    match here.below("with a template", 12) {
+    match here.below("with a template", 40) {
         0 => r#","template":"holon-reviewer""#,
         1 => r#","template":"Not One""#,
         _ => "",
