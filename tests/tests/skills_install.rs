@@ -112,8 +112,8 @@ fn a_skill_from_a_repository_is_pinned_to_its_commit() {
     assert!(lock.contains(commit.trim()) && lock.contains(source), "{lock}");
     let cases = [
         ("https://github.com/team/none/tree/main/x", 1, "git"),
-        ("https://github.com/team/skills/tree/main/none", 1, "no folder"),
-        ("https://github.com/team/skills/tree/none/skills/pdf", 1, "none of these"),
+        ("https://github.com/team/skills/tree/main/none", 2, "no folder"),
+        ("https://github.com/team/skills/tree/none/skills/pdf", 2, "none of these"),
         ("https://github.com/team/skills/blob/main/x", 2, "only addresses of folders"),
         ("https://me:secret@github.com/team/skills", 2, "password"),
         ("--upload-pack=touch x", 2, ""),
