@@ -48,8 +48,8 @@ fn an_agent_of_a_built_in_template_reads_it_in_every_prompt_and_states_what_it_w
     let state = daemon.0.home().join("agents/reviewer/.holon/state/template.json");
     let state: Value = serde_json::from_slice(&fs::read(state).expect("provenance")).expect("JSON");
     let records = daemon.0.records(&daemon.ledger());
-    let made = records.iter().filter(|record| record["type"] == "agent_created");
-    let of_reviewer = made.filter(|record| record["agent"] == "reviewer").next_back().expect("a beginning");
+    let mut made = records.iter().filter(|record| record["type"] == "agent_created");
+    let of_reviewer = made.rfind(|record| record["agent"] == "reviewer").expect("a beginning");
     let on_record = &of_reviewer["payload"]["spec"]["template"];
     assert_eq!(
         (&on_record["selector"], &on_record["origin"]),
