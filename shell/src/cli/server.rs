@@ -74,6 +74,9 @@ impl Server {
         effective: Effective,
     ) -> Result<Self, Failure> {
         let Effective { setup, endpoint, fingerprint, webhook_key, own_token } = effective;
+        if let Err(error) = Templates::new(home, environment).remove_drafts() {
+            tracing::warn!("what earlier processes left unfinished of templates stays: {error}");
+        }
         if let Err(error) = remove_drafts(home) {
             tracing::warn!("what earlier processes left unfinished in run/ stays: {error}");
         }

@@ -17,6 +17,8 @@ use crate::skills::install::{self, Lock, Source};
 
 /// The folder of skills in a copy, and in the home of an agent.
 pub(super) const SKILLS: &str = "skills";
+/// How the name of an unfinished copy begins.
+const DRAFT: &str = ".draft-";
 /// Files and folders of a copy that are looked at.
 const ENTRIES: usize = 20_000;
 
@@ -74,6 +76,24 @@ impl Templates {
         Ok(())
     }
 
+    /// Removes what processes that died have left unfinished. Only who has the home may call this.
+    ///
+    /// # Errors
+    /// When it can't be removed; it is in nobody's way.
+    pub fn remove_drafts(&self) -> Result<(), TemplateError> {
+        let entries = match self.store.read_dir() {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(problem) => return Err(unusable(&self.store, problem)),
+        };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(DRAFT)) {
+                fs::remove_dir_all(&path).map_err(|problem| unusable(&path, problem))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Where a template is kept that was taken in.
     pub(super) fn kept(&self, hash: &ContentId) -> PathBuf {
         self.store.join(hash.to_string())
@@ -86,7 +106,7 @@ struct Draft(PathBuf);
 impl Draft {
     fn new(store: &Path) -> Result<Self, TemplateError> {
         let name = entropy::name().map_err(|problem| unusable(store, problem))?;
-        let path = store.join(format!(".draft-{name}"));
+        let path = store.join(format!("{DRAFT}{name}"));
         make_folder(&path)?;
         Ok(Self(path))
     }

@@ -97,6 +97,18 @@ async fn a_home_is_made_from_the_copy_whatever_becomes_of_the_template_and_never
 }
 
 #[tokio::test]
+async fn what_a_death_has_left_unfinished_is_removed_and_what_is_whole_stays() {
+    let world = world();
+    world.templates.remove_drafts().unwrap();
+    let kept = world.keep(&id("holon-watcher")).await.unwrap();
+    let store = world.home.root().join("templates");
+    fs::create_dir_all(store.join(".draft-left/skills")).unwrap();
+    world.templates.remove_drafts().unwrap();
+    let names: Vec<_> = store.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, [std::ffi::OsString::from(kept.hash.to_string())]);
+}
+
+#[tokio::test]
 async fn a_home_without_its_copy_waits_for_instructions_of_the_operator() {
     let world = world();
     let kept = world.keep(&id("holon-watcher")).await.unwrap();
