@@ -9,6 +9,8 @@ use holon_facts::skill::SkillScope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::word::word;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skills {
     pub ok: bool,
@@ -104,7 +106,7 @@ pub struct InstallSkill {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
     pub name: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "word")]
     pub root: SkillRoot,
 }
 
@@ -114,7 +116,7 @@ pub struct InstallSkill {
 pub struct UninstallSkill {
     #[schemars(length(min = 1, max = 64))]
     pub name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "word")]
     pub root: SkillRoot,
     /// Also if it has changed since it was installed.
     #[serde(default)]

@@ -63,10 +63,8 @@ struct Target {
     user: bool,
 }
 
-impl Target {
-    fn root(&self) -> SkillRoot {
-        if self.user { SkillRoot::User } else { SkillRoot::Agent }
-    }
+fn root(of_user: bool) -> SkillRoot {
+    if of_user { SkillRoot::User } else { SkillRoot::Agent }
 }
 
 #[derive(Debug, Args)]
@@ -100,7 +98,10 @@ pub(super) struct RemoveArgs {
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     #[command(flatten)]
-    target: Target,
+    whom: Whom,
+    /// Use the folder of the user, for the default agent of every home
+    #[arg(long, conflicts_with_all = ["agent", "named"])]
+    user: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -192,7 +193,7 @@ async fn install(cli: &ClientContext, args: InstallArgs) -> Result<Exit, Failure
             return Err(Failure::usage(error).hint(hint));
         }
     };
-    let asked = InstallSkill { source, name: args.name, root: args.target.root() };
+    let asked = InstallSkill { source, name: args.name, root: root(args.target.user) };
     let answer = cli.client.install_skill(&agent, asked).await?;
     output::shown(&answer, args.json, || {
         let commit = answer.commit.as_ref().map_or_else(String::new, |commit| format!(" at {commit}"));
@@ -203,7 +204,7 @@ async fn install(cli: &ClientContext, args: InstallArgs) -> Result<Exit, Failure
 
 async fn remove(cli: &ClientContext, args: RemoveArgs) -> Result<Exit, Failure> {
     let agent = cli.agent(args.target.agent.as_deref()).await?;
-    let asked = UninstallSkill { name: args.name, root: args.target.root(), force: args.force };
+    let asked = UninstallSkill { name: args.name, root: root(args.target.user), force: args.force };
     let answer = cli.client.uninstall_skill(&agent, asked).await?;
     output::shown(&answer, args.json, || {
         output::line(&format!("removed {}: {}", answer.skill_name, answer.path))
@@ -211,8 +212,9 @@ async fn remove(cli: &ClientContext, args: RemoveArgs) -> Result<Exit, Failure> 
 }
 
 async fn check(cli: &ClientContext, args: CheckArgs) -> Result<Exit, Failure> {
-    let agent = cli.agent(args.target.agent.as_deref()).await?;
-    let answer = cli.client.check_skills(&agent, CheckQuery { root: Some(args.target.root()) }).await?;
+    let agent = cli.agent(args.whom.name()).await?;
+    let root = root(args.user);
+    let answer = cli.client.check_skills(&agent, CheckQuery { root: Some(root) }).await?;
     let good = |state| matches!(state, InstalledState::Ok | InstalledState::Unmanaged);
     let exit =
         if answer.skills.iter().all(|skill| good(skill.state)) { Exit::Completed } else { Exit::Failed };
