@@ -74,12 +74,8 @@ impl Server {
         effective: Effective,
     ) -> Result<Self, Failure> {
         let Effective { setup, endpoint, fingerprint, webhook_key, own_token } = effective;
-        if let Err(error) = Templates::new(home, environment).remove_drafts() {
-            tracing::warn!("what earlier processes left unfinished of templates stays: {error}");
-        }
-        if let Err(error) = remove_drafts(home) {
-            tracing::warn!("what earlier processes left unfinished in run/ stays: {error}");
-        }
+        let templates = Templates::new(home, environment).with_github(&setup.settings.skills.github_url);
+        remove_leftovers(home, &templates);
         let by_choice = setup.settings.origin("server.listen") != Origin::Default;
         let addresses = Addresses::take(&endpoint, by_choice)?;
         reached(Point::SocketClaimed);
@@ -88,7 +84,6 @@ impl Server {
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let idle_limit = setup.settings.run.idle_limit;
         let seeds = setup.settings.server.seed_templates;
-        let templates = Templates::new(home, environment).with_github(&setup.settings.skills.github_url);
         let allowed_origins = setup.settings.server.allowed_origins.clone();
         let (hub, metrics) = (Hub::default(), Metrics::default());
         // It is there once the driver is.
@@ -328,6 +323,16 @@ fn policy(endpoint: &Endpoint, own: Option<&Token>, listen: SocketAddr) -> Resul
     let policy = Policy::new(endpoint.auth, endpoint.token.as_ref().map(Token::expose), Some(listen));
     let policy = policy.map_err(Failure::usage)?;
     Ok(own.map_or_else(|| policy.clone(), |token| policy.clone().with_own(token.expose())))
+}
+
+/// Removes what earlier processes left unfinished; what can't be removed is in nobody's way.
+fn remove_leftovers(home: &Home, templates: &Templates) {
+    if let Err(error) = remove_drafts(home) {
+        tracing::warn!("what earlier processes left unfinished in run/ stays: {error}");
+    }
+    if let Err(error) = templates.remove_drafts() {
+        tracing::warn!("what earlier processes left unfinished of templates stays: {error}");
+    }
 }
 
 /// The templates of this build in the folder of the user. Agents can be made of them without that.
