@@ -67,8 +67,9 @@ pub fn make_home(
     let instructions = instructions(templates, template, &path)?;
     home.create_agent(agent, &instructions)?;
     copy_skills(&templates.kept(&template.hash).join(SKILLS), &path.join(SKILLS))?;
-    let text = serde_json::to_string_pretty(&Provenance { template, build: env!("CARGO_PKG_VERSION") })
-        .map_err(|problem| unusable(&provenance, problem))?;
+    let text =
+        serde_json::to_string_pretty(&Provenance { template, build: holon_platform::build::version() })
+            .map_err(|problem| unusable(&provenance, problem))?;
     if let Some(folder) = provenance.parent() {
         make_folder(folder)?;
     }

@@ -2,7 +2,7 @@
 //! from is there, whatever becomes of the template.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -19,8 +19,6 @@ use crate::skills::install::{self, Lock, Source};
 pub(super) const SKILLS: &str = "skills";
 /// How the name of an unfinished copy begins.
 const DRAFT: &str = ".draft-";
-/// Files and folders of a copy that are looked at.
-const ENTRIES: usize = 20_000;
 
 impl Templates {
     /// Takes a template into the home, whole and on the disk or not at all; which one it is.
@@ -40,11 +38,14 @@ impl Templates {
             }
         };
         let draft = Draft::new(&self.store)?;
+        let root = draft.0.join(SKILLS);
         for named in &template.skill_refs {
-            self.install(named, reach, &draft.0.join(SKILLS)).await?;
+            self.install(named, reach, &root).await?;
         }
         write(&draft.0.join("AGENTS.md"), template.instructions.as_bytes())?;
-        let hash = hash_of(&draft.0)?;
+        let skills = Lock::read(&root)
+            .map_err(|problem| TemplateError::Fetch { what: root.display().to_string(), problem })?;
+        let hash = hash_of(&template.instructions, &skills);
         let kept = self.kept(&hash);
         if !kept.is_dir() {
             let renamed = fs::rename(&draft.0, &kept);
@@ -145,48 +146,16 @@ fn sync(folder: &Path) -> Result<(), TemplateError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|problem| unusable(folder, problem))
 }
 
-/// Of the names and bytes of all files below a folder, in order.
-fn hash_of(folder: &Path) -> Result<ContentId, TemplateError> {
+/// Of the instructions, and of the names and contents of the skills in a copy. When and from where those were installed is
+/// none of the template's business.
+fn hash_of(instructions: &str, skills: &Lock) -> ContentId {
     let mut hash = Sha256::new();
-    let lock = Lock::path(&folder.join(SKILLS));
-    // When a skill was installed is none of the template's business.
-    for path in files(folder)?.into_iter().filter(|path| *path != lock) {
-        let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+    hash.update((instructions.len() as u64).to_le_bytes());
+    hash.update(instructions);
+    for (name, entry) in &skills.skills {
         hash.update((name.len() as u64).to_le_bytes());
         hash.update(name);
-        let bytes = read(&path).map_err(|problem| unusable(&path, problem))?;
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
+        hash.update(entry.digest.0);
     }
-    Ok(ContentId(hash.finalize().into()))
-}
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// All files below a folder, in order; a link is none.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, TemplateError> {
-    let (mut files, mut folders, mut looked_at) = (Vec::new(), vec![folder.to_owned()], 0);
-    while let Some(folder) = folders.pop() {
-        let entries = folder.read_dir().map_err(|problem| unusable(&folder, problem))?;
-        for entry in entries {
-            looked_at += 1;
-            if looked_at > ENTRIES {
-                let problem = io::Error::other(format!("it has more than {ENTRIES} files"));
-                return Err(unusable(&folder, problem));
-            }
-            let entry = entry.map_err(|problem| unusable(&folder, problem))?;
-            let kind = entry.file_type().map_err(|problem| unusable(&entry.path(), problem))?;
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file() {
-                files.push(entry.path());
-            }
-        }
-    }
-    files.sort();
-    Ok(files)
+    ContentId(hash.finalize().into())
 }
