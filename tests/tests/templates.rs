@@ -241,6 +241,6 @@ fn a_template_of_a_repository_is_pinned_to_its_commit_and_brings_its_skills() {
         .run(&["agent", "create", "other", "--own-home", "--template", gone])
         .refused(2, &[gone, "nothing"]);
     let nowhere = "https://github.com/team/nowhere/tree/main/x";
-    daemon.0.run(&["agent", "create", "other", "--own-home", "--template", nowhere]).refused(2, &[nowhere]);
+    daemon.0.run(&["agent", "create", "other", "--own-home", "--template", nowhere]).refused(1, &[nowhere]);
     assert!(!daemon.0.home().join("agents/other").exists());
 }

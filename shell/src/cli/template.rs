@@ -146,8 +146,9 @@ pub(super) fn failure(error: TemplateError) -> Failure {
         TemplateError::Unknown { .. } => Failure::new(Exit::NotFound, error).hint("holon template list"),
         TemplateError::Invalid { .. } | TemplateError::Remote { .. } => Failure::usage(error),
         TemplateError::Fetch { ref problem, .. } => {
+            let exit = if problem.is_remote() { Exit::Failed } else { Exit::Usage };
             let hint = problem.hint();
-            Failure::usage(error).hint(hint)
+            Failure::new(exit, error).hint(hint)
         }
         TemplateError::Unusable { .. } | TemplateError::Home(_) => error.into(),
     }

@@ -14,7 +14,7 @@ use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::look::{Looked, look};
-use crate::skills::install::{self, Checked, Entry, InstallError, Source};
+use crate::skills::install::{self, Entry, InstallError, Source};
 use crate::skills::{Found, Listing, Roots, Standing};
 
 pub(in super::super) async fn list(app: App, call: Call<ListSkills>) -> Handled<Skills> {
@@ -93,13 +93,7 @@ pub(in super::super) async fn check(app: App, call: Call<CheckSkills>) -> Handle
     let root = folder(&app, &agent, call.query.root.unwrap_or_default()).await?;
     let place = root.clone();
     let checked = app.blocking(move |_| install::check(&place).map_err(failure)).await?;
-    let one = |(skill_name, checked, entry): (String, Checked, Option<Entry>)| {
-        let state = match checked {
-            Checked::Ok => InstalledState::Ok,
-            Checked::Modified => InstalledState::Modified,
-            Checked::Missing => InstalledState::Missing,
-            Checked::Unmanaged => InstalledState::Unmanaged,
-        };
+    let one = |(skill_name, state, entry): (String, InstalledState, Option<Entry>)| {
         let (source, commit) = entry.map(|entry| (entry.source, entry.commit)).unzip();
         CheckedSkill { skill_name, state, source, commit: commit.flatten() }
     };
@@ -135,7 +129,12 @@ fn reply(agent: AgentId, name: String, root: &std::path::Path, entry: Entry) -> 
 }
 
 fn failure(error: InstallError) -> Box<Failure> {
-    let code = match &error {
+    Failure::new(code(&error), &error).hint(error.hint())
+}
+
+/// The code of a skill that is not installed, or can't be fetched.
+pub(super) fn code(error: &InstallError) -> Code {
+    match error {
         InstallError::Source { .. } | InstallError::Invalid { .. } => Code::SkillInvalid,
         InstallError::Missing { .. } | InstallError::Unknown { .. } => Code::SkillNotFound,
         InstallError::Exists { .. } => Code::SkillInstalled,
@@ -143,6 +142,5 @@ fn failure(error: InstallError) -> Box<Failure> {
         InstallError::Unreachable { .. } => Code::RemoteUnreachable,
         InstallError::Slow { .. } => Code::RemoteTimeout,
         InstallError::File { .. } => Code::SkillInvalid,
-    };
-    Failure::new(code, &error).hint(error.hint())
+    }
 }

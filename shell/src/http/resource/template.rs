@@ -8,6 +8,7 @@ use holon_facts::template::AgentTemplate;
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::Handled;
+use super::skills;
 use crate::templates::{Reach, Selector, TemplateError, make_home};
 
 /// The template that is asked for, taken in. Nothing of the agent is there yet.
@@ -42,7 +43,12 @@ fn failure(error: TemplateError) -> Box<Failure> {
         TemplateError::Unknown { .. } => {
             Failure::new(Code::UnknownTemplate, text).hint("holon template list shows those that there are")
         }
-        TemplateError::Invalid { .. } | TemplateError::Fetch { .. } | TemplateError::Remote { .. } => {
+        TemplateError::Fetch { problem, .. } => {
+            let remote = problem.is_remote();
+            let code = if remote { skills::code(&problem) } else { Code::InvalidTemplate };
+            Failure::new(code, text).hint(problem.hint())
+        }
+        TemplateError::Invalid { .. } | TemplateError::Remote { .. } => {
             Failure::new(Code::InvalidTemplate, text)
         }
         TemplateError::Unusable { .. } | TemplateError::Home(_) => Failure::internal(text),

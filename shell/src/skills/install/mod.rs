@@ -13,6 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use holon_api::InstalledState;
 use holon_platform::{Environment, clock, spawn};
 use tokio::task::JoinError;
 
@@ -63,6 +64,11 @@ impl InstallError {
 
     fn write(path: &Path, problem: &io::Error) -> Self {
         Self::File { path: path.to_owned(), problem: format!("it can't be written: {problem}") }
+    }
+
+    /// Whether somebody else's machine is what stands in the way.
+    pub fn is_remote(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Slow { .. })
     }
 
     /// What to do about it.
@@ -271,32 +277,11 @@ pub fn remove(root: &Path, name: &str, force: bool) -> Result<Entry, InstallErro
     Ok(entry)
 }
 
-/// How an entry of the lock file stands to what is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Checked {
-    Ok,
-    Modified,
-    Missing,
-    /// It was not installed by Holon.
-    Unmanaged,
-}
-
-impl Checked {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Modified => "modified",
-            Self::Missing => "missing",
-            Self::Unmanaged => "unmanaged",
-        }
-    }
-}
-
 /// Compares what is in a root with its lock file, by name.
 ///
 /// # Errors
 /// The root or its lock file can't be read.
-pub fn check(root: &Path) -> Result<Vec<(String, Checked, Option<Entry>)>, InstallError> {
+pub fn check(root: &Path) -> Result<Vec<(String, InstalledState, Option<Entry>)>, InstallError> {
     if !root.is_dir() {
         return Ok(Vec::new());
     }
@@ -307,15 +292,16 @@ pub fn check(root: &Path) -> Result<Vec<(String, Checked, Option<Entry>)>, Insta
     let mut checked: Vec<_> = scanned
         .into_iter()
         .map(|one| match lock.remove(&one.dir) {
-            None => (one.dir, Checked::Unmanaged, None),
+            None => (one.dir, InstalledState::Unmanaged, None),
             Some(entry) => {
                 let same = copy::look(&root.join(&one.dir)).is_ok_and(|tree| tree.digest == entry.digest);
-                (one.dir, if same { Checked::Ok } else { Checked::Modified }, Some(entry))
+                (one.dir, if same { InstalledState::Ok } else { InstalledState::Modified }, Some(entry))
             }
         })
         .collect();
     checked.extend(lock.into_iter().map(|(name, entry)| {
-        let standing = if root.join(&name).exists() { Checked::Modified } else { Checked::Missing };
+        let standing =
+            if root.join(&name).exists() { InstalledState::Modified } else { InstalledState::Missing };
         (name, standing, Some(entry))
     }));
     checked.sort_by(|one, other| one.0.cmp(&other.0));

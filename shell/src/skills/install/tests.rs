@@ -197,10 +197,10 @@ async fn what_a_process_that_died_has_left_is_finished_or_goes() {
     place.file("root/skills/.staging-b/note.json", note.to_string());
     place.skill("root/skills/.staging-b/folder", "half");
     place.file("root/skills/.staging-c/repository/x", "");
-    let names = |checked: Vec<(String, Checked, Option<Entry>)>| {
+    let names = |checked: Vec<(String, InstalledState, Option<Entry>)>| {
         checked.into_iter().map(|(name, is, _)| (name, is)).collect::<Vec<_>>()
     };
-    assert_eq!(names(check(&root).unwrap()), [("pdf".to_owned(), Checked::Ok)]);
+    assert_eq!(names(check(&root).unwrap()), [("pdf".to_owned(), InstalledState::Ok)]);
     // A removal that had happened, but for the lock file.
     let note = serde_json::json!({ "change": "remove", "name": "pdf" });
     place.file("root/skills/.staging-d/note.json", note.to_string());
