@@ -17,12 +17,10 @@ pub mod http;
 pub mod images;
 pub mod in_flight;
 pub mod live;
-pub mod markdown;
 pub mod memory;
 #[cfg(test)]
 mod network;
 pub mod perform;
-pub mod present;
 pub mod prompt_turn;
 pub mod prune;
 pub mod report;

@@ -20,8 +20,8 @@ use steps::{StepKind, Steps};
 use waiting::{Partial, Waiting};
 
 use crate::live::{Live, LiveSink};
-use crate::present::{Category, Level, Presentation};
 use crate::screen::{Screen, Tone, harmless};
+use holon_present::{Category, Level, Presentation};
 
 /// Turns records into lines on a screen.
 pub struct Activity {

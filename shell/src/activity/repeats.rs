@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use holon_facts::receipt::ToolErrorKind;
 
 use super::steps::{Step, StepKind};
-use crate::present::{DetailLine, Look};
 use crate::screen::Tone;
+use holon_present::{DetailLine, Look};
 
 /// Refusals of one kind that are shown one by one; after that, each tenfold number of them.
 const SHOWN: u32 = 3;

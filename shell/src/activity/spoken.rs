@@ -1,7 +1,7 @@
 //! What the model says, shown while it says it: finished blocks of its Markdown as they are, a paragraph in progress line
 //! by line. What was shown is remembered, so that an answer is not printed twice.
 
-use crate::markdown;
+use holon_present::markdown;
 
 /// A block that is longer is shown when it is finished, in bytes: each piece renders it anew.
 const IN_PROGRESS: usize = 16 << 10;

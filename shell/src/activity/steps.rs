@@ -11,8 +11,8 @@ use holon_text::Texts;
 use holon_text::time;
 use std::sync::{Arc, OnceLock};
 
-use crate::present::{self, DetailLine, Extent};
 use crate::screen::Tone;
+use holon_present::{self as present, DetailLine, Extent};
 
 /// How much of patches and outputs stands below a step: of what went well, and of what did not.
 const DONE: Extent = Extent { patch: 40, output: 2 };

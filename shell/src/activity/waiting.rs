@@ -6,7 +6,7 @@ use holon_facts::{Millis, Now, Record};
 use holon_text::time;
 
 use super::steps::Steps;
-use crate::present;
+use holon_present as present;
 
 /// Characters of a model's text that are kept to be shown.
 const TAIL: usize = 160;

@@ -27,7 +27,8 @@ use super::output::{self, Failure};
 use super::spending;
 use super::status::{self, StatusArgs};
 use super::template;
-use crate::{present, workplace};
+use crate::workplace;
+use holon_present as present;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AgentCommand {

@@ -29,10 +29,10 @@ use crate::activity::{Activity, TextSource};
 use crate::driver::Observer;
 use crate::home::Home;
 use crate::live::LiveSink;
-use crate::present::{Level, Presentation};
 use crate::screen::Screen;
 use crate::settings::{CommandSettings, CommandVariables};
 use crate::skills::Skills;
+use holon_present::{Level, Presentation};
 
 const PROMPT: &str = "The test in this folder fails. Find out why, repair it, and show that it passes.";
 

@@ -24,8 +24,8 @@ use holon_facts::request::{PrefixBreak, RequestRecord};
 use holon_text::moment::near;
 
 use super::{hints, spending};
-use crate::present;
 use crate::screen::harmless;
+use holon_present as present;
 
 /// Sources of events that a line names.
 const SOURCES: usize = 3;

@@ -10,7 +10,7 @@ use holon_text::moment::near;
 use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::output::{self, Failure};
-use crate::present;
+use holon_present as present;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum MemoryCommand {

@@ -10,9 +10,9 @@ use super::exit::Exit;
 use super::output::{self, Failure, Lines};
 use super::run::Format;
 use crate::activity::Activity;
-use crate::present;
 use crate::report::{RunReport, in_short};
 use crate::screen::{Screen, Tone};
+use holon_present as present;
 
 /// How a run that is not completed goes on.
 pub(super) enum GoesOn {

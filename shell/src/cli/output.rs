@@ -13,10 +13,10 @@ use super::exit::Exit;
 use super::hints;
 use super::table::{self, Width};
 use crate::home::HomeError;
-use crate::markdown;
-use crate::present::{DetailLine, Look};
 use crate::screen::{Tone, columns, harmless, painted, wrapped, wrapped_by};
 use crate::settings::{EditError, SettingsError};
+use holon_present::markdown;
+use holon_present::{DetailLine, Look};
 
 /// Lines that may wait for a slow reader; then whoever writes them waits, too.
 const LINES: usize = 4_096;

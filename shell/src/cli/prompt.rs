@@ -25,11 +25,11 @@ use super::output::{self, Failure};
 use super::run::prompt_text;
 use crate::activity::Activity;
 use crate::images::Picture;
-use crate::present;
 use crate::report::RunFold;
 use crate::screen::Screen;
 use crate::settings::quoted;
 use crate::wait::{End, Wait, whole_text};
+use holon_present as present;
 
 /// What a client that gave a prompt waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -18,8 +18,8 @@ use super::exit::Exit;
 use super::output::{self, Failure};
 use super::spending;
 use crate::home::Home;
-use crate::present;
 use crate::settings::quoted;
+use holon_present as present;
 
 /// Most runs that one command reads.
 const MOST: u32 = 1_000;

@@ -11,8 +11,8 @@ use holon_text::nearest::did_you_mean;
 use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::output::{self, Failure};
-use crate::present;
 use crate::skills::install::Source;
+use holon_present as present;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SkillsCommand {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use holon_api::{Control, Document, Envelope, Events, EventsQuery, Follow, Followed, Order};
 use holon_facts::{AgentId, EventSeq};
 use holon_text::moment;
@@ -14,8 +14,8 @@ use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::{tail_all, transcript};
 use crate::envelope;
-use crate::present::{Category, Level, Presentation};
 use crate::screen::Tone;
+use holon_present::{Category, Level, Presentation};
 
 /// Most events: what the runtime gives at once.
 pub(super) const EVENTS: u32 = 512;
@@ -39,11 +39,35 @@ pub(super) struct TailArgs {
     #[arg(long, short)]
     pub(super) follow: bool,
     /// Show events up to this level
-    #[arg(long, value_enum, default_value_t = Level::Verbose, value_name = "LEVEL")]
-    level: Level,
+    #[arg(long, value_enum, default_value_t = UpTo::Verbose, value_name = "LEVEL")]
+    level: UpTo,
     /// Print each event as a line of JSON, in its envelope, whatever its level
     #[arg(long, conflicts_with = "level")]
     pub(super) json: bool,
+}
+
+/// A [`Level`] as it is typed; the numbers are the contract's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum UpTo {
+    /// Show messages, results and what needs the operator
+    #[value(alias = "3")]
+    Info,
+    /// Also show the steps of each turn
+    #[value(alias = "4")]
+    Verbose,
+    /// Also show how the runtime works
+    #[value(alias = "5")]
+    Debug,
+}
+
+impl From<UpTo> for Level {
+    fn from(typed: UpTo) -> Self {
+        match typed {
+            UpTo::Info => Self::Info,
+            UpTo::Verbose => Self::Verbose,
+            UpTo::Debug => Self::Debug,
+        }
+    }
 }
 
 pub(super) fn tail(home: Option<PathBuf>, args: TailArgs) -> Result<Exit, Failure> {
@@ -100,7 +124,9 @@ async fn newest(cli: &ClientContext, agent: &AgentId, args: &TailArgs) -> Result
         cursor = cursor.or(events.first().map(|event| event.event_seq));
         before = events.last().map(|event| event.event_seq);
         let ended = events.len() < limit as usize;
-        shown.extend(events.into_iter().filter(|event| args.json || shown_as(event, args.level).is_some()));
+        shown.extend(
+            events.into_iter().filter(|event| args.json || shown_as(event, args.level.into()).is_some()),
+        );
         shown.truncate(wanted);
         if ended || shown.len() == wanted {
             break;
@@ -139,7 +165,8 @@ pub(super) fn shown(event: &Document<Envelope>, args: &TailArgs) -> Result<Optio
     if args.json {
         return Ok(Some(output::json(&serde_json::to_string(event)?)));
     }
-    Ok(shown_as(event, args.level).map(|(tone, shown)| output::labelled(&label(event, args), tone, &shown)))
+    Ok(shown_as(event, args.level.into())
+        .map(|(tone, shown)| output::labelled(&label(event, args), tone, &shown)))
 }
 
 /// Whether an event brings more than its presentation has.

@@ -11,8 +11,8 @@ use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::tail::{EVENTS, TailArgs, is_step, label, shown};
 use super::transcript;
-use crate::present::DetailLine;
 use crate::screen::Tone;
+use holon_present::DetailLine;
 
 /// Pages that are looked through for events of the level.
 const PAGES: usize = 16;

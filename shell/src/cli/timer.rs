@@ -13,7 +13,7 @@ use jiff::SignedDuration;
 use super::client_context::{ClientContext, Whom, one_of};
 use super::exit::Exit;
 use super::output::{self, Failure};
-use crate::present;
+use holon_present as present;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TimerCommand {

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::output::{self, Failure};
-use crate::present::{DetailLine, Extent, Look, call_lines, error_line, result_lines};
+use holon_present::{DetailLine, Extent, Look, call_lines, error_line, result_lines};
 
 /// Most entries of a transcript: what the runtime gives at once.
 const ENTRIES: u32 = 500;

@@ -15,7 +15,7 @@ use holon_text::moment::near;
 use super::client_context::{ClientContext, Whom, one_of};
 use super::exit::Exit;
 use super::output::{self, Failure};
-use crate::present;
+use holon_present as present;
 
 /// Which items a list may be asked for.
 const FILTERS: [&str; 8] =

@@ -9,7 +9,7 @@ use holon_text::Secrets;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::present::{Category, Presentation};
+use holon_present::{Category, Presentation};
 
 /// How lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

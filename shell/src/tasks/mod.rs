@@ -15,7 +15,7 @@ use holon_facts::outcome::CommandSpec;
 use holon_facts::receipt::InputReceipt;
 use holon_text::Texts;
 
-use crate::present;
+use holon_present as present;
 
 pub use output::{OutputRequest, output};
 pub(crate) use partial::PartialOutput;

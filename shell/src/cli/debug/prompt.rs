@@ -15,7 +15,7 @@ use super::super::client_context::ClientContext;
 use super::super::exit::Exit;
 use super::super::explained::{self, row};
 use super::super::output::{self, Failure};
-use crate::present::{DetailLine, Look};
+use holon_present::{DetailLine, Look};
 
 /// Hex digits of a digest that tell parts apart.
 const DIGEST: usize = 8;

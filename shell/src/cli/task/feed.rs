@@ -13,7 +13,7 @@ use super::super::exit::Exit;
 use super::super::interrupts::Ending;
 use super::super::output::{self, Failure};
 use super::{InputArgs, One};
-use crate::present;
+use holon_present as present;
 
 /// Most that is read from standard input.
 const STDIN_BYTES: u64 = 1 << 20;

@@ -11,7 +11,7 @@ use super::super::client_context::ClientContext;
 use super::super::exit::Exit;
 use super::super::output::{self, Failure};
 use super::{ListArgs, StatusArgs};
-use crate::present;
+use holon_present as present;
 
 pub(super) async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
     let agent = cli.agent(args.whom.name()).await?;

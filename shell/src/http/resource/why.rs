@@ -14,7 +14,7 @@ use holon_ledger::sqlite::{Landmark, Reader, Wanted};
 
 use super::super::App;
 use super::super::route::Handled;
-use crate::present;
+use holon_present as present;
 
 /// Records that an explanation may need.
 const KINDS: &[&str] =

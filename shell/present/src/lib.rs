@@ -12,6 +12,7 @@ mod inbox;
 mod level;
 mod lifecycle;
 mod line;
+pub mod markdown;
 mod operation;
 mod outbox;
 mod scheduling;

@@ -1,6 +1,5 @@
 //! How much is shown.
 
-use clap::ValueEnum;
 use serde::Serialize;
 
 /// From which level on a presentation is shown, the most operator-facing first.
@@ -18,16 +17,13 @@ pub enum Visibility {
 }
 
 /// What a surface shows: everything up to a visibility. The numbers are the contract's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// Show messages, results and what needs the operator
-    #[value(alias = "3")]
+    /// Messages, results and what needs the operator.
     Info,
-    /// Also show the steps of each turn
-    #[value(alias = "4")]
+    /// The steps of each turn, too.
     Verbose,
-    /// Also show how the runtime works
-    #[value(alias = "5")]
+    /// How the runtime works, too.
     Debug,
 }
 
