@@ -68,7 +68,8 @@ pub(crate) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
     std::iter::from_fn(move || {
         let first = rest.chars().next()?;
         let unspaced = is_unspaced(first);
-        let end = rest.find(|c: char| is_unspaced(c) != unspaced).unwrap_or(rest.len());
+        let end = if rest.is_ascii() { None } else { rest.find(|c: char| is_unspaced(c) != unspaced) };
+        let end = end.unwrap_or(rest.len());
         let (run, after) = rest.split_at(end);
         rest = after;
         Some(if unspaced { Run::Unspaced(run) } else { Run::Spaced(run) })
@@ -105,6 +106,10 @@ pub(crate) fn is_unspaced(c: char) -> bool {
 
 /// The words that a name like `runBuildDeploy` or `HTTPServer` is made of, where there are several.
 fn name_parts(word: &str, out: &mut String) {
+    // Most words are none of those, and most are ASCII.
+    if word.is_ascii() && !word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()) {
+        return;
+    }
     let mut from = 0;
     let mut before = ' ';
     let mut letters = word.char_indices().peekable();

@@ -8,7 +8,7 @@ use super::Index;
 use super::read;
 use crate::document::{Document, Source};
 use crate::error::MemoryError;
-use crate::source_ref::{Entry, RefKey};
+use crate::source_ref::{Entry, RefKey, SourceRef};
 use crate::text::{self, OURS};
 
 /// Bytes of a text that are searched: the beginning of what is longer.
@@ -123,7 +123,6 @@ impl Fill<'_> {
     /// A full disk, damage.
     pub fn put(&self, document: &Document, body: &str) -> Result<(), MemoryError> {
         let Some(known) = self.known(&document.agent)?.filter(|known| known.searches) else { return Ok(()) };
-        self.remove(&document.agent, &document.source)?;
         let source_ref = self.key.sign(&document.agent, &document.source);
         let title: String = document.title.chars().take(TITLE_CHARS).collect();
         let events: Vec<String> = document.events.iter().map(u64::to_string).collect();
@@ -131,8 +130,10 @@ impl Fill<'_> {
         let workspace = document.workspace.as_ref();
         let scope = scope_of(known.id, self.workspace_id(workspace)?);
         let sql = "INSERT INTO docs (agent, source_ref, kind, source, standing, workspace, path, title, updated_at, \
-                   events, stamp, length) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+                   events, stamp, length) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+                   ON CONFLICT (source_ref) DO NOTHING";
         let mut insert = self.transaction.prepare_cached(sql).map_err(failed())?;
+        let events = events.join(" ");
         let values = (
             known.id,
             source_ref.0,
@@ -143,11 +144,16 @@ impl Fill<'_> {
             &document.path,
             &title,
             document.updated_at.0,
-            events.join(" "),
+            &events,
             &document.stamp,
             length,
         );
-        let id = insert.insert(values).map_err(failed())?;
+        // Most documents are new: one look at the table finds that out and writes them.
+        if insert.execute(values).map_err(failed())? == 0 {
+            self.forget(source_ref)?;
+            insert.execute(values).map_err(failed())?;
+        }
+        let id = self.transaction.last_insert_rowid();
         let sql = "INSERT INTO fts (rowid, title, body, scope) VALUES (?1, ?2, ?3, ?4)";
         let mut insert = self.transaction.prepare_cached(sql).map_err(failed())?;
         let searched = &body[..body.floor_char_boundary(TEXT_BYTES)];
@@ -162,7 +168,10 @@ impl Fill<'_> {
     /// # Errors
     /// A full disk, damage.
     pub fn remove(&self, agent: &AgentId, source: &Source) -> Result<(), MemoryError> {
-        let source_ref = self.key.sign(agent, source);
+        self.forget(self.key.sign(agent, source))
+    }
+
+    fn forget(&self, source_ref: SourceRef) -> Result<(), MemoryError> {
         let sql = "SELECT id FROM docs WHERE source_ref = ?1";
         let mut find = self.transaction.prepare_cached(sql).map_err(failed())?;
         let found = find.query_row([source_ref.0], |row| row.get::<_, i64>(0)).optional().map_err(failed())?;
