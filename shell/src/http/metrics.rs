@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
 use axum::middleware::Next;
 use axum::response::Response;
 use holon_api::OpenMetrics;
@@ -134,8 +136,8 @@ impl Metrics {
     }
 }
 
-/// `GET /metrics`
-pub(super) async fn metrics(app: App, _: Call<ShowMetrics>) -> Handled<Text> {
+/// `GET /metrics`: OpenMetrics; the same as plain text for a client that takes text of no other name.
+pub(super) async fn metrics(app: App, call: Call<ShowMetrics>) -> Handled<Text> {
     let now = app.runtime.read(None, |view| {
         let agents = view.agent_ids().filter_map(|id| view.agent(id));
         let mut cached = Vec::new();
@@ -159,7 +161,14 @@ pub(super) async fn metrics(app: App, _: Call<ShowMetrics>) -> Handled<Text> {
     counted.followed.set(i64::try_from(app.hub.followed()).unwrap_or(i64::MAX));
     let mut text = String::new();
     encode(&mut text, &app.metrics.registry()).map_err(Failure::internal)?;
-    Ok(Text(OpenMetrics(text)))
+    Ok(Text { metrics: OpenMetrics(text), plain: takes_plain_text_alone(&call.from.headers) })
+}
+
+fn takes_plain_text_alone(headers: &HeaderMap) -> bool {
+    let values = || headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let kinds = || values().flat_map(|value| value.split(',')).filter_map(|kind| kind.split(';').next());
+    let takes = |taken: &[&str]| kinds().any(|kind| taken.contains(&kind.trim()));
+    takes(&["text/plain", "text/*"]) && !takes(&["application/openmetrics-text", "application/*", "*/*"])
 }
 
 /// Counts every request, under the route that it matched.

@@ -30,8 +30,11 @@ pub(super) enum OrStatus<T> {
     Other(T),
 }
 
-/// Text of some other format than JSON.
-pub(super) struct Text(pub(super) OpenMetrics);
+/// Metrics, and whether their client asked for plain text.
+pub(super) struct Text {
+    pub(super) metrics: OpenMetrics,
+    pub(super) plain: bool,
+}
 
 /// Server-sent events.
 pub(super) struct Stream(pub(super) Response);
@@ -88,15 +91,18 @@ impl<E: Endpoint> Answer<E> for Written<E::Reply> {
 
 impl<E: Endpoint<Reply = OpenMetrics>> Respond<E> for Text {
     fn respond(self) -> Response {
-        let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-        let Self(OpenMetrics(text)) = self;
-        ([(CONTENT_TYPE, kind)], text).into_response()
+        let kind = if self.plain {
+            "text/plain; charset=utf-8"
+        } else {
+            "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        };
+        ([(CONTENT_TYPE, HeaderValue::from_static(kind))], self.metrics.0).into_response()
     }
 }
 
 impl<E: Endpoint<Reply = OpenMetrics>> Answer<E> for Text {
     fn document(self) -> Result<Document<OpenMetrics>, ClientError> {
-        Ok(self.0.into())
+        Ok(self.metrics.into())
     }
 }
 

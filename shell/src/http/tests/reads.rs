@@ -1,11 +1,12 @@
 //! What can be read, of agents and of the runtime.
 
+use axum::http::Method;
 use holon_api::{
     AgentListEntry, AgentState, AgentStatus, Briefs, EventsPage, Handshake, Models, RuntimeStatus, Transcript,
 };
 use serde_json::{Value, json};
 
-use super::{Scene, Setup};
+use super::{Scene, Setup, request};
 
 fn decoded<T: serde::de::DeserializeOwned>(json: &Value) -> T {
     serde_json::from_value(json.clone()).unwrap()
@@ -29,6 +30,18 @@ async fn the_runtime_says_what_it_is() {
     );
     let metrics = scene.get("/metrics").await;
     assert!(metrics.text.contains("holon_http_requests_total") && metrics.text.ends_with("# EOF\n"));
+    let prometheus = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+    for (accept, kind) in [
+        ("*/*", "application/openmetrics-text"),
+        (prometheus, "application/openmetrics-text"),
+        ("text/plain", "text/plain"),
+        ("text/html, text/*;q=0.5", "text/plain"),
+    ] {
+        let metrics = scene.send(request(Method::GET, "/metrics", &[("accept", accept)], "")).await;
+        let served = metrics.headers["content-type"].to_str().unwrap();
+        assert_eq!(served.split(';').next(), Some(kind), "{accept}");
+        assert!(metrics.text.ends_with("# EOF\n"));
+    }
 }
 
 #[tokio::test]

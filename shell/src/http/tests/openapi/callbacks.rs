@@ -21,8 +21,10 @@ pub(super) fn describe(document: &mut Value) {
         "type": "string", "minLength": 6, "pattern": "# EOF\n$",
     });
     let metrics = &mut document["paths"]["/metrics"]["get"]["responses"]["200"];
-    metrics["content"]["application/openmetrics-text"]["schema"] =
-        json!({ "$ref": "#/components/schemas/OpenMetrics" });
+    // Generators of clients know no text but plain text: the one makes a type of it, the other one has it to read.
+    for kind in ["application/openmetrics-text", "text/plain"] {
+        metrics["content"][kind]["schema"] = json!({ "$ref": "#/components/schemas/OpenMetrics" });
+    }
 }
 
 fn any() -> Value {
