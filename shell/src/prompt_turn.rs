@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use holon_core::view::RunVerdict;
-use holon_facts::event::{Event, InboxFact, TaskFact, TurnFact};
-use holon_facts::ids::{MessageId, RunId, TaskId};
+use holon_facts::event::{Event, InboxFact, TaskFact, TurnFact, WaitFact};
+use holon_facts::ids::{MessageId, RunId, TaskId, WaitId};
+use holon_facts::wait::WaitKind;
 use holon_facts::{EventSeq, Record};
 
 /// What the records after the prompt say so far.
@@ -16,11 +17,13 @@ pub struct PromptTurn {
     run: Option<RunId>,
     ended: Option<(EventSeq, RunVerdict)>,
     tasks: BTreeSet<TaskId>,
+    /// Waits for the operator that the turn has begun and that nothing has ended.
+    questions: BTreeSet<WaitId>,
 }
 
 impl PromptTurn {
     pub fn of(prompt: MessageId) -> Self {
-        Self { prompt, run: None, ended: None, tasks: BTreeSet::new() }
+        Self { prompt, run: None, ended: None, tasks: BTreeSet::new(), questions: BTreeSet::new() }
     }
 
     /// How the turn ended, and at which event; none while the prompt is still to be dealt with.
@@ -31,6 +34,20 @@ impl PromptTurn {
     /// Tasks that the turn began and that have not ended.
     pub fn tasks(&self) -> &BTreeSet<TaskId> {
         &self.tasks
+    }
+
+    /// Whether a task of the turn still runs, or a question of it is not answered.
+    pub fn is_open(&self) -> bool {
+        !self.tasks.is_empty() || !self.questions.is_empty()
+    }
+
+    /// How the prompt stands, its turn having ended so. `agent` is the verdict of its agent, if there is one by now. A
+    /// question of the turn comes before whatever else its agent waits for.
+    pub fn verdict(&self, ended: RunVerdict, agent: Option<RunVerdict>) -> RunVerdict {
+        if ended == RunVerdict::Completed && !self.questions.is_empty() {
+            return RunVerdict::WaitingForOperator;
+        }
+        ended.of_prompt(agent, !self.tasks.is_empty())
     }
 
     /// Takes the next durable record of the agent.
@@ -61,6 +78,20 @@ impl PromptTurn {
                 if fact.status.is_terminal() {
                     self.tasks.remove(&fact.task_id);
                 }
+                None
+            }
+            Event::Wait(WaitFact::WaitRegistered(fact)) => {
+                if fact.kind == WaitKind::Operator && Some(fact.run_id) == self.run {
+                    self.questions.insert(fact.wait_id);
+                }
+                None
+            }
+            Event::Wait(WaitFact::WaitResolved(fact)) => {
+                self.questions.remove(&fact.wait_id);
+                None
+            }
+            Event::Wait(WaitFact::WaitCancelled(fact)) => {
+                self.questions.remove(&fact.wait_id);
                 None
             }
             _ => None,

@@ -50,10 +50,10 @@ impl End {
     /// # Errors
     /// A runtime whose verdict this build does not know.
     pub fn of(why: AgentWhy, turn: Option<&PromptTurn>) -> Result<Self, ClientError> {
-        let turn = turn.and_then(|turn| Some((turn.ended()?.1, turn.tasks())));
-        let tasks = turn.map(|(_, tasks)| tasks.iter().copied().collect()).unwrap_or_default();
+        let turn = turn.and_then(|turn| Some((turn.ended()?.1, turn)));
+        let tasks = turn.map(|(_, turn)| turn.tasks().iter().copied().collect()).unwrap_or_default();
         let verdict = match turn {
-            Some((ended, tasks)) => ended.of_prompt(why.explanation.verdict, !tasks.is_empty()),
+            Some((ended, turn)) => turn.verdict(ended, why.explanation.verdict),
             None => why.explanation.verdict.ok_or_else(|| ClientError::Odd {
                 problem: "it gives no verdict, though nothing is in progress".to_owned(),
             })?,

@@ -55,7 +55,8 @@ impl Terminal {
         let words = output.split_inclusive([' ', '\n', '(', ')']).map(|word| {
             let (text, end) = word.split_at(word.trim_end_matches([' ', '\n', '(', ')']).len());
             let number = |text: &str| text.parse::<f64>().is_ok();
-            let commit = text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let digits = text.trim_end_matches("-modified");
+            let commit = digits.len() == 12 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
             if commit && end.starts_with(')') {
                 format!("1a2b3c4d5e6f{end}")
             } else if text.starts_with("run-") && text.len() > 10 {

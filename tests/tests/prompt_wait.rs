@@ -53,6 +53,17 @@ fn the_code_speaks_of_the_prompt_and_not_of_what_comes_after_it() {
 }
 
 #[test]
+fn a_question_of_the_turn_comes_before_what_is_due_later() {
+    let item = ("CreateWorkItem", json!({ "objective": "publish the notes" }));
+    let question = json!({ "reason": "May they be published?", "wake": "operator_input" });
+    let turn = calls(&[item, ("WaitFor", question)]);
+    let daemon = started(vec![turn]);
+    let asked = daemon.0.run(&["prompt", "--wait", "--json", "publish the notes"]);
+    let told = asked.json();
+    assert_eq!((asked.code, &told["verdict"]), (Some(6), &json!("waiting_for_operator")), "{told}");
+}
+
+#[test]
 fn what_is_due_later_is_told() {
     let sleep = json!({ "duration_ms": 3_600_000 });
     for how in ["--wait", "--wait=settled"] {

@@ -59,11 +59,18 @@ fn a_run_that_asks_is_answered() {
     let name = runs(&holon)[0]["run"].as_str().unwrap().to_owned();
     assert!(asked.stderr.contains(&format!("holon run --resume {name} \"…\"")), "{asked:?}");
     assert_eq!(runs(&holon)[0]["waiting_for"], "Which port?");
+    // The inbox names it as well, with the command that answers it.
+    let inbox = holon.run(&["inbox"]);
+    assert!(inbox.stdout.contains(&name) && inbox.stdout.contains("  Which port?"), "{inbox:?}");
+    assert!(inbox.stderr.contains(&format!("holon run --resume {name} \"…\"")), "{inbox:?}");
+    let inbox = holon.run(&["inbox", "--json"]).json();
+    assert_eq!((&inbox["asks"], &inbox["runs"][0]["run"]), (&json!([]), &json!(name)), "{inbox}");
     holon.run(&["run", "--resume", &name]).refused(4, &["waits for your answer: Which port?"]);
     let answered = holon.run(&["run", "-q", "--resume", &name, "80"]);
     assert_eq!((answered.code, answered.stdout.as_str()), (Some(0), "It listens at 80.\n"), "{answered:?}");
     assert!(provider.requests()[1].to_string().contains("Which port?"));
     assert_eq!(runs(&holon)[0]["state"], "completed");
+    assert_eq!(holon.run(&["inbox"]).stdout, "no agent needs you\n");
 }
 
 #[test]

@@ -180,6 +180,15 @@ impl ClientContext {
         limit
     }
 
+    /// Whether no runtime has ever been in the home, which is the one that is meant.
+    pub(super) fn is_new(&self) -> bool {
+        client::named_address(&self.environment).is_none() && !self.home.ledger().exists()
+    }
+
+    pub(super) fn home(&self) -> &Home {
+        &self.home
+    }
+
     pub(super) fn home_root(&self) -> &Path {
         self.home.root()
     }

@@ -1,4 +1,4 @@
-//! `holon inbox` and `holon answer`: what agents have asked of their operator, and the answer.
+//! `holon inbox` and `holon answer`: what agents have asked of their operator, and the answer; and which temporary runs ask.
 
 use std::path::PathBuf;
 
@@ -14,6 +14,7 @@ use super::client_context::{Autostart, ClientContext};
 use super::exit::Exit;
 use super::output::{self, Failure};
 use super::prompt::{FollowUp, Message, deliver, typed};
+use super::runs::{self, RunLine};
 
 /// Asks that one command shows, and looks through.
 const MOST: usize = 2_000;
@@ -84,12 +85,17 @@ async fn asks(cli: &ClientContext) -> Result<(Vec<OpenAsk>, u64, bool), Failure>
 }
 
 async fn list(cli: &ClientContext, args: InboxArgs) -> Result<Exit, Failure> {
-    let (asks, older, more) = asks(cli).await?;
+    let (asks, older, more) = match asks(cli).await {
+        // A home in which no runtime has ever been has no agent that could ask.
+        Err(failure) if failure.exit == Exit::NotReachable && cli.is_new() => (Vec::new(), 0, false),
+        read => read?,
+    };
+    let runs = runs::that_ask(cli.home());
     if args.json {
-        output::document(&json!({ "ok": true, "asks": asks, "older": older, "more": more }))?;
+        output::document(&json!({ "ok": true, "asks": asks, "older": older, "more": more, "runs": runs }))?;
         return Ok(Exit::Completed);
     }
-    if asks.is_empty() {
+    if asks.is_empty() && runs.is_empty() {
         output::line("no agent needs you")?;
         return Ok(Exit::Completed);
     }
@@ -106,7 +112,23 @@ async fn list(cli: &ClientContext, args: InboxArgs) -> Result<Exit, Failure> {
     if let Some(first) = asks.first() {
         output::hint("answer", &format!("holon answer {} \"…\"", name(first)));
     }
+    show_runs(&runs)?;
     Ok(Exit::Completed)
+}
+
+/// Temporary runs that ask. They have ledgers of their own, so each is resumed with its answer.
+fn show_runs(runs: &[RunLine]) -> Result<(), Failure> {
+    for run in runs {
+        let since = run.since.map(moment::relative).unwrap_or_default();
+        output::line(&format!("{}  {since}", run.run))?;
+        for line in run.waiting_for.iter().flat_map(|text| text.trim().lines()) {
+            output::text(&format!("  {line}"))?;
+        }
+    }
+    if let Some(first) = runs.first() {
+        output::hint("answer the run", &format!("holon run --resume {} \"…\"", first.run));
+    }
+    Ok(())
 }
 
 /// An ask as it is named on the command line.

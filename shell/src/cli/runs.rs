@@ -23,6 +23,10 @@ use holon_present as present;
 
 /// Most runs that one command reads.
 const MOST: u32 = 1_000;
+/// Newest runs among which those that ask are looked for.
+const LOOKED_THROUGH: usize = 64;
+/// The state of a run that asks.
+const WAITING_FOR_OPERATOR: &str = "waiting_for_operator";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RunsCommand {
@@ -54,15 +58,15 @@ pub(super) struct ShowArgs {
 
 /// A run as it is shown.
 #[derive(Debug, Serialize)]
-struct RunLine {
-    run: AgentId,
+pub(super) struct RunLine {
+    pub(super) run: AgentId,
     /// `in_progress`, `killed`, `ended`, or the verdict.
     state: String,
     began_at: Wall,
     #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<Wall>,
+    pub(super) since: Option<Wall>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    waiting_for: Option<String>,
+    pub(super) waiting_for: Option<String>,
     spent: Amount,
     folder: String,
     /// One line of the first prompt.
@@ -114,6 +118,16 @@ fn list(home: &Home, args: &ListArgs) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
+/// The newest runs that wait for an answer, the one that waits longest first. A run that can't be read is left to `runs list`.
+pub(super) fn that_ask(home: &Home) -> Vec<RunLine> {
+    let names = earlier_run::names(home).into_iter().take(LOOKED_THROUGH);
+    let runs = names.filter_map(|name| EarlierRun::open(home, &name).ok());
+    let lines = runs.map(|run| RunLine::of(&run));
+    let mut asking: Vec<RunLine> = lines.filter(|line| line.state == WAITING_FOR_OPERATOR).collect();
+    asking.sort_by_key(|line| line.since);
+    asking
+}
+
 fn show(home: &Home, args: &ShowArgs) -> Result<Exit, Failure> {
     let run = earlier_run::named(home, &args.run)?;
     let line = RunLine::of(&run);
@@ -132,7 +146,7 @@ fn show(home: &Home, args: &ShowArgs) -> Result<Exit, Failure> {
         let name = &line.run;
         match line.state.as_str() {
             "completed" => output::hint("go on", &format!("holon run --continue={name} \"…\"")),
-            "waiting_for_operator" => output::hint("answer", &format!("holon run --resume {name} \"…\"")),
+            WAITING_FOR_OPERATOR => output::hint("answer", &format!("holon run --resume {name} \"…\"")),
             "in_progress" => {}
             _ => output::hint("go on", &format!("holon run --resume {name}")),
         }

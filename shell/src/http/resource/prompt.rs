@@ -196,7 +196,7 @@ impl Waiting {
             for record in app.reader.records(&agent, after, last)? {
                 let record = record?;
                 // What is reported of the end is recorded with it.
-                if ended.is_some_and(|step| step < record.step) && turn.tasks().is_empty() {
+                if ended.is_some_and(|step| step < record.step) && !turn.is_open() {
                     break;
                 }
                 turn.record(&record);
