@@ -173,3 +173,67 @@ fn commands_that_a_page_names_exist() {
     }
     assert!(problems.is_empty() && count > 200, "{count}: {}", problems.join("\n"));
 }
+
+#[test]
+fn the_settings_of_the_page_on_budgets() {
+    let text = page("docs/budgets.md");
+    let settings = blocks(&text, &["holon config"]);
+    assert_eq!(settings.len(), 1);
+    let user = User::new(HELLO);
+    // A budget in dollars needs the price of the model.
+    let prices = r#"holon config set model.prices '{ "scripted/hello" = { input = 0, output = 0 } }'"#;
+    user.ok(&format!("set -e\n{prices}\nholon daemon start\n{}", settings[0]));
+}
+
+#[test]
+fn a_stopped_run_is_read_as_the_page_on_the_daemon_shows() {
+    let text = page("docs/daemon.md");
+    let commands = session(&text);
+    assert_eq!(commands.len(), 1, "{commands:?}");
+    let user = User::new(HELLO);
+    user.ok("cd ~/shop && holon run -q hello");
+    let all = user.ok(&commands[0].replace("run-8vhi8kz6cx", "$(ls ~/.holon/runs | head -n 1)"));
+    assert!(all.contains("the runtime is stopped; it was last active:") && all.contains("hello"), "{all}");
+}
+
+/// Commands for people who work on Holon take minutes and tools of their own. What they name exists.
+#[test]
+fn commands_for_contributors_name_what_exists() {
+    let read = |name: &str| fs::read_to_string(root().join(name)).expect("a source");
+    let packages = [("sim", "sim"), ("holon", "shell"), ("holon-core", "core"), ("end-to-end", "tests")];
+    let usage = read("sim/src/bin/sim/main.rs");
+    let mut count = 0;
+    for name in ["docs/simulation.md", "docs/measures.md"] {
+        let text = page(name);
+        let commands = blocks(&text, &["cargo ", "TMPDIR=", "pip "]);
+        for line in commands.into_iter().flat_map(str::lines) {
+            let words: Vec<&str> = line.split("   ").next().unwrap_or(line).split_whitespace().collect();
+            let after = |option: &str| words.windows(2).find(|pair| pair[0] == option).map(|pair| pair[1]);
+            for package in ["-p", "--package", "--test-package"].into_iter().filter_map(after) {
+                assert!(packages.iter().any(|(known, _)| *known == package), "{name}: {line}");
+            }
+            let folder = after("-p").and_then(|package| packages.iter().find(|(known, _)| *known == package));
+            for (option, within) in [("--test", "tests"), ("--bench", "benches")] {
+                let Some((target, (_, folder))) = after(option).zip(folder) else { continue };
+                let path = root().join(folder).join(within).join(target);
+                assert!(path.is_dir() || path.with_extension("rs").is_file(), "{name}: {line}");
+            }
+            if after("--profile").is_some() {
+                assert!(read("Cargo.toml").contains("[profile.sim]"), "{name}: {line}");
+            }
+            if let Some(arguments) = line.split_once(" -p sim -- ").map(|(_, rest)| rest) {
+                let command = arguments.split_whitespace().next().unwrap_or_default();
+                assert!(usage.contains(&format!(" sim {command}")), "{name}: {line}");
+                let options = words.iter().skip_while(|word| **word != "--").skip(1);
+                for option in options.filter(|word| word.starts_with("--")) {
+                    assert!(usage.contains(option), "{name}: {option} of {line}");
+                }
+            }
+            if let Some(script) = words.first().filter(|word| word.ends_with(".sh")) {
+                assert!(root().join(script).is_file(), "{name}: {line}");
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 25, "{count}");
+}
