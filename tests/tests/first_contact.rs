@@ -185,3 +185,16 @@ fn an_agent_is_created_with_a_model_and_instructions() {
     daemon.0.run(&["agent", "create", "x", "--model", "nowhere/x"]).refused(2, &["nowhere"]);
     daemon.0.run(&["status", "x"]).refused(3, &["no agent x"]);
 }
+
+/// Texts of other commands are typed without quotes, as prompts are.
+#[test]
+fn words_of_a_text_are_joined() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.ok(&["timer", "add", "1h", "look", "at", "the", "build"]);
+    assert!(daemon.ok(&["timer", "list"]).stdout.contains("look at the build"));
+    daemon.ok(&["work", "add", "fix", "the", "build", "--step", "find it"]);
+    assert!(daemon.ok(&["work", "list"]).stdout.contains("fix the build"));
+    daemon.ok(&["wake", "the", "build", "failed"]);
+    daemon.0.run(&["wake"]).refused(2, &["<REASON>"]);
+}

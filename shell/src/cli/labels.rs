@@ -16,7 +16,7 @@ use super::output::{self, Failure};
 pub(super) struct RenameArgs {
     /// Rename this agent
     agent: String,
-    /// Call it this from now on: a-z, 0-9 and '-'; the id of the agent takes its other name away
+    /// Set this second name: a-z, 0-9 and '-'; the agent's own id removes the second name
     #[arg(value_name = "NAME")]
     new_name: String,
     /// Print one JSON document

@@ -18,7 +18,7 @@ pub(super) enum MemoryCommand {
     Search(SearchArgs),
     /// Print the text behind a reference
     Get(GetArgs),
-    /// Show what there is to search, and how far the index is
+    /// Show what a search covers, and whether the index is up to date
     Status(StatusArgs),
     /// Delete the index of the home and fill it again
     Reindex(StatusArgs),
@@ -26,7 +26,7 @@ pub(super) enum MemoryCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct SearchArgs {
-    /// Search for these words; nothing of them is syntax
+    /// Search for these words; no character has a special meaning
     #[arg(required = true)]
     words: Vec<String>,
     /// Print at most this many results

@@ -20,6 +20,7 @@ pub(super) const COMPLETE: &str = "HOLON_COMPLETE";
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {
+    /// Print the completions of this shell
     #[arg(value_enum)]
     shell: Shell,
     /// Print one JSON document: the shell and its completions as text

@@ -31,7 +31,7 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
-    /// Look at this template: its id, or a folder
+    /// Name the template by its id, or by a folder
     #[arg(value_name = "TEMPLATE")]
     template: String,
     /// Print one JSON document

@@ -42,8 +42,8 @@ pub(super) struct AddArgs {
     /// Fire after this duration, for example 90s, 10m or 1h30m
     #[arg(value_parser = duration)]
     after: Millis,
-    /// Deliver this text when it fires
-    summary: Option<String>,
+    /// Deliver this text when it fires: its words are joined
+    summary: Vec<String>,
     /// Fire again after each such interval
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     every: Option<Millis>,
@@ -114,7 +114,7 @@ async fn add(cli: &ClientContext, args: AddArgs) -> Result<Exit, Failure> {
         duration_ms: args.after.0,
         interval_ms: args.every.map(|every| every.0),
         misfire: Some(args.misfire),
-        summary: args.summary,
+        summary: Some(args.summary.join(" ")).filter(|summary| !summary.is_empty()),
     };
     let answer = cli.client.create_timer(&agent, timer).await?;
     output::shown(&answer, args.json, || {

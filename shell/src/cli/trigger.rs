@@ -15,7 +15,7 @@ use super::output::{self, Failure};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TriggerCommand {
-    /// Show the address and its deliveries
+    /// Show the address, and how often other systems have used it
     Show(TriggerArgs),
     /// Replace the address; the old one stops working
     Rotate(TriggerArgs),

@@ -12,8 +12,9 @@ use super::output::{self, Failure};
 
 #[derive(Debug, Args)]
 pub(super) struct WakeArgs {
-    /// Give the reason for the hint
-    reason: String,
+    /// Give the reason for the hint: its words are joined
+    #[arg(required = true)]
+    reason: Vec<String>,
     /// Add text for the model; without text, a model runs only if a wait matches the hint
     #[arg(long, value_name = "TEXT")]
     body: Option<String>,
@@ -41,7 +42,7 @@ pub(super) fn wake(home: Option<PathBuf>, args: WakeArgs) -> Result<Exit, Failur
 async fn send(cli: &ClientContext, args: WakeArgs) -> Result<Exit, Failure> {
     let agent = cli.agent(args.agent.as_deref()).await?;
     let hint = Wake {
-        reason: args.reason,
+        reason: args.reason.join(" "),
         source: args.source,
         description: None,
         resource: args.resource,

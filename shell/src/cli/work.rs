@@ -47,8 +47,9 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct AddArgs {
-    /// State the objective
-    objective: String,
+    /// State the objective: its words are joined
+    #[arg(required = true)]
+    objective: Vec<String>,
     /// Add a step; repeatable
     #[arg(long = "step", value_name = "TEXT")]
     steps: Vec<String>,
@@ -131,7 +132,7 @@ async fn add(cli: &ClientContext, args: AddArgs) -> Result<Exit, Failure> {
     let agent = cli.agent(args.agent.as_deref()).await?;
     let steps = args.steps.into_iter().map(|text| Todo { text, state: TodoState::Pending });
     let item = CreateWork {
-        objective: args.objective,
+        objective: args.objective.join(" "),
         plan_status: Some(args.plan_status),
         todo_list: steps.collect(),
         plan: args.plan,

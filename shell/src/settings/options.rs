@@ -42,38 +42,38 @@ pub struct ProviderSettings {
 
 /// Every option, in the order in which it is listed.
 pub const OPTIONS: &[Key<ProviderSettings>] = &[
-    key!("transport", transport, Kind::Transport, "how the server is spoken to"),
+    key!("transport", transport, Kind::Transport, "set the protocol of the server"),
     key!(
         "base_url",
         base_url,
         Kind::Url(&["http", "https"]),
-        "the address that the path of the method is added to"
+        "set the address of the server, to which the path of each method is added"
     ),
     key!(
         "path",
         path,
         Kind::Route,
-        "the path of the method below the address, where it is not that of the protocol; `{model}` in it is the model's name"
+        "set the path of the method below the address, where it is not that of the protocol; `{model}` in it is the model's name"
     ),
-    key!("query", query, Kind::Query, "the query of the address of each request"),
+    key!("query", query, Kind::Query, "add this query to the address of each request"),
     key!(
         "headers",
         headers,
         Kind::Headers,
-        "headers of each request; a secret is named, as in `{ x-key = { credential = \"name\" } }`"
+        "add these headers to each request; a secret is named, as in `{ x-key = { credential = \"name\" } }`"
     ),
     key!(
         "key_header",
         key_header,
         Kind::Header,
-        "the header that carries the key as it is; by default the protocol's own"
+        "send the key unchanged in this header; by default the protocol's own"
     ),
-    key!("api_key_env", api_key_env, Kind::Variable, "the environment variable that holds the key"),
+    key!("api_key_env", api_key_env, Kind::Variable, "read the key from this environment variable"),
     key!(
         "credential",
         credential,
         Kind::Name,
-        "the key's name in `credentials.toml`, used when no variable has it"
+        "use the key of this name in `credentials.toml` when no variable has it"
     ),
     key!("stream", stream, Kind::Flag, "request server-sent events rather than one document"),
     key!("strict_tools", strict_tools, Kind::Flag, "offer tools with strict schemas"),
@@ -87,7 +87,7 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         "max_tokens_field",
         max_tokens_field,
         Kind::Word(&["max_tokens", "max_completion_tokens"]),
-        "the field of chat completions that bounds an answer; by default `max_completion_tokens` at the public address, \
+        "limit answers of chat completions with this field; by default `max_completion_tokens` at the public address, \
          `max_tokens` elsewhere"
     ),
     key!(
@@ -112,16 +112,16 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         "context_window_tokens",
         context_window_tokens,
         number(8_192, 100_000_000),
-        "tokens that its models take; without it `runtime.context_window_tokens`"
+        "set the tokens that its models take; without it `runtime.context_window_tokens`"
     ),
-    key!("connect_timeout_ms", connect_timeout, time(1), "time until a connection is established"),
+    key!("connect_timeout_ms", connect_timeout, time(1), "wait this long for a connection"),
     key!(
         "first_byte_timeout_ms",
         first_byte_timeout,
         time(1),
-        "time from the request to the first byte of the answer"
+        "wait this long from the request to the first byte of the answer"
     ),
-    key!("idle_timeout_ms", idle_timeout, time(1), "longest silence inside an answer"),
+    key!("idle_timeout_ms", idle_timeout, time(1), "allow this long a silence inside an answer"),
     key!(
         "accept_unofficial",
         accept_unofficial,
@@ -132,9 +132,9 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         "proxy",
         proxy,
         Kind::Url(&["http", "https", "socks5", "socks5h"]),
-        "the proxy to use; by default that of the environment"
+        "use this proxy; by default that of the environment"
     ),
-    key!("ca_file", ca_file, Kind::Path, "PEM certificates to trust besides those of the system"),
+    key!("ca_file", ca_file, Kind::Path, "trust these PEM certificates besides those of the system"),
 ];
 
 /// Options that the transport of their provider has no use for, of those that one transport alone has.

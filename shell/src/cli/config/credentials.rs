@@ -32,7 +32,10 @@ pub(super) enum CredentialsCommand {
         from: Option<String>,
     },
     /// Delete a key
-    Remove { name: String },
+    Remove {
+        /// Name the key as `holon config credentials list` shows it
+        name: String,
+    },
 }
 
 pub(super) fn credentials(cfg: &ConfigHome, command: CredentialsCommand) -> Result<Exit, Failure> {

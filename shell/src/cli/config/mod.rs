@@ -56,7 +56,7 @@ enum ConfigCommand {
     List,
     /// Print the prices of models, in dollars per million tokens
     Prices,
-    /// Print what is known of models, and what is configured of them
+    /// Print known facts about models, and their configured settings
     Models,
     /// Print the JSON schema of config.toml
     Schema,

@@ -19,15 +19,22 @@ pub(super) enum ProvidersCommand {
     /// Print every provider, built in or configured
     List,
     /// Print every option of one provider and its source
-    Show { id: String },
+    Show {
+        /// Name the provider as `holon config providers list` shows it
+        id: String,
+    },
     /// Change a provider, or add one
     Set {
+        /// Name the provider; a name of your own adds one
         id: String,
         #[command(flatten)]
         options: OptionFlags,
     },
     /// Remove a provider's options from config.toml
-    Remove { id: String },
+    Remove {
+        /// Name the provider as `holon config providers list` shows it
+        id: String,
+    },
 }
 
 pub(super) fn providers(cfg: &ConfigHome, command: ProvidersCommand) -> Result<Exit, Failure> {

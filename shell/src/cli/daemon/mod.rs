@@ -39,7 +39,7 @@ pub(super) enum DaemonCommand {
     },
     /// Restart the runtime
     Restart(StartArgs),
-    /// Show its files, its last failure and the end of its log
+    /// Show the runtime's files, its last failure and the end of its log
     Logs(logs::LogsArgs),
 }
 

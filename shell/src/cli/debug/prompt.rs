@@ -22,7 +22,7 @@ const DIGEST: usize = 8;
 
 #[derive(Debug, Args)]
 pub(in super::super) struct PromptArgs {
-    /// Show the first request for this prompt, were it the next message [default: a placeholder]
+    /// Show the first request that this prompt would cause as the next message [default: a placeholder]
     #[arg(conflicts_with_all = ["turn", "request"])]
     text: Option<String>,
     /// Use this agent [default: the runtime's default, usually `main`]
