@@ -5,15 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use holon_facts::event::{
-    DecodeError, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WakeFact,
-    WorkFact,
+    Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WakeFact, WorkFact,
 };
 use holon_facts::hint::Hint;
 use holon_facts::ids::{ExternalTriggerId, MessageId, TaskId, WorkItemId};
 use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::{AdmissionContext, AuthorityClass, Surface, Trust};
 use holon_facts::trigger::DeliveryMode;
-use holon_facts::{AgentId, EventSeq, Record, RunId, StepSeq};
+use holon_facts::{AgentId, EventSeq, Record, RunId};
 use holon_ledger::sqlite::{LedgerError, Reader};
 use serde::Serialize;
 
@@ -191,17 +190,6 @@ impl Envelopes {
             self.known.remove(&oldest);
         }
     }
-}
-
-/// The record in an envelope that came from elsewhere. Which step it belongs to is not in there.
-///
-/// # Errors
-/// An event that this build does not know.
-pub fn record(envelope: &holon_api::Envelope) -> Result<Record, DecodeError> {
-    let payload = serde_json::Value::Object(envelope.payload.clone()).to_string();
-    let event = Event::decode(&envelope.kind, envelope.v, &payload)?;
-    let (agent, event_seq, at) = (envelope.agent_id.clone(), envelope.event_seq, envelope.ts);
-    Ok(Record { step: StepSeq(0), agent, event_seq, at, event })
 }
 
 /// Of what came through a trigger.

@@ -15,7 +15,6 @@ use holon_facts::{AgentId, EventSeq, Millis, Record, Text};
 use holon_platform::clock;
 
 use crate::answer::AnswerBrief;
-use crate::envelope;
 use crate::exit::Exit;
 use crate::live::{Live, LiveSink};
 use crate::prompt_turn::PromptTurn;
@@ -204,7 +203,7 @@ fn piece(followed: &Followed) -> Option<Live> {
 /// Says whether it may be the last one for now.
 fn show(followed: &Followed, turn: Option<&mut PromptTurn>, see: &mut impl FnMut(&Record)) -> bool {
     let Followed::Event(event) = followed else { return false };
-    if let Ok(record) = envelope::record(event) {
+    if let Ok(record) = event.record() {
         turn.into_iter().for_each(|turn| turn.record(&record));
         see(&record);
     }

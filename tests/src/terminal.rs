@@ -21,6 +21,7 @@ pub struct OnTerminal {
     keyboard: File,
     written: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
+    size: (u16, u16),
 }
 
 impl OnTerminal {
@@ -29,8 +30,8 @@ impl OnTerminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&master).expect("it is ours");
         unlockpt(&master).expect("it opens");
-        let size = Winsize { ws_row: ROWS.get(), ws_col: COLUMNS.get(), ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&master, size).expect("it has a size");
+        let size = (ROWS.get(), COLUMNS.get());
+        tcsetwinsize(&master, sized(size)).expect("it has a size");
         let name = ptsname(&master, Vec::new()).expect("it has a name");
         let open = || -> OwnedFd {
             rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its other side")
@@ -60,12 +61,25 @@ impl OnTerminal {
                 kept.lock().expect("no test panics here").extend_from_slice(&buffer[..count]);
             }
         });
-        Self { child, keyboard, written, reader }
+        Self { child, keyboard, written, reader, size }
     }
 
     /// Presses keys.
     pub fn press(&mut self, keys: &[u8]) {
         self.keyboard.write_all(keys).expect("the terminal is there");
+    }
+
+    /// Makes it another size: what is written from now on is for that, and what was written before is forgotten.
+    pub fn resize(&mut self, rows: u16, columns: u16) {
+        self.written.lock().expect("no test panics here").clear();
+        self.size = (rows, columns);
+        tcsetwinsize(&self.keyboard, sized(self.size)).expect("it has a size");
+    }
+
+    fn parser(&self) -> vt100::Parser {
+        let (rows, columns) = self.size;
+        let size = |number| NonZero::new(number).expect("not zero");
+        vt100::Parser::new(size(rows), size(columns), 0)
     }
 
     /// Everything that was written so far.
@@ -75,7 +89,7 @@ impl OnTerminal {
 
     /// What stands on the screen now.
     pub fn screen(&self) -> String {
-        let mut screen = vt100::Parser::new(ROWS, COLUMNS, 0);
+        let mut screen = self.parser();
         screen.process(&self.written.lock().expect("no test panics here"));
         screen.screen().contents()
     }
@@ -84,9 +98,13 @@ impl OnTerminal {
     pub fn end(mut self) -> (ExitStatus, String, String) {
         let status = self.child.wait().expect("it ends");
         self.reader.join().expect("the reader ends");
-        let mut screen = vt100::Parser::new(ROWS, COLUMNS, 0);
+        let mut screen = self.parser();
         let written = self.written.lock().expect("no test panics here").clone();
         screen.process(&written);
         (status, screen.screen().contents(), String::from_utf8_lossy(&written).into_owned())
     }
+}
+
+fn sized((rows, columns): (u16, u16)) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }

@@ -22,6 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("shell/api", &["holon-core", "holon-facts", "holon-platform"]),
     ("shell/ledger", &["holon-core", "holon-facts", "holon-law", "holon-platform", "holon-text"]),
     ("shell/driver", &["holon-core", "holon-facts", "holon-law", "holon-ledger"]),
+    ("shell/tui", &["holon-api", "holon-facts", "holon-platform", "holon-present", "holon-text"]),
     (
         "shell",
         &[
@@ -40,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "holon-supervise",
             "holon-text",
             "holon-trim",
+            "holon-tui",
         ],
     ),
     ("sim", &["holon-core", "holon-driver", "holon-facts", "holon-law", "holon-ledger"]),

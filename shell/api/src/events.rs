@@ -1,6 +1,7 @@
 //! Durable events, and what is shown besides them.
 
-use holon_facts::{AgentId, EventSeq, OpId, Wall};
+use holon_facts::event::DecodeError;
+use holon_facts::{AgentId, Event, EventSeq, OpId, Record, StepSeq, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -157,6 +158,19 @@ pub struct Envelope {
     /// Where it came from: origin, trust, authority, surface, message, … as far as they are known.
     pub provenance: serde_json::Map<String, serde_json::Value>,
     pub payload: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Envelope {
+    /// The record in the envelope. Which step it belongs to is not in there.
+    ///
+    /// # Errors
+    /// An event that this build does not know.
+    pub fn record(&self) -> Result<Record, DecodeError> {
+        let payload = serde_json::Value::Object(self.payload.clone()).to_string();
+        let event = Event::decode(&self.kind, self.v, &payload)?;
+        let (agent, event_seq, at) = (self.agent_id.clone(), self.event_seq, self.ts);
+        Ok(Record { step: StepSeq(0), agent, event_seq, at, event })
+    }
 }
 
 /// From where a stream of events goes on. The header `Last-Event-ID` stands before `after_seq`; without

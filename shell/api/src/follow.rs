@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use holon_facts::EventSeq;
+use tokio::sync::watch;
 
 use super::client_error::ClientError;
 use super::path::{AgentPath, TaskPath};
@@ -36,6 +37,10 @@ pub trait Events: Send {
 
     /// The last event that was handed over.
     fn cursor(&self) -> Option<EventSeq>;
+
+    /// Whether the stream stands, for whoever shows it while `next` waits: false until it does, and while a runtime
+    /// that went away is tried again.
+    fn connected(&self) -> watch::Receiver<bool>;
 }
 
 /// Follows the events of all public agents.

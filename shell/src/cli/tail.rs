@@ -13,7 +13,6 @@ use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::{tail_all, transcript};
-use crate::envelope;
 use crate::screen::Tone;
 use holon_present::{Category, Level, Presentation};
 
@@ -48,7 +47,7 @@ pub(super) struct TailArgs {
 
 /// A [`Level`] as it is typed; the numbers are the contract's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum UpTo {
+pub(super) enum UpTo {
     /// Show messages, results and what needs the operator
     #[value(alias = "3")]
     Info,
@@ -197,7 +196,7 @@ fn tone(category: Category) -> Tone {
 /// An event for people, where the level shows it.
 fn shown_as(event: &Envelope, level: Level) -> Option<(Tone, String)> {
     // A newer runtime has events that this program does not know.
-    let Ok(record) = envelope::record(event) else { return Some((Tone::Plain, event.kind.clone())) };
+    let Ok(record) = event.record() else { return Some((Tone::Plain, event.kind.clone())) };
     let told = Presentation::of(&record);
     level.shows(told.visibility).then(|| (tone(told.category), told.shown()))
 }

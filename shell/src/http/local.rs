@@ -9,6 +9,7 @@ use holon_api::{
     Output, TaskPath, Written,
 };
 use holon_facts::EventSeq;
+use tokio::sync::watch;
 
 use super::App;
 use super::failure::Failure;
@@ -100,6 +101,11 @@ impl Events for LocalEvents {
 
     fn cursor(&self) -> Option<EventSeq> {
         self.cursor
+    }
+
+    /// A runtime in this process is never away.
+    fn connected(&self) -> watch::Receiver<bool> {
+        watch::Sender::new(true).subscribe()
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a person watches on stderr: lines that stay, and below them, on a terminal, one line that says what
 //! is being waited for. It leaves nothing behind: the line is wiped before anything else is written.
 
-mod harmless;
 mod wrap;
 
 use std::io::{self, IsTerminal, Write};
@@ -12,7 +11,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use holon_platform::Environment;
 
-pub use harmless::{harmless, within};
+pub use holon_present::{harmless, within};
 pub use wrap::{wrapped, wrapped_by};
 
 /// Between two repaints of the line below: often enough to look alive, and hardly any work.

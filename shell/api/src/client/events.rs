@@ -4,6 +4,7 @@
 use holon_facts::EventSeq;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::Client;
 use super::request::{Prepared, odd};
@@ -43,5 +44,9 @@ impl Events for HttpEvents {
 
     fn cursor(&self) -> Option<EventSeq> {
         self.cursor
+    }
+
+    fn connected(&self) -> watch::Receiver<bool> {
+        self.events.connected()
     }
 }

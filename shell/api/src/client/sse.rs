@@ -7,6 +7,7 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use sse_core::{SseDecoder, SseEvent};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::Client;
@@ -28,6 +29,7 @@ pub(super) struct Sse {
     ready: VecDeque<Message>,
     /// Since when the runtime does not answer.
     away: Option<Instant>,
+    connected: watch::Sender<bool>,
 }
 
 /// One event.
@@ -43,7 +45,17 @@ struct Stream {
 
 impl Sse {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, stream: None, ready: VecDeque::new(), away: None }
+        Self {
+            client,
+            stream: None,
+            ready: VecDeque::new(),
+            away: None,
+            connected: watch::Sender::new(false),
+        }
+    }
+
+    pub(super) fn connected(&self) -> watch::Receiver<bool> {
+        self.connected.subscribe()
     }
 
     /// Waits for the next event. `prepared` asks for the stream from behind the last one on. Giving the wait up loses
@@ -60,6 +72,7 @@ impl Sse {
                 Ok(()) => self.away = None,
                 Err(error) => {
                     self.stream = None;
+                    self.connected.send_replace(false);
                     let since = *self.away.get_or_insert_with(Instant::now);
                     if !error.may_pass() || since.elapsed() > AWAY {
                         return Err(error);
@@ -75,6 +88,7 @@ impl Sse {
             Some(stream) => stream,
             None => {
                 let stream = open(&self.client, prepared).await?;
+                self.connected.send_replace(true);
                 self.stream.insert(stream)
             }
         };

@@ -1,0 +1,127 @@
+//! Slash commands: one table for parsing, completion and help.
+
+use holon_text::nearest::nearest;
+
+/// What a command does, and how it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) name: &'static str,
+    /// What follows it; an argument in brackets may be left out.
+    pub(crate) argument: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) action: Action,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Display,
+    Agents,
+    Agent,
+    Inbox,
+    Why,
+    Tasks,
+    Work,
+    Children,
+    Timers,
+    Workspace,
+    Transcript,
+    Events,
+    Prompt,
+    Model,
+    Start,
+    Stop,
+    Abort,
+    Compact,
+    Fork,
+    Actions,
+    Help,
+    Quit,
+}
+
+const fn command(name: &'static str, argument: &'static str, about: &'static str, action: Action) -> Command {
+    Command { name, argument, about, action }
+}
+
+pub(crate) const COMMANDS: [Command; 22] = [
+    command("display", "[info|verbose|debug]", "Choose how much the conversation shows", Action::Display),
+    command("agents", "", "List agents and switch to one", Action::Agents),
+    command("agent", "NAME", "Switch to an agent", Action::Agent),
+    command("inbox", "", "List what agents ask of you, and answer", Action::Inbox),
+    command("why", "", "Explain why the agent is in its state", Action::Why),
+    command("tasks", "", "List background tasks: output, input, stop", Action::Tasks),
+    command("work", "", "List work items", Action::Work),
+    command("children", "", "List child agents that are alive", Action::Children),
+    command("timers", "", "List timers", Action::Timers),
+    command(
+        "workspace",
+        "[attach|use PATH, or exit]",
+        "Show or change where the agent works",
+        Action::Workspace,
+    ),
+    command("transcript", "", "Show the transcript with whole texts", Action::Transcript),
+    command("events", "", "Show the newest events as they are recorded", Action::Events),
+    command("prompt", "[TEXT]", "Preview the next request to the model", Action::Prompt),
+    command("model", "[PROVIDER/MODEL, or default]", "Show or set the agent's model", Action::Model),
+    command("start", "", "Start the agent", Action::Start),
+    command("stop", "", "Stop the agent", Action::Stop),
+    command("abort", "", "Abort the run in progress", Action::Abort),
+    command("compact", "", "Close the open episode", Action::Compact),
+    command("fork", "NAME", "Fork the agent under a new name", Action::Fork),
+    command("actions", "", "Choose a command from a list", Action::Actions),
+    command("help", "", "Show keys and commands", Action::Help),
+    command("quit", "", "Leave; agents go on", Action::Quit),
+];
+
+/// A line that begins with a slash: its command and what follows.
+///
+/// # Errors
+/// An unknown command, with the nearest name.
+pub(crate) fn parse(line: &str) -> Result<(Action, &str), String> {
+    let line = line.trim().trim_start_matches('/');
+    let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let found = COMMANDS.iter().find(|command| command.name == name);
+    let Some(found) = found else {
+        let near = nearest(name, COMMANDS.iter().map(|command| command.name));
+        let near = near.map_or_else(String::new, |near| format!("; did you mean /{near}?"));
+        return Err(format!("there is no command /{name}, nothing was sent{near}"));
+    };
+    let argument = argument.trim();
+    if found.argument.is_empty() && !argument.is_empty() {
+        return Err(format!("/{name} takes no argument"));
+    }
+    if argument.is_empty() && !found.argument.is_empty() && !found.argument.starts_with('[') {
+        return Err(format!("/{name} needs an argument: /{name} {}", found.argument));
+    }
+    Ok((found.action, argument))
+}
+
+/// Commands that a line may become, while only its name is typed.
+pub(crate) fn completions(line: &str) -> Vec<&'static Command> {
+    match line.strip_prefix('/') {
+        Some(name) if !name.contains(char::is_whitespace) => {
+            COMMANDS.iter().filter(|command| command.name.starts_with(name)).collect()
+        }
+        Some(_) | None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_command_names_the_nearest_one() {
+        assert!(parse("/tsaks").unwrap_err().contains("did you mean /tasks?"));
+        assert_eq!(parse("/agent  helper ").unwrap(), (Action::Agent, "helper"));
+        assert!(parse("/agent").unwrap_err().contains("/agent NAME"));
+        assert!(parse("/why not").unwrap_err().contains("no argument"));
+    }
+
+    #[test]
+    fn a_name_is_completed_until_it_is_whole() {
+        let names = |line| completions(line).iter().map(|command| command.name).collect::<Vec<_>>();
+        assert_eq!(names("/ag"), ["agents", "agent"]);
+        assert_eq!(names("/"), COMMANDS.map(|command| command.name));
+        assert!(names("/agent x").is_empty() && names("a").is_empty());
+    }
+}

@@ -1,0 +1,279 @@
+//! The one loop: it reads keys, events and answers, and draws what changed, at most 30 times a second.
+
+use std::future::Future;
+use std::io;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crossterm::event::Event as Typed;
+use holon_api::{ClientError, Control as Runtime, Events, Followed};
+use holon_facts::{AgentId, EventSeq, Millis};
+use holon_platform::{clock, entropy, spawn};
+use holon_present::Level;
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+use tokio::process::Command;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
+
+use crate::message::{Answer, Msg, Request};
+use crate::model::{Link, Look, Model};
+use crate::row::Row;
+use crate::terminal::Taken;
+use crate::update::{begin, update};
+use crate::{layout, lists, perform, view};
+
+/// Between two frames.
+const FRAME: Duration = Duration::from_millis(33);
+/// Messages that wait for the loop; whoever brings more waits.
+const WAITING: usize = 1_024;
+/// Messages that are taken at once.
+const TAKEN: usize = 256;
+/// Before what failed is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Events so close to each other share one look at the agent's status.
+const SETTLED: Duration = Duration::from_millis(150);
+
+/// How the console begins.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub agent: AgentId,
+    pub level: Level,
+    /// Finished rows go to the scrollback of the terminal; otherwise the alternate screen is used.
+    pub inline: bool,
+    pub colour: bool,
+    /// The command that starts the runtime, where the console may do that.
+    pub start: Option<Vec<String>>,
+}
+
+struct Console<C> {
+    client: C,
+    start: Option<Vec<String>>,
+    model: Model,
+    sender: mpsc::Sender<Msg>,
+    follower: Option<JoinHandle<()>>,
+    /// The last row that went to the scrollback, and whose it is.
+    printed: (AgentId, EventSeq),
+}
+
+/// Shows an agent until the operator leaves, or `ending` comes. Nothing in the runtime changes by that.
+///
+/// # Errors
+/// A terminal that can't be read or written.
+pub async fn run<C>(client: C, options: Options, ending: impl Future<Output = ()>) -> io::Result<()>
+where
+    C: Runtime + Clone + Send + Sync + 'static,
+{
+    let mut taken = Taken::take(options.inline)?;
+    let (width, height) = taken.size()?;
+    let (inline, colour) = (options.inline, options.colour);
+    let look = Look { width, height, colour, inline, now: clock::now().wall };
+    let name = format!("tui-{}", entropy::key()?);
+    let printed = (options.agent.clone(), EventSeq(0));
+    let model = Model::new(options.agent, options.level, look, name, options.start.is_some());
+    let (sender, mut incoming) = mpsc::channel(WAITING);
+    let mut keys = typed()?;
+    let mut console = Console { client, start: options.start, model, sender, follower: None, printed };
+    for request in begin(&console.model) {
+        console.perform(request);
+    }
+    let mut second = interval(Duration::from_secs(1));
+    second.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ending = std::pin::pin!(ending);
+    let (mut changed, mut drawn, mut messages) = (true, Instant::now() - FRAME, Vec::new());
+    while !console.model.session.leaving {
+        tokio::select! {
+            biased;
+            () = &mut ending => break,
+            () = sleep_until(drawn + FRAME), if changed => {
+                console.draw(&mut taken)?;
+                (changed, drawn) = (false, Instant::now());
+                continue;
+            }
+            key = keys.recv() => match key {
+                Some(Typed::Key(key)) => {
+                    let now = clock::now();
+                    messages.push(Msg::Key(key, Millis(now.mono.since(holon_facts::Mono(0)).0)));
+                }
+                Some(Typed::Paste(text)) => messages.push(Msg::Paste(text)),
+                Some(Typed::Resize(..)) => {
+                    taken.screen.autoresize()?;
+                    let (width, height) = taken.size()?;
+                    messages.push(Msg::Resize(width, height));
+                }
+                Some(Typed::FocusGained | Typed::FocusLost | Typed::Mouse(_)) => continue,
+                None => break,
+            },
+            _ = incoming.recv_many(&mut messages, TAKEN) => {}
+            _ = second.tick(), if console.model.ticks() => messages.push(Msg::Tick(clock::now().wall)),
+        }
+        for message in messages.drain(..) {
+            for request in update(&mut console.model, message) {
+                console.perform(request);
+            }
+        }
+        changed = true;
+    }
+    if let Some(follower) = console.follower.take() {
+        follower.abort();
+    }
+    Ok(())
+}
+
+/// Keys, from a thread of their own: nothing wakes up while none is pressed.
+fn typed() -> io::Result<mpsc::Receiver<Typed>> {
+    let (sender, keys) = mpsc::channel(WAITING);
+    spawn::thread("keys", move || {
+        while let Ok(key) = crossterm::event::read() {
+            if sender.blocking_send(key).is_err() {
+                break;
+            }
+        }
+    })?;
+    Ok(keys)
+}
+
+impl<C: Runtime + Clone + Send + Sync + 'static> Console<C> {
+    fn draw(&mut self, taken: &mut Taken) -> io::Result<()> {
+        if self.model.look.inline {
+            self.print(taken)?;
+        }
+        taken.screen.draw(|frame| view::view(&self.model, frame))?;
+        Ok(())
+    }
+
+    /// Writes finished rows to the scrollback, each once.
+    fn print(&mut self, taken: &mut Taken) -> io::Result<()> {
+        let columns = usize::from(self.model.look.width);
+        let rows = self.model.conversation.finished(self.printed.1);
+        let mut last = self.printed.1;
+        let mut lines = Vec::new();
+        for row in rows {
+            last = row.seq;
+            if row.is_shown(self.model.level) {
+                lines.extend(layout::lines(row, columns));
+            }
+        }
+        self.printed.1 = last;
+        for some in lines.chunks(usize::from(u8::MAX)) {
+            let height = u16::try_from(some.len()).unwrap_or(u16::MAX);
+            taken.screen.insert_before(height, |buffer| {
+                for (y, (voice, text)) in (0..height).zip(some) {
+                    let area = ratatui::layout::Rect { y, height: 1, ..buffer.area };
+                    Line::styled(text.as_str(), view::styled(&self.model, *voice)).render(area, buffer);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, request: Request) {
+        let (client, sender) = (self.client.clone(), self.sender.clone());
+        let again = matches!(self.model.link, Link::Missing(_));
+        match request {
+            Request::Leave => {}
+            Request::Follow(agent, after) => {
+                if let Some(before) = self.follower.take() {
+                    before.abort();
+                }
+                if self.printed.0 != agent {
+                    self.printed = (agent.clone(), EventSeq(0));
+                }
+                self.follower = Some(spawn::task(follow(client, agent, after, sender)));
+            }
+            Request::StartRuntime => {
+                let start = self.start.clone().unwrap_or_default();
+                self.answer(async move { started(&start).await });
+            }
+            Request::Load(agent) => self.answer(async move {
+                if again {
+                    sleep(AGAIN).await;
+                }
+                perform::load(&client, agent).await
+            }),
+            Request::Older(agent, before) => {
+                self.answer(async move { perform::older(&client, agent, before).await });
+            }
+            Request::Texts(agent, first, last) => {
+                self.answer(async move { perform::texts(&client, agent, first, last).await });
+            }
+            Request::Status(agent) => self.answer(async move {
+                sleep(SETTLED).await;
+                perform::status(&client, agent).await
+            }),
+            Request::Send(prompt) => self.answer(async move { perform::send(&client, prompt).await }),
+            Request::Open(agent, kind) => self.answer(async move {
+                let entries = lists::entries(&client, &agent, &kind).await;
+                Answer::Opened(agent, kind, entries.map_err(|error| perform::worded(&error)))
+            }),
+            Request::Control(agent, control) => {
+                self.answer(async move { perform::control(&client, agent, control).await });
+            }
+        }
+    }
+
+    /// Makes a request beside the loop. Its answer comes as a message.
+    fn answer(&self, work: impl Future<Output = Answer> + Send + 'static) {
+        let sender = self.sender.clone();
+        spawn::task(async move {
+            let answer = work.await;
+            // A console that was left needs no answer.
+            drop(sender.send(Msg::Answer(answer)).await);
+        });
+    }
+}
+
+async fn started(command: &[String]) -> Answer {
+    let Some((program, arguments)) = command.split_first() else {
+        return Answer::Done(Err("this console can't start the runtime".to_owned()));
+    };
+    let run = Command::new(program).args(arguments).stdin(Stdio::null()).output().await;
+    Answer::Done(match run {
+        Ok(output) if output.status.success() => Ok("the runtime is started".to_owned()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(error) => Err(format!("{program} can't be run: {error}")),
+    })
+}
+
+/// Follows an agent's events behind one of them; what breaks is resumed by the client, from the last event that came.
+async fn follow<C: Runtime>(client: C, agent: AgentId, after: EventSeq, sender: mpsc::Sender<Msg>) {
+    let mut events = client.follow(&agent, Some(after), true);
+    let mut connected = events.connected();
+    loop {
+        let msg = tokio::select! {
+            biased;
+            Ok(()) = connected.changed() => Msg::Connected(*connected.borrow_and_update()),
+            next = events.next() => match next {
+                Ok(Followed::Event(event)) => Msg::Event(agent.clone(), Row::of(&event)),
+                Ok(Followed::Live { kind, data }) => match live(&agent, &kind, &data) {
+                    Some(msg) => msg,
+                    None => continue,
+                },
+                Err(error) => {
+                    let failed = failed(&agent, &error);
+                    if sender.send(failed).await.is_err() {
+                        return;
+                    }
+                    sleep(AGAIN).await;
+                    continue;
+                }
+            },
+        };
+        if sender.send(msg).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn live(agent: &AgentId, kind: &str, data: &serde_json::Value) -> Option<Msg> {
+    match kind {
+        "live_attempt" => Some(Msg::LiveAttempt(agent.clone())),
+        "live_text" => Some(Msg::LiveText(agent.clone(), data.get("text")?.as_str()?.to_owned())),
+        _ => None,
+    }
+}
+
+fn failed(agent: &AgentId, error: &ClientError) -> Msg {
+    Msg::FollowFailed(agent.clone(), error.code().map(ToOwned::to_owned), perform::worded(error))
+}

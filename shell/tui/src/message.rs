@@ -1,0 +1,124 @@
+//! What reaches the model, and what it asks for.
+
+use crossterm::event::KeyEvent;
+use holon_facts::ids::{BriefId, TaskId};
+use holon_facts::{AgentId, EventSeq, Millis, Wall};
+
+use crate::overlay::{Entry, Kind};
+use crate::row::Row;
+
+/// Something happened.
+#[derive(Debug, Clone)]
+pub(crate) enum Msg {
+    Key(KeyEvent, Millis),
+    Paste(String),
+    Resize(u16, u16),
+    /// A second went by while something shows how long it takes.
+    Tick(Wall),
+    /// A durable event of the agent that is followed.
+    Event(AgentId, Row),
+    /// The model is asked (again), and says more; not durable.
+    LiveAttempt(AgentId),
+    LiveText(AgentId, String),
+    /// Whether the stream stands.
+    Connected(bool),
+    /// What is followed can't be followed on; the code of the refusal where there is one.
+    FollowFailed(AgentId, Option<String>, String),
+    Answer(Answer),
+}
+
+/// What came of a request.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    Loaded(AgentId, Loaded),
+    /// The agent can't be loaded: whether it is worth trying again, and what is wrong.
+    LoadFailed {
+        agent: AgentId,
+        again: bool,
+        problem: String,
+    },
+    Older {
+        agent: AgentId,
+        rows: Vec<Row>,
+        more: bool,
+    },
+    OlderFailed(AgentId, String),
+    Texts {
+        agent: AgentId,
+        span: (EventSeq, EventSeq),
+        texts: Vec<(EventSeq, String)>,
+    },
+    Status(AgentId, Option<Status>),
+    Sent(String),
+    NotSent {
+        key: String,
+        again: bool,
+        problem: String,
+    },
+    Opened(AgentId, Kind, Result<Vec<Entry>, String>),
+    Done(Result<String, String>),
+    Forked(AgentId),
+}
+
+/// What a fresh view begins with.
+#[derive(Debug, Clone)]
+pub(crate) struct Loaded {
+    pub(crate) status: Status,
+    /// The newest, the oldest of them first.
+    pub(crate) rows: Vec<Row>,
+    pub(crate) last: EventSeq,
+    pub(crate) more: bool,
+}
+
+/// How the agent stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Status {
+    pub(crate) posture: String,
+    pub(crate) waits_for: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) today: String,
+    pub(crate) folder: String,
+    /// Of the run in progress: what it does, and since when.
+    pub(crate) run: Option<(String, Wall)>,
+}
+
+/// A prompt on its way. Its key is made when Enter is pressed, so it is admitted once however often it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Prompt {
+    pub(crate) key: String,
+    pub(crate) agent: AgentId,
+    pub(crate) text: String,
+    pub(crate) answers: Option<BriefId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Request {
+    Load(AgentId),
+    Follow(AgentId, EventSeq),
+    Older(AgentId, EventSeq),
+    Texts(AgentId, EventSeq, EventSeq),
+    Status(AgentId),
+    Send(Prompt),
+    Open(AgentId, Kind),
+    Control(AgentId, Control),
+    StartRuntime,
+    Leave,
+}
+
+/// Something to be done to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Control {
+    Start,
+    Stop,
+    Abort,
+    Compact,
+    /// None returns to the runtime's own.
+    Model(Option<String>),
+    Fork(AgentId),
+    Attach(String),
+    Use(String),
+    Exit,
+    StopTask(TaskId),
+    WriteTask(TaskId, String),
+    CloseAsk(BriefId),
+}

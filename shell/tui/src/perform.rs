@@ -1,0 +1,211 @@
+//! Requests as they are made over the typed client, and their answers in the model's words.
+
+use holon_api::{Abort, AgentStatus, ControlReply, StopTask};
+use holon_api::{
+    Action, AttachWorkspace, Block, ClientError, Control as Runtime, ControlAgent, EventsQuery, ForkAgent,
+    Item, Order, PageQuery, Prompt as Body, PromptQuery, SetModel, TranscriptEntry, UseWorkspace, WriteTask,
+};
+use holon_facts::{AgentId, EventSeq};
+use holon_present::{Extent, call_lines, error_line, result_lines};
+
+use crate::message::{Answer, Control, Loaded, Prompt, Status};
+use crate::row::Row;
+use crate::text::clean;
+
+/// Events of one page.
+const PAGE: u32 = 256;
+/// Entries of one page of texts.
+const ENTRIES: u32 = 500;
+/// Of a patch and of an output among other rows, in lines.
+const EXTENT: Extent = Extent { patch: 60, output: 10 };
+
+pub(crate) async fn load(client: &impl Runtime, agent: AgentId) -> Answer {
+    match loaded(client, &agent).await {
+        Ok(loaded) => Answer::Loaded(agent, loaded),
+        Err(error) => Answer::LoadFailed { agent, again: error.may_pass(), problem: error.to_string() },
+    }
+}
+
+async fn loaded(client: &impl Runtime, agent: &AgentId) -> Result<Loaded, ClientError> {
+    let status = client.status(agent).await?;
+    let (rows, last, more) = page(client, agent, None).await?;
+    Ok(Loaded { status: standing(&status), rows, last, more })
+}
+
+/// The newest events before one, the oldest of them first.
+async fn page(
+    client: &impl Runtime,
+    agent: &AgentId,
+    before_seq: Option<EventSeq>,
+) -> Result<(Vec<Row>, EventSeq, bool), ClientError> {
+    let (limit, order) = (Some(PAGE), Some(Order::Desc));
+    let query = EventsQuery { before_seq, limit, order, after_seq: None };
+    let page = client.events(agent, query).await?.into_reply();
+    // Where the page begins, whatever was written since.
+    let last = page.events.first().map_or(EventSeq(0), |event| event.event_seq);
+    Ok((page.events.iter().rev().map(|event| Row::of(event)).collect(), last, page.more))
+}
+
+pub(crate) async fn older(client: &impl Runtime, agent: AgentId, before: EventSeq) -> Answer {
+    match page(client, &agent, Some(before)).await {
+        Ok((rows, _, more)) => Answer::Older { agent, rows, more },
+        Err(error) => Answer::OlderFailed(agent, error.to_string()),
+    }
+}
+
+/// The whole texts of a span of events. What can't be read keeps what its event shows.
+pub(crate) async fn texts(client: &impl Runtime, agent: AgentId, first: EventSeq, last: EventSeq) -> Answer {
+    let (mut texts, mut after) = (Vec::new(), EventSeq(first.0.saturating_sub(1)));
+    let query = |after| PageQuery { before: None, after: Some(after), limit: Some(ENTRIES) };
+    while after < last {
+        let Ok(page) = client.transcript(&agent, query(after)).await else { break };
+        let page = page.into_reply();
+        let within = page.entries.iter().filter(|entry| entry.event_seq <= last);
+        texts.extend(within.filter_map(|entry| Some((entry.event_seq, clean(&text(entry)?)))));
+        let Some(next) = page.next.filter(|next| page.more && *next > after) else { break };
+        after = next;
+    }
+    if let Ok(page) = client.briefs(&agent, query(EventSeq(first.0.saturating_sub(1)))).await {
+        let briefs = page.into_reply().briefs.into_iter().filter(|brief| brief.event_seq <= last);
+        texts.extend(briefs.map(|brief| (brief.event_seq, clean(&brief.text))));
+    }
+    Answer::Texts { agent, span: (first, last), texts }
+}
+
+/// An entry of the transcript as a row shows it.
+pub(crate) fn text(entry: &TranscriptEntry) -> Option<String> {
+    let lines: Vec<String> = match &entry.item {
+        Item::IncomingMessage { text, .. } | Item::RuntimeFailure { text, .. } => vec![text.clone()],
+        Item::AssistantRound { blocks, .. } => blocks.iter().flat_map(block).collect(),
+        Item::ToolResults { error: Some(error), .. } => {
+            vec![error_line(&error.kind.to_string(), error.message.preview()).1]
+        }
+        Item::ToolResults { text, changed_files, error: None, .. } => {
+            let text = text.as_deref().unwrap_or_default();
+            result_lines(text, changed_files, EXTENT).into_iter().map(|(_, line)| line).collect()
+        }
+        Item::ContinuationPrompt { .. } => return None,
+    };
+    Some(lines.join("\n").trim_end().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn block(block: &Block) -> Vec<String> {
+    match block {
+        Block::Text { text } => vec![text.trim().to_owned()],
+        Block::ToolCall { tool_name, arguments, .. } => {
+            call_lines(tool_name, arguments, EXTENT).into_iter().map(|(_, line)| line).collect()
+        }
+    }
+}
+
+pub(crate) async fn status(client: &impl Runtime, agent: AgentId) -> Answer {
+    let status = client.status(&agent).await.ok().map(|status| standing(&status));
+    Answer::Status(agent, status)
+}
+
+fn standing(status: &AgentStatus) -> Status {
+    let summary = &status.summary;
+    let today = summary.spending.today;
+    let cost = Some(today.cost_micros).filter(|cost| cost.0 > 0);
+    let cost = cost.map_or_else(String::new, |cost| format!(" {cost}"));
+    let run = summary.run.as_ref().map(|run| match &run.call {
+        Some(call) => (holon_present::call(&call.tool_name, &call.arguments), call.since),
+        None => ("thinking".to_owned(), run.since),
+    });
+    Status {
+        posture: summary.scheduling_posture.to_string(),
+        waits_for: summary.waits.first().map(|wait| holon_present::one_line(&wait.wait.waiting_for)),
+        model: summary.model.effective_model.as_ref().map(ToString::to_string),
+        today: format!("{} tokens{cost} today", today.tokens),
+        folder: status.summary.workspace.execution_root_id.clone(),
+        run,
+    }
+}
+
+pub(crate) async fn send(client: &impl Runtime, prompt: Prompt) -> Answer {
+    let Prompt { key, agent, text, answers } = prompt;
+    let causation_id = answers.map(|brief| brief.to_string());
+    let body =
+        Body { text, images: Vec::new(), priority: None, actor_id: None, correlation_id: None, causation_id };
+    match client.prompt(&agent, PromptQuery::default(), body, Some(key.clone())).await {
+        Ok(_) => Answer::Sent(key),
+        Err(error) => Answer::NotSent { key, again: error.may_pass(), problem: error.to_string() },
+    }
+}
+
+pub(crate) async fn control(client: &impl Runtime, agent: AgentId, control: Control) -> Answer {
+    if let Control::Fork(name) = control {
+        let body = ForkAgent { agent_id: name, event_seq: None };
+        return match client.fork(&agent, body).await {
+            Ok(forked) => Answer::Forked(forked.into_reply().agent_id),
+            Err(error) => Answer::Done(Err(worded(&error))),
+        };
+    }
+    Answer::Done(controlled(client, &agent, control).await.map_err(|error| worded(&error)))
+}
+
+pub(crate) fn worded(error: &ClientError) -> String {
+    let hint = error.hint().map_or_else(String::new, |hint| format!("; next: {hint}"));
+    format!("{error}{hint}")
+}
+
+async fn controlled(client: &impl Runtime, agent: &AgentId, control: Control) -> Result<String, ClientError> {
+    Ok(match control {
+        Control::Start => {
+            let reply = client.control(agent, ControlAgent { action: Action::Start }).await?;
+            outcome("start", &reply)
+        }
+        Control::Stop => {
+            let reply = client.control(agent, ControlAgent { action: Action::Stop }).await?;
+            outcome("stop", &reply)
+        }
+        Control::Abort => outcome("abort", &client.abort(agent, Abort::default()).await?.into_reply()),
+        Control::Compact => {
+            client.compact(agent).await?;
+            "the open episode is closed".to_owned()
+        }
+        Control::Model(Some(name)) => {
+            let Ok(model) = name.parse() else { return Ok(format!("{name} is no model")) };
+            client.set_model(agent, SetModel { model }).await?;
+            format!("the model is {name} from the next turn on")
+        }
+        Control::Model(None) => {
+            client.clear_model(agent).await?;
+            "the model is the runtime's own from the next turn on".to_owned()
+        }
+        Control::Fork(name) => format!("{name} is made by another request"),
+        Control::Attach(path) => {
+            client.attach_workspace(agent, AttachWorkspace { path: path.clone() }).await?;
+            format!("attached {path}")
+        }
+        Control::Use(path) => {
+            let body = UseWorkspace { path: Some(path.clone()), workspace_id: None, cwd: None };
+            client.use_workspace(agent, body).await?;
+            format!("works in {path} from the next turn on")
+        }
+        Control::Exit => {
+            client.exit_workspace(agent).await?;
+            "works in its own home from the next turn on".to_owned()
+        }
+        Control::StopTask(task) => {
+            client.stop_task((agent, task), StopTask { force: false }).await?;
+            format!("{task} is being stopped")
+        }
+        Control::WriteTask(task, input) => {
+            let reply = client.write_task((agent, task), WriteTask { input }).await?;
+            reply.into_reply().result.summary_text
+        }
+        Control::CloseAsk(brief) => {
+            client.close_ask((agent, brief)).await?;
+            format!("{brief} is closed without an answer")
+        }
+    })
+}
+
+/// What a request about the agent did.
+fn outcome(asked: &str, reply: &ControlReply) -> String {
+    let ControlReply { agent_id, outcome, .. } = reply;
+    let change = if outcome.changed { "is" } else { "was already" };
+    let run = outcome.aborted_run_id.map_or_else(String::new, |run| format!("; {run} is aborted"));
+    format!("{asked}: {agent_id} {change} {}{run}", outcome.next)
+}

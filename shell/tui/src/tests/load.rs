@@ -1,0 +1,45 @@
+//! What a key waits for while many events arrive, without a terminal.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::*;
+
+/// Events between two frames, at 30 frames a second.
+const AT_200: u64 = 7;
+const AT_1_000: u64 = 34;
+const FRAMES: u64 = 200;
+
+/// The time from a key to its frame, of 95 in 100 keys.
+fn key_to_frame(events: u64) -> Duration {
+    let mut model = model(120, 40);
+    update(&mut model, loaded(vec![row(1, Voice::Message, "begin")], false));
+    let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
+    let mut taken: Vec<Duration> = (0..FRAMES)
+        .map(|frame| {
+            let began = Instant::now();
+            for event in 0..events {
+                let text = "A line of some activity, with 漢字 and more words than fit into one line of it. "
+                    .repeat(3);
+                update(
+                    &mut model,
+                    Msg::Event(agent(), row(2 + frame * events + event, Voice::Activity, &text)),
+                );
+            }
+            press(&mut model, KeyCode::Char('x'));
+            terminal.draw(|frame| view(&model, frame)).unwrap();
+            began.elapsed()
+        })
+        .collect();
+    taken.sort();
+    taken[taken.len() * 95 / 100]
+}
+
+/// The target of an optimised build is 16 ms; this one is not optimised, and its machine has other work.
+#[test]
+fn a_key_is_drawn_soon_while_events_arrive() {
+    let (some, many) = (key_to_frame(AT_200), key_to_frame(AT_1_000));
+    println!("key to frame, p95: {some:?} at 200 events/s, {many:?} at 1,000 events/s");
+    assert!(many < Duration::from_millis(250), "{many:?}");
+}

@@ -1,0 +1,195 @@
+//! What Enter does: it sends, chooses, or runs a command.
+
+use holon_facts::AgentId;
+use holon_facts::model_ref::ModelRef;
+use holon_present::Level;
+
+use super::{open, switch};
+use crate::command::{self, Action};
+use crate::message::{Control, Prompt, Request};
+use crate::model::{Model, Recipient};
+use crate::overlay::{Kind, Target};
+use crate::text::clean;
+
+/// Prompts that may be on their way at once.
+const SENDING: usize = 64;
+
+pub(super) fn enter(model: &mut Model) -> Vec<Request> {
+    if model.composer.is_blank() {
+        return match model.overlays.last().and_then(|overlay| overlay.target()).cloned() {
+            Some(target) => choose(model, target),
+            None => Vec::new(),
+        };
+    }
+    if model.composer.text().starts_with('/') && !model.composer.text().contains('\n') {
+        let line = model.composer.text().to_owned();
+        return match command::parse(&line) {
+            Ok((action, argument)) => {
+                model.composer.take();
+                run(model, action, argument)
+            }
+            Err(problem) => {
+                model.notice = Some(clean(&problem));
+                Vec::new()
+            }
+        };
+    }
+    send(model)
+}
+
+fn send(model: &mut Model) -> Vec<Request> {
+    if model.sending.len() >= SENDING {
+        model.notice = Some(format!("{SENDING} prompts wait for the runtime already"));
+        return Vec::new();
+    }
+    let text = model.composer.take();
+    let (agent, answers) = match std::mem::replace(&mut model.recipient, Recipient::Agent) {
+        Recipient::Agent => (model.agent.clone(), None),
+        Recipient::Ask(agent, brief) => (agent, Some(brief)),
+        Recipient::Task(task) => {
+            let input = Control::WriteTask(task, format!("{text}\n"));
+            return vec![Request::Control(model.agent.clone(), input)];
+        }
+    };
+    model.session.sent += 1;
+    let key = format!("{}-{}", model.session.name, model.session.sent);
+    let prompt = Prompt { key, agent, text, answers };
+    model.sending.push(prompt.clone());
+    model.anchor = None;
+    vec![Request::Send(prompt)]
+}
+
+fn choose(model: &mut Model, target: Target) -> Vec<Request> {
+    match target {
+        Target::Agent(agent) => switch(model, agent),
+        Target::Ask(agent, brief) => {
+            model.recipient = Recipient::Ask(agent, brief);
+            model.overlays.clear();
+            Vec::new()
+        }
+        Target::Task(task) => open(model, Kind::Output(task)),
+        Target::Model(name) => {
+            model.overlays.pop();
+            run(model, Action::Model, &name)
+        }
+        Target::Command(name) => {
+            model.overlays.pop();
+            model.composer.replace(&format!("/{name} "));
+            Vec::new()
+        }
+    }
+}
+
+fn run(model: &mut Model, action: Action, argument: &str) -> Vec<Request> {
+    let kind = match action {
+        Action::Agents => Kind::Agents,
+        Action::Inbox => Kind::Inbox,
+        Action::Why => Kind::Why,
+        Action::Tasks => Kind::Tasks,
+        Action::Work => Kind::Work,
+        Action::Children => Kind::Children,
+        Action::Timers => Kind::Timers,
+        Action::Transcript => Kind::Transcript,
+        Action::Events => Kind::Events,
+        Action::Actions => Kind::Actions,
+        Action::Help => Kind::Help,
+        Action::Prompt => Kind::Prompt(Some(argument.to_owned()).filter(|text| !text.is_empty())),
+        Action::Model if argument.is_empty() => Kind::Models,
+        Action::Workspace if argument.is_empty() => Kind::Workspaces,
+        Action::Display => {
+            display(model, argument);
+            return Vec::new();
+        }
+        Action::Agent => return named(model, argument),
+        Action::Quit => {
+            model.session.leaving = true;
+            return vec![Request::Leave];
+        }
+        Action::Model
+        | Action::Workspace
+        | Action::Start
+        | Action::Stop
+        | Action::Abort
+        | Action::Compact
+        | Action::Fork => return control(model, action, argument),
+    };
+    open(model, kind)
+}
+
+fn display(model: &mut Model, level: &str) {
+    model.level = match level {
+        "info" | "3" => Level::Info,
+        "verbose" | "4" => Level::Verbose,
+        "debug" | "5" => Level::Debug,
+        "" => match model.level {
+            Level::Info => Level::Verbose,
+            Level::Verbose => Level::Debug,
+            Level::Debug => Level::Info,
+        },
+        other => {
+            model.notice = Some(clean(&format!("{other} is no level: info (3), verbose (4) or debug (5)")));
+            return;
+        }
+    };
+    model.anchor = None;
+    model.notice = Some(format!("the conversation shows {}", crate::view::level_name(model.level)));
+}
+
+fn named(model: &mut Model, name: &str) -> Vec<Request> {
+    match AgentId::new(name) {
+        Ok(agent) => switch(model, agent),
+        Err(problem) => {
+            model.notice = Some(clean(&problem.to_string()));
+            Vec::new()
+        }
+    }
+}
+
+fn control(model: &mut Model, action: Action, argument: &str) -> Vec<Request> {
+    match asked(action, argument) {
+        Ok(control) => vec![Request::Control(model.agent.clone(), control)],
+        Err(problem) => {
+            model.notice = Some(clean(&problem));
+            Vec::new()
+        }
+    }
+}
+
+fn asked(action: Action, argument: &str) -> Result<Control, String> {
+    let workspace = || match argument.split_once(' ') {
+        Some(("attach", path)) => Ok(Control::Attach(path.trim().to_owned())),
+        Some(("use", path)) => Ok(Control::Use(path.trim().to_owned())),
+        None if argument == "exit" => Ok(Control::Exit),
+        Some(_) | None => {
+            Err("write /workspace attach PATH, /workspace use PATH or /workspace exit".to_owned())
+        }
+    };
+    match action {
+        Action::Start => Ok(Control::Start),
+        Action::Stop => Ok(Control::Stop),
+        Action::Abort => Ok(Control::Abort),
+        Action::Compact => Ok(Control::Compact),
+        Action::Model if argument == "default" => Ok(Control::Model(None)),
+        Action::Model => match argument.parse::<ModelRef>() {
+            Ok(_) => Ok(Control::Model(Some(argument.to_owned()))),
+            Err(problem) => Err(problem.to_string()),
+        },
+        Action::Fork => AgentId::new(argument).map(Control::Fork).map_err(|problem| problem.to_string()),
+        Action::Workspace => workspace(),
+        Action::Display
+        | Action::Agents
+        | Action::Agent
+        | Action::Inbox
+        | Action::Why
+        | Action::Tasks
+        | Action::Work
+        | Action::Children
+        | Action::Timers
+        | Action::Transcript
+        | Action::Events
+        | Action::Prompt
+        | Action::Actions
+        | Action::Help
+        | Action::Quit => Err("this is no request".to_owned()),
+    }
+}

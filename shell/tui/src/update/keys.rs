@@ -1,0 +1,193 @@
+//! Keys. Characters always go to the composer, whatever lies over the conversation.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use holon_facts::Millis;
+
+use super::{actions, open, reload, scroll};
+use crate::command;
+use crate::layout::conversation_height;
+use crate::message::{Control, Request};
+use crate::model::{Link, Model, Recipient};
+use crate::overlay::{Kind, Target};
+
+/// Ctrl-C twice within this leaves.
+const TWICE: Millis = Millis(2_000);
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "a terminal has more keys than this console")]
+pub(super) fn pressed(model: &mut Model, key: KeyEvent, now: Millis) -> Vec<Request> {
+    if key.kind == KeyEventKind::Release {
+        return Vec::new();
+    }
+    model.notice = None;
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    if control && key.code == KeyCode::Char('c') {
+        return interrupt(model, now);
+    }
+    model.session.interrupted = None;
+    match key.code {
+        KeyCode::Char(c) if control => controlled(model, c),
+        KeyCode::Enter if key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT) => {
+            model.composer.insert("\n");
+            Vec::new()
+        }
+        KeyCode::Enter => actions::enter(model),
+        KeyCode::Esc => escape(model),
+        KeyCode::Char('?') if model.composer.text().is_empty() => open(model, Kind::Help),
+        KeyCode::Char(c) => {
+            model.composer.insert(c.encode_utf8(&mut [0; 4]));
+            Vec::new()
+        }
+        code => moved(model, code),
+    }
+}
+
+/// Keys without a character.
+#[expect(clippy::wildcard_enum_match_arm, reason = "a terminal has more keys than this console")]
+fn moved(model: &mut Model, code: KeyCode) -> Vec<Request> {
+    let page = isize::try_from(conversation_height(model).saturating_sub(1).max(1)).unwrap_or(1);
+    match code {
+        KeyCode::Backspace => model.composer.backspace(),
+        KeyCode::Delete => model.composer.delete(),
+        KeyCode::Left => model.composer.left(),
+        KeyCode::Right => model.composer.right(),
+        KeyCode::Home => model.composer.home(),
+        KeyCode::End if model.anchor.is_some() && model.composer.is_blank() => {
+            return if model.conversation.is_cut() {
+                reload(model)
+            } else {
+                model.anchor = None;
+                Vec::new()
+            };
+        }
+        KeyCode::End => model.composer.end(),
+        KeyCode::Tab => complete(model),
+        KeyCode::Up => return vertical(model, -1),
+        KeyCode::Down => return vertical(model, 1),
+        KeyCode::PageUp => return paged(model, -page),
+        KeyCode::PageDown => return paged(model, page),
+        KeyCode::F(number) => return function(model, number),
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn function(model: &mut Model, number: u8) -> Vec<Request> {
+    let kind = match number {
+        1 => Kind::Help,
+        2 => Kind::Agents,
+        3 => Kind::Tasks,
+        4 => Kind::Work,
+        5 => Kind::Transcript,
+        6 => Kind::Events,
+        7 => Kind::Why,
+        8 => Kind::Inbox,
+        9 => Kind::Actions,
+        _ => return Vec::new(),
+    };
+    open(model, kind)
+}
+
+fn controlled(model: &mut Model, c: char) -> Vec<Request> {
+    match c {
+        'j' => model.composer.insert("\n"),
+        'a' => model.composer.home(),
+        'e' => model.composer.end(),
+        'b' => model.composer.left(),
+        'f' => model.composer.right(),
+        'h' => model.composer.backspace(),
+        'w' => model.composer.delete_word(),
+        'u' => model.composer.delete_to_begin(),
+        'k' => model.composer.delete_to_end(),
+        'p' => return open(model, Kind::Actions),
+        'r' if model.session.can_start && matches!(model.link, Link::Missing(_) | Link::Lost) => {
+            model.notice = Some("starting the runtime".to_owned());
+            return vec![Request::StartRuntime];
+        }
+        't' | 'x' | 'd' => return of_selected(model, c),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// What can be done to a selected entry besides Enter.
+fn of_selected(model: &mut Model, c: char) -> Vec<Request> {
+    let target = model.overlays.last().and_then(|overlay| overlay.target()).cloned();
+    match (c, target) {
+        ('x', Some(Target::Task(task))) => {
+            vec![Request::Control(model.agent.clone(), Control::StopTask(task))]
+        }
+        ('t', Some(Target::Task(task))) => {
+            model.recipient = Recipient::Task(task);
+            model.overlays.clear();
+            Vec::new()
+        }
+        ('d', Some(Target::Ask(agent, brief))) => vec![Request::Control(agent, Control::CloseAsk(brief))],
+        ('d', _) => {
+            model.composer.delete();
+            Vec::new()
+        }
+        (_, _) => Vec::new(),
+    }
+}
+
+fn interrupt(model: &mut Model, now: Millis) -> Vec<Request> {
+    let twice = model.session.interrupted.is_some_and(|then| now.0.saturating_sub(then.0) <= TWICE.0);
+    if twice {
+        model.session.leaving = true;
+        return vec![Request::Leave];
+    }
+    model.composer.clear();
+    model.session.interrupted = Some(now);
+    model.notice = Some("Ctrl-C again leaves; agents go on".to_owned());
+    Vec::new()
+}
+
+/// Closes what is on top, then what the composer is about, then what is typed as a command.
+fn escape(model: &mut Model) -> Vec<Request> {
+    if model.overlays.pop().is_some() {
+        return Vec::new();
+    }
+    if model.recipient != Recipient::Agent {
+        model.recipient = Recipient::Agent;
+    } else if model.composer.text().starts_with('/') {
+        model.composer.clear();
+    } else if model.anchor.is_some() && model.conversation.is_cut() {
+        return reload(model);
+    } else {
+        model.anchor = None;
+    }
+    Vec::new()
+}
+
+fn vertical(model: &mut Model, by: isize) -> Vec<Request> {
+    match model.overlays.last_mut() {
+        Some(overlay) => overlay.select(by),
+        None if by < 0 => model.composer.up(),
+        None => model.composer.down(),
+    }
+    Vec::new()
+}
+
+fn paged(model: &mut Model, by: isize) -> Vec<Request> {
+    match model.overlays.last_mut() {
+        Some(overlay) => {
+            overlay.select(by);
+            Vec::new()
+        }
+        None => scroll(model, -by),
+    }
+}
+
+/// The longest beginning that all commands share which the typed one may become.
+fn complete(model: &mut Model) {
+    let found = command::completions(model.composer.text());
+    let Some(first) = found.first() else { return };
+    let shared = (1..=first.name.len())
+        .rev()
+        .find(|end| found.iter().all(|command| command.name.starts_with(&first.name[..*end])));
+    let name = &first.name[..shared.unwrap_or_default()];
+    let blank = if found.len() == 1 && !first.argument.is_empty() { " " } else { "" };
+    if name.len() + 1 >= model.composer.text().len() {
+        model.composer.replace(&format!("/{name}{blank}"));
+    }
+}

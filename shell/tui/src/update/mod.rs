@@ -1,0 +1,162 @@
+//! The reducer: what happened changes the model, and asks for what is missing. Pure; knows no clock and no terminal.
+
+mod actions;
+mod answers;
+mod keys;
+
+use holon_facts::AgentId;
+
+use crate::layout;
+use crate::message::{Msg, Request};
+use crate::model::{Anchor, Flight, Link, Model, Recipient};
+use crate::overlay::{Kind, Overlay};
+use crate::row::Row;
+use crate::text::clean;
+
+/// Events whose whole texts are asked for at once.
+const TEXT_SPAN: u64 = 1_000;
+/// Most bytes of what the model says that are kept until it is durable: its end.
+const LIVE_BYTES: usize = 16 << 10;
+
+/// What a fresh console asks for.
+pub(crate) fn begin(model: &Model) -> Vec<Request> {
+    vec![Request::Load(model.agent.clone())]
+}
+
+pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Request> {
+    let mut requests = match msg {
+        Msg::Key(key, now) => keys::pressed(model, key, now),
+        Msg::Paste(text) => {
+            model.composer.insert(&text);
+            Vec::new()
+        }
+        Msg::Resize(width, height) => {
+            (model.look.width, model.look.height) = (width, height);
+            Vec::new()
+        }
+        Msg::Tick(now) => {
+            model.look.now = now;
+            Vec::new()
+        }
+        Msg::Event(agent, row) if agent == model.agent => event(model, row),
+        Msg::LiveAttempt(agent) if agent == model.agent => {
+            model.live = Some(String::new());
+            Vec::new()
+        }
+        Msg::LiveText(agent, text) if agent == model.agent => {
+            live(model, &text);
+            Vec::new()
+        }
+        Msg::Connected(connected) => link(model, connected),
+        Msg::FollowFailed(agent, code, problem) if agent == model.agent => {
+            model.live = None;
+            // A ledger that was taken back to an earlier state has other events from here on.
+            if code.as_deref() == Some("cursor_ahead") {
+                model.notice = Some("the ledger was restored: loaded anew".to_owned());
+                return reload(model);
+            }
+            model.link = Link::Lost;
+            model.notice = Some(clean(&problem));
+            Vec::new()
+        }
+        Msg::Event(..) | Msg::LiveAttempt(_) | Msg::LiveText(..) | Msg::FollowFailed(..) => Vec::new(),
+        Msg::Answer(answer) => answers::came(model, answer),
+    };
+    requests.extend(missing(model));
+    requests
+}
+
+fn event(model: &mut Model, row: Row) -> Vec<Request> {
+    // What the model said is durable now, or void: the next prompt never inherits it.
+    let ends = ["assistant_round_recorded", "brief_created", "turn_terminal", "turn_started"];
+    if ends.contains(&row.kind.as_str()) {
+        model.live = None;
+    }
+    if !model.conversation.push(row, model.anchor.is_none()) {
+        return Vec::new();
+    }
+    ask_status(model)
+}
+
+fn ask_status(model: &mut Model) -> Vec<Request> {
+    if std::mem::replace(&mut model.flight.status, true) {
+        model.flight.status_again = true;
+        return Vec::new();
+    }
+    vec![Request::Status(model.agent.clone())]
+}
+
+fn live(model: &mut Model, text: &str) {
+    let live = model.live.get_or_insert_default();
+    live.push_str(&clean(text));
+    let surplus = live.len().saturating_sub(LIVE_BYTES);
+    let begin = (surplus..live.len()).find(|at| live.is_char_boundary(*at)).unwrap_or_default();
+    live.drain(..begin);
+}
+
+/// The stream stands again: what was on its way is sent once more, under the same key.
+fn link(model: &mut Model, connected: bool) -> Vec<Request> {
+    let was = std::mem::replace(&mut model.link, if connected { Link::Connected } else { Link::Lost });
+    if !connected {
+        model.live = None;
+        return Vec::new();
+    }
+    if was != Link::Lost {
+        return Vec::new();
+    }
+    let mut requests: Vec<Request> = model.sending.iter().cloned().map(Request::Send).collect();
+    requests.extend(ask_status(model));
+    requests
+}
+
+/// What the screen shows that is not here yet.
+fn missing(model: &mut Model) -> Vec<Request> {
+    if model.link != Link::Connected {
+        return Vec::new();
+    }
+    let mut requests = Vec::new();
+    if !model.flight.texts
+        && let Some((first, last)) = model.conversation.wanted(TEXT_SPAN)
+    {
+        model.flight.texts = true;
+        requests.push(Request::Texts(model.agent.clone(), first, last));
+    }
+    let (_, above) = layout::visible(model);
+    if above
+        && !model.flight.older
+        && let Some(first) = model.conversation.first()
+    {
+        model.flight.older = true;
+        requests.push(Request::Older(model.agent.clone(), first));
+    }
+    requests
+}
+
+/// Begins with another agent, or with the same one anew.
+fn switch(model: &mut Model, agent: AgentId) -> Vec<Request> {
+    model.agent = agent;
+    model.recipient = Recipient::Agent;
+    model.overlays.clear();
+    reload(model)
+}
+
+fn reload(model: &mut Model) -> Vec<Request> {
+    (model.anchor, model.live, model.flight) = (None, None, Flight::default());
+    vec![Request::Load(model.agent.clone())]
+}
+
+fn open(model: &mut Model, kind: Kind) -> Vec<Request> {
+    // One of a kind: what is opened again comes to the top.
+    model.overlays.retain(|overlay| overlay.kind != kind);
+    model.overlays.push(Overlay::new(kind.clone()));
+    vec![Request::Open(model.agent.clone(), kind)]
+}
+
+fn scroll(model: &mut Model, up: isize) -> Vec<Request> {
+    let anchor: Option<Anchor> = layout::scrolled(model, up);
+    if anchor.is_none() && model.conversation.is_cut() {
+        return reload(model);
+    }
+    model.anchor = anchor;
+    Vec::new()
+}

@@ -1,0 +1,211 @@
+//! The screen as a picture of the model. Pure; draws whatever the model holds, and changes nothing.
+
+use holon_facts::Wall;
+use holon_present::{Level, within};
+use holon_text::time::duration;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::Clear;
+
+use crate::command;
+use crate::layout::{self, SMALLEST};
+use crate::model::{Link, Model, Recipient};
+use crate::overlay::Overlay;
+use crate::row::Voice;
+use crate::text::wrapped;
+
+/// Completions that are shown at once.
+const COMPLETIONS: usize = 8;
+
+pub(crate) fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::Info => "info",
+        Level::Verbose => "verbose",
+        Level::Debug => "debug",
+    }
+}
+
+pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        let (columns, lines) = SMALLEST;
+        put(frame, area, &format!("the terminal is smaller than {columns}x{lines}"), Style::new());
+        return;
+    }
+    let composer = u16::try_from(layout::composer_height(model)).unwrap_or(1);
+    let notice = u16::from(model.notice.is_some());
+    let parts = [
+        Constraint::Length(1),
+        Constraint::Min(1),
+        Constraint::Length(notice),
+        Constraint::Length(1),
+        Constraint::Length(composer),
+        Constraint::Length(2),
+    ];
+    let [status, conversation, notices, rule, input, hints] = Layout::vertical(parts).areas(area);
+    put(frame, status, &status_line(model), Style::new().add_modifier(Modifier::REVERSED));
+    match model.overlays.last() {
+        Some(overlay) => draw_overlay(model, overlay, frame, conversation),
+        None => draw_conversation(model, frame, conversation),
+    }
+    if let Some(text) = &model.notice {
+        put(frame, notices, &text.replace('\n', " "), styled(model, Voice::Alarm));
+    }
+    draw_rule(model, frame, rule);
+    draw_composer(model, frame, input);
+    draw_completions(model, frame, rule);
+    draw_hints(model, frame, hints);
+}
+
+/// One line, filled to the edge.
+fn put(frame: &mut Frame<'_>, area: Rect, text: &str, style: Style) {
+    if area.height == 0 {
+        return;
+    }
+    let area = Rect { height: 1, ..area };
+    frame.buffer_mut().set_style(area, style);
+    frame.render_widget(Line::styled(within(text, usize::from(area.width)), style), area);
+}
+
+pub(crate) fn styled(model: &Model, voice: Voice) -> Style {
+    let plain = Style::new();
+    let coloured = |colour: Color| if model.look.colour { plain.fg(colour) } else { plain };
+    match voice {
+        Voice::Message => coloured(Color::Cyan).add_modifier(Modifier::BOLD),
+        Voice::Brief => plain,
+        Voice::Ask => coloured(Color::Yellow).add_modifier(Modifier::BOLD),
+        Voice::Alarm => coloured(Color::Red),
+        Voice::Activity => coloured(Color::Green),
+        Voice::Aside => plain.add_modifier(Modifier::DIM),
+    }
+}
+
+fn status_line(model: &Model) -> String {
+    let status = &model.status;
+    let mut parts = vec![model.agent.to_string()];
+    let link = match &model.link {
+        Link::Loading => "connecting",
+        Link::Missing(_) => "no runtime",
+        Link::Connected => "connected",
+        Link::Lost => "connection lost, trying again",
+    };
+    if model.link != Link::Connected {
+        parts.push(link.to_owned());
+    }
+    match &status.run {
+        Some((doing, since)) => parts.push(format!("{doing} {}", elapsed(*since, model.look.now))),
+        None => parts.extend(Some(status.posture.replace('_', " ")).filter(|posture| !posture.is_empty())),
+    }
+    parts.extend(status.waits_for.clone().map(|what| format!("waits for {what}")));
+    parts.extend(status.model.clone());
+    parts.extend(Some(status.today.clone()).filter(|today| !today.is_empty()));
+    if model.link == Link::Connected {
+        parts.push(link.to_owned());
+    }
+    crate::text::clean(&format!(" {}", parts.join(" · "))).replace('\n', " ")
+}
+
+fn elapsed(since: Wall, now: Wall) -> String {
+    duration(holon_facts::Millis(now.since(since).0 / 1_000 * 1_000))
+}
+
+fn draw_conversation(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    if let Link::Missing(problem) = &model.link
+        && model.conversation.rows().is_empty()
+    {
+        let key = if model.session.can_start { "Ctrl-R starts it, or run: " } else { "start it with: " };
+        let text = format!("No runtime answers.\n{problem}\n\n{key}holon daemon start");
+        let lines = wrapped(&text, usize::from(area.width));
+        draw_lines(frame, area, lines.iter().map(|line| (line.as_str(), Style::new())));
+        return;
+    }
+    let (lines, _) = layout::visible(model);
+    // The newest row stands at the bottom.
+    let empty = usize::from(area.height).saturating_sub(lines.len());
+    let blank = std::iter::repeat_n(("", Style::new()), empty);
+    let shown = lines.iter().map(|(voice, text)| (text.as_str(), styled(model, *voice)));
+    draw_lines(frame, area, blank.chain(shown));
+}
+
+fn draw_lines<'a>(frame: &mut Frame<'_>, area: Rect, lines: impl Iterator<Item = (&'a str, Style)>) {
+    for (y, (text, style)) in (area.y..area.bottom()).zip(lines) {
+        frame.render_widget(Line::styled(text, style), Rect { y, height: 1, ..area });
+    }
+}
+
+fn draw_overlay(model: &Model, overlay: &Overlay, frame: &mut Frame<'_>, area: Rect) {
+    put(frame, area, &format!("── {} ", overlay.kind.title()), Style::new().add_modifier(Modifier::BOLD));
+    let list = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    let Some(entries) = &overlay.entries else {
+        return put(frame, list, "loading …", styled(model, Voice::Aside));
+    };
+    if entries.is_empty() {
+        return put(frame, list, "nothing here", styled(model, Voice::Aside));
+    }
+    let columns = usize::from(list.width);
+    let mut lines = Vec::new();
+    let (mut begin, mut end) = (0, 0);
+    for (at, entry) in entries.iter().enumerate() {
+        let selected = at == overlay.selected;
+        if selected {
+            begin = lines.len();
+        }
+        let style = if selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
+        lines.extend(wrapped(&entry.text, columns).into_iter().map(|line| (line, style)));
+        if selected {
+            end = lines.len();
+        }
+    }
+    let height = usize::from(list.height);
+    let first = end.saturating_sub(height).min(begin);
+    draw_lines(frame, list, lines[first..].iter().map(|(line, style)| (line.as_str(), *style)));
+}
+
+fn draw_rule(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let what = match (&model.recipient, model.anchor) {
+        (Recipient::Ask(agent, brief), _) => format!(" answer to {agent}/{brief} "),
+        (Recipient::Task(task), _) => format!(" input of {task} "),
+        (Recipient::Agent, Some(_)) => " older rows: End shows the newest ".to_owned(),
+        (Recipient::Agent, None) => String::new(),
+    };
+    let rest = usize::from(area.width).saturating_sub(what.chars().count() + 2);
+    put(frame, area, &format!("──{what}{}", "─".repeat(rest)), styled(model, Voice::Aside));
+}
+
+fn draw_composer(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let (lines, (line, column)) = model.composer.laid_out(layout::composer_columns(model));
+    let first = (line + 1).saturating_sub(usize::from(area.height));
+    for (y, (at, text)) in (area.y..area.bottom()).zip(lines.iter().enumerate().skip(first)) {
+        let mark = if at == 0 { "> " } else { "  " };
+        frame.render_widget(Line::raw(format!("{mark}{text}")), Rect { y, height: 1, ..area });
+    }
+    let place = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
+    let x = area.x.saturating_add(2).saturating_add(place(column)).min(area.right().saturating_sub(1));
+    frame.set_cursor_position(Position { x, y: area.y.saturating_add(place(line - first)) });
+}
+
+/// Commands that the typed one may become, above the composer.
+fn draw_completions(model: &Model, frame: &mut Frame<'_>, rule: Rect) {
+    let found = command::completions(model.composer.text());
+    let count = u16::try_from(found.len().min(COMPLETIONS)).unwrap_or_default().min(rule.y.saturating_sub(1));
+    let area = Rect { y: rule.y - count, height: count, ..rule };
+    frame.render_widget(Clear, area);
+    let lines: Vec<String> = found
+        .iter()
+        .map(|command| format!("/{} {}  {}", command.name, command.argument, command.about))
+        .map(|line| within(&line, usize::from(area.width)))
+        .collect();
+    draw_lines(frame, area, lines.iter().map(|line| (line.as_str(), styled(model, Voice::Activity))));
+}
+
+fn draw_hints(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let keys = match model.overlays.last() {
+        Some(overlay) => overlay.kind.keys(),
+        None => "Enter sends · Alt-Enter breaks the line · / commands · ? help · Ctrl-C twice leaves",
+    };
+    put(frame, area, &format!("── {} ", level_name(model.level)), styled(model, Voice::Aside));
+    let last = Rect { y: area.y + 1, height: 1, ..area };
+    put(frame, last, keys, styled(model, Voice::Aside));
+}
