@@ -115,7 +115,12 @@ impl Home {
     }
 
     pub fn agent(&self, agent: &AgentId) -> PathBuf {
-        self.root.join("agents").join(agent.as_str())
+        self.agents().join(agent.as_str())
+    }
+
+    /// Where the homes of agents are.
+    pub fn agents(&self) -> PathBuf {
+        self.root.join("agents")
     }
 
     /// The home of a one-shot run: a ledger of its own, so that two never get in each other's way.

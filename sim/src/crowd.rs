@@ -74,6 +74,7 @@ fn asked() -> Message {
         text,
         refs: 0,
         images: 0,
+        skills: 0,
         names: None,
     }
 }

@@ -20,6 +20,7 @@ use holon_facts::{AgentId, ContentId, Millis, ReplyId, RunId, Text};
 use crate::commands;
 use crate::performer::{image, stored};
 use crate::scenario::{Action, Meddling, Message, Naming, Sender};
+use crate::skills;
 use crate::tools::workspace_of;
 
 /// A request of a client: it lives until somebody answers, or its sender can't know what to do.
@@ -301,5 +302,6 @@ fn ingress(message: &Message) -> Ingress {
     // One or two are large, three are too large together; of small ones ten are taken.
     let bytes = if message.images > 3 { 30 } else { 3_400_000 };
     let images = (0..message.images).map(|number| image(u64::from(number), bytes)).collect();
-    Ingress { kind, origin, priority: message.priority, source_refs, images, idempotency, ..prompt }
+    let skills = skills::given(message.skills);
+    Ingress { kind, origin, priority: message.priority, source_refs, images, skills, idempotency, ..prompt }
 }

@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 59] = [
+pub const WORLD: [WorldLaw; 60] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law(
         "B3",
@@ -216,6 +216,12 @@ pub const WORLD: [WorldLaw; 59] = [
         Sabotage::DropImage,
         "Each image of a message or a result is shown with it, once; where a request has as many as it may, those that follow \
          are named, and no others.",
+    ),
+    law(
+        "M16",
+        S,
+        Sabotage::DropSkill,
+        "Each skill that a prompt brings along is shown with it, once and quoted.",
     ),
     law(
         "O6",

@@ -178,6 +178,8 @@ pub enum Sabotage {
     DropHint,
     /// A request has lost its first image.
     DropImage,
+    /// A request has lost the skills that come with prompts.
+    DropSkill,
     /// A request shows an image twice.
     TwiceTheImage,
     /// A request names an image that it has room for.

@@ -228,6 +228,9 @@ pub struct Message {
     /// Images that come along.
     #[serde(default, skip_serializing_if = "none")]
     pub images: u32,
+    /// Skills that it brings along.
+    #[serde(default, skip_serializing_if = "none")]
+    pub skills: u32,
     /// The wait that it names as its correlation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Naming>,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use holon_facts::content::{ContentId, Text};
-use holon_facts::skill::{FILES, Skill, SkillCatalogue, SkillScope};
+use holon_facts::skill::{FILES, GivenSkill, Skill, SkillCatalogue, SkillScope};
 
 use crate::performer::Circumstances;
 
@@ -36,6 +36,17 @@ fn skill(name: &str, version: u32, of_workspace: bool) -> Skill {
         entrypoint_path: format!("/skills/{name}/SKILL.md"),
         digest: ContentId([byte; 32]),
     }
+}
+
+/// What a prompt brings along: the first so many skills as their agent has them, on offer or not.
+pub(crate) fn given(count: u32) -> Vec<GivenSkill> {
+    let named = NAMES.iter().take(count as usize);
+    let along = named.map(|name| {
+        let Skill { skill_id, name, scope, entrypoint_path, digest, .. } = skill(name, 0, false);
+        let body = Text::short(format!("How {name} is done."));
+        GivenSkill { skill_id, name, scope, entrypoint_path, digest, body }
+    });
+    along.collect()
 }
 
 /// What a command that has succeeded names.

@@ -5,9 +5,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use end_to_end::daemon::Daemon;
+use end_to_end::http::ask;
 use end_to_end::obedient::{obedient, told};
-use end_to_end::provider::{Provider, says};
-use end_to_end::{Ended, Holon, count, payloads};
+use end_to_end::provider::{Provider, Reply, says};
+use end_to_end::{Ended, Holon, count, payloads, wait_for};
 use serde_json::{Value, json};
 
 fn with(provider: &Provider) -> Holon {
@@ -173,4 +174,149 @@ fn a_workspace_that_an_agent_chose_itself_offers_nothing_until_an_operator_names
     assert!(last().contains("- sneaky: Of a stranger"), "{}", last());
     daemon.ok(&["daemon", "stop"]);
     daemon.0.check_ledger(&daemon.ledger());
+}
+
+#[test]
+fn an_operator_names_a_skill_in_a_prompt_and_its_text_goes_along() {
+    let provider = Provider::answering(obedient);
+    let holon = with(&provider);
+    let pdf = skill(&holon.work().join(".agents/skills"), "pdf", "Use it for: forms in PDF");
+    skill(&holon.work().join(".agents/skills"), "csv", "Use it for: tables");
+    turn(&holon, "main", "/pdf fill in the form");
+    let first = provider.requests()[0]["messages"].to_string();
+    assert!(first.contains("/pdf fill in the form"), "{first}");
+    assert_eq!(first.matches("The body of pdf.").count(), 1, "{first}");
+    let quoted = format!("name: pdf\\nfile: {}/SKILL.md\\n\\nThe body of pdf.", pdf.display());
+    assert!(first.contains("[skill | the operator wants it") && first.contains(&quoted), "{first}");
+    let of_both =
+        holon.run(&["run", "--json", "--agent", "main", "--skill", "csv", "--skill", "workspace:pdf", "go"]);
+    assert_eq!(of_both.code, Some(0), "{of_both:?}");
+    // What begins with a slash and names no skill is a prompt like any other.
+    for text in ["/etc/hosts has a mistake", "/pdfs", "/"] {
+        turn(&holon, "main", text);
+    }
+    let all = records(&holon);
+    let reasons: Vec<_> =
+        payloads(&all, "skill_activated").iter().map(|fact| fact["load_reason"].clone()).collect();
+    assert_eq!(reasons, vec![json!("prompt_injection"); 3]);
+    let admitted = payloads(&all, "message_admitted");
+    let along: Vec<_> =
+        admitted.iter().map(|fact| fact["message"]["skills"].as_array().map_or(0, Vec::len)).collect();
+    assert_eq!(along, [1, 2, 0, 0, 0]);
+    holon.check_ledger(&holon.home().join("ledger.sqlite3"));
+}
+
+#[test]
+fn a_skill_that_can_not_go_along_admits_nothing_and_says_why() {
+    let provider = Provider::answering(obedient);
+    let holon = with(&provider);
+    let root = holon.work().join(".agents/skills");
+    for name in ["pdf", "long", "broken"] {
+        skill(&root, name, "Forms");
+    }
+    fs::write(root.join("broken/SKILL.md"), b"---\nname: broken\n").expect("a file");
+    fs::write(
+        root.join("long/SKILL.md"),
+        "---\ndescription: Long\n---\n".to_owned() + &"x".repeat(24 * 1024 + 1),
+    )
+    .expect("a file");
+    turn(&holon, "main", "hello");
+    let cases = [
+        (vec!["--skill", "pfd", "go"], "there is no skill \"pfd\" here; did you mean pdf?"),
+        (vec!["--skill", "broken", "go"], "its front matter has no end"),
+        (vec!["--skill", "long", "go"], "has 24577 bytes, with a prompt 24576 may go along"),
+        (vec!["/long", "go"], "has 24577 bytes"),
+    ];
+    for (args, part) in &cases {
+        let ended = holon.run(&[&["run", "--agent", "main"], &args[..]].concat());
+        assert!(ended.code == Some(2) && ended.stderr.contains(part), "{args:?}: {ended:?}");
+    }
+    assert_eq!(count(&records(&holon), "message_admitted"), 1);
+    // The same from a runtime, and over HTTP; nothing is admitted there either.
+    let daemon = Daemon::asking(holon, &provider);
+    daemon.start();
+    for (args, part) in &cases {
+        let ended = daemon.0.run(&[&["prompt", "--agent", "main"], &args[..]].concat());
+        assert!(
+            ended.code.is_some_and(|code| code != 0) && ended.stderr.contains(part),
+            "{args:?}: {ended:?}"
+        );
+    }
+    let body = json!({ "text": "go", "skills": ["pfd"] });
+    let socket = daemon.run_file("holon.sock");
+    let unknown = ask(&socket, "POST", "/control/agents/main/prompt", &[], Some(&body)).expect("an answer");
+    assert_eq!(unknown.status, 404, "{unknown:?}");
+    assert!(format!("{unknown:?}").contains("skill_not_found"), "{unknown:?}");
+    daemon.ok(&["daemon", "stop"]);
+    assert_eq!(count(&records(&daemon.0), "message_admitted"), 1);
+    daemon.0.check_ledger(&daemon.ledger());
+}
+
+#[test]
+fn a_skill_that_goes_along_survives_a_kill_and_the_end_of_its_file() {
+    let provider = Provider::start([Reply::Hang, says("Done."), says("Done, too.")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let root = daemon.0.work().join(".agents/skills");
+    skill(&root, "pdf", "Forms");
+    daemon.ok(&["agent", "create", "a", "--workspace-root", &daemon.0.work().display().to_string()]);
+    daemon.ok(&["prompt", "--agent", "a", "--skill", "pdf", "--key", "one", "fill it in"]);
+    wait_for("a request", || provider.requests().len() == 1);
+    fs::remove_dir_all(&root).expect("it can be removed");
+    // What was admitted has its skill; the same prompt under its key asks for nothing anew.
+    daemon.ok(&["prompt", "--agent", "a", "--skill", "pdf", "--key", "one", "fill it in"]);
+    daemon.kill();
+    daemon.start();
+    wait_for("another request", || provider.requests().len() == 2);
+    daemon.ok(&["prompt", "--wait", "--agent", "a", "again"]);
+    let times = |request: &Value| request.to_string().matches("The body of pdf.").count();
+    assert_eq!(provider.requests().iter().map(times).collect::<Vec<_>>(), [1, 1, 1]);
+    daemon.ok(&["daemon", "stop"]);
+    daemon.0.check_ledger(&daemon.ledger());
+}
+
+/// Skills that use what the standard knows, each with what it means: fields of `skills show --json`.
+#[test]
+fn what_the_standard_knows_loads_with_what_it_means() {
+    let provider = Provider::start([says("done")]);
+    let holon = with(&provider);
+    let root = holon.work().join(".agents/skills");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/skills");
+    for folder in fs::read_dir(&fixtures).expect("the fixtures").flatten() {
+        let to = root.join(folder.file_name());
+        fs::create_dir_all(&to).expect("a folder");
+        fs::copy(folder.path().join("SKILL.md"), to.join("SKILL.md")).expect("a copy");
+    }
+    turn(&holon, "main", "hello");
+    let meant = [
+        (
+            "plain",
+            "description",
+            json!("Counts the lines of a file. Use it when somebody asks how long a file is."),
+        ),
+        ("licensed", "license", json!("MIT, see LICENSE.txt")),
+        ("compatible", "compatibility", json!("Needs git 2.40 and a network")),
+        ("described-map", "metadata", json!({ "author": "someone", "version": "1.10", "stable": "true" })),
+        ("tools-as-text", "allowed_tools", json!("Bash(git:*) Read")),
+        ("tools-as-list", "allowed_tools", json!("Bash, Read")),
+        ("kept-lines", "description", json!("Keeps its lines. Use it for poems.")),
+        ("folded-lines", "description", json!("Folds its lines into one.")),
+        ("written-anywhere", "description", json!("Übersetzt Texte nach 日本語 und zurück.")),
+        ("line-ends", "description", json!("Was written on another system.")),
+        ("byte-order-mark", "description", json!("Begins with a mark.")),
+        ("quoted-and-colons", "description", json!("Use it for: anything with \"quotes\", and so on: more")),
+        ("quoted-and-colons", "license", json!("It's free")),
+    ];
+    let listed = holon.run(&["skills", "list", "main", "--all", "--json"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let skills = listed.json()["skills"].as_array().expect("skills").clone();
+    assert_eq!(skills.len(), 12, "{skills:#?}");
+    for (name, field, value) in meant {
+        let skill = skills.iter().find(|skill| skill["name"] == name).expect("a skill");
+        assert_eq!((&skill["standing"], skill.get("problems")), (&json!("offered"), None), "{skill}");
+        assert_eq!(skill[field], value, "{skill}");
+    }
+    let shown = provider.requests()[0].clone();
+    let lines = system(&shown).lines().filter(|line| line.contains("/SKILL.md)")).count();
+    assert_eq!(lines, 12, "{}", system(&shown));
 }

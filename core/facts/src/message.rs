@@ -1,7 +1,8 @@
 //! The envelope of everything that enters an agent, and the one table that says what may come from where
 //! and with which authority (contract: agent.md, Messages).
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -12,6 +13,7 @@ use crate::content::{ContentId, Text};
 use crate::ids::{MessageId, TimerId};
 use crate::image::{self, Image, MESSAGE_BYTES, PER_MESSAGE};
 use crate::reject::Reject;
+use crate::skill::{GIVEN, GIVEN_BYTES, GivenSkill};
 use crate::subsystem::SUPERVISOR;
 use crate::time::Wall;
 
@@ -78,6 +80,9 @@ pub struct Ingress {
     /// What the model is shown with the text; at most 10.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
+    /// Skills that an operator wants to be used; at most 4.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<GivenSkill>,
     /// JSON text of the transport's own context; provenance only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Text>,
@@ -102,6 +107,7 @@ impl Ingress {
             priority: Priority::Normal,
             body: Body { kind: BodyType::Text, text },
             images: Vec::new(),
+            skills: Vec::new(),
             metadata: None,
             source_refs: BTreeMap::new(),
             delivery_surface,
@@ -136,6 +142,9 @@ pub struct Message {
     /// What the model is shown with the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
+    /// Skills that the operator wants to be used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<GivenSkill>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Text>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -156,6 +165,7 @@ impl Message {
         check_priority(&ingress, trust)?;
         check_names(&ingress)?;
         check_images(&ingress.images)?;
+        check_skills(ingress.kind, &ingress.skills)?;
         Ok(Self {
             id,
             created_at: at,
@@ -167,6 +177,7 @@ impl Message {
             priority: ingress.priority,
             body: ingress.body,
             images: ingress.images,
+            skills: ingress.skills,
             metadata: ingress.metadata,
             source_refs: ingress.source_refs,
             delivery_surface: ingress.delivery_surface,
@@ -206,10 +217,11 @@ impl Message {
     /// What the message costs against the bytes of the queue.
     pub fn bytes(&self) -> u64 {
         let images = self.images.iter().map(|image| image.data.bytes()).fold(0, u64::saturating_add);
-        self.body_bytes().saturating_add(images)
+        let skills = self.skills.iter().map(|skill| skill.body.bytes()).fold(0, u64::saturating_add);
+        self.body_bytes().saturating_add(images).saturating_add(skills)
     }
 
-    /// The same without its images, which have a bound of their own.
+    /// The same without its images and skills, which have bounds of their own.
     pub fn body_bytes(&self) -> u64 {
         let refs: usize = self.source_refs.iter().map(|(name, value)| name.len() + value.len()).sum();
         let metadata = self.metadata.as_ref().map_or(0, Text::bytes);
@@ -350,6 +362,25 @@ fn check_images(images: &[Image]) -> Result<(), Reject> {
         });
     }
     Ok(())
+}
+
+/// An operator alone gives skills.
+fn check_skills(kind: MessageKind, skills: &[GivenSkill]) -> Result<(), Reject> {
+    let (count, limit) = (skills.len(), if kind == MessageKind::OperatorPrompt { GIVEN } else { 0 });
+    if count > limit {
+        let what = format!("skills with a message of kind {kind}");
+        return Err(Reject::TooMany { what, count: count as u64, limit: limit as u64 });
+    }
+    let ids: BTreeSet<&str> = skills.iter().map(|skill| skill.skill_id.as_str()).collect();
+    if ids.len() < count {
+        let what = "copies of one skill with a message".into();
+        return Err(Reject::TooMany { what, count: (count - ids.len() + 1) as u64, limit: 1 });
+    }
+    let long = skills.iter().find(|skill| skill.body.bytes() > GIVEN_BYTES);
+    long.map_or(Ok(()), |skill| {
+        let what = format!("the text of the skill {}", skill.name);
+        Err(Reject::TooLarge { what, bytes: skill.body.bytes(), limit: GIVEN_BYTES })
+    })
 }
 
 fn trigger(kind: MessageKind) -> TriggerKind {

@@ -14,6 +14,10 @@ pub const OFFERED: usize = 100;
 pub const ACTIVE: usize = 16;
 /// Most files of skills that one call names.
 pub const FILES: usize = 16;
+/// Most skills that come with one message.
+pub const GIVEN: usize = 4;
+/// Most bytes of a `SKILL.md` without its front matter that come with a message.
+pub const GIVEN_BYTES: u64 = 24 << 10;
 /// Longest name.
 pub const NAME_CHARS: usize = 64;
 /// Longest description that is kept.
@@ -74,6 +78,27 @@ impl Skill {
         let folder = self.entrypoint_path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let script = file.strip_prefix(folder)?.strip_prefix("/scripts/")?;
         (!script.is_empty()).then_some(LoadReason::RunSkillScript)
+    }
+}
+
+/// A skill that an operator has named in a prompt, as it was then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GivenSkill {
+    pub skill_id: String,
+    pub name: String,
+    pub scope: SkillScope,
+    /// Its `SKILL.md`, without links.
+    pub entrypoint_path: String,
+    /// SHA-256 of that file.
+    pub digest: ContentId,
+    /// What follows its front matter; at most 24 KiB.
+    pub body: Text,
+}
+
+impl GivenSkill {
+    /// Whether it is the same version of the same skill.
+    pub fn is(&self, offered: &Skill) -> bool {
+        self.skill_id == offered.skill_id && self.digest == offered.digest
     }
 }
 

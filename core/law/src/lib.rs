@@ -66,7 +66,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 79] = [
+const LAWS: [Law; 80] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -176,13 +176,18 @@ const LAWS: [Law; 79] = [
     ),
     law(
         "K1",
-        "A skill becomes active by a file of it that a successful command has named, and it is one that the agent is offered.",
+        "A skill becomes active by a file of it that a successful command has named, or by a prompt of the turn that brings it along, and it is one that the agent is offered.",
         skills::k1,
     ),
     law(
         "K2",
         "Skills on offer are on record as they change, before the context of a turn; those of the user are for the default agent alone, and an untrusted workspace offers none.",
         skills::k2,
+    ),
+    law(
+        "K3",
+        "Prompts of operators alone bring skills along: at most 4, each once, of at most 24 KiB.",
+        skills::k3,
     ),
     law(
         "Y1",

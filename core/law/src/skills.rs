@@ -3,15 +3,17 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
 
-use holon_facts::event::{Event, SkillActivated, SkillFact, SkillsCatalogued};
+use holon_facts::event::{Event, InboxFact, SkillActivated, SkillFact, SkillsCatalogued};
+use holon_facts::provenance::MessageKind;
 use holon_facts::record::Record;
-use holon_facts::skill::{OFFERED, SkillScope};
+use holon_facts::skill::{GIVEN, GIVEN_BYTES, LoadReason, OFFERED, SkillScope};
 use holon_facts::workspace::ExecutionBinding;
 
 use super::past::Past;
 use super::{Checked, rule};
 
-/// A skill becomes active by a file of it that a command has named which succeeded, and it is one on offer.
+/// A skill becomes active by a file of it that a command has named which succeeded, or by a message of the turn that brings
+/// it along, and it is one on offer.
 pub(super) fn k1(past: &Past, record: &Record) -> Checked {
     let Event::Skill(SkillFact::SkillActivated(fact)) = &record.event else { return Ok(false) };
     let SkillActivated { skill_id, path, load_reason, run_id, .. } = &**fact;
@@ -22,13 +24,19 @@ pub(super) fn k1(past: &Past, record: &Record) -> Checked {
     rule(facts == (&offered.name, offered.scope, &offered.entrypoint_path, offered.digest), || {
         format!("{skill_id} is active as {facts:?}, on offer is {offered:?}")
     })?;
-    rule(offered.reason(path) == Some(*load_reason), || {
-        format!("{path} makes {skill_id} active by {load_reason}")
-    })?;
     let run = past.run.as_ref();
     rule(*run_id == run.map(|run| run.id), || format!("{skill_id} is active in {run_id:?}"))?;
     let turn = run.map_or(past.next.turn.0.saturating_sub(1), |run| run.turn_index.0);
     rule(fact.turn_index.0 == turn, || format!("{skill_id} is active in turn {}", fact.turn_index.0))?;
+    if *load_reason == LoadReason::PromptInjection {
+        let brought = skills.taken && run.is_some_and(|run| skills.brings(run.message, offered));
+        return rule(brought && *path == offered.entrypoint_path, || {
+            format!("no message that is taken in brings {skill_id} along, {path} is active")
+        });
+    }
+    rule(offered.reason(path) == Some(*load_reason), || {
+        format!("{path} makes {skill_id} active by {load_reason}")
+    })?;
     rule(skills.task_ended || skills.named.contains(path), || {
         format!("{path} is none of {:?}, which a command has named", skills.named)
     })
@@ -60,4 +68,19 @@ pub(super) fn k2(past: &Past, record: &Record) -> Checked {
     let untrusted = (untrusted || catalogue.untrusted > 0)
         && catalogue.skills.iter().any(|skill| skill.scope == SkillScope::Workspace);
     rule(!untrusted, || "skills of a workspace that nobody trusts are on offer".into())
+}
+
+/// Prompts of operators alone bring skills along: few, each once, and none that is long.
+pub(super) fn k3(_: &Past, record: &Record) -> Checked {
+    let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return Ok(false) };
+    let (id, kind, skills) = (fact.message.id, fact.message.kind, &fact.message.skills);
+    if skills.is_empty() {
+        return Ok(false);
+    }
+    rule(kind == MessageKind::OperatorPrompt, || format!("{id} of kind {kind} brings skills along"))?;
+    let ids: BTreeSet<_> = skills.iter().map(|skill| &skill.skill_id).collect();
+    let long = skills.iter().map(|skill| skill.body.bytes()).find(|bytes| *bytes > GIVEN_BYTES);
+    rule(ids.len() == skills.len() && ids.len() <= GIVEN && long.is_none(), || {
+        format!("{id} brings {} skills of {ids:?} along, one of {long:?} bytes", skills.len())
+    })
 }

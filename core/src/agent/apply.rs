@@ -23,7 +23,7 @@ use holon_facts::time::Wall;
 
 use crate::agent::episode::{self, Shown, Standing};
 use crate::agent::hold::Hold;
-use crate::agent::inbox::{Entry, Left};
+use crate::agent::inbox::Left;
 use crate::agent::sleep::Sleep;
 use crate::agent::task::Task;
 use crate::agent::turn::told::Told;
@@ -164,12 +164,9 @@ impl Agent {
             }
             InboxFact::OperatorInterjectionAdmitted(fact) => {
                 let entry = self.inbox.queued_entry(fact.message_id);
-                let said = entry.map(|Entry { message, .. }| {
-                    (message.created_at, message.body.text.clone(), message.images.clone())
-                });
                 let waits = self.waits.ended_by(fact.message_id).cloned().collect();
                 if let Some(run) = &mut self.run {
-                    run.apply_interjection(fact, said.unwrap_or_default(), waits);
+                    run.apply_interjection(fact, entry.map(|entry| &entry.message), waits);
                 }
             }
             InboxFact::MessageRequeued(fact) => left = self.take_rounds(fact),

@@ -28,6 +28,7 @@ pub(crate) fn admit(tx: &mut Tx<'_>, evidence: Evidence) -> Option<MessageId> {
         priority,
         body: Body { kind: BodyType::Text, text },
         images: Vec::new(),
+        skills: Vec::new(),
         metadata: None,
         source_refs: BTreeMap::new(),
         delivery_surface: surface,

@@ -5,12 +5,16 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use holon_facts::event::{Event, SkillFact};
+use holon_facts::message::Ingress;
 use holon_facts::outcome::Outcome;
 use holon_facts::skill::{ACTIVE, ActivationState, SkillCatalogue};
 use holon_facts::time::Millis;
 
+use crate::effect::Answer;
 use crate::input::ControlRequest;
-use crate::testing::{World, calls, context, context_with, prompt, says, skill, tool_says, uses};
+use crate::testing::{
+    World, calls, context, context_with, given, interjection, prompt, says, skill, tool_says, uses,
+};
 
 /// A turn that is offered what was read, with a command for each outcome.
 fn turn(world: &mut World, read: Outcome, commands: &[Outcome]) {
@@ -123,6 +127,80 @@ fn a_turn_that_fails_leaves_no_skill_in_use_and_one_that_comes_again_does() {
         [("pdf".into(), ActivationState::SessionActive)],
         "an earlier turn has completed"
     );
+}
+
+/// Prompts that bring skills along, as an operator names them.
+fn naming(text: Ingress, skills: &[holon_facts::skill::Skill]) -> Ingress {
+    Ingress { skills: skills.iter().map(given).collect(), ..text }
+}
+
+#[test]
+fn a_skill_that_an_operator_names_is_shown_quoted_and_in_use_where_it_is_on_offer() {
+    let mut world = World::with_agent("main");
+    world.admit("main", naming(prompt("fill it in"), &[skill("pdf", 1), skill("gone", 1), skill("csv", 1)]));
+    world.complete("main", context_with(&[skill("csv", 2), skill("pdf", 1)]));
+    let once = |world: &World, text: &str| shown(world).matches(text).count();
+    for name in ["pdf", "gone", "csv"] {
+        assert_eq!(once(&world, &format!("How {name} is done.")), 1, "{}", shown(&world));
+    }
+    assert_eq!(once(&world, "[skill | the operator wants it to be used"), 3);
+    // Another version is on offer now, and one is gone: what the operator chose is shown, and no more is said of it.
+    assert_eq!(facts(&world)[1..], ["prompt_injection /skills/pdf/SKILL.md"]);
+    assert_eq!(active(&world), [("pdf".into(), ActivationState::TurnActive)]);
+    // In the middle of a turn it goes along with what is interjected; a crash shows and records nothing twice.
+    world.admit("main", naming(interjection("and add it up"), &[skill("csv", 2)]));
+    world.complete("main", calls(&[("c", "ExecCommand", r#"{"cmd":"true"}"#)]));
+    world.complete("main", tool_says(""));
+    let twice = ["prompt_injection /skills/pdf/SKILL.md", "prompt_injection /skills/csv/SKILL.md"];
+    assert_eq!(
+        (facts(&world)[1..].to_vec(), once(&world, "How csv is done.")),
+        (twice.map(String::from).to_vec(), 2)
+    );
+    world.crash();
+    world.complete("main", context_with(&[skill("csv", 2), skill("pdf", 1)]));
+    assert_eq!(
+        (facts(&world)[1..].to_vec(), once(&world, "How csv is done.")),
+        (twice.map(String::from).to_vec(), 2)
+    );
+    world.complete("main", says("done"));
+    let kept = |name: &str| (name.into(), ActivationState::SessionActive);
+    assert_eq!(active(&world), [kept("pdf"), kept("csv")]);
+}
+
+#[test]
+fn an_operator_alone_brings_skills_along_and_not_many() {
+    let mut world = World::with_agent("main");
+    let many: Vec<_> = (0..5).map(|at| skill(&format!("s{at}"), 1)).collect();
+    let refused = |world: &mut World, ingress| match world.send("main", ingress) {
+        Answer::Refused { reject } => reject.code(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(&mut world, naming(prompt("go"), &many)), "too_many");
+    assert_eq!(refused(&mut world, naming(prompt("go"), &[skill("pdf", 1), skill("pdf", 1)])), "too_many");
+    let mut long = naming(prompt("go"), &many[..1]);
+    long.skills[0].body = crate::testing::long(1, 6_145);
+    assert_eq!(refused(&mut world, long), "too_large");
+}
+
+/// CX4: what an agent uses decides nothing.
+#[test]
+fn activation_changes_no_schedule_no_tool_and_no_authority() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    world.complete("main", context_with(&[skill("pdf", 1)]));
+    world.complete("main", calls(&[("c", "ExecCommand", r#"{"cmd":"true"}"#)]));
+    let before = world.agent("main").clone();
+    let from = world.log.len();
+    world.complete("main", uses(&["/skills/pdf/SKILL.md"]));
+    let record = world.log[from..]
+        .iter()
+        .find(|record| matches!(record.event, Event::Skill(SkillFact::SkillActivated(_))));
+    let mut after = before.clone();
+    after.apply(record.expect("an activation"));
+    assert_ne!(after.skills, before.skills);
+    after.skills = before.skills.clone();
+    (after.event_seq, after.last_at) = (before.event_seq, before.last_at);
+    assert_eq!(after, before, "nothing that decisions or requests look at is another");
 }
 
 #[test]

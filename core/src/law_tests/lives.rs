@@ -21,8 +21,8 @@ use super::sabotage;
 use crate::effect::Answer;
 use crate::input::{ControlRequest, Input};
 use crate::testing::{
-    World, calls, command_ends, config, context, context_with, fails, ingress, interjection, long, prompt,
-    says, skill, tool_gives, tool_says, uses,
+    World, calls, command_ends, config, context, context_with, fails, given, ingress, interjection, long,
+    prompt, says, skill, tool_gives, tool_says, uses,
 };
 
 const ABORT: ControlRequest = ControlRequest::Abort { run_id: None, stop_after_abort: false };
@@ -266,7 +266,13 @@ fn summaries() -> World {
 
 /// A skill is there, and a turn reads it.
 fn skills(world: &mut World) {
-    world.admit("main", prompt("fill the form"));
+    world.admit(
+        "main",
+        holon_facts::message::Ingress {
+            skills: alloc::vec![given(&skill("pdf", 1))],
+            ..prompt("fill the form")
+        },
+    );
     world.complete("main", context_with(&[skill("pdf", 1)]));
     world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"cat /skills/pdf/SKILL.md"}"#)]));
     world.complete("main", uses(&["/skills/pdf/SKILL.md"]));

@@ -4,15 +4,17 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::content::ContentId;
-use holon_facts::event::{Event, SkillActivated, SkillFact, SkillsCatalogued, WorkspaceFact};
+use holon_facts::event::{Event, InboxFact, SkillActivated, SkillFact, SkillsCatalogued, WorkspaceFact};
 use holon_facts::ids::{RunId, TurnIndex};
+use holon_facts::message::{Ingress, Message};
 use holon_facts::outcome::Outcome;
+use holon_facts::provenance::MessageKind;
 use holon_facts::skill::{LoadReason, SkillCatalogue, SkillScope};
 use holon_facts::workspace::{ExecutionBinding, WorkspaceChange};
 
 use super::sabotage::{Case, Script};
 use crate::input::Input;
-use crate::testing::{World, agent, calls, context, context_with, prompt, says, skill, uses};
+use crate::testing::{World, agent, calls, context, context_with, given, prompt, says, skill, uses};
 
 pub(super) fn cases() -> Vec<Case> {
     alloc::vec![
@@ -30,6 +32,33 @@ pub(super) fn cases() -> Vec<Case> {
             let fact = activation(s);
             s.after("assistant_round_recorded", 1, fact);
         }),
+        brought("no command has named its file, and no message", |s| {
+            let fact = activation(s);
+            s.replace(
+                "skill_activated",
+                0,
+                SkillActivated {
+                    skill_id: "agent:csv".into(),
+                    name: "csv".into(),
+                    path: "/skills/csv/SKILL.md".into(),
+                    entrypoint_path: "/skills/csv/SKILL.md".into(),
+                    ..fact
+                },
+            );
+        }),
+        brought("something else has come in between", |s| {
+            let fact = activation(s);
+            s.after("assistant_round_recorded", 0, fact);
+        }),
+        brought("it is active by another file", |s| {
+            let fact = activation(s);
+            s.replace("skill_activated", 0, SkillActivated { path: "/skills/pdf/scripts/a".into(), ..fact });
+        }),
+        along("a webhook brings it", |message| {
+            message.kind = MessageKind::WebhookEvent;
+        }),
+        along("it brings one twice", |message| message.skills.push(message.skills[0].clone())),
+        along("one is long", |message| message.skills[0].body = crate::testing::long(1, 6_145)),
         catalogued("it is the one before", 1, |fact| {
             let catalogue =
                 SkillCatalogue { skills: alloc::vec![skill("pdf", 1)], ..SkillCatalogue::default() };
@@ -69,6 +98,29 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
     Case::of(law, what, Script::of(life()), sabotage)
+}
+
+/// A turn that is offered two skills, for a prompt that brings one along.
+fn brought(what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
+    Case::of("K1", what, Script::of(with_skill()), sabotage)
+}
+
+fn along(what: &'static str, sabotage: impl FnOnce(&mut Message)) -> Case {
+    Case::of("K3", what, Script::of(with_skill()), |s| {
+        let Event::Inbox(InboxFact::MessageAdmitted(fact)) = s.event("message_admitted", 0) else { panic!() };
+        let mut fact = (**fact).clone();
+        sabotage(&mut fact.message);
+        s.replace("message_admitted", 0, fact);
+    })
+}
+
+fn with_skill() -> Vec<holon_facts::Record> {
+    let mut world = World::with_agent("main");
+    let pdf = skill("pdf", 1);
+    world.admit("main", Ingress { skills: alloc::vec![given(&pdf)], ..prompt("go") });
+    world.complete("main", context_with(&[skill("csv", 1), pdf]));
+    world.complete("main", says("done"));
+    world.log
 }
 
 fn activation(script: &Script) -> SkillActivated {

@@ -14,12 +14,13 @@ use holon_facts::ids::MessageId;
 use holon_facts::image::Image;
 use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::MessageKind;
+use holon_facts::skill::GivenSkill;
 use holon_facts::subsystem::{FOLLOW_UP, SUPERVISOR};
 use holon_facts::workspace::Retained;
 
 use super::fence::line;
 use super::sections::shortened;
-use super::worded_parts;
+use super::{skills, worded_parts};
 use crate::agent::task::Task;
 use crate::agent::turn::told::{Obstacle, Told};
 use crate::agent::wait::Wait;
@@ -59,6 +60,7 @@ pub(crate) fn current_input(message: &Message, told: &Told, fence: Fence) -> Vec
     if message.kind == MessageKind::OperatorPrompt {
         parts.extend((!about.is_empty()).then(|| fence.quoted(place, alloc::vec![Part::Rendered(about)])));
         parts.push(body);
+        parts.extend(skills::given(&message.skills, place, fence));
         parts.extend(seen(&message.images));
         return worded_parts(parts);
     }
@@ -74,7 +76,7 @@ pub(crate) fn current_input(message: &Message, told: &Told, fence: Fence) -> Vec
 /// A prompt that came in the middle of the turn.
 pub(crate) fn interjection(
     message_id: MessageId,
-    (text, images): (&Text, &[Image]),
+    (text, images, skills): (&Text, &[Image], &[GivenSkill]),
     waits: &[Wait],
     fence: Fence,
 ) -> Vec<Part> {
@@ -85,6 +87,7 @@ pub(crate) fn interjection(
     let place = Place::Message(message_id);
     parts.extend((!told.is_empty()).then(|| fence.quoted(place, alloc::vec![Part::Rendered(told)])));
     parts.push(Part::Given(text.clone()));
+    parts.extend(skills::given(skills, place, fence));
     parts.extend(seen(images));
     parts
 }

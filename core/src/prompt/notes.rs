@@ -14,8 +14,8 @@ pub(crate) fn parts(about: &About, (round, at): (usize, usize), note: &Note) -> 
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let place = Place::Note { round: number(round), index: number(at) };
     worded_parts(match note {
-        Note::Interjection { message_id, text, images, waits, .. } => {
-            incoming::interjection(*message_id, (text, images), waits, fence)
+        Note::Interjection { message_id, text, images, skills, waits, .. } => {
+            incoming::interjection(*message_id, (text, images, skills), waits, fence)
         }
         Note::Hints { hints } => incoming::hints(hints.iter(), fence, place),
         Note::Reminder { text } => {

@@ -6,8 +6,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use holon_facts::content::Text;
+use holon_facts::fence::{Fence, Place};
 use holon_facts::frame::Part;
-use holon_facts::skill::{Skill, SkillCatalogue};
+use holon_facts::skill::{GivenSkill, Skill, SkillCatalogue};
 
 use super::fence::line;
 use super::sections::PATH_BYTES;
@@ -22,6 +23,9 @@ const NAME_BYTES: usize = 256;
 const HEADING: &str = "Skills are folders of instructions for particular tasks. When one of these fits what you are about to \
                        do, read its SKILL.md with ExecCommand before you begin, and follow it; paths in it are relative to \
                        its folder.\n";
+
+const GIVEN: &str = "\n[skill | the operator wants it to be used for this message: follow its instructions, as far as they fit \
+                     what is asked for; paths in it are relative to its folder]\n";
 
 /// The block of a catalogue.
 pub(crate) fn catalogue(catalogue: &SkillCatalogue) -> Vec<Part> {
@@ -53,6 +57,17 @@ pub(super) fn changes(old: &SkillCatalogue, new: &SkillCatalogue) -> Vec<(&'stat
         changes.push(("skills that are no longer there", alloc::vec![Part::Rendered(gone)]));
     }
     changes
+}
+
+/// Skills that an operator wants to be used for a message: the heading says so, and whatever they say themselves is
+/// quoted.
+pub(super) fn given(skills: &[GivenSkill], place: Place, fence: Fence) -> impl Iterator<Item = Part> {
+    skills.iter().flat_map(move |skill| {
+        let (name, path) = (line(&skill.name, NAME_BYTES), line(&skill.entrypoint_path, PATH_BYTES));
+        let about = Part::Rendered(format!("name: {name}\nfile: {path}\n\n"));
+        let quoted = fence.quoted(place, alloc::vec![about, Part::Given(skill.body.clone())]);
+        [Part::Rendered(GIVEN.into()), quoted]
+    })
 }
 
 /// The block of those in use.

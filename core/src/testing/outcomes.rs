@@ -16,7 +16,7 @@ use holon_facts::outcome::{
     ToolOutcome,
 };
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
-use holon_facts::skill::{Skill, SkillCatalogue, SkillScope};
+use holon_facts::skill::{GivenSkill, Skill, SkillCatalogue, SkillScope};
 use holon_facts::template::{AgentTemplate, TemplateOrigin};
 use holon_facts::time::Millis;
 use holon_facts::usage::TokenUsage;
@@ -163,6 +163,13 @@ pub(crate) fn skill(name: &str, version: u8) -> Skill {
         entrypoint_path: alloc::format!("/skills/{name}/SKILL.md"),
         digest: ContentId([version; 32]),
     }
+}
+
+/// The same, as a prompt brings it along.
+pub(crate) fn given(skill: &Skill) -> GivenSkill {
+    let Skill { skill_id, name, scope, entrypoint_path, digest, .. } = skill.clone();
+    let body = Text::short(alloc::format!("How {name} is done."));
+    GivenSkill { skill_id, name, scope, entrypoint_path, digest, body }
 }
 
 /// What a turn begins with where these skills are there.

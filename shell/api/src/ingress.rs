@@ -8,6 +8,7 @@ use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_facts::ids::TaskId;
 use holon_facts::image::{NAME_BYTES, PER_MESSAGE};
 use holon_facts::provenance::Priority;
+use holon_facts::skill::GIVEN;
 use holon_facts::{AgentId, EventSeq, MessageId};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -29,6 +30,11 @@ pub struct Prompt {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = PER_MESSAGE))]
     pub images: Vec<PromptImage>,
+    /// Skills that the agent is offered and shall use for this prompt, by name or id: the text of each, at most 24 KiB, goes
+    /// along. A text that begins with `/NAME` names one, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = GIVEN))]
+    pub skills: Vec<String>,
     /// `interject` reaches a turn in progress at its next safe point.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
     pub priority: Option<Priority>,

@@ -109,6 +109,18 @@ const INGRESS: &[Code] = &[
     Code::TooMany,
     Code::InvalidHeader,
 ];
+
+const PROMPT: &[Code] = &[
+    Code::UnknownAgent,
+    Code::AgentDamaged,
+    Code::AgentStopped,
+    Code::QueueFull,
+    Code::IdempotencyConflict,
+    Code::TooMany,
+    Code::InvalidHeader,
+    Code::SkillNotFound,
+    Code::SkillInvalid,
+];
 const ENQUEUE: &[Code] = &[
     Code::UnknownAgent,
     Code::AgentDamaged,
@@ -299,7 +311,7 @@ endpoints! {
             fails INGRESS => Admitted;
         SendPrompt prompt POST "/control/agents/{agent_id}/prompt" "Send a prompt as the operator",
             path AgentPath, query PromptQuery, body Json<Prompt, PROMPT_WITH_IMAGES_BYTES>, once key,
-            waits PromptQuery::waits, headers &[IDEMPOTENCY_KEY], fails INGRESS, or_status NOT_ENDED => Prompted;
+            waits PromptQuery::waits, headers &[IDEMPOTENCY_KEY], fails PROMPT, or_status NOT_ENDED => Prompted;
         ShowMessage message GET "/agents/{agent_id}/messages/{message_id}"
             "Show what came of a message, now or when its turn ends",
             path MessagePath, query PromptQuery, waits PromptQuery::waits,

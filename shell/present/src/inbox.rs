@@ -3,6 +3,7 @@
 use holon_facts::event::InboxFact;
 use holon_facts::provenance::MessageKind;
 
+use super::line::one_line;
 use super::{Category, Rendered, Visibility};
 
 pub(super) fn render(fact: &InboxFact) -> Rendered {
@@ -11,6 +12,9 @@ pub(super) fn render(fact: &InboxFact) -> Rendered {
         InboxFact::MessageAdmitted(fact) => {
             let message = &fact.message;
             let mut text = message.body.text.preview().to_owned();
+            for skill in &message.skills {
+                text.push_str(&format!("\n[skill {}]", one_line(&skill.name)));
+            }
             for image in &message.images {
                 text.push_str(&format!("\n[image {}]", image.line()));
             }

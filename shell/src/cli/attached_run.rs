@@ -62,6 +62,7 @@ pub(super) async fn run(
             Sent {
                 prompt: &prompt,
                 images: &request.images,
+                skills: &request.skills,
                 interject: false,
                 key: None,
                 wait: None,
@@ -143,6 +144,7 @@ impl Attached<'_> {
             let again = Sent {
                 prompt: &objection,
                 images: &[],
+                skills: &[],
                 interject: false,
                 key: None,
                 wait: None,

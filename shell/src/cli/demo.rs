@@ -75,6 +75,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         template: None,
         conditions: Conditions::default(),
         images: Vec::new(),
+        skills: Vec::new(),
         execution: execution(&project, &project)?,
         folder_asked_for: true,
         environment: Environment::of_process(),

@@ -1,4 +1,4 @@
-//! Images that are sent with a prompt.
+//! Images and skills that are sent with a prompt.
 
 use std::path::PathBuf;
 
@@ -14,6 +14,14 @@ pub(super) struct ImageArgs {
     /// Show the model this image (PNG, JPEG, WebP or GIF, at most 5 MB); may be repeated
     #[arg(long = "image", value_name = "PATH")]
     paths: Vec<PathBuf>,
+}
+
+/// Skills that a prompt names beside its text.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct SkillArgs {
+    /// Have the agent use this skill that it is offered; may be repeated. TEXT that begins with /NAME does the same
+    #[arg(long = "skill", value_name = "NAME")]
+    pub(super) names: Vec<String>,
 }
 
 impl ImageArgs {

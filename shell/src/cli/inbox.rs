@@ -61,6 +61,7 @@ pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Fa
             agent: ask.agent_id,
             prompt,
             images: Vec::new(),
+            skills: Vec::new(),
             interject: false,
             answers: Some(ask.brief_id),
         };

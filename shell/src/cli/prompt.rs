@@ -19,7 +19,7 @@ use holon_text::moment;
 
 use super::client_context::{Autostart, ClientContext};
 use super::exit::Exit;
-use super::image_args::ImageArgs;
+use super::image_args::{ImageArgs, SkillArgs};
 use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::run::prompt_text;
@@ -63,6 +63,8 @@ pub(super) struct PromptArgs {
     #[command(flatten)]
     images: ImageArgs,
     #[command(flatten)]
+    skills: SkillArgs,
+    #[command(flatten)]
     start: Autostart,
     #[command(flatten)]
     follow_up: FollowUp,
@@ -88,13 +90,14 @@ pub(super) struct FollowUp {
 }
 
 pub(super) fn prompt(home: Option<PathBuf>, args: PromptArgs) -> Result<Exit, Failure> {
-    let PromptArgs { text, agent, interject, images, start, follow_up } = args;
+    let PromptArgs { text, agent, interject, images, skills, start, follow_up } = args;
     let start = start.quietly(follow_up.is_quiet());
     ClientContext::work_started(home, start, |cli, ending| async move {
         let prompt = ending.or(typed(text)).await?;
         let images = ending.or(async { spawn::blocking(move || images.read()).await? }).await?;
         let agent = ending.or(cli.agent(agent.as_deref())).await?;
-        let message = Message { agent, prompt, images, interject, answers: None };
+        let skills = skills.names;
+        let message = Message { agent, prompt, images, skills, interject, answers: None };
         deliver(&cli, message, follow_up, &ending).await
     })
 }
@@ -120,6 +123,7 @@ pub(super) struct Message {
     pub(super) agent: AgentId,
     pub(super) prompt: String,
     pub(super) images: Vec<Picture>,
+    pub(super) skills: Vec<String>,
     pub(super) interject: bool,
     /// The brief that asked for it.
     pub(super) answers: Option<BriefId>,
@@ -132,10 +136,10 @@ pub(super) async fn deliver(
     follow_up: FollowUp,
     ending: &Ending,
 ) -> Result<Exit, Failure> {
-    let Message { agent, prompt, images, interject, answers } = message;
+    let Message { agent, prompt, images, skills, interject, answers } = message;
     let wait = follow_up.wait.map(WaitUntil::from);
-    let sent =
-        Sent { prompt: &prompt, images: &images, interject, key: follow_up.key.clone(), wait, answers };
+    let key = follow_up.key.clone();
+    let sent = Sent { prompt: &prompt, images: &images, skills: &skills, interject, key, wait, answers };
     let sent = ending.or(send(&cli.client, &agent, sent)).await?;
     let message = sent.message_id;
     if let Some(until) = wait {
@@ -158,6 +162,7 @@ pub(super) async fn deliver(
 pub(super) struct Sent<'a> {
     pub(super) prompt: &'a str,
     pub(super) images: &'a [Picture],
+    pub(super) skills: &'a [String],
     pub(super) interject: bool,
     /// A new one if none is given. It makes it safe to send the prompt again when the answer is missing.
     pub(super) key: Option<String>,
@@ -175,6 +180,7 @@ pub(super) async fn send(
     let prompt = Prompt {
         text: sent.prompt.to_owned(),
         images: sent.images.iter().map(carried).collect(),
+        skills: sent.skills.to_vec(),
         priority: sent.interject.then_some(Priority::Interject),
         actor_id: None,
         correlation_id: None,

@@ -14,7 +14,7 @@ use super::budget_limit::BudgetLimit;
 use super::conditions::{ConditionArgs, Conditions};
 use super::earlier_run::{self, EarlierRun};
 use super::exit::Exit;
-use super::image_args::ImageArgs;
+use super::image_args::{ImageArgs, SkillArgs};
 use super::interrupts::{self, Ending};
 use super::outcome::GoesOn;
 use super::output::{self, Failure, Lines};
@@ -51,6 +51,8 @@ pub(super) struct RunArgs {
     resume: Option<String>,
     #[command(flatten)]
     images: ImageArgs,
+    #[command(flatten)]
+    skills: SkillArgs,
     /// Use this model, as provider/model
     #[arg(long)]
     model: Option<String>,
@@ -223,9 +225,10 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         Some(_) | None => Task::Prompt(prompt_text(&args.text.join(" "))?),
     };
     let images = args.images.read()?;
-    if let (Task::Resume(_), false) = (&task, images.is_empty()) {
-        let error = anyhow!("--image comes with a prompt, and there is none");
-        return Err(Failure::usage(error).hint("holon run --resume RUN --image PATH TEXT"));
+    let along = [("--image PATH", !images.is_empty()), ("--skill NAME", !args.skills.names.is_empty())];
+    if let (Task::Resume(_), Some((option, _))) = (&task, along.iter().find(|(_, given)| *given)) {
+        let error = anyhow!("{option} comes with a prompt, and there is none");
+        return Err(Failure::usage(error).hint(format!("holon run --resume RUN {option} TEXT")));
     }
     let screen = screen(format, args.quiet, &environment);
     let (idle_limit, problems) = terms.idle_limit(&home, &environment);
@@ -256,6 +259,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         wait_for_tasks: !args.no_wait_for_tasks,
         conditions,
         images,
+        skills: args.skills.names.clone(),
         screen,
         observer: observer(activity.clone(), lines.as_ref()),
         texts,

@@ -38,6 +38,8 @@ pub(super) struct RunRequest {
     pub(super) conditions: Conditions,
     /// What the model is shown with the prompt.
     pub(super) images: Vec<Picture>,
+    /// Skills that it shall use for the prompt.
+    pub(super) skills: Vec<String>,
     pub(super) screen: Screen,
     /// Sees every durable record of the agent.
     pub(super) observer: Observer,

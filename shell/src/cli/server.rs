@@ -38,6 +38,7 @@ use crate::http::{self, About, App, Metrics, Parts, Peers, Shutdown, StreamToken
 use crate::memory::{Follower, Memory};
 use crate::runtime::{Ended, Runtime};
 use crate::settings::Origin;
+use crate::skills::{Roots, install};
 use crate::templates::{self, Templates};
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 use crate::workplace;
@@ -93,6 +94,7 @@ impl Server {
         let triggers = addresses.of_triggers(home, &endpoint)?;
         let mut start = setup.start(home, environment, hub.live(), observer);
         start.performing.triggers = Some(triggers.clone());
+        let skills = start.performing.skills.clone();
         let driver = Driver::start(start).await?;
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
         let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
@@ -100,6 +102,8 @@ impl Server {
         if seeds {
             seed(&templates);
         }
+        let (agents, user) = (home.agents(), skills.user);
+        drop(spawn::blocking(move || finish_installations(&agents, user.as_ref())));
         let started_at = clock::now().wall;
         let metadata = Metadata {
             started_at: Some(started_at),
@@ -332,6 +336,18 @@ fn remove_leftovers(home: &Home, templates: &Templates) {
     }
     if let Err(error) = templates.remove_drafts() {
         tracing::warn!("what earlier processes left unfinished of templates stays: {error}");
+    }
+}
+
+/// Finishes what processes that died while they installed skills have left, in the roots of all agents and of the user.
+/// Nobody waits for it: no turn looks at what is unfinished.
+fn finish_installations(agents: &Path, user: Option<&Roots>) {
+    let homes = agents.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    let own = homes.filter_map(|home| Roots::of_agent(&home).for_install(Some(&home)).ok());
+    for root in own.chain(user.and_then(|user| user.for_install(None).ok())) {
+        if let Err(error) = install::finish(&root) {
+            tracing::warn!("what was left unfinished of skills stays: {error}");
+        }
     }
 }
 

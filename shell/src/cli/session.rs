@@ -11,6 +11,7 @@ use holon_facts::identity::{AgentKind, AgentSpec, Ownership, ProfilePreset, Visi
 use holon_facts::lifecycle::Status;
 use holon_facts::message::Ingress;
 use holon_facts::provenance::{AdmissionContext, Surface};
+use holon_facts::skill::GivenSkill;
 use holon_facts::{AgentId, Config, MessageId, Record, Reject};
 use holon_ledger::sqlite::{Durability, HomeLock, LockError};
 use holon_models::Providers;
@@ -35,7 +36,7 @@ use crate::perform;
 use crate::report::{Ended, RunFold, RunReport, Verified};
 use crate::screen::{Screen, Tone};
 use crate::settings::{CommandSettings, CommandVariables};
-use crate::skills::Skills;
+use crate::skills::{Skills, may_name};
 use crate::templates::{self, Reach, Templates};
 
 /// What is to be done, and with what.
@@ -164,8 +165,8 @@ impl Session {
                     resumable(driver, &self.request.agent)?;
                     *locked(fold) = RunFold::default();
                 }
-                let images = &self.request.images;
-                self.prompt(driver, &self.request.conditions.instruct(task.text()), images).await?
+                let along = (&*self.request.images, self.skills(driver, task)?);
+                self.prompt(driver, &self.request.conditions.instruct(task.text()), along).await?
             }
         };
         let earlier = self.earlier();
@@ -180,7 +181,7 @@ impl Session {
                 None => break,
                 Some(_) if left == 0 => verdict = RunVerdict::Failed,
                 Some(objection) => {
-                    let again = self.prompt(driver, &objection, &[]).await?;
+                    let again = self.prompt(driver, &objection, (&[], Vec::new())).await?;
                     locked(fold).prompted_again(again);
                     verdict = self.verdict(driver, ending).await?;
                 }
@@ -214,11 +215,27 @@ impl Session {
         ending.or(self.request.verify(answer.as_deref())).await
     }
 
+    /// The skills that the prompt names.
+    fn skills(&self, driver: &Driver, task: &Task) -> Result<Vec<GivenSkill>, Failure> {
+        let (text, names) = (task.text(), &self.request.skills);
+        let agent = driver.view().agent(&self.request.agent).filter(|_| may_name(text, names));
+        let Some(agent) = agent else { return Ok(Vec::new()) };
+        let at = agent.workspaces.active();
+        let wanted = (agent.spec.has_user_skills(), agent.workspaces.is_untrusted(&at.workspace_id()));
+        let home = self.request.home.agent(&self.request.agent);
+        let listing = self.means.skills.find(&home, at.workspace_anchor.as_ref(), wanted);
+        let given = listing.given(driver.texts(), text, names);
+        given.map_err(|error| {
+            let hint = error.hint();
+            Failure::usage(error).hint(hint)
+        })
+    }
+
     async fn prompt(
         &self,
         driver: &mut Driver,
         prompt: &str,
-        images: &[Picture],
+        (images, skills): (&[Picture], Vec<GivenSkill>),
     ) -> Result<MessageId, Failure> {
         let text = driver.texts().take(prompt);
         let prompt = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
@@ -226,7 +243,7 @@ impl Session {
             images::take(driver.texts(), name, bytes)
                 .map_err(|problem| Failure::usage(anyhow!("--image {name}: {problem}")).hint(problem.hint()))
         });
-        let ingress = Ingress { images: images.collect::<Result<_, _>>()?, ..prompt };
+        let ingress = Ingress { images: images.collect::<Result<_, _>>()?, skills, ..prompt };
         let agent = self.request.agent.clone();
         let answer = driver.ask(|reply| Input::Ingress { agent, ingress, reply }).await?;
         if let Answer::Refused { reject } = answer {

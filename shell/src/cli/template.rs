@@ -7,8 +7,8 @@ use holon_facts::template::TemplateOrigin;
 use holon_platform::Environment;
 use serde::Serialize;
 
-use super::Exit;
 use super::output::{self, Failure};
+use super::{Exit, interrupts};
 use crate::home::Home;
 use crate::templates::{Found, Listed, Selector, TemplateError, Templates};
 
@@ -122,7 +122,14 @@ fn shown(template: String, Found { template: content, origin, path }: Found) -> 
 
 fn show(templates: &Templates, args: &ShowArgs, whole: bool) -> Result<Exit, Failure> {
     let selector = selector(&args.template)?;
-    let shown = shown(selector.to_string(), templates.find(&selector).map_err(failure)?);
+    let found = templates.find(&selector).map_err(failure)?;
+    let content = found.template.clone();
+    let shown = shown(selector.to_string(), found);
+    if !whole {
+        interrupts::block_on(|ending| async move {
+            ending.or(async { templates.check_skills(&content).await.map_err(failure) }).await
+        })?;
+    }
     if args.json {
         output::document(&if whole { shown } else { Shown { instructions: None, ..shown } })?;
         return Ok(Exit::Completed);

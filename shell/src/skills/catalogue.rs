@@ -2,9 +2,9 @@
 //! user's, and each file once. The others are listed with what stands against them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
 use holon_facts::skill::{NAME_CHARS, OFFERED, Skill, SkillCatalogue, SkillScope};
 use holon_text::Texts;
@@ -47,6 +47,18 @@ pub enum Standing {
     Untrusted,
     /// There are too many.
     LeftOut,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Offered => write!(formatter, "it is offered"),
+            Self::Shadowed { by } => write!(formatter, "{by} comes before it"),
+            Self::Broken { problem } => write!(formatter, "{problem}"),
+            Self::Untrusted => write!(formatter, "no operator trusts its workspace"),
+            Self::LeftOut => write!(formatter, "there are more than {OFFERED}"),
+        }
+    }
 }
 
 /// Everything that is there, by name, and what is wrong with roots.

@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod front_matter;
+mod given;
 pub mod install;
 mod named;
 mod roots;
@@ -13,6 +14,7 @@ use std::path::Path;
 use holon_platform::Environment;
 
 pub use catalogue::{Found, Listing, Standing, find};
+pub use given::{GiveError, may_name};
 pub(crate) use named::named;
 pub use roots::{Place, Roots};
 pub use scan::{Cache, Manifest};

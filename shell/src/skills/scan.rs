@@ -160,6 +160,12 @@ fn cached(real: &Path, cache: &Cache) -> Reading {
 }
 
 fn read(real: &Path, about: &Metadata) -> Result<Manifest, String> {
+    let (text, digest) = text_of(real, about)?;
+    manifest(&text, digest)
+}
+
+/// The text of a `SKILL.md`, and its hash.
+pub(super) fn text_of(real: &Path, about: &Metadata) -> Result<(String, ContentId), String> {
     if !about.is_file() {
         return Err("its SKILL.md is not a regular file".to_owned());
     }
@@ -174,7 +180,7 @@ fn read(real: &Path, about: &Metadata) -> Result<Manifest, String> {
     }
     let digest = hash(&bytes);
     let text = String::from_utf8(bytes).map_err(|_| "its SKILL.md is not UTF-8".to_owned())?;
-    manifest(&text, digest)
+    Ok((text, digest))
 }
 
 fn manifest(text: &str, digest: ContentId) -> Result<Manifest, String> {

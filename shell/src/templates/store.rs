@@ -56,6 +56,21 @@ impl Templates {
         Ok(AgentTemplate { selector: selector.to_string(), origin, commit, hash })
     }
 
+    /// Whether the skills that a template names can be had: each is fetched as for an agent, and nothing of it is kept.
+    ///
+    /// # Errors
+    /// The first one that can't be had.
+    pub async fn check_skills(&self, template: &Template) -> Result<(), TemplateError> {
+        if template.skill_refs.is_empty() {
+            return Ok(());
+        }
+        let draft = Draft::new(&std::env::temp_dir())?;
+        for named in &template.skill_refs {
+            self.install(named, Reach::Everywhere, &draft.0.join(SKILLS)).await?;
+        }
+        Ok(())
+    }
+
     /// A template of a repository, and its commit.
     async fn fetched(&self, address: &str) -> Result<(Template, Option<String>), TemplateError> {
         let failed = |problem| TemplateError::Fetch { what: address.to_owned(), problem };

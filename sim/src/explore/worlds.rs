@@ -70,6 +70,7 @@ fn message(sender: Sender, priority: Priority, key: Option<u32>) -> Action {
         bytes: 4,
         refs: 0,
         images: 0,
+        skills: 0,
         key,
         payload: 0,
         text: None,

@@ -127,10 +127,14 @@ fn fresh(config: &Config, draining: bool, before: &Model, new: New, ingress: &In
     }
     let files: u64 = ingress.images.iter().map(|image| image.bytes).sum();
     let bytes = ingress.body.text.bytes().saturating_add(refs as u64);
+    if ingress.skills.len() > if operator { 4 } else { 0 } {
+        return vec![Told::Refused("too_many")];
+    }
     if files > 10_000_000 || bytes > config.queue.body_bytes {
         return vec![Told::Refused("too_large")];
     }
     let bytes = bytes + ingress.images.iter().map(|image| image.data.bytes()).sum::<u64>();
+    let bytes = bytes + ingress.skills.iter().map(|skill| skill.body.bytes()).sum::<u64>();
     let (max_entries, max_bytes) = bounds(config, operator, runtime);
     let fits = |(entries, used): (u64, u64)| entries < max_entries && used.saturating_add(bytes) <= max_bytes;
     let admitted = |message| vec![Told::Admitted { message, duplicate: false }];

@@ -10,7 +10,7 @@ use holon_facts::terminal::TurnKind;
 use holon_facts::{AgentId, MessageId, Text};
 
 use super::talk::{Expected, Hinted, Past, Piece, Round, Said, Told};
-use super::{digests, fences, images};
+use super::{digests, fences, images, skills};
 use crate::failure::{Failure, ensure, safety};
 
 type Items<'a> = std::slice::Iter<'a, Item>;
@@ -38,6 +38,8 @@ pub(super) fn request(
     *said.entry("M6").or_default() += digests::shown(request, &expected.digests)?;
     *said.entry("M4").or_default() += 1;
     *said.entry("M13").or_default() += images::judge(request)?;
+    let along = expected.messages.iter().map(|told| told.message.skills.len() as u64);
+    *said.entry("M16").or_default() += along.sum::<u64>();
     *said.entry("M10").or_default() += fences::judge(request, expected)?;
     Ok(())
 }
@@ -126,6 +128,7 @@ fn message(agent: &AgentId, parts: &[Part], told: &Told) -> Result<(), Failure> 
     let bodies = all.iter().filter(|part| given(part) == Some(text)).count();
     ensure!(bodies > 0, "M1", "{} of {agent} is shown without its text", message.id);
     images::with(agent, message, parts)?;
+    skills::with(agent, message, parts)?;
     for task in tasks {
         let named = words.contains(&format!("[task {task} ")) || words.contains(&format!("[task {task}]"));
         ensure!(named, "M9", "{} of {agent} tells of {task}, its request does not", message.id);
@@ -219,6 +222,7 @@ fn piece(agent: &AgentId, items: &mut Items<'_>, piece: &Piece) -> Result<(), Fa
             let words = rendered(&outside(parts));
             let class = has_word(words.lines().next().unwrap_or_default(), message.authority_class.name());
             ensure!(said == 1 && class, "M2", "{} of {agent} is shown as {parts:?}", message.id);
+            skills::with(agent, message, parts)?;
             images::with(agent, message, parts)
         }
         Piece::Reminder(text) => {

@@ -7,6 +7,7 @@ mod compare;
 mod digests;
 mod fences;
 mod images;
+mod skills;
 mod talk;
 
 use std::collections::BTreeMap;

@@ -73,6 +73,9 @@ pub fn scenario(seed: u64) -> Scenario {
         config.images = draw.of("reads images", &[&config.models[..], &config.models[..1]]).to_vec();
         prompts_with_images(&mut draw, agents, span, &mut inputs);
     }
+    if faults.skills > 0 {
+        prompts_with_skills(&mut draw, agents, span, &mut inputs);
+    }
     of_tasks(&mut draw, agents, span, &mut inputs);
     of_timers(&mut draw, agents, span, &mut inputs);
     of_work(&mut draw, agents, span, &mut inputs);
@@ -124,6 +127,20 @@ fn prompts_with_images(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec
         let images = draw.of("images", &[1, 1, 2, 3, 10, 11]);
         let priority = draw.of("image now", &[Priority::Next, Priority::Interject]);
         let message = Message { images, priority, ..pattern::prompt() };
+        inputs.push(Timed { at, agent, action: Action::Message(message) });
+    }
+    draw.ordinal = 0;
+}
+
+/// Prompts that bring skills along, and a few that bring too many.
+fn prompts_with_skills(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
+    for ordinal in 0..u64::from(draw.below("prompts with skills", 6)) {
+        draw.ordinal = ordinal;
+        let at = 1_000 + u64::from(draw.below("skill at", span));
+        let agent = 1 + draw.below("skill for", agents);
+        let skills = draw.of("skills along", &[1, 1, 2, 4, 5]);
+        let priority = draw.of("skill now", &[Priority::Next, Priority::Interject]);
+        let message = Message { skills, priority, ..pattern::prompt() };
         inputs.push(Timed { at, agent, action: Action::Message(message) });
     }
     draw.ordinal = 0;
@@ -351,6 +368,7 @@ fn message(draw: &mut Draw) -> Message {
         key: draw.of("key", &[None, None, Some(1), Some(2), Some(3), Some(4)]),
         payload: u8::from(draw.below("payload", 4) == 0),
         images: 0,
+        skills: 0,
         refs: draw.of("refs", &[0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 16, 17]),
     }
 }

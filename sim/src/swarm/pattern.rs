@@ -118,6 +118,7 @@ pub(super) fn prompt() -> Message {
         payload: 0,
         refs: 0,
         images: 0,
+        skills: 0,
         names: None,
         text: None,
     }

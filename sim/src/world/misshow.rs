@@ -52,7 +52,7 @@ impl World<'_> {
 type Break = fn(&mut ModelRequest);
 
 /// What is done to each request.
-const MISSHOWN: [(Sabotage, Break); 14] = [
+const MISSHOWN: [(Sabotage, Break); 15] = [
     (Sabotage::DropMessage, |request| {
         let parts = input(request);
         *parts = parts.drain(..).map(emptied).filter(|part| !matches!(part, Part::Given(_))).collect();
@@ -111,6 +111,15 @@ const MISSHOWN: [(Sabotage, Break); 14] = [
         });
         if let Some((parts, at)) = first {
             parts.remove(at);
+        }
+    }),
+    (Sabotage::DropSkill, |request| {
+        let skill = |part: &Part| matches!(part, Part::Rendered(text) if text.contains("[skill | "));
+        for item in &mut request.conversation {
+            let Item::User { parts } = item else { continue };
+            while let Some(at) = parts.iter().position(skill) {
+                parts.drain(at..parts.len().min(at + 2));
+            }
         }
     }),
     (Sabotage::TwiceTheImage, |request| {

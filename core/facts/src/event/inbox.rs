@@ -111,6 +111,7 @@ impl InboxFact {
         if let Self::MessageAdmitted(fact) = self {
             visit(&fact.message.body.text);
             fact.message.metadata.iter().for_each(&mut *visit);
+            fact.message.skills.iter().for_each(|skill| visit(&skill.body));
             fact.message.images.iter().for_each(|image| visit(&image.data));
         }
     }

@@ -1,12 +1,14 @@
 //! Skills that are on offer, and the files of skills that calls have named.
 
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use holon_facts::event::{Event, LifecycleFact, SkillFact, TaskFact, TurnFact};
+use holon_facts::event::{Event, InboxFact, LifecycleFact, SkillFact, TaskFact, TurnFact};
+use holon_facts::ids::MessageId;
 use holon_facts::record::Record;
-use holon_facts::skill::SkillCatalogue;
+use holon_facts::skill::{GivenSkill, Skill, SkillCatalogue};
 use holon_facts::task::TaskStatus;
 
 #[derive(Debug, Clone, Default)]
@@ -18,6 +20,12 @@ pub(crate) struct Skills {
     pub(crate) loaded: bool,
     /// Files that the last call has named, as long as nothing but what it activates follows.
     pub(crate) named: Vec<String>,
+    /// Skills that messages bring along which are not settled.
+    pub(crate) given: BTreeMap<MessageId, Vec<GivenSkill>>,
+    /// Messages that were taken into turns in progress, of those.
+    pub(crate) interjected: BTreeSet<MessageId>,
+    /// A turn has its context, or takes a message in, as long as nothing but what that activates follows.
+    pub(crate) taken: bool,
     /// The same for a command that went on as a task: what it named is not on record.
     pub(crate) task_ended: bool,
 }
@@ -27,14 +35,17 @@ impl Skills {
         if matches!(record.event, Event::Skill(SkillFact::SkillActivated(_))) {
             return;
         }
-        (self.named, self.task_ended) = (Vec::new(), false);
+        (self.named, self.task_ended, self.taken) = (Vec::new(), false, false);
         match &record.event {
             Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => {
                 self.has_user = fact.spec.has_user_skills();
             }
             Event::Skill(SkillFact::SkillsCatalogued(fact)) => self.catalogue = fact.catalogue.clone(),
             Event::Turn(TurnFact::TurnStarted(_)) => self.loaded = false,
-            Event::Turn(TurnFact::TurnContextBuilt(_)) => self.loaded = true,
+            Event::Turn(TurnFact::TurnContextBuilt(_)) => {
+                (self.loaded, self.taken) = (true, true);
+            }
+            Event::Inbox(fact) => self.inbox(fact),
             Event::Turn(TurnFact::ToolExecuted(fact)) => {
                 self.named.clone_from(&fact.receipt.facts.skill_files);
             }
@@ -43,5 +54,37 @@ impl Skills {
             }
             _ => {}
         }
+    }
+    fn inbox(&mut self, fact: &InboxFact) {
+        match fact {
+            InboxFact::MessageAdmitted(fact) if !fact.message.skills.is_empty() => {
+                self.given.insert(fact.message.id, fact.message.skills.clone());
+            }
+            InboxFact::OperatorInterjectionAdmitted(fact) => {
+                self.taken = true;
+                if self.given.contains_key(&fact.message_id) {
+                    self.interjected.insert(fact.message_id);
+                }
+            }
+            InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
+            InboxFact::MessageAborted(fact) => self.settled(fact.message_id),
+            InboxFact::MessageDropped(fact) => self.settled(fact.message_id),
+            InboxFact::MessageAdmitted(_)
+            | InboxFact::MessageDuplicate(_)
+            | InboxFact::MessageDequeued(_)
+            | InboxFact::MessageRequeued(_) => {}
+        }
+    }
+
+    fn settled(&mut self, message: MessageId) {
+        self.given.remove(&message);
+        self.interjected.remove(&message);
+    }
+
+    /// Whether the turn for that message brings that version of a skill along.
+    pub(crate) fn brings(&self, turn: MessageId, skill: &Skill) -> bool {
+        let taken = |id: &MessageId| *id == turn || self.interjected.contains(id);
+        let mut given = self.given.iter().filter(|(id, _)| taken(id)).flat_map(|(_, given)| given);
+        given.any(|given| given.is(skill))
     }
 }

@@ -11,6 +11,7 @@ use holon_facts::ids::{MessageId, RoundIndex};
 use holon_facts::image::Image;
 use holon_facts::model::{Block, RoundEnd};
 use holon_facts::receipt::{Receipt, Verdict};
+use holon_facts::skill::GivenSkill;
 use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,8 @@ pub enum Note {
         text: Text,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Image>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        skills: Vec<GivenSkill>,
         /// Waits that it ends.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         waits: Vec<Wait>,

@@ -12,13 +12,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::call::ToolName;
-use holon_facts::content::Text;
 use holon_facts::event::TurnFact;
 use holon_facts::event::inbox::OperatorInterjectionAdmitted;
 use holon_facts::event::turn::{AssistantRoundRecorded, CompactionCause, ReminderKind, TurnStarted};
 use holon_facts::fence::Fence;
 use holon_facts::ids::{MessageId, RunId, TurnIndex, WorkItemId};
-use holon_facts::image::Image;
 use holon_facts::message::Message;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::LoadedContext;
@@ -233,15 +231,16 @@ impl Run {
     pub(super) fn apply_interjection(
         &mut self,
         fact: &OperatorInterjectionAdmitted,
-        (at, text, images): (Wall, Text, Vec<Image>),
+        said: Option<&Message>,
         waits: Vec<Wait>,
     ) {
         self.conversation.interjected.push(fact.message_id);
         self.conversation.notes.push(Note::Interjection {
             message_id: fact.message_id,
-            at,
-            text,
-            images,
+            at: said.map(|said| said.created_at).unwrap_or_default(),
+            text: said.map(|said| said.body.text.clone()).unwrap_or_default(),
+            images: said.map(|said| said.images.clone()).unwrap_or_default(),
+            skills: said.map(|said| said.skills.clone()).unwrap_or_default(),
             waits,
         });
         // After a text-only round it calls for another round; otherwise the round in progress shows it.

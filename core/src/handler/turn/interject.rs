@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use holon_facts::event::inbox::{OperatorInterjectionAdmitted, SafePoint};
 use holon_facts::ids::MessageId;
 
+use crate::handler::skills;
 use crate::handler::wait::resolve;
 use crate::tx::Tx;
 
@@ -16,6 +17,7 @@ pub(crate) fn take(tx: &mut Tx<'_>, safe_point: SafePoint) {
     for message_id in waiting {
         resolve::taken(tx, message_id);
         tx.record(OperatorInterjectionAdmitted { message_id, run_id, round, safe_point });
+        skills::given(tx, &[message_id]);
     }
 }
 

@@ -36,6 +36,7 @@ pub(crate) fn context_loaded(tx: &mut Tx<'_>, op: OpId, mut context: LoadedConte
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
     skills::read(tx, run_id, context.skills.take());
     tx.record(TurnContextBuilt { run_id, context });
+    skills::begun(tx);
     request::advance(tx);
 }
 

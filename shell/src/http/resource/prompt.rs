@@ -21,6 +21,7 @@ use super::super::reply::OrStatus;
 use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::ingress::{admission, admit, check_names, key, keyed};
+use super::skills;
 use crate::answer::Answer;
 use crate::images::{self, ImageError};
 use crate::prompt_turn::PromptTurn;
@@ -45,12 +46,15 @@ pub(in super::super) async fn prompt(app: App, call: Call<SendPrompt>) -> Handle
     let key = key(&call.from.headers)?;
     let has_key = key.is_some();
     let idempotency = keyed(key, "prompt", &prompt)?;
+    let named = (prompt.text.clone(), prompt.skills.clone());
+    let skills = skills::given(&app, &call.path.agent_id, named, idempotency.clone()).await?;
     let ingress = Ingress {
         origin: Origin::Operator { actor_id: prompt.actor_id },
         priority: prompt.priority.unwrap_or(Priority::Normal),
         correlation_id: prompt.correlation_id,
         causation_id: prompt.causation_id,
         images,
+        skills,
         idempotency,
         ..Ingress::prompt(
             app.runtime.texts().take(&prompt.text),

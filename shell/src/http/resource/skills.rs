@@ -9,34 +9,88 @@ use holon_api::{
 };
 use holon_core::view::View;
 use holon_facts::AgentId;
+use holon_facts::message::Idempotency;
+use holon_facts::skill::GivenSkill;
 
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::look::{Looked, look};
 use crate::skills::install::{self, Entry, InstallError, Source};
-use crate::skills::{Found, Listing, Roots, Standing};
+use crate::skills::{Found, GiveError, Listing, Roots, Standing, may_name};
 
 pub(in super::super) async fn list(app: App, call: Call<ListSkills>) -> Handled<Skills> {
     let agent = call.path.agent_id;
     let read = |view: View<'_>, agent: &AgentId| {
-        let agent = view.agent(agent)?;
-        let at = agent.workspaces.active();
-        let untrusted = agent.workspaces.is_untrusted(&at.workspace_id());
-        let skills = (agent.spec.has_user_skills(), untrusted);
-        Some((at.workspace_anchor.clone(), skills, agent.skills.active.clone()))
+        let active = view.agent(agent)?.skills.active.clone();
+        Some((Looking::of(view, agent)?, active))
     };
-    let Looked { seen: (anchor, wanted, active), .. } = look(&app, &agent, read).await?;
+    let Looked { seen: (looking, active), .. } = look(&app, &agent, read).await?;
     let named = agent.clone();
-    let listing = app.blocking(move |app| {
-        let home = app.runtime.agent_home(&named);
-        Ok(app.runtime.skills().find(&home, anchor.as_ref(), wanted))
-    });
-    let Listing { found, problems } = listing.await?;
+    let Listing { found, problems } = app.blocking(move |app| Ok(looking.find(app, &named))).await?;
     let texts = app.runtime.texts();
     let redacted = |text: &String| texts.redact(text);
     let skills = found.iter().map(|found| shown(found, &redacted)).collect();
     Ok(Skills { ok: true, agent_id: agent, skills, active, problems })
+}
+
+/// Where the skills of an agent are, and which of them it may be offered.
+#[derive(Debug, Clone)]
+struct Looking {
+    anchor: String,
+    user_skills: bool,
+    untrusted: bool,
+}
+
+impl Looking {
+    fn of(view: View<'_>, agent: &AgentId) -> Option<Self> {
+        let agent = view.agent(agent)?;
+        let at = agent.workspaces.active();
+        let untrusted = agent.workspaces.is_untrusted(&at.workspace_id());
+        Some(Self {
+            anchor: at.workspace_anchor.clone(),
+            user_skills: agent.spec.has_user_skills(),
+            untrusted,
+        })
+    }
+
+    fn find(&self, app: &App, agent: &AgentId) -> Listing {
+        let home = app.runtime.agent_home(agent);
+        app.runtime.skills().find(&home, self.anchor.as_ref(), (self.user_skills, self.untrusted))
+    }
+}
+
+/// The skills that a prompt names. One that was admitted before under its key needs none: it has them.
+pub(super) async fn given(
+    app: &App,
+    agent: &AgentId,
+    (text, names): (String, Vec<String>),
+    idempotency: Option<Idempotency>,
+) -> Handled<Vec<GivenSkill>> {
+    if !may_name(&text, &names) {
+        return Ok(Vec::new());
+    }
+    let read = move |view: View<'_>, agent: &AgentId| {
+        let known = idempotency.as_ref().and_then(|key| view.admitted(agent, key));
+        Some((Looking::of(view, agent)?, known.is_some()))
+    };
+    let Looked { seen: (looking, known), .. } = look(app, agent, read).await?;
+    if known {
+        return Ok(Vec::new());
+    }
+    let agent = agent.clone();
+    app.blocking(move |app| {
+        let listing = looking.find(app, &agent);
+        listing.given(app.runtime.texts(), &text, &names).map_err(|error| {
+            let code = match error {
+                GiveError::Unknown { .. } => Code::SkillNotFound,
+                GiveError::NotOffered { .. } | GiveError::TooLong { .. } => Code::SkillInvalid,
+                GiveError::TooMany { .. } => Code::TooMany,
+            };
+            Failure::new(code, &error).hint(error.hint()).detail("field", "skills")
+        })
+    })
+    .await
 }
 
 fn shown(found: &Found, redacted: &dyn Fn(&String) -> String) -> SkillShown {

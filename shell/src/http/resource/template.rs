@@ -1,5 +1,7 @@
 //! What a new agent begins with.
 
+use std::time::Duration;
+
 use holon_api::{Code, CreateAgent};
 use holon_facts::AgentId;
 use holon_facts::identity::AgentSpec;
@@ -10,6 +12,9 @@ use super::super::failure::Failure;
 use super::super::route::Handled;
 use super::skills;
 use crate::templates::{Reach, Selector, TemplateError, make_home};
+
+/// What a template is made of is there within so long: clients wait for 30 seconds, and are to learn what was wrong.
+const FETCHED_WITHIN: Duration = Duration::from_secs(25);
 
 /// The template that is asked for, taken in. Nothing of the agent is there yet.
 pub(super) async fn kept(app: &App, agent: &AgentId, wanted: &CreateAgent) -> Handled<Option<AgentTemplate>> {
@@ -23,7 +28,14 @@ pub(super) async fn kept(app: &App, agent: &AgentId, wanted: &CreateAgent) -> Ha
         return Err(refused(format!("{} is there already, and is not overwritten", own.display())));
     }
     let selector = Selector::parse(named).map_err(failure)?;
-    Ok(Some(app.templates.keep(&selector, Reach::Everywhere).await.map_err(failure)?))
+    let kept = tokio::time::timeout(FETCHED_WITHIN, app.templates.keep(&selector, Reach::Everywhere)).await;
+    let kept = kept.map_err(|_| {
+        let seconds = FETCHED_WITHIN.as_secs();
+        let text = format!("{selector} was not fetched within {seconds} s; no agent was made");
+        Failure::new(Code::RemoteTimeout, text)
+            .hint("try again, or fetch the repository yourself and name its folder as the template")
+    })?;
+    Ok(Some(kept.map_err(failure)?))
 }
 
 /// The home of an agent that is on record. Whoever dies before leaves that to the agent's first turn.

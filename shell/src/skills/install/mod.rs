@@ -277,6 +277,15 @@ pub fn remove(root: &Path, name: &str, force: bool) -> Result<Entry, InstallErro
     Ok(entry)
 }
 
+/// Finishes or takes away what processes that died while they changed a root have left in it. A root that is not there, or
+/// that can't be listed, has nothing.
+///
+/// # Errors
+/// The root or its lock file can't be changed.
+pub fn finish(root: &Path) -> Result<(), InstallError> {
+    staging::finish(root)
+}
+
 /// Compares what is in a root with its lock file, by name.
 ///
 /// # Errors

@@ -74,6 +74,16 @@ impl Drop for Staging {
     }
 }
 
+/// Finishes what processes that died have left in a root, where there is anything.
+pub(super) fn finish(root: &Path) -> Result<(), InstallError> {
+    let Ok(entries) = fs::read_dir(root) else { return Ok(()) };
+    let left = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(PREFIX);
+    if entries.flatten().any(|entry| left(&entry.file_name())) {
+        drop(Root::hold(root)?);
+    }
+    Ok(())
+}
+
 /// A root that nobody else changes meanwhile.
 #[derive(Debug)]
 pub(super) struct Root {
