@@ -97,8 +97,8 @@ impl OnTerminal {
     /// Waits for its end: the status, the screen as it was left, and everything that was written.
     pub fn end(mut self) -> (ExitStatus, String, String) {
         let status = self.child.wait().expect("it ends");
-        self.reader.join().expect("the reader ends");
         let mut screen = self.parser();
+        self.reader.join().expect("the reader ends");
         let written = self.written.lock().expect("no test panics here").clone();
         screen.process(&written);
         (status, screen.screen().contents(), String::from_utf8_lossy(&written).into_owned())
