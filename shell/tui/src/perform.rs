@@ -125,8 +125,9 @@ fn standing(status: &AgentStatus) -> Status {
 pub(crate) async fn send(client: &impl Runtime, prompt: Prompt) -> Answer {
     let Prompt { key, agent, text, answers } = prompt;
     let causation_id = answers.map(|brief| brief.to_string());
+    let (images, skills) = (Vec::new(), Vec::new());
     let body =
-        Body { text, images: Vec::new(), priority: None, actor_id: None, correlation_id: None, causation_id };
+        Body { text, images, skills, priority: None, actor_id: None, correlation_id: None, causation_id };
     match client.prompt(&agent, PromptQuery::default(), body, Some(key.clone())).await {
         Ok(_) => Answer::Sent(key),
         Err(error) => Answer::NotSent { key, again: error.may_pass(), problem: error.to_string() },
