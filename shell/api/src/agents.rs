@@ -174,10 +174,13 @@ pub struct Trouble {
     pub event: EventMark,
 }
 
-/// How much of the newest is wanted.
+/// How much of the newest is wanted, and as of when.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecentQuery {
+    /// The state right after this event, from records alone; the present state by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_seq: Option<EventSeq>,
     /// At most so many briefs and transcript entries each, 0 to 100; 20 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]

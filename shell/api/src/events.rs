@@ -23,6 +23,9 @@ pub struct EventsQuery {
     pub limit: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
+    /// Adds to each event what it means to people, as `presentation`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub present: bool,
 }
 
 /// From which end a page is filled, and how it is ordered.
@@ -52,6 +55,9 @@ pub struct AllEventsQuery {
     pub limit: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
+    /// Adds to each event what it means to people, as `presentation`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub present: bool,
 }
 
 /// Where an event stands among those of all agents: positions rise, and do not count.
@@ -106,6 +112,9 @@ pub struct AllStreamQuery {
     /// Only later positions; 0 begins with the first event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<LedgerSeq>,
+    /// Adds to each event what it means to people, as `presentation`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub present: bool,
     /// A token of `POST /control/stream-token`, where no header can be sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
@@ -158,6 +167,27 @@ pub struct Envelope {
     /// Where it came from: origin, trust, authority, surface, message, … as far as they are known.
     pub provenance: serde_json::Map<String, serde_json::Value>,
     pub payload: serde_json::Map<String, serde_json::Value>,
+    /// What it means to people; only where `present` asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presentation: Option<Presentation>,
+}
+
+/// What a durable event means to people: the same on every surface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Presentation {
+    /// `action_required`, `work_done`, `info`, `verbose`, `debug` or `trace`: from which level on it is shown.
+    pub visibility: String,
+    /// The subject, for example `brief`, `message`, `tool` or `waiting`.
+    pub category: String,
+    /// A short label.
+    pub title: String,
+    /// The text, where it may have more than one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// Everything in one line.
+    pub summary: String,
+    /// The same as `type`.
+    pub source_event_kind: String,
 }
 
 impl Envelope {
@@ -185,6 +215,9 @@ pub struct StreamQuery {
     /// They have no id, are never repeated, and a slow reader misses some.
     #[serde(default)]
     pub live: bool,
+    /// Adds to each event what it means to people, as `presentation`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub present: bool,
     /// A token of `POST /control/stream-token`, where no header can be sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]

@@ -53,7 +53,7 @@ pub use debug_prompt::{
 pub use error::ErrorBody;
 pub use events::{
     AllEventsPage, AllEventsQuery, AllStreamQuery, AnyEvent, DamagedEvent, DamagedKind, Envelope, EventsPage,
-    EventsQuery, LedgerSeq, LiveAttempt, LiveText, Order, StreamQuery,
+    EventsQuery, LedgerSeq, LiveAttempt, LiveText, Order, Presentation, StreamQuery,
 };
 pub use inbox::{ClosedAsk, Inbox, InboxQuery, OpenAsk};
 pub use ingress::{
@@ -105,8 +105,8 @@ pub use code::Code;
 pub use endpoint::{Access as RouteAccess, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 pub use follow::{AllEvents, Events, Follow, Followed, Output, Written};
 pub use path::{
-    AgentPath, AskPath, MemoryPath, MessagePath, NewAgentPath, Path, TaskPath, TimerPath, TriggerPath,
-    WorkItemPath,
+    AgentPath, AskPath, MemoryPath, MessagePath, NewAgentPath, Path, RequestPath, TaskPath, TimerPath,
+    TriggerPath, WorkItemPath,
 };
 pub use reply::{Document, OpenApi, OpenMetrics, Reply, Stream};
 pub use rows::Control;

@@ -1,7 +1,7 @@
 //! What a path names: one shape for each kind of thing.
 
 use holon_facts::AgentId;
-use holon_facts::ids::{BriefId, MessageId, TaskId, TimerId, WorkItemId};
+use holon_facts::ids::{BriefId, MessageId, OpId, TaskId, TimerId, WorkItemId};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,13 @@ pub struct TaskPath {
 pub struct MessagePath {
     pub agent_id: AgentId,
     pub message_id: MessageId,
+}
+
+/// A request of an agent to a model, by its operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestPath {
+    pub agent_id: AgentId,
+    pub request_id: OpId,
 }
 
 /// What an agent has asked of its operator.
@@ -102,7 +109,7 @@ macro_rules! of_agent {
     )*};
 }
 
-of_agent!(TaskPath AskPath MessagePath TimerPath WorkItemPath MemoryPath);
+of_agent!(RequestPath TaskPath AskPath MessagePath TimerPath WorkItemPath MemoryPath);
 
 impl Path for AgentPath {
     fn agent(&mut self) -> Option<&mut AgentId> {

@@ -17,7 +17,8 @@ use super::follow::Follow;
 use super::memory::{MemoryQuery, MemorySearched, MemoryShown, MemoryStatus, MemoryTextQuery};
 use super::path::MemoryPath;
 use super::path::{
-    AgentPath, AskPath, MessagePath, NewAgentPath, TaskPath, TimerPath, TriggerPath, WorkItemPath,
+    AgentPath, AskPath, MessagePath, NewAgentPath, RequestPath, TaskPath, TimerPath, TriggerPath,
+    WorkItemPath,
 };
 use super::reply::{OpenApi, OpenMetrics, Stream};
 use super::{
@@ -83,6 +84,7 @@ const NOT_ENDED: (StatusCode, &str) =
     (StatusCode::ACCEPTED, "The prompt is durable; what `wait` waits for has not ended.");
 
 const READ: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged];
+const STATE: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::TooFar];
 const TURN: &[Code] = &[Code::UnknownAgent, Code::UnknownTurn, Code::AgentDamaged];
 const REQUEST: &[Code] =
     &[Code::UnknownAgent, Code::UnknownTurn, Code::UnknownRequest, Code::AgentDamaged, Code::TooFar];
@@ -274,7 +276,7 @@ endpoints! {
             or "/status" "Summarize the default agent", path AgentPath, fails READ => AgentStatus;
         ShowState state GET "/agents/{agent_id}/state" "Show the state a projection starts from",
             or "/state" "Show the state a projection of the default agent starts from",
-            path AgentPath, query RecentQuery, fails READ => AgentState;
+            path AgentPath, query RecentQuery, fails STATE => AgentState;
         ExplainAgent why GET "/agents/{agent_id}/why" "Explain why an agent is in its state and what would change it",
             path AgentPath, fails READ => AgentWhy;
         ListBriefs briefs GET "/agents/{agent_id}/briefs" "List an agent's briefs for its operator",
@@ -288,6 +290,8 @@ endpoints! {
         ShowSchedulerFixture scheduler_fixture GET "/agents/{agent_id}/scheduler-fixture"
             "Show a past decision of the scheduler with its facts",
             path AgentPath, query FixtureQuery, fails EVENT => SchedulerFixture;
+        ShowRequest past_request GET "/agents/{agent_id}/requests/{request_id}"
+            "Show a request to the model as it was sent", path RequestPath, fails REQUEST => DebugPromptReply;
         ListEvents events GET "/agents/{agent_id}/events" "List durable events, page by page",
             path AgentPath, query EventsQuery, fails CURSOR => EventsPage;
         ListAllEvents all_events GET "/events" "List durable events of all public agents, page by page",

@@ -25,7 +25,7 @@ use super::explained::named;
 use super::labels::{self, DescribeArgs, RenameArgs};
 use super::output::{self, Failure};
 use super::spending;
-use super::status::{self, StatusArgs};
+use super::status::{self, AtArgs, StatusArgs};
 use super::template;
 use crate::workplace;
 use holon_present as present;
@@ -42,7 +42,7 @@ pub(super) enum AgentCommand {
         json: bool,
     },
     /// Summarize one agent
-    Status(StatusArgs),
+    Status(AtArgs),
     /// Create a durable agent
     Create(CreateArgs),
     /// Start a stopped or archived agent

@@ -121,7 +121,7 @@ enum Command {
     /// Answer what an agent has asked
     Answer(inbox::AnswerArgs),
     /// Summarize one agent
-    Status(status::StatusArgs),
+    Status(status::AtArgs),
     /// Explain why an agent is in its state and what would change it
     Why(status::StatusArgs),
     /// Show an agent's events

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use holon_api::Control;
+use holon_api::{AgentStatus, Control, Document, RecentQuery};
+use holon_facts::EventSeq;
 
 use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
@@ -19,12 +20,28 @@ pub(super) struct StatusArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn status(home: Option<PathBuf>, args: StatusArgs) -> Result<Exit, Failure> {
+#[derive(Debug, Args)]
+pub(super) struct AtArgs {
+    #[command(flatten)]
+    status: StatusArgs,
+    /// Show the state right after this event
+    #[arg(long, value_name = "EVENT")]
+    at: Option<u64>,
+}
+
+pub(super) fn status(home: Option<PathBuf>, args: AtArgs) -> Result<Exit, Failure> {
     ClientContext::read(home, |cli, ending| async move {
         ending
             .or(async {
+                let AtArgs { status: args, at } = args;
                 let agent = cli.agent(args.whom.name()).await?;
-                let answer = cli.client.status(&agent).await?;
+                let answer: Document<AgentStatus> = match at.map(EventSeq) {
+                    Some(at) => {
+                        let query = RecentQuery { at_seq: Some(at), recent: Some(0) };
+                        Document::from(cli.client.state(&agent, query).await?.agent.clone())
+                    }
+                    None => cli.client.status(&agent).await?,
+                };
                 output::shown(&answer, args.json, || output::table(&summary(&answer)))
             })
             .await

@@ -1,6 +1,7 @@
 //! Events of all public agents in the one order of the ledger, for whoever follows them together. Each read of what is
 //! new is made once for all followers; an agent costs something only while it has events.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use holon_platform::spawn;
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
-use super::EventsError;
+use super::{EventsError, presented};
 use crate::envelope::Envelopes;
 
 /// Events that are handed over at once.
@@ -33,6 +34,19 @@ pub struct PlacedEvent {
     pub kind: &'static str,
     /// The envelope with its position as JSON, without a line end.
     pub json: String,
+    /// What it means to people, as JSON; nothing where it can't be read.
+    pub presentation: String,
+}
+
+impl PlacedEvent {
+    /// The envelope, where asked for with what it means to people.
+    pub fn envelope(&self, present: bool) -> Cow<'_, str> {
+        presented::envelope(&self.json, &self.presentation, present)
+    }
+
+    fn bytes(&self) -> usize {
+        self.json.len() + self.presentation.len()
+    }
 }
 
 /// A page of them.
@@ -148,12 +162,12 @@ impl Window {
         self.envelopes = envelopes;
         self.through = reached;
         for event in events {
-            self.bytes += event.json.len();
+            self.bytes += event.bytes();
             self.events.push_back(Arc::new(event));
         }
         while self.events.len() > KEPT || self.bytes > KEPT_BYTES {
             let Some(oldest) = self.events.pop_front() else { break };
-            self.bytes -= oldest.json.len();
+            self.bytes -= oldest.bytes();
             self.after = oldest.at;
         }
         Ok(())
@@ -180,16 +194,19 @@ impl EnvelopesByAgent {
                 "position": at.0, "type": DAMAGED, "agent_id": agent, "event_seq": event_seq,
                 "problem": error.to_string(),
             });
-            PlacedEvent { at, kind: DAMAGED, json: data.to_string() }
+            PlacedEvent { at, kind: DAMAGED, json: data.to_string(), presentation: String::new() }
         };
         let line = match record {
-            Ok(record) => self.line(reader, &record).map(|line| (record.event.kind(), line)),
+            Ok(record) => self
+                .line(reader, &record)
+                .and_then(|line| Ok((record.event.kind(), line, presented::of(&record)?))),
             Err(error) => Err(error.into()),
         };
         match line {
-            Ok((kind, line)) => {
+            Ok((kind, line, presentation)) => {
                 let fields = line.strip_prefix('{').unwrap_or(&line);
-                Ok(PlacedEvent { at, kind, json: format!(r#"{{"position":{},{fields}"#, at.0) })
+                let json = format!(r#"{{"position":{},{fields}"#, at.0);
+                Ok(PlacedEvent { at, kind, json, presentation })
             }
             Err(EventsError::Ledger(error)) if error.is_damage() => Ok(damaged(&error)),
             Err(error @ (EventsError::Ledger(_) | EventsError::Json(_) | EventsError::Ended)) => Err(error),

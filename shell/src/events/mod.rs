@@ -6,11 +6,13 @@
 
 mod all;
 mod page;
+mod presented;
 mod subscription;
 #[cfg(test)]
 mod tests;
 mod topic;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,6 +34,15 @@ pub struct Event {
     pub kind: &'static str,
     /// The envelope as JSON, without a line end.
     pub json: String,
+    /// What it means to people, as JSON.
+    pub presentation: String,
+}
+
+impl Event {
+    /// The envelope, where asked for with what it means to people.
+    pub fn envelope(&self, present: bool) -> Cow<'_, str> {
+        presented::envelope(&self.json, &self.presentation, present)
+    }
 }
 
 /// Events that can't be read.

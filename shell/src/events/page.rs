@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holon_facts::{AgentId, EventSeq};
 use holon_ledger::sqlite::Reader;
 
-use super::{Event, EventsError};
+use super::{Event, EventsError, presented};
 use crate::envelope::Envelopes;
 
 /// Which events a page has.
@@ -60,7 +60,8 @@ pub fn page(reader: &Arc<Reader>, agent: &AgentId, span: Span) -> Result<Page, E
     for record in reader.records(agent, EventSeq(from.0 - 1), to)? {
         let record = record?;
         let json = envelopes.line(&record)?;
-        events.push(Event { seq: record.event_seq, kind: record.event.kind(), json });
+        let presentation = presented::of(&record)?;
+        events.push(Event { seq: record.event_seq, kind: record.event.kind(), json, presentation });
     }
     let more = match span.order {
         Order::Asc => to < highest,

@@ -7,7 +7,7 @@ use holon_facts::{AgentId, EventSeq, Record};
 use holon_ledger::sqlite::Reader;
 use tokio::sync::{broadcast, watch};
 
-use super::Event;
+use super::{Event, presented};
 use crate::envelope::Envelopes;
 use crate::live::Live;
 
@@ -121,15 +121,20 @@ impl Recent {
             None => Envelopes::from(reader.clone(), record.agent.clone(), record.event_seq)?,
         };
         let json = self.envelopes.insert(envelopes).line(record)?;
-        Ok(Event { seq: record.event_seq, kind: record.event.kind(), json })
+        let presentation = presented::of(record)?;
+        Ok(Event { seq: record.event_seq, kind: record.event.kind(), json, presentation })
     }
 
     fn push(&mut self, event: Event) {
-        self.bytes += event.json.len();
+        self.bytes += bytes(&event);
         self.events.push_back(Arc::new(event));
         while self.events.len() > KEPT || self.bytes > KEPT_BYTES {
             let Some(oldest) = self.events.pop_front() else { return };
-            self.bytes -= oldest.json.len();
+            self.bytes -= bytes(&oldest);
         }
     }
+}
+
+fn bytes(event: &Event) -> usize {
+    event.json.len() + event.presentation.len()
 }

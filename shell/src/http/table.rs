@@ -63,6 +63,7 @@ handlers! {
         ShowTranscript history::transcript,
         ShowLatency latency::latency,
         ShowSchedulerFixture scheduler_fixture::fixture,
+        ShowRequest debug::request,
         ListEvents events::events,
         ListAllEvents all_events::page,
         ListTasks tasks::list,

@@ -10,14 +10,16 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use holon_core::agent::Agent;
 use holon_core::host::RestoreError;
+use holon_core::snapshot::AgentSnapshot;
 use holon_core::view::View;
 use holon_core::{Answer, Host, Input};
 use holon_facts::config::ConfigError;
 use holon_facts::identity::AgentSpec;
 use holon_facts::outcome::LoadedContext;
 use holon_facts::workspace::ExecutionBinding;
-use holon_facts::{AgentId, Config, EventSeq, Outcome, ReplyId, Seed};
+use holon_facts::{AgentId, Config, EventSeq, Outcome, Record, ReplyId, Seed};
 use holon_ledger::sqlite::{Fork, ForkError, LedgerError, Reader};
 use holon_ledger::{LedgerReader, Restored, Stall};
 use holon_platform::spawn;
@@ -167,6 +169,23 @@ impl Runtime {
     /// When there is no agent of that name, or its log can't be read.
     pub fn as_stored(&self, reader: &Reader, agent: &AgentId) -> Result<Host, StoredError> {
         let Restored { snapshot, tail, .. } = reader.load(agent)?;
+        self.host_of(agent, snapshot, tail)
+    }
+
+    /// A host to look at that has this agent alone.
+    ///
+    /// # Errors
+    /// When its records don't fit one another.
+    pub fn as_it_was(&self, agent: &Agent) -> Result<Host, StoredError> {
+        self.host_of(&agent.id, Some(AgentSnapshot::of(agent)), Vec::new())
+    }
+
+    fn host_of(
+        &self,
+        agent: &AgentId,
+        snapshot: Option<AgentSnapshot>,
+        tail: Vec<Record>,
+    ) -> Result<Host, StoredError> {
         // Nothing is decided by this host: any seed is as good.
         let mut host = Host::new((*self.config).clone(), Seed(0))?;
         let restored = host.admit(snapshot, tail);

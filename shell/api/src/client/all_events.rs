@@ -22,7 +22,7 @@ impl HttpAllEvents {
 
 impl AllEvents for HttpAllEvents {
     async fn next(&mut self) -> Result<AnyEvent, ClientError> {
-        let query = AllStreamQuery { after: self.cursor, token: None };
+        let query = AllStreamQuery { after: self.cursor, ..AllStreamQuery::default() };
         let request = Request::<FollowAllEvents> { path: Nothing {}, query, body: Empty, key: None };
         let Message { data, .. } = self.events.next(&Prepared::of(request)?).await?;
         let event: AnyEvent = serde_json::from_str(&data).map_err(|error| odd(&error))?;

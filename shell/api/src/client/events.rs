@@ -30,7 +30,7 @@ impl HttpEvents {
 
 impl Events for HttpEvents {
     async fn next(&mut self) -> Result<Followed, ClientError> {
-        let query = StreamQuery { after_seq: self.cursor, live: self.live, token: None };
+        let query = StreamQuery { after_seq: self.cursor, live: self.live, ..StreamQuery::default() };
         let request = Request::<FollowEvents> { path: self.agent.clone(), query, body: Empty, key: None };
         let Message { kind, data } = self.events.next(&Prepared::of(request)?).await?;
         let data: Value = serde_json::from_str(&data).map_err(|error| odd(&error))?;

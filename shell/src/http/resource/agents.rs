@@ -69,12 +69,16 @@ pub(in super::super) async fn why(app: App, call: Call<ExplainAgent>) -> Handled
 
 pub(in super::super) async fn state(app: App, call: Call<ShowState>) -> Handled<AgentState> {
     let recent = bounded("recent", call.query.recent, RECENT, 0)?;
-    let agent = call.path.agent_id;
-    let seen = Moment::of(&app, &agent).await?;
+    let (agent, at) = (call.path.agent_id, call.query.at_seq);
+    let seen = match at {
+        Some(at) => Moment::after(&app, &agent, at).await?,
+        None => Moment::of(&app, &agent).await?,
+    };
     app.blocking(move |app| {
         let why = seen.why(app)?;
         // What is read here is at least as new as the summary, so whoever follows it misses nothing.
-        let query = PageQuery { limit: u32::try_from(recent).ok(), ..PageQuery::default() };
+        let (limit, before) = (u32::try_from(recent).ok(), at.map(EventSeq::next));
+        let query = PageQuery { limit, before, ..PageQuery::default() };
         let (briefs, transcript) = if recent == 0 {
             (Vec::new(), Vec::new())
         } else {
@@ -101,15 +105,34 @@ struct Moment {
 
 impl Moment {
     async fn of(app: &App, agent: &AgentId) -> Handled<Self> {
-        let read = |view: View<'_>, agent: &AgentId| {
-            let known = view.agent(agent)?;
-            let tasks = known.tasks.active().map(TaskLine::from).collect::<Vec<_>>();
-            let children = view.children(agent).collect::<Vec<_>>();
-            Some((view.summary(agent)?, view.explain(agent)?, tasks, children))
-        };
-        let Looked { seen: (summary, why, mut tasks, children), waits } = look(app, agent, read).await?;
+        let Looked { seen, waits } = look(app, agent, Self::read).await?;
+        Ok(Self { waits, ..seen })
+    }
+
+    /// The moment right after an event, by fold from the nearest state that is stored. What other agents are is not known
+    /// of it.
+    async fn after(app: &App, agent: &AgentId, at: EventSeq) -> Handled<Self> {
+        let agent = agent.clone();
+        app.blocking(move |app| {
+            let last = app.last_event(&agent)?;
+            if at.0 < 1 || at > last {
+                let text = format!("at_seq: {agent} has no event {at}: its log goes from 1 to {last}");
+                return Err(Failure::new(Code::InvalidQuery, text)
+                    .detail("field", "at_seq")
+                    .detail("last_event_seq", last.0));
+            }
+            let past = app.reader.agent_after(&agent, at)?;
+            let host = app.runtime.as_it_was(&past.agent)?;
+            Self::read(host.view(), &agent).ok_or_else(|| Failure::unknown_agent(&agent))
+        })
+        .await
+    }
+
+    fn read(view: View<'_>, agent: &AgentId) -> Option<Self> {
+        let mut tasks = view.agent(agent)?.tasks.active().map(TaskLine::from).collect::<Vec<_>>();
         tasks.reverse();
-        Ok(Self { summary, why, children, tasks, waits })
+        let children = view.children(agent).collect();
+        Some(Self { summary: view.summary(agent)?, why: view.explain(agent)?, children, tasks, waits: None })
     }
 
     fn status(&self, app: &App) -> AgentStatus {

@@ -24,6 +24,7 @@ pub(in super::super) async fn page(app: App, call: Call<ListAllEvents>) -> Handl
     let query = call.query;
     let limit = bounded("limit", query.limit, EVENTS, 1)?;
     let newest = query.order.unwrap_or_default() == Order::Desc;
+    let present = query.present;
     let (after, before) = (query.after.map(placed), query.before.map(placed));
     app.blocking(move |app| {
         let last = app.reader.last_of_all()?;
@@ -31,7 +32,7 @@ pub(in super::super) async fn page(app: App, call: Call<ListAllEvents>) -> Handl
         // One past the last is where a walk to the past begins.
         check_position("before", before, LedgerSeq(last.0 + 1))?;
         let stretch = Stretch { after: after.unwrap_or_default(), before, limit, newest };
-        Ok(Written::new(written(&page_of_all(&app.reader, stretch)?)))
+        Ok(Written::new(written(&page_of_all(&app.reader, stretch)?, present)))
     })
     .await
 }
@@ -42,9 +43,9 @@ pub(in super::super) async fn stream(app: App, call: Call<FollowAllEvents>) -> H
         Some(seen) => (Some(LedgerSeq(seen)), LAST_EVENT_ID),
         None => (call.query.after.map(placed), "after"),
     };
-    let subscription = subscribe(&app, after, name).await?;
+    let (present, subscription) = (call.query.present, subscribe(&app, after, name).await?);
     let leave = Box::pin(app.shutdown.asked());
-    Ok(sse::stream(Follower { subscription, leave }, BEGIN))
+    Ok(sse::stream(Follower { subscription, present, leave }, BEGIN))
 }
 
 /// Follows everybody from behind a position, or from what is new.
@@ -82,12 +83,13 @@ fn check_position(name: &str, position: Option<LedgerSeq>, last: LedgerSeq) -> H
 /// One who follows.
 struct Follower {
     subscription: AllSubscription,
+    present: bool,
     leave: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Steps for Follower {
     async fn step(mut self) -> Option<(Self, Bytes)> {
-        let Self { subscription, leave } = &mut self;
+        let Self { subscription, present, leave } = &mut self;
         let seen = tokio::select! {
             biased;
             () = leave => return None,
@@ -98,15 +100,15 @@ impl Steps for Follower {
         let events = seen.ok()?;
         let mut text = String::with_capacity(events.iter().map(|event| event.json.len() + 80).sum());
         for event in &events {
-            let PlacedEvent { at, kind, json } = &**event;
+            let (PlacedEvent { at, kind, .. }, json) = (&**event, event.envelope(*present));
             text.push_str(&format!("id: {}\nevent: {kind}\ndata: {json}\n\n", at.0));
         }
         Some((self, Bytes::from(text)))
     }
 }
 
-fn written(PlacedPage { events, reached, more, last }: &PlacedPage) -> String {
-    let envelopes = events.iter().map(|event| &*event.json);
+fn written(PlacedPage { events, reached, more, last }: &PlacedPage, present: bool) -> String {
+    let envelopes = events.iter().map(|event| event.envelope(present));
     let next = if *more { format!(r#","next":{}"#, reached.0) } else { String::new() };
     page_of(envelopes, &format!(r#""last_position":{},"more":{more}{next}"#, last.0))
 }

@@ -1,5 +1,7 @@
 //! Pages of durable events.
 
+use std::borrow::Cow;
+
 use holon_api::rows::ListEvents;
 use holon_api::{EventsPage, Order};
 use holon_facts::EventSeq;
@@ -20,7 +22,7 @@ pub(in super::super) async fn events(app: App, call: Call<ListEvents>) -> Handle
         Order::Asc => events::Order::Asc,
         Order::Desc => events::Order::Desc,
     };
-    let agent = call.path.agent_id;
+    let (agent, present) = (call.path.agent_id, query.present);
     app.blocking(move |app| {
         let last = app.last_event(&agent)?;
         check_cursor("after_seq", query.after_seq, last)?;
@@ -28,13 +30,13 @@ pub(in super::super) async fn events(app: App, call: Call<ListEvents>) -> Handle
         check_cursor("before_seq", query.before_seq, last.next())?;
         let span = Span { after: query.after_seq, before: query.before_seq, limit, order };
         let page = events::page(&app.reader, &agent, span)?;
-        Ok(Written::new(written(&page)))
+        Ok(Written::new(written(&page, present)))
     })
     .await
 }
 
-fn written(Page { events, last: EventSeq(last), more }: &Page) -> String {
-    let envelopes = events.iter().map(|event| &*event.json);
+fn written(Page { events, last: EventSeq(last), more }: &Page, present: bool) -> String {
+    let envelopes = events.iter().map(|event| event.envelope(present));
     // What comes next begins where this ends.
     let next = events.last().filter(|_| *more).map(|event| format!(r#","next":{}"#, event.seq));
     let next = next.unwrap_or_default();
@@ -42,15 +44,13 @@ fn written(Page { events, last: EventSeq(last), more }: &Page) -> String {
 }
 
 /// A page of envelopes, which are JSON already, and the fields behind them.
-pub(super) fn page_of<'a>(envelopes: impl Iterator<Item = &'a str> + Clone, fields: &str) -> String {
-    let bytes: usize = envelopes.clone().map(|envelope| envelope.len() + 1).sum();
-    let mut json = String::with_capacity(bytes + fields.len() + 30);
-    json.push_str(r#"{"ok":true,"events":["#);
+pub(super) fn page_of<'a>(envelopes: impl Iterator<Item = Cow<'a, str>>, fields: &str) -> String {
+    let mut json = String::from(r#"{"ok":true,"events":["#);
     for (number, envelope) in envelopes.enumerate() {
         if number > 0 {
             json.push(',');
         }
-        json.push_str(envelope);
+        json.push_str(&envelope);
     }
     json.push_str("],");
     json.push_str(fields);

@@ -22,14 +22,14 @@ const BEGIN: &str = ": events\nretry: 1000\n\n";
 
 pub(in super::super) async fn stream(app: App, call: Call<FollowEvents>) -> Handled<Stream> {
     let seen = sse::last_event_id(&call.from.headers, "the number of an event")?.map(EventSeq);
-    let (agent, live) = (call.path.agent_id, call.query.live);
+    let (agent, live, present) = (call.path.agent_id, call.query.live, call.query.present);
     let (after, name) = match seen {
         Some(seen) => (Some(seen), LAST_EVENT_ID),
         None => (call.query.after_seq, "after_seq"),
     };
     let (_, subscription) = subscribe(&app, agent, after, name).await?;
     let leave = Box::pin(app.shutdown.asked());
-    let follower = Follower { subscription, live, leave };
+    let follower = Follower { subscription, live, present, leave };
     Ok(sse::stream(follower, BEGIN))
 }
 
@@ -53,12 +53,13 @@ pub(in super::super) async fn subscribe(
 struct Follower {
     subscription: Subscription,
     live: bool,
+    present: bool,
     leave: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Steps for Follower {
     async fn step(mut self) -> Option<(Self, Bytes)> {
-        let Self { subscription, live, leave } = &mut self;
+        let Self { subscription, live, present, leave } = &mut self;
         let seen = tokio::select! {
             biased;
             () = leave => return None,
@@ -67,7 +68,7 @@ impl Steps for Follower {
         };
         // A stream that can't go on ends; the client resumes after its last event and is told why.
         let text = match seen.ok()? {
-            Delivery::Events(events) => durable(&events),
+            Delivery::Events(events) => durable(&events, *present),
             Delivery::Live(live) => shown(live)?,
         };
         Some((self, Bytes::from(text)))
@@ -78,10 +79,15 @@ async fn seen(subscription: &mut Subscription, live: bool) -> Result<Delivery, E
     if live { subscription.next_or_live().await } else { subscription.next().await.map(Delivery::Events) }
 }
 
-fn durable(events: &[std::sync::Arc<Event>]) -> String {
+fn durable(events: &[std::sync::Arc<Event>], present: bool) -> String {
     let mut text = String::with_capacity(events.iter().map(|event| event.json.len() + 80).sum());
     for event in events {
-        text.push_str(&format!("id: {}\nevent: {}\ndata: {}\n\n", event.seq, event.kind, event.json));
+        text.push_str(&format!(
+            "id: {}\nevent: {}\ndata: {}\n\n",
+            event.seq,
+            event.kind,
+            event.envelope(present)
+        ));
     }
     text
 }

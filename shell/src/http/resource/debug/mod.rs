@@ -6,8 +6,8 @@ mod past;
 mod sections;
 mod sent;
 
-use holon_api::rows::PreviewPrompt;
-use holon_api::{Code, DebugPrompt, DebugPromptReply, Json, ToolSize, Wire};
+use holon_api::rows::{PreviewPrompt, ShowRequest};
+use holon_api::{Code, DebugPrompt, DebugPromptReply, Json, RequestPath, ToolSize, Wire};
 use holon_core::tool::catalogue;
 use holon_facts::call::ToolName;
 use holon_facts::model::ModelRequest;
@@ -28,6 +28,12 @@ pub(in super::super) async fn prompt(app: App, call: Call<PreviewPrompt>) -> Han
         return next::prompt(app, agent, asked).await;
     }
     app.blocking(move |app| past::prompt(app, agent, &asked)).await
+}
+
+pub(in super::super) async fn request(app: App, call: Call<ShowRequest>) -> Handled<DebugPromptReply> {
+    let RequestPath { agent_id, request_id } = call.path;
+    let asked = DebugPrompt { request: Some(request_id), ..DebugPrompt::default() };
+    app.blocking(move |app| past::prompt(app, agent_id, &asked)).await
 }
 
 /// What excludes one another, and what is out of bounds.
