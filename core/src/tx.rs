@@ -25,6 +25,7 @@ use crate::agent::budget::Others;
 use crate::effect::{Answer, Effect, Work};
 use crate::names::Names;
 use crate::occupancy::Occupied;
+use crate::prompt::extended::Extended;
 use crate::scheduler::HostFacts;
 
 /// What a step has brought so far.
@@ -116,6 +117,7 @@ pub(crate) struct Tx<'a> {
     alarms: &'a mut Alarms,
     waiting: &'a mut Waiting,
     batch: &'a mut Batch,
+    extended: &'a mut Extended,
     pub(crate) env: Env<'a>,
 }
 
@@ -125,13 +127,19 @@ impl<'a> Tx<'a> {
         alarms: &'a mut Alarms,
         waiting: &'a mut Waiting,
         batch: &'a mut Batch,
+        extended: &'a mut Extended,
         env: Env<'a>,
     ) -> Self {
-        Self { agent, alarms, waiting, batch, env }
+        Self { agent, alarms, waiting, batch, extended, env }
     }
 
     pub(crate) fn agent(&self) -> &Agent {
         self.agent
+    }
+
+    /// The agent, beside what its last request said.
+    pub(crate) fn extending(&mut self) -> (&Agent, &mut Extended) {
+        (self.agent, self.extended)
     }
 
     /// Recorded time: the host's, once a step back of the clock has been recorded.

@@ -47,6 +47,7 @@ pub mod record;
 pub mod reject;
 pub mod replay;
 pub mod request;
+pub mod shared;
 pub mod skill;
 pub mod subsystem;
 pub mod task;

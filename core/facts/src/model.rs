@@ -15,6 +15,7 @@ use crate::frame::{NAMED, Part, PromptFrame};
 use crate::ids::AgentId;
 use crate::image::Image;
 use crate::receipt::Receipt;
+use crate::shared::Shared;
 use crate::time::{Millis, Wall};
 
 pub use crate::model_ref::{ModelRef, ModelRefError};
@@ -30,7 +31,7 @@ pub struct ModelRequest {
     pub agent: AgentId,
     pub model: ModelRef,
     pub frame: Arc<PromptFrame>,
-    pub conversation: Vec<Item>,
+    pub conversation: Shared<Item>,
     /// Rounds of the turn so far, those that are told in short and those of interrupted runs included.
     pub rounds: u32,
     /// Those that are on record for the run, in the fixed order of the catalogue.

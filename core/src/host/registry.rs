@@ -11,6 +11,7 @@ use super::{EvictedChild, Host, RestoreError, Violation};
 use crate::agent::Agent;
 use crate::agent::budget::{Others, Subtree};
 use crate::handler::workspace::{isolate, occupancy};
+use crate::prompt::extended::Extended;
 use crate::snapshot::AgentSnapshot;
 use crate::summary::children::observe;
 use crate::tx::{Alarm, Alarms, Batch, Env, Tx, Waiting};
@@ -21,6 +22,8 @@ pub(super) struct Resident {
     pub(super) agent: Agent,
     pub(super) alarms: Alarms,
     pub(super) waiting: Waiting,
+    /// What the requests of its run have said so far.
+    extended: Extended,
 }
 
 impl Resident {
@@ -167,7 +170,8 @@ impl Host {
     pub(super) fn enrol(&mut self, agent: Agent) {
         self.names.insert(agent.id.clone(), agent.label.name.clone());
         self.occupied.enrolled(&agent);
-        let resident = Resident { agent, alarms: Alarms::new(), waiting: Waiting::new() };
+        let (alarms, waiting, extended) = (Alarms::new(), Waiting::new(), Extended::default());
+        let resident = Resident { agent, alarms, waiting, extended };
         self.agents.insert(resident.agent.id.clone(), resident);
     }
 
@@ -202,12 +206,15 @@ impl Host {
         let recorded = batch.records.len();
         let (config, names, occupied, seed) = (&self.config, &self.names, &self.occupied, self.seed);
         let env = Env { config, names, occupied, seed, host, others, mono };
-        let Resident { agent, alarms, waiting } = resident;
-        let mut tx = Tx::new(agent, alarms, waiting, batch, env);
+        let Resident { agent, alarms, waiting, extended } = resident;
+        let mut tx = Tx::new(agent, alarms, waiting, batch, extended, env);
         let result = work(&mut tx);
         occupancy::release(&mut tx);
         isolate::remove_unneeded(&mut tx);
         let runs = resident.agent.run.is_some();
+        if !runs {
+            resident.extended = Extended::default();
+        }
         self.running = self.running + u64::from(runs) - u64::from(ran);
         self.commands = self.commands + resident.agent.commands() - executed;
         self.accounts.changed(&account, &resident.agent.account);

@@ -4,9 +4,11 @@
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use holon_facts::frame::Part;
 use holon_facts::model::{CallResult, Item};
+use holon_facts::shared::Shared;
 use holon_facts::terminal::TurnKind;
 
 use super::{changes, images, incoming, notes, policy, recap, worded_parts};
@@ -14,19 +16,19 @@ use crate::agent::episode::Turn;
 use crate::agent::turn::{About, Conversation, Note, Round, Run};
 
 /// All of it; a summary of hidden rounds takes about so many tokens.
-pub(crate) fn items(turns: &[Arc<Turn>], run: &Run, recap: u64) -> Vec<Item> {
-    until(turns, run, recap, usize::MAX)
+pub(crate) fn items(turns: &[Arc<Turn>], run: &Run, recap: u64) -> Shared<Item> {
+    until(turns, run, recap, usize::MAX).into()
 }
 
 /// What turns before this one said, and this one up to that round where it is told in short from there on; and what is asked
 /// of a model that sums it up.
-pub(crate) fn to_sum_up(turns: &[Arc<Turn>], run: &Run, recap: u64, round: usize) -> Vec<Item> {
+pub(crate) fn to_sum_up(turns: &[Arc<Turn>], run: &Run, recap: u64, round: usize) -> Shared<Item> {
     let shortens = round > run.conversation.recap.rounds as usize;
     let mut items = if shortens { until(turns, run, recap, round) } else { earlier(turns, recap) };
     images::bound(&mut items);
     let asks = alloc::vec![Part::Rendered(policy::SUM_UP.into())];
     items.push(Item::User { parts: worded_parts(asks) });
-    items
+    items.into()
 }
 
 fn until(turns: &[Arc<Turn>], run: &Run, recap: u64, round: usize) -> Vec<Item> {
@@ -49,15 +51,30 @@ pub(crate) fn earlier(turns: &[Arc<Turn>], recap: u64) -> Vec<Item> {
     items
 }
 
-/// The input, a summary of the rounds that are hidden, then rounds, each call followed by its result. What an operator
-/// interjected is always whole. Rounds from `until` on are left out.
+/// The input, a summary of the rounds that are hidden, then rounds, each call followed by its result. Rounds from `until` on
+/// are left out.
 fn turn(items: &mut Vec<Item>, about: &About, conversation: &Conversation, (room, until): (u64, usize)) {
+    begin(items, about, conversation, room);
+    let all = conversation.rounds.len();
+    rounds(items, about, conversation, 0..until.min(all));
+    if until > all {
+        since(items, about, conversation);
+    }
+}
+
+/// What a turn is for, and in short what is not shown of it any more.
+pub(super) fn begin(items: &mut Vec<Item>, about: &About, conversation: &Conversation, room: u64) {
     items.push(Item::User { parts: input(about) });
-    let hidden = (conversation.recap.rounds as usize).min(conversation.rounds.len());
+    let hidden = hidden(conversation);
     if hidden > 0 {
         items.push(Item::User { parts: recap::recap(&conversation.rounds[..hidden], room, about.fence) });
     }
-    for (at, round) in conversation.rounds.iter().enumerate().take(until) {
+}
+
+/// Some of its rounds. What an operator interjected is always whole.
+pub(super) fn rounds(items: &mut Vec<Item>, about: &About, conversation: &Conversation, of: Range<usize>) {
+    let (hidden, first) = (hidden(conversation), of.start);
+    for (at, round) in (first..).zip(&conversation.rounds[of]) {
         if at < hidden {
             said(items, about, at, &round.notes, Note::lasts);
         } else {
@@ -66,9 +83,15 @@ fn turn(items: &mut Vec<Item>, about: &About, conversation: &Conversation, (room
             results(items, round);
         }
     }
-    if until > conversation.rounds.len() {
-        said(items, about, conversation.rounds.len(), &conversation.notes, |_| true);
-    }
+}
+
+/// What came since its last round.
+pub(super) fn since(items: &mut Vec<Item>, about: &About, conversation: &Conversation) {
+    said(items, about, conversation.rounds.len(), &conversation.notes, |_| true);
+}
+
+fn hidden(conversation: &Conversation) -> usize {
+    (conversation.recap.rounds as usize).min(conversation.rounds.len())
 }
 
 /// What a turn is for, and what changed before it.

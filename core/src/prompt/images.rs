@@ -8,12 +8,15 @@ use holon_facts::image::{Image, PER_REQUEST, REQUEST_BYTES, bytes_of};
 use holon_facts::model::Item;
 
 /// What is left to the images that follow.
-struct Room {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
     images: usize,
     bytes: u64,
 }
 
 impl Room {
+    pub(super) const WHOLE: Self = Self { images: PER_REQUEST, bytes: REQUEST_BYTES };
+
     /// Takes all of them in, or none.
     fn take(&mut self, images: &[Image]) -> bool {
         let bytes = bytes_of(images);
@@ -37,7 +40,11 @@ impl Room {
 
 /// Names the images for which there is no room.
 pub(crate) fn bound(items: &mut [Item]) {
-    let mut room = Room { images: PER_REQUEST, bytes: REQUEST_BYTES };
+    bound_within(&mut Room::WHOLE.clone(), items);
+}
+
+/// Names those of the images that follow for which no room is left.
+pub(super) fn bound_within(room: &mut Room, items: &mut [Item]) {
     for item in items {
         match item {
             Item::ToolResults { results } => {

@@ -4,6 +4,7 @@
 pub(crate) mod changes;
 pub(crate) mod conversation;
 pub(crate) mod digest;
+pub(crate) mod extended;
 pub mod fence;
 #[cfg(test)]
 mod hostile_tests;
@@ -52,7 +53,12 @@ fn worded_parts(parts: Vec<Part>) -> Vec<Part> {
 /// What a request takes of a model's window, estimated.
 pub fn est_tokens(request: &ModelRequest) -> u64 {
     let conversation: u64 = request.conversation.iter().map(Item::est_tokens).sum();
-    request.frame.est_tokens().saturating_add(conversation).saturating_add(tool_tokens(&request.tools))
+    tokens_around(request).saturating_add(conversation)
+}
+
+/// What it takes beside the conversation.
+pub(crate) fn tokens_around(request: &ModelRequest) -> u64 {
+    request.frame.est_tokens().saturating_add(tool_tokens(&request.tools))
 }
 
 /// What these tools take of a request.

@@ -8,12 +8,30 @@ use holon_facts::model::{Block, CallResult, Item, ModelRequest};
 use holon_facts::receipt::ToolError;
 use holon_facts::request::{Layers, Prefix, PrefixBreak, PrefixHash, RequestRecord, RequestSize};
 
+/// A place in the conversation up to which requests that begin with the same head have the same fingerprint.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waypoint {
+    items: usize,
+    head: Prefix,
+    running: Running,
+}
+
 /// The request, and what it shares with the one before.
 pub(crate) fn record(
     request: &ModelRequest,
     size: RequestSize,
     before: Option<&RequestRecord>,
 ) -> RequestRecord {
+    extended(request, size, before, (None, 0)).0
+}
+
+/// The same for a request that goes on from the one with that waypoint; and the waypoint after so many of its items.
+pub(crate) fn extended(
+    request: &ModelRequest,
+    size: RequestSize,
+    before: Option<&RequestRecord>,
+    (known, settled): (Option<Waypoint>, usize),
+) -> (RequestRecord, Waypoint) {
     let mut prefix = Running::START;
     prefix.text(&request.frame.system_prompt);
     request.tools.iter().for_each(|tool| prefix.name(tool.as_str()));
@@ -23,12 +41,18 @@ pub(crate) fn record(
     request.frame.turn().for_each(|block| prefix.block(block));
     let head = prefix.end();
     let shown_before = before.map_or(usize::MAX, |before| before.items as usize);
-    let mut as_before = head;
-    for (at, item) in request.conversation.iter().enumerate() {
-        prefix.item(item);
-        if at + 1 == shown_before {
+    let start = Waypoint { items: 0, head, running: prefix };
+    let goes_on = |it: &Waypoint| it.head == head && it.items <= settled.min(shown_before);
+    let Waypoint { items: first, running: mut prefix, .. } = known.filter(goes_on).unwrap_or(start);
+    let (mut as_before, mut waypoint) = (head, start);
+    for at in first..=request.conversation.len() {
+        if at == shown_before {
             as_before = prefix.end();
         }
+        if at == settled {
+            waypoint = Waypoint { items: at, head, running: prefix };
+        }
+        request.conversation.get(at).into_iter().for_each(|item| prefix.item(item));
     }
     let layers = Layers { surface, standing, head, conversation: prefix.end() };
     let (broke, shared_bytes) = match before {
@@ -37,7 +61,8 @@ pub(crate) fn record(
         Some(before) => broke(&before.layers, &layers, as_before),
     };
     let items = u32::try_from(request.conversation.len()).unwrap_or(u32::MAX);
-    RequestRecord { model: request.model.clone(), layers, items, shared_bytes, broke, size }
+    let record = RequestRecord { model: request.model.clone(), layers, items, shared_bytes, broke, size };
+    (record, waypoint)
 }
 
 /// The first layer that is another one, and what stands before it.
@@ -56,7 +81,7 @@ fn broke(before: &Layers, now: &Layers, as_before: Prefix) -> (Option<PrefixBrea
 }
 
 /// A beginning of a request that becomes longer.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Running {
     hash: Fnv,
     bytes: u64,

@@ -27,6 +27,7 @@ use crate::handler::episode;
 use crate::handler::turn::request;
 use crate::names::Names;
 use crate::occupancy::Occupied;
+use crate::prompt::extended::Extended;
 use crate::prompt::{self, conversation};
 use crate::scheduler::HostFacts;
 use crate::tool::Tool;
@@ -135,7 +136,8 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
         others: Others::default(),
         mono: Default::default(),
     };
-    request::request(&mut Tx::new(&mut agent, &mut alarms, &mut waiting, &mut batch, env));
+    let mut anew = Extended::default();
+    request::request(&mut Tx::new(&mut agent, &mut alarms, &mut waiting, &mut batch, &mut anew, env));
     let sent = batch.effects.into_iter().find_map(|effect| match effect {
         Effect::Perform { work: Work::CallModel { request }, .. } => Some(request),
         Effect::Perform { .. }

@@ -71,7 +71,7 @@ impl View<'_> {
             // A configuration has one model at least.
             model: models.into_iter().next().ok_or_else(|| Reject::UnknownAgent { agent: id.clone() })?,
             frame: Arc::new(sections::frame(&PromptFacts { agent, head, standing, window: shown_for.input })),
-            conversation,
+            conversation: conversation.into(),
             rounds: 0,
             tools,
             max_output_tokens: window.output,

@@ -121,7 +121,7 @@ fn a_prompt_has_its_images_in_their_places() {
         let providers = Providers::new(specs, Tools::default());
         let mut request = request(&texts, &format!("{id}/{model}"), 1_000);
         request.frame = Arc::new(PromptFrame { context_blocks: Vec::new(), ..(*request.frame).clone() });
-        request.conversation = vec![Item::User { parts: parts.clone() }];
+        request.conversation = vec![Item::User { parts: parts.clone() }].into();
         let body = providers.lower(&texts, &request).unwrap().1.unwrap();
         let content = last(&body[list], 1)[0]["content"].clone();
         let types: Vec<&str> =

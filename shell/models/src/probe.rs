@@ -51,7 +51,7 @@ fn request(model: &ModelRef, timeout: Millis) -> Result<ModelRequest, IdError> {
             context_blocks: Vec::new(),
             cache,
         }),
-        conversation: vec![Item::User { parts: vec![question] }],
+        conversation: vec![Item::User { parts: vec![question] }].into(),
         rounds: 0,
         tools: Arc::<[ToolName]>::default(),
         max_output_tokens: ANSWER_TOKENS,

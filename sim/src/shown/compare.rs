@@ -387,7 +387,7 @@ pub(super) struct Before {
 
 #[derive(Debug, Clone)]
 struct Kept {
-    conversation: Vec<Item>,
+    conversation: holon_facts::shared::Shared<Item>,
     system: String,
     blocks: Vec<PromptBlock>,
 }

@@ -9,8 +9,9 @@ use holon_facts::event::episode::Size;
 use holon_facts::event::inbox::SafePoint;
 use holon_facts::event::operation::OpKind;
 use holon_facts::frame::{Part, PromptFrame};
-use holon_facts::model::ModelRequest;
+use holon_facts::model::{Item, ModelRequest};
 use holon_facts::request::{RequestRecord, RequestSize};
+use holon_facts::shared::Shared;
 use holon_facts::terminal::TurnReason;
 use holon_facts::time::Millis;
 
@@ -22,7 +23,7 @@ use crate::handler::budget;
 use crate::handler::episode::{self, Room};
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::{cut_off, interject, itself, limits, tools};
-use crate::prompt::{self, conversation, images, request_record, sections, sections::PromptFacts};
+use crate::prompt::{self, conversation, request_record, sections, sections::PromptFacts};
 use crate::tx::{Alarm, Opening, Tx};
 
 /// How much longer than the shell the core waits for an attempt.
@@ -83,7 +84,7 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
             (input, request) = shorter;
         }
     }
-    if images::are_too_many(&request.conversation) {
+    if tx.extending().1.names_images() {
         let size = Size { est_tokens: input, limit: input };
         if episode::make_room(tx, size, EpisodeBoundary::Images, 0) {
             let Some(fewer) = sized(tx) else { return };
@@ -108,7 +109,7 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
         let Some(shorter) = sized(tx) else { return };
         (input, request) = shorter;
     }
-    let record = on_record(tx.agent(), tx.env.config, (input, &request));
+    let record = on_record_extended(tx, (input, &request));
     let size = record.size;
     let (wanted, sent) = budget::estimate(tx, &request.model, size.tokens(), request.max_output_tokens);
     if !budget::affords(tx, wanted) {
@@ -122,9 +123,23 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
     budget::reserve(tx, run_id, op, (wanted, sent));
 }
 
-/// The next request, and the tokens that it is estimated to take.
-fn sized(tx: &Tx<'_>) -> Option<(u64, ModelRequest)> {
-    build(tx).map(|request| (prompt::est_tokens(&request), request))
+/// The next request, which goes on from the last one, and the tokens that it is estimated to take.
+fn sized(tx: &mut Tx<'_>) -> Option<(u64, ModelRequest)> {
+    let config = tx.env.config;
+    let (agent, extended) = tx.extending();
+    let request = with(agent, config, |run, recap| extended.next(agent, run, recap))?;
+    debug_assert_eq!(of(agent, config).as_ref(), Some(&request), "made anew it is another request");
+    Some((prompt::tokens_around(&request).saturating_add(extended.tokens()), request))
+}
+
+/// What is on record of the request that was made last.
+fn on_record_extended(tx: &mut Tx<'_>, (est_tokens, request): (u64, &ModelRequest)) -> RequestRecord {
+    let config = tx.env.config;
+    let (agent, extended) = tx.extending();
+    let size = size((agent, config), est_tokens, request);
+    let record = extended.record(request, size, agent.requests.last.as_deref());
+    debug_assert_eq!(record, on_record(agent, config, (prompt::est_tokens(request), request)));
+    record
 }
 
 /// What is on record of a request of so many estimated tokens that the agent sends as it stands.
@@ -133,12 +148,16 @@ pub(crate) fn on_record(
     config: &Config,
     (est_tokens, request): (u64, &ModelRequest),
 ) -> RequestRecord {
-    let size = RequestSize {
+    let size = size((agent, config), est_tokens, request);
+    request_record::record(request, size, agent.requests.last.as_deref())
+}
+
+fn size((agent, config): (&Agent, &Config), est_tokens: u64, request: &ModelRequest) -> RequestSize {
+    RequestSize {
         est_tokens,
         ratio: agent.requests.ratio(&request.model),
         limit: Window::of(config, &request.model).input,
-    };
-    request_record::record(request, size, agent.requests.last.as_deref())
+    }
 }
 
 /// A provider refused the request in progress as too long: once in a turn, it is made shorter and sent again.
@@ -163,12 +182,17 @@ pub(crate) fn fixed_tokens(run: &Run, frame: &PromptFrame) -> u64 {
     frame.est_tokens().saturating_add(input).saturating_add(prompt::tool_tokens(&run.environment.tools))
 }
 
-fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
-    of(tx.agent(), tx.env.config)
-}
-
 /// The request for the round in progress, as the agent's state has it.
 pub(crate) fn of(agent: &Agent, config: &Config) -> Option<ModelRequest> {
+    with(agent, config, |run, recap| conversation::items(agent.episodes.turns(), run, recap))
+}
+
+/// The request with what its run has said, of which a summary of hidden rounds takes about so many tokens.
+fn with(
+    agent: &Agent,
+    config: &Config,
+    said: impl FnOnce(&Run, u64) -> Shared<Item>,
+) -> Option<ModelRequest> {
     let run = agent.run.as_ref()?;
     let model = run.model()?;
     let recap = shown_for(agent, config)?.recap();
@@ -176,7 +200,7 @@ pub(crate) fn of(agent: &Agent, config: &Config) -> Option<ModelRequest> {
         agent: agent.id.clone(),
         model: model.clone(),
         frame: Arc::new(frame(agent, config)?),
-        conversation: conversation::items(agent.episodes.turns(), run, recap),
+        conversation: said(run, recap),
         rounds: u32::try_from(run.conversation.rounds.len()).unwrap_or(u32::MAX),
         tools: run.environment.tools.clone(),
         max_output_tokens: Window::of(config, model).output,

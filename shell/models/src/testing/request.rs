@@ -36,7 +36,7 @@ pub fn request(texts: &Texts, model: &str, timeout: u64) -> ModelRequest {
                 compression_epoch: 0,
             },
         }),
-        conversation: conversation(texts),
+        conversation: conversation(texts).into(),
         rounds: 2,
         tools: ["ExecCommand", "ApplyPatch"].map(ToolName::new).into(),
         max_output_tokens: 77,

@@ -35,7 +35,7 @@ async fn the_demo_repairs_its_project() {
         LiveSink::nobody(),
     );
     let mut asked = testing::request(&texts, "scripted/demo", 10_000);
-    (asked.conversation, asked.rounds) = (vec![Item::User { parts: vec![] }], 0);
+    (asked.conversation, asked.rounds) = (vec![Item::User { parts: vec![] }].into(), 0);
     loop {
         let outcome = performers.call_model(OpId(1), asked.clone()).await;
         let Outcome::Answer { answer } = outcome else { panic!("{outcome:?}") };

@@ -39,7 +39,7 @@ pub(crate) fn request(model: &str, rounds: usize, result: &str) -> ModelRequest 
             context_blocks: Vec::new(),
             cache,
         }),
-        conversation,
+        conversation: conversation.into(),
         rounds: u32::try_from(rounds).unwrap(),
         tools: [].into(),
         max_output_tokens: 100,
