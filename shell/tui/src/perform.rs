@@ -39,7 +39,7 @@ async fn page(
     before_seq: Option<EventSeq>,
 ) -> Result<(Vec<Row>, EventSeq, bool), ClientError> {
     let (limit, order) = (Some(PAGE), Some(Order::Desc));
-    let query = EventsQuery { before_seq, limit, order, after_seq: None };
+    let query = EventsQuery { present: false, before_seq, limit, order, after_seq: None };
     let page = client.events(agent, query).await?.into_reply();
     // Where the page begins, whatever was written since.
     let last = page.events.first().map_or(EventSeq(0), |event| event.event_seq);
