@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use holon_facts::event::turn::{ToolExecuted, TurnContextBuilt};
 use holon_facts::event::{Event, TurnFact};
 use holon_facts::outcome::{InstructionSource, Outcome, SourceScope};
-use holon_facts::receipt::Receipt;
+use holon_facts::receipt::{Receipt, ToolFacts};
 
 use super::sabotage::{Case, Script};
 use crate::testing::{World, calls, context, context_with_notes, prompt, says, tool_says};
@@ -70,4 +70,21 @@ fn life() -> Vec<holon_facts::Record> {
     let mut world = World::with_agent("main");
     search(&mut world);
     world.log
+}
+
+#[test]
+fn a_performer_that_reports_more_than_a_look_is_not_believed() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("what do you remember?"));
+    world.complete("main", context_with_notes());
+    world.complete("main", calls(&[("", "MemorySearch", r#"{"query":"it"}"#)]));
+    let Outcome::Tool { mut outcome } = tool_says("nothing") else { panic!() };
+    outcome.receipt.facts.changed_files.push("a".into());
+    outcome.receipt.facts.ends_turn = true;
+    world.complete("main", Outcome::Tool { outcome });
+    let executed = world.log.iter().find_map(|record| {
+        let Event::Turn(TurnFact::ToolExecuted(fact)) = &record.event else { return None };
+        Some(&fact.receipt.facts)
+    });
+    assert_eq!(executed, Some(&ToolFacts::default()));
 }

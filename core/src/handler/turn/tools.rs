@@ -9,7 +9,7 @@ use holon_facts::content::Text;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
 use holon_facts::ids::{RoundIndex, RunId, TaskId, TemplateId};
-use holon_facts::receipt::{Receipt, SelfCall, ToolError, ToolErrorKind, Verdict};
+use holon_facts::receipt::{Receipt, SelfCall, ToolError, ToolErrorKind, ToolFacts, Verdict};
 use holon_facts::time::Millis;
 
 use crate::agent::turn::window::Window;
@@ -207,12 +207,17 @@ pub(crate) fn open_arguments(tx: &Tx<'_>) -> Option<Text> {
 }
 
 /// Records what a performer said of the call in progress.
-pub(crate) fn record_result(tx: &mut Tx<'_>, receipt: Receipt, duration_ms: Millis) {
+pub(crate) fn record_result(tx: &mut Tx<'_>, mut receipt: Receipt, duration_ms: Millis) {
     if let Some(error) = receipt.error {
         record_failure(tx, error, duration_ms);
         return;
     }
     let Some(OpenCall { run_id, round, index, call_id, tool_name, .. }) = first_open(tx) else { return };
+    // A look at what is remembered changes nothing, whatever its performer reports.
+    if [Tool::MemorySearch, Tool::MemoryGet].iter().any(|reader| reader.name() == tool_name) {
+        receipt.facts = ToolFacts { truncated: receipt.facts.truncated, ..ToolFacts::default() };
+        receipt.images.clear();
+    }
     let receipt = Arc::new(receipt);
     let facts = receipt.clone();
     tx.record(ToolExecuted { run_id, round, index, call_id, tool_name, receipt, duration_ms });
