@@ -83,6 +83,10 @@ fn the_commands_of_the_page_on_runs() {
     let pixel =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     user.ok(&format!("cd ~/shop && echo {pixel} | base64 -d | tee before.png > after.png"));
+    let skill = r"---\nname: pdf\ndescription: Fills in forms.\n---\nUse the fields of the form.\n";
+    user.ok(&format!(
+        "mkdir -p ~/shop/.agents/skills/pdf && printf '%b' '{skill}' > ~/shop/.agents/skills/pdf/SKILL.md"
+    ));
     for line in blocks(&text, &["holon run", "git diff"]).into_iter().flat_map(str::lines) {
         let command = line.split("  ").next().unwrap_or(line);
         let command = command.replace("RUN", "$(ls -t ~/.holon/runs | head -n 1)");
