@@ -3,7 +3,7 @@
 use end_to_end::Holon;
 use end_to_end::daemon::Daemon;
 use end_to_end::machine::{Missing, without};
-use end_to_end::obedient::{asks, obedient};
+use end_to_end::obedient::{asks, git, obedient};
 use end_to_end::provider::{Provider, command};
 use serde_json::json;
 
@@ -88,6 +88,8 @@ fn a_run_is_confined_as_well() {
     let provider = Provider::answering(obedient);
     let holon = Holon::apart().with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url);
     let holon = holon.with("HOLON_EXECUTION_PROFILE", "confined");
+    // A run works in the repository around its folder, which may be this one.
+    git(&holon.work(), &["init", "-q"]);
     let calls = [command("echo x > inside; echo x > ../outside || echo held-$((6 * 7))")];
     let ended = holon.run(&["run", &end_to_end::obedient::told(&calls)]);
     assert_eq!(ended.code, Some(0), "{ended:?}");

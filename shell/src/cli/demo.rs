@@ -115,10 +115,8 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
     if let Some(text) = &report.final_text {
         output::answer(text)?;
     }
-    output::line(&format!("{}: {} rounds, changed {}", report.verdict, report.rounds, {
-        let files = report.changed_files.join(", ");
-        if files.is_empty() { "nothing".to_owned() } else { files }
-    }))?;
+    let changed = if report.changed_files.is_empty() { "nothing" } else { &report.changed_files.join(", ") };
+    output::line(&format!("{}: {} rounds, changed {changed}", report.verdict, report.rounds))?;
     let checked = check(&ledger)?;
     output::line(&format!("Ledger {}", ledger.display()))?;
     output::line(&format!("  {}", verified(&checked.verified)))?;
