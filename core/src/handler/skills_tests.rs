@@ -171,9 +171,10 @@ fn a_skill_that_an_operator_names_is_shown_quoted_and_in_use_where_it_is_on_offe
 fn an_operator_alone_brings_skills_along_and_not_many() {
     let mut world = World::with_agent("main");
     let many: Vec<_> = (0..5).map(|at| skill(&format!("s{at}"), 1)).collect();
-    let refused = |world: &mut World, ingress| match world.send("main", ingress) {
-        Answer::Refused { reject } => reject.code(),
-        other => panic!("{other:?}"),
+    let refused = |world: &mut World, ingress| {
+        let answer = world.send("main", ingress);
+        let Answer::Refused { reject } = answer else { panic!("{answer:?}") };
+        reject.code()
     };
     assert_eq!(refused(&mut world, naming(prompt("go"), &many)), "too_many");
     assert_eq!(refused(&mut world, naming(prompt("go"), &[skill("pdf", 1), skill("pdf", 1)])), "too_many");

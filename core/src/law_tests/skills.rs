@@ -17,6 +17,10 @@ use crate::input::Input;
 use crate::testing::{World, agent, calls, context, context_with, given, prompt, says, skill, uses};
 
 pub(super) fn cases() -> Vec<Case> {
+    activations().into_iter().chain(messages()).chain(catalogues()).collect()
+}
+
+fn activations() -> Vec<Case> {
     alloc::vec![
         activated("it is none on offer", |fact| fact.skill_id = "agent:other".into()),
         activated("it is another version", |fact| fact.digest = ContentId([9; 32])),
@@ -54,11 +58,21 @@ pub(super) fn cases() -> Vec<Case> {
             let fact = activation(s);
             s.replace("skill_activated", 0, SkillActivated { path: "/skills/pdf/scripts/a".into(), ..fact });
         }),
+    ]
+}
+
+fn messages() -> Vec<Case> {
+    alloc::vec![
         along("a webhook brings it", |message| {
             message.kind = MessageKind::WebhookEvent;
         }),
         along("it brings one twice", |message| message.skills.push(message.skills[0].clone())),
         along("one is long", |message| message.skills[0].body = crate::testing::long(1, 6_145)),
+    ]
+}
+
+fn catalogues() -> Vec<Case> {
+    alloc::vec![
         catalogued("it is the one before", 1, |fact| {
             let catalogue =
                 SkillCatalogue { skills: alloc::vec![skill("pdf", 1)], ..SkillCatalogue::default() };
