@@ -34,7 +34,7 @@ use crate::input::{ControlRequest, Input};
 use crate::recovery::Found;
 use crate::testing::{
     World, agent, answer, calls, command_ends, config, context, context_with, context_with_notes, fails,
-    ingress, long, prepared, says, skill, tool_gives, tool_says, uses,
+    given, ingress, long, prepared, says, skill, tool_gives, tool_says, uses,
 };
 
 /// Something that happens to a world.
@@ -158,6 +158,8 @@ fn message() -> impl Strategy<Value = Ingress> {
                 sent.origin = Origin::Task { task_id: text };
             } else if odd == 1 {
                 sent.body.text = stored(u64::MAX);
+            } else if odd < 5 {
+                sent.skills.push(given(&skill("csv", 1)));
             }
             sent.idempotency = key.map(|(key, payload)| Idempotency {
                 key: alloc::format!("k{key}"),

@@ -61,5 +61,6 @@ fn screen(model: &Model) -> String {
     let size = (model.look.width, model.look.height);
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
     terminal.draw(|frame| view(model, frame)).unwrap();
-    terminal.backend().to_string()
+    // A screen without columns has no lines to read.
+    if size.0 == 0 { String::new() } else { terminal.backend().to_string() }
 }
