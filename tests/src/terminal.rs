@@ -27,14 +27,16 @@ pub struct OnTerminal {
 impl OnTerminal {
     /// Starts a program with all three streams on the terminal, or with another stdout.
     pub fn start(command: &Command, stdout: Option<File>) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&master).expect("it is ours");
         unlockpt(&master).expect("it opens");
         let size = (ROWS.get(), COLUMNS.get());
         tcsetwinsize(&master, sized(size)).expect("it has a size");
         let name = ptsname(&master, Vec::new()).expect("it has a name");
         let open = || -> OwnedFd {
-            rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its other side")
+            rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
+                .expect("its other side")
         };
         let mut session = Command::new("setsid");
         session.arg("--ctty").arg(command.get_program()).args(command.get_args());
