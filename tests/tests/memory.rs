@@ -59,6 +59,17 @@ fn an_agent_finds_what_was_asked_and_what_it_wrote_down() {
 }
 
 #[test]
+fn the_message_that_asks_for_a_search_is_not_among_its_results() {
+    let (_provider, daemon) = daemon();
+    let sources = |found: &str| found.matches("mem_").count();
+    assert_eq!(sources(&search(&daemon, "zebra")), 0, "only the turn's own message has the word");
+    assert_eq!(sources(&search(&daemon, "zebra")), 1, "the turn before is over");
+    let found = daemon.ok(&["memory", "search", "zebra", "--json"]).json();
+    let of_operator = found["results"].as_array().expect("results").iter();
+    assert_eq!(of_operator.filter(|hit| hit["kind"] == "message").count(), 2, "all for an operator: {found}");
+}
+
+#[test]
 fn bad_calls_name_what_is_wrong() {
     let (_provider, daemon) = daemon();
     let long = "x".repeat(5_000);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use holon_api::{Control, MemoryIndex, MemoryQuery, MemoryStatus, MemoryTextQuery};
+use holon_memory::Query;
 use holon_text::moment::near;
 
 use super::client_context::{ClientContext, Whom};
@@ -79,9 +80,12 @@ pub(super) fn memory(home: Option<PathBuf>, command: MemoryCommand) -> Result<Ex
 }
 
 async fn search(cli: &ClientContext, args: SearchArgs) -> Result<Exit, Failure> {
+    let query = args.words.join(" ");
+    // A query that is none needs no runtime.
+    Query::new(&query).map_err(Failure::usage)?;
     let agent = cli.agent(args.agent.as_deref()).await?;
     let query = MemoryQuery {
-        query: args.words.join(" "),
+        query,
         limit: Some(args.limit),
         include_all_workspaces: args.all_workspaces.then_some(true),
     };

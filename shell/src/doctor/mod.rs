@@ -4,8 +4,11 @@
 mod configuration;
 mod home;
 mod machine;
+mod memory;
 mod models;
 mod moved;
+mod skills;
+mod templates;
 
 use std::fmt;
 
@@ -47,6 +50,9 @@ pub fn examine(home: &Home, origin: &Origin, environment: &Environment) -> Vec<F
     findings.extend(found);
     findings.extend(machine::examine(home, settings.as_ref(), environment));
     findings.extend(moved::examine(home));
+    findings.extend(settings.iter().flat_map(|settings| skills::examine(home, settings, environment)));
+    findings.extend(templates::examine(home, environment));
+    findings.extend(memory::examine(home));
     let secrets = Secrets::new(secrets);
     for finding in &mut findings {
         finding.what = secrets.redact(&finding.what);

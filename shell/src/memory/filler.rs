@@ -48,7 +48,7 @@ impl Progress {
 }
 
 /// Where the index of a home is.
-pub(super) fn path(home: &Home) -> PathBuf {
+pub fn path(home: &Home) -> PathBuf {
     home.root().join("index").join("memory.sqlite3")
 }
 

@@ -10,6 +10,7 @@ mod follower;
 mod problem;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 use std::fs;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -27,7 +28,9 @@ use holon_text::Texts;
 
 use crate::home::Home;
 use filler::{OpenIndex, Progress, after};
+use turn::Turn;
 
+pub use filler::path as index_path;
 pub use follower::Follower;
 pub use problem::MemoryProblem;
 
@@ -75,6 +78,8 @@ pub struct Asked {
     pub limit: u32,
     /// The active workspace; none searches all.
     pub workspace: Option<WorkspaceId>,
+    /// Whether the agent asks in a turn: what the turn is for is not remembered yet.
+    pub in_turn: bool,
 }
 
 impl Memory {
@@ -100,11 +105,17 @@ impl Memory {
         let workspaces = asked.workspace.as_ref().map_or(Workspaces::All, Workspaces::Only);
         let limit = usize::try_from(asked.limit.clamp(1, RESULTS.1)).unwrap_or(1);
         self.with(&self.inner.searcher, |open| {
-            let search =
-                Search { agent: &asked.agent, query: &query, workspaces, limit, now: clock::now().wall };
+            let turn = if asked.in_turn { Turn::of(&open.ledger, &asked.agent)? } else { None };
+            let most = limit + turn.as_ref().map_or(0, |_| turn::MARGIN);
+            let now = clock::now().wall;
+            let search = Search { agent: &asked.agent, query: &query, workspaces, limit: most, now };
             let found = open.index.search(&search)?;
-            let mut results = Vec::with_capacity(found.hits.len());
-            for hit in found.hits {
+            let mut results = Vec::with_capacity(limit);
+            let is_known = |document: &Document| turn.as_ref().is_some_and(|turn| turn.has(document));
+            for hit in found.hits.into_iter().filter(|hit| !is_known(&hit.entry.document)) {
+                if results.len() == limit {
+                    break;
+                }
                 // What was deleted since it was indexed is found no more.
                 let Some(body) = self.body(open, &hit.entry.document)? else { continue };
                 let snippet = snippet(&body, &query);

@@ -25,13 +25,16 @@ impl Scene {
     }
 
     fn found(&self, query: &str) -> MemoryFound {
-        let asked = Asked { agent: self.main.clone(), query: query.into(), limit: 10, workspace: None };
-        self.memory.search(&asked).unwrap()
+        self.memory.search(&asked(&self.main, query)).unwrap()
     }
 
     fn kinds(&self, query: &str) -> Vec<String> {
         self.found(query).results.into_iter().map(|hit| hit.source.kind).collect()
     }
+}
+
+fn asked(agent: &AgentId, query: &str) -> Asked {
+    Asked { agent: agent.clone(), query: query.into(), limit: 10, workspace: None, in_turn: false }
 }
 
 fn memory(home: &Home) -> Memory {
@@ -172,8 +175,7 @@ fn any_interleaving_of_appends_slices_crashes_and_deletions_ends_in_the_same_ind
         let found = |memory: &Memory| -> Vec<Vec<(String, String)>> {
             let queries = ["otter", "heron pond", "river", "水獭", "number"];
             let search = |query: &&str| {
-                let asked =
-                    Asked { agent: scene.main.clone(), query: (*query).into(), limit: 50, workspace: None };
+                let asked = Asked { limit: 50, ..asked(&scene.main, query) };
                 let found = memory.search(&asked).unwrap();
                 assert_eq!(found.index.state, "ready");
                 let mut shown: Vec<_> = found

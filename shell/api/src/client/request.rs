@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 
 use super::Client;
-use crate::{Ask, Asked, Body, ClientError, Endpoint, ErrorBody, Reply, Request};
+use crate::{Ask, Asked, Body, ClientError, Code, Endpoint, ErrorBody, Reply, Request};
 
 /// Most bytes of a reply.
 const REPLY_BYTES: usize = 64 << 20;
@@ -19,6 +19,8 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Attempts at a request that can't be done twice, and the pause before the second one.
 const ATTEMPTS: u32 = 4;
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Longest address that is sent.
+const URI_BYTES: usize = 32 << 10;
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request that can be sent as often as it has to be.
@@ -46,6 +48,9 @@ impl Prepared {
         let query = serde_urlencoded::to_string(query).map_err(|error| odd(&error))?;
         if !query.is_empty() {
             uri = format!("{uri}?{query}");
+        }
+        if uri.len() > URI_BYTES {
+            return Err(too_long(uri.len()));
         }
         let body = (E::ROW.method == Method::POST).then(|| body.write()).transpose();
         let body = body.map_err(|error| odd(&error))?.map(Bytes::from);
@@ -123,6 +128,15 @@ pub(super) fn refused(status: StatusCode, body: &[u8]) -> ClientError {
         details,
     };
     ClientError::Refused { status: status.as_u16(), body: Box::new(body) }
+}
+
+fn too_long(bytes: usize) -> ClientError {
+    let error = format!(
+        "the address of the request would have {bytes} bytes, expected at most {URI_BYTES}: give a shorter name or text"
+    );
+    let code = Code::UriTooLong;
+    let body = ErrorBody { ok: false, error, code: code.name().to_owned(), hint: None, details: None };
+    ClientError::Refused { status: code.status().as_u16(), body: Box::new(body) }
 }
 
 pub(super) fn odd(error: &dyn std::fmt::Display) -> ClientError {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::schema::{APPLICATION_ID, SCHEMA_VERSION, TABLES};
-use super::{Index, Opened};
+use super::{Index, Opened, read};
 use crate::error::{MemoryError, is_damage};
 
 /// How long another process may keep the file locked.
@@ -16,6 +16,9 @@ const BUSY: Duration = Duration::from_secs(2);
 
 /// Files of others that are kept; then the newest takes the place of the last one.
 const ASIDE: usize = 8;
+
+/// Why a folder in its place can't be used.
+const FOLDER: &str = "it is a folder";
 
 /// What was in the place of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +50,31 @@ impl Index {
         }
     }
 
+    /// Looks at what is in the place of an index, and changes nothing: how far it is, or why it can't be used. None where
+    /// there is nothing.
+    ///
+    /// # Errors
+    /// A file that can't be read.
+    pub fn look(path: &Path) -> Result<Option<Result<u64, &'static str>>, MemoryError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        if path.is_dir() {
+            return Ok(Some(Err(FOLDER)));
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opening = MemoryError::sqlite("opening");
+        let connection = Connection::open_with_flags(path, flags).map_err(&opening)?;
+        connection.busy_timeout(BUSY).map_err(&opening)?;
+        if let Some(why) = unusable(&connection)? {
+            return Ok(Some(Err(why)));
+        }
+        let version: i32 =
+            connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(&opening)?;
+        // A file without anything in it is filled as an index.
+        Ok(Some(Ok(if version == 0 { 0 } else { read::cursor(&connection)? })))
+    }
+
     /// Puts a file aside that turned out to be damaged while it was used.
     ///
     /// # Errors
@@ -74,7 +102,7 @@ impl Index {
 fn connect(path: &Path) -> Result<Result<Connection, &'static str>, MemoryError> {
     let opening = MemoryError::sqlite("opening");
     if path.is_dir() {
-        return Ok(Err("it is a folder"));
+        return Ok(Err(FOLDER));
     }
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

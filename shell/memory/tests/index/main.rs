@@ -2,4 +2,5 @@
 
 mod common;
 mod file;
+mod scope;
 mod search;

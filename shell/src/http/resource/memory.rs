@@ -19,7 +19,7 @@ pub(in super::super) async fn search(app: App, call: Call<SearchMemory>) -> Hand
     let active = active.await?.seen;
     let workspace = (!include_all_workspaces.unwrap_or_default()).then_some(active);
     app.blocking(move |app| {
-        let asked = Asked { agent: agent.clone(), query, limit, workspace };
+        let asked = Asked { agent: agent.clone(), query, limit, workspace, in_turn: false };
         let found = app.runtime.memory().search(&asked).map_err(|problem| failed(&agent, problem))?;
         Ok(MemorySearched { ok: true, agent_id: agent, found })
     })

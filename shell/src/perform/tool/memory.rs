@@ -17,7 +17,7 @@ pub(super) async fn search(
 ) -> Result<Success, Refusal> {
     let MemorySearch { query, limit, include_all_workspaces } = arguments::parse(arguments)?;
     let workspace = (!include_all_workspaces).then(|| execution.workspace_id());
-    let asked = Asked { agent: agent.clone(), query, limit, workspace };
+    let asked = Asked { agent: agent.clone(), query, limit, workspace, in_turn: true };
     blocking(memory, move |memory| memory.search(&asked)).await
 }
 
