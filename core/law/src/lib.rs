@@ -66,7 +66,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 80] = [
+const LAWS: [Law; 81] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -188,6 +188,11 @@ const LAWS: [Law; 80] = [
         "K3",
         "Prompts of operators alone bring skills along: at most 4, each once, of at most 24 KiB.",
         skills::k3,
+    ),
+    law(
+        "K4",
+        "A skill that a command's file or a prompt makes active is active before anything else is on record.",
+        skills::k4,
     ),
     law(
         "Y1",

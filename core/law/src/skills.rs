@@ -84,3 +84,15 @@ pub(super) fn k3(_: &Past, record: &Record) -> Checked {
         format!("{id} brings {} skills of {ids:?} along, one of {long:?} bytes", skills.len())
     })
 }
+
+/// Nothing else comes before what a command has named, or a message has brought along, is active.
+pub(super) fn k4(past: &Past, record: &Record) -> Checked {
+    if matches!(record.event, Event::Skill(SkillFact::SkillActivated(_))) {
+        return Ok(false);
+    }
+    let skills = &past.skills;
+    let due = skills.due(past.run.as_ref().map(|run| run.message));
+    let missing = due.iter().find(|(id, reason)| !skills.used.contains(&((*id).into(), *reason)));
+    rule(missing.is_none(), || format!("{missing:?} is not active, although the turn uses it"))?;
+    Ok(!due.is_empty())
+}

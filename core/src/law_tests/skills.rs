@@ -54,6 +54,12 @@ fn activations() -> Vec<Case> {
             let fact = activation(s);
             s.after("assistant_round_recorded", 0, fact);
         }),
+        case("K4", "a file that a command has named makes nothing active", |s| {
+            s.remove("skill_activated", 0);
+        }),
+        Case::of("K4", "a prompt makes nothing active", Script::of(with_skill()), |s| {
+            s.remove("skill_activated", 0);
+        }),
         brought("it is active by another file", |s| {
             let fact = activation(s);
             s.replace("skill_activated", 0, SkillActivated { path: "/skills/pdf/scripts/a".into(), ..fact });

@@ -2,7 +2,10 @@
 
 use std::fs;
 
+use holon_core::Input;
 use holon_facts::AgentId;
+use holon_facts::message::Origin;
+use holon_facts::provenance::MessageKind;
 use holon_ledger::sqlite::testing;
 
 use super::*;
@@ -120,6 +123,25 @@ fn the_index_is_deleted_damaged_and_of_another_ledger_and_everything_is_found() 
         path.with_extension("sqlite3.aside-1").exists()
             || path.with_file_name("memory.sqlite3.aside-2").exists()
     );
+}
+
+/// CX15: it would have a standing that it does not have.
+#[test]
+fn what_others_wrote_is_not_remembered() {
+    let scene = Scene::new();
+    let mut world = scene.ledger.start();
+    world.create("main");
+    let mut input = world.prompted("main", "an ibex");
+    let Input::Ingress { ingress, .. } = &mut input else { panic!("{input:?}") };
+    ingress.kind = MessageKind::WebhookEvent;
+    ingress.origin = Origin::Webhook { source: "w".into(), event_type: None };
+    world.run(input);
+    let admitted = world.reader.last_of_all().unwrap();
+    assert!(scene.kinds("ibex").is_empty());
+    world.prompt("main", "an ibex");
+    assert!(world.reader.last_of_all().unwrap() > admitted);
+    let found = scene.found("ibex").results;
+    assert_eq!(found.iter().map(|hit| hit.source.standing.as_str()).collect::<Vec<_>>(), ["operator"]);
 }
 
 #[test]

@@ -436,6 +436,7 @@ impl Past {
                 let over = !self.queue.live.contains_key(&fact.message_id);
                 if over {
                     self.episodes.turn_ended(fact);
+                    self.skills.turn_ended();
                 }
                 self.memory.turn_ended(fact.run_id, fact.message_id, over);
                 self.run_ended(fact);

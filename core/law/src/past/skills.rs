@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use holon_facts::event::{Event, InboxFact, LifecycleFact, SkillFact, TaskFact, TurnFact};
 use holon_facts::ids::MessageId;
 use holon_facts::record::Record;
-use holon_facts::skill::{GivenSkill, Skill, SkillCatalogue};
+use holon_facts::skill::{FILES, GivenSkill, LoadReason, Skill, SkillCatalogue};
 use holon_facts::task::TaskStatus;
 
 #[derive(Debug, Clone, Default)]
@@ -22,26 +22,36 @@ pub(crate) struct Skills {
     pub(crate) named: Vec<String>,
     /// Skills that messages bring along which are not settled.
     pub(crate) given: BTreeMap<MessageId, Vec<GivenSkill>>,
-    /// Messages that were taken into turns in progress, of those.
+    /// Messages that were taken into the turn in progress.
     pub(crate) interjected: BTreeSet<MessageId>,
     /// A turn has its context, or takes a message in, as long as nothing but what that activates follows.
     pub(crate) taken: bool,
+    /// The message that a turn takes in, in the same way; none where it is the turn's own.
+    pub(crate) came: Option<MessageId>,
+    /// Skills that the turn in progress has used, each with how.
+    pub(crate) used: BTreeSet<(String, LoadReason)>,
     /// The same for a command that went on as a task: what it named is not on record.
     pub(crate) task_ended: bool,
 }
 
 impl Skills {
     pub(super) fn apply(&mut self, record: &Record) {
-        if matches!(record.event, Event::Skill(SkillFact::SkillActivated(_))) {
+        if let Event::Skill(SkillFact::SkillActivated(fact)) = &record.event {
+            if fact.run_id.is_some() {
+                self.used.insert((fact.skill_id.clone(), fact.load_reason));
+            }
             return;
         }
-        (self.named, self.task_ended, self.taken) = (Vec::new(), false, false);
+        (self.named, self.task_ended, self.taken, self.came) = (Vec::new(), false, false, None);
         match &record.event {
             Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => {
                 self.has_user = fact.spec.has_user_skills();
             }
             Event::Skill(SkillFact::SkillsCatalogued(fact)) => self.catalogue = fact.catalogue.clone(),
-            Event::Turn(TurnFact::TurnStarted(_)) => self.loaded = false,
+            Event::Turn(TurnFact::TurnStarted(fact)) => {
+                self.loaded = false;
+                self.interjected = fact.interjected.iter().copied().collect();
+            }
             Event::Turn(TurnFact::TurnContextBuilt(_)) => {
                 (self.loaded, self.taken) = (true, true);
             }
@@ -61,10 +71,8 @@ impl Skills {
                 self.given.insert(fact.message.id, fact.message.skills.clone());
             }
             InboxFact::OperatorInterjectionAdmitted(fact) => {
-                self.taken = true;
-                if self.given.contains_key(&fact.message_id) {
-                    self.interjected.insert(fact.message_id);
-                }
+                (self.taken, self.came) = (true, Some(fact.message_id));
+                self.interjected.insert(fact.message_id);
             }
             InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
             InboxFact::MessageAborted(fact) => self.settled(fact.message_id),
@@ -74,6 +82,27 @@ impl Skills {
             | InboxFact::MessageDequeued(_)
             | InboxFact::MessageRequeued(_) => {}
         }
+    }
+
+    /// A turn is over that does not come again.
+    pub(super) fn turn_ended(&mut self) {
+        self.used.clear();
+    }
+
+    /// What is to become active next, each with how: by what a command has named, or a message has brought along.
+    pub(crate) fn due(&self, turn: Option<MessageId>) -> BTreeSet<(&str, LoadReason)> {
+        let named = self.named.iter().take(FILES).filter_map(|file| self.catalogue.of_file(file));
+        let named = named.map(|(skill, reason)| (skill.skill_id.as_str(), reason));
+        let taken = |id: &MessageId| match self.came {
+            Some(came) => *id == came,
+            None => Some(*id) == turn || self.interjected.contains(id),
+        };
+        let given = self.given.iter().filter(|(id, _)| self.taken && self.loaded && taken(id));
+        let offered = given.flat_map(|(_, given)| given).filter_map(|given| {
+            let skill = self.catalogue.get(&given.skill_id)?;
+            given.is(skill).then_some((skill.skill_id.as_str(), LoadReason::PromptInjection))
+        });
+        named.chain(offered).collect()
     }
 
     fn settled(&mut self, message: MessageId) {
