@@ -22,6 +22,7 @@ mod labels;
 mod ledger;
 mod leftover_runs;
 mod memory;
+mod new_home;
 mod outcome;
 mod output;
 mod overview;
