@@ -1,4 +1,4 @@
-//! A home in which no runtime was ever started: it has no agents, which is said instead of who could not be reached.
+//! A home in which no runtime was ever started: what its commands report, and the one that makes its first agent.
 
 use anyhow::anyhow;
 use holon_platform::Environment;
