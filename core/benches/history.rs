@@ -9,7 +9,7 @@ use holon_core::Input;
 use holon_core::host::Host;
 use holon_facts::execution::ExecutionSnapshot;
 use holon_facts::hint::Hint;
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::ids::WorkItemId;
 use holon_facts::message::Ingress;
 use holon_facts::model::{AnswerBlock, ModelAnswer, ProposedCall, StopReason, Timing};
@@ -65,7 +65,12 @@ impl World {
         let host = Host::new(config, Seed(7)).expect("a valid configuration");
         let mut world = Self { host, agent: agent.clone(), steps: 0 };
         let spec = AgentSpec::named(AgentKind::Default, place());
-        world.step(Input::CreateAgent { agent, spec, reply: ReplyId(1) });
+        world.step(Input::CreateAgent {
+            agent,
+            spec,
+            settings: InitialSettings::default(),
+            reply: ReplyId(1),
+        });
         world
     }
 

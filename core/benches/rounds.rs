@@ -4,7 +4,7 @@
 use divan::{Bencher, black_box};
 use holon_core::{Host, Input};
 use holon_facts::execution::ExecutionSnapshot;
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::message::Ingress;
 use holon_facts::model::{AnswerBlock, ModelAnswer, ProposedCall, StopReason, Timing};
 use holon_facts::model_ref::ModelRef;
@@ -46,7 +46,12 @@ impl Turn {
         let mut turn = Self { host, agent: agent.clone(), steps: 0 };
         let place = ExecutionBinding::project("/w", "/w");
         let spec = AgentSpec::named(AgentKind::Default, place.clone());
-        turn.step(Input::CreateAgent { agent: agent.clone(), spec, reply: ReplyId(1) });
+        turn.step(Input::CreateAgent {
+            agent: agent.clone(),
+            spec,
+            settings: InitialSettings::default(),
+            reply: ReplyId(1),
+        });
         let text = Text::short("do something useful");
         let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
         turn.step(Input::Ingress { agent, ingress, reply: ReplyId(2) });

@@ -2,7 +2,7 @@
 
 use divan::{Bencher, black_box};
 use holon_core::{Host, Input};
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::message::Ingress;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::provenance::{AdmissionContext, Surface};
@@ -32,7 +32,15 @@ fn host() -> (Host, AgentId) {
     let mut host = Host::new(Config::new(vec![model]), Seed(7)).expect("a valid configuration");
     let execution = ExecutionBinding::project("/work", "/work");
     let spec = AgentSpec::named(AgentKind::Default, execution);
-    let step = host.step(now(1), Input::CreateAgent { agent: agent.clone(), spec, reply: ReplyId(1) });
+    let step = host.step(
+        now(1),
+        Input::CreateAgent {
+            agent: agent.clone(),
+            spec,
+            settings: InitialSettings::default(),
+            reply: ReplyId(1),
+        },
+    );
     assert_eq!(step.records().len(), 4);
     (host, agent)
 }

@@ -2,7 +2,7 @@
 
 use holon_facts::content::{ContentId, Text};
 use holon_facts::hint::Hint;
-use holon_facts::identity::AgentSpec;
+use holon_facts::identity::{AgentSpec, InitialSettings};
 use holon_facts::ids::{AgentId, BriefId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
 use holon_facts::label::LabelChange;
 use holon_facts::message::Ingress;
@@ -19,7 +19,13 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
     /// A new agent; refused when the id is taken.
-    CreateAgent { agent: AgentId, spec: AgentSpec, reply: ReplyId },
+    CreateAgent {
+        agent: AgentId,
+        spec: AgentSpec,
+        #[serde(default, skip_serializing_if = "holon_facts::is_default")]
+        settings: InitialSettings,
+        reply: ReplyId,
+    },
     /// A message from outside; the reply names the id under which it is durable.
     Ingress { agent: AgentId, ingress: Ingress, reply: ReplyId },
     /// Start, stop or abort; applied in this step, whatever the agent does.

@@ -12,7 +12,7 @@ use holon_facts::content::Text;
 use holon_facts::decision::{DeadlineReason, DecisionKind};
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::{BriefFact, Event, OperationFact, SchedulingFact};
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::ids::{AgentId, MessageId, OpId, ReplyId, Seed, WorkItemId};
 use holon_facts::message::{Ingress, Origin};
 use holon_facts::model::{FailureKind, ModelRequest};
@@ -183,7 +183,11 @@ impl World {
     }
 
     pub(crate) fn create(&mut self, name: &str) -> Answer {
-        self.ask(|reply| Input::CreateAgent { agent: agent(name), spec: spec(), reply })
+        self.create_with(name, InitialSettings::default())
+    }
+
+    pub(crate) fn create_with(&mut self, name: &str, settings: InitialSettings) -> Answer {
+        self.ask(|reply| Input::CreateAgent { agent: agent(name), spec: spec(), settings, reply })
     }
 
     pub(crate) fn send(&mut self, name: &str, ingress: Ingress) -> Answer {

@@ -5,7 +5,7 @@
 
 use holon_core::replay::Call;
 use holon_core::{Host, Input};
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::message::Ingress;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::provenance::{AdmissionContext, Surface};
@@ -46,7 +46,15 @@ impl World {
         let execution = ExecutionBinding::project("/w", "/w");
         let spec = AgentSpec::named(AgentKind::Named, execution);
         let mut batch = Batch::default();
-        world.step(&mut batch, Input::CreateAgent { agent: agent(), spec, reply: ReplyId(0) });
+        world.step(
+            &mut batch,
+            Input::CreateAgent {
+                agent: agent(),
+                spec,
+                settings: InitialSettings::default(),
+                reply: ReplyId(0),
+            },
+        );
         let request = holon_core::input::ControlRequest::Stop;
         world.step(&mut batch, Input::Control { agent: agent(), request, reply: ReplyId(0) });
         world.ledger.append(&batch).unwrap();

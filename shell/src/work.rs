@@ -1,7 +1,7 @@
 //! Operations under way: one task each, ended by its outcome, by a cancellation, or by a panic, which is an
 //! outcome too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 
 use holon_core::Input;
@@ -22,6 +22,18 @@ pub struct Work {
     tasks: JoinSet<Done>,
     by_task: BTreeMap<Id, (AgentId, OpId)>,
     by_op: BTreeMap<(AgentId, OpId), AbortHandle>,
+    /// What is being written to commands, by the operation that executes each.
+    writing: BTreeMap<(AgentId, OpId), Writing>,
+    /// Ends of commands that nothing is written to any more.
+    ready: VecDeque<Input>,
+}
+
+/// What is being written to a command: its end is reported after it.
+#[derive(Default)]
+struct Writing {
+    ops: BTreeSet<OpId>,
+    /// How the command has ended meanwhile. What is written from then on is too late, and not waited for.
+    end: Option<Outcome>,
 }
 
 impl Work {
@@ -30,6 +42,23 @@ impl Work {
         let handle = self.tasks.spawn(async move { Done::Performed(work.await) });
         self.by_task.insert(handle.id(), (agent.clone(), op));
         self.by_op.insert((agent, op), handle);
+    }
+
+    /// Begins to write to the command that an operation executes. Both have connections of their own, so the end of the
+    /// command could overtake the word of how much was written: it is kept back until that is reported. Writing ends within
+    /// the limits of its performer.
+    pub fn start_writing(
+        &mut self,
+        agent: AgentId,
+        op: OpId,
+        command: OpId,
+        work: impl Future<Output = Outcome> + Send + 'static,
+    ) {
+        let writing = self.writing.entry((agent.clone(), command)).or_default();
+        if writing.end.is_none() {
+            writing.ops.insert(op);
+        }
+        self.start(agent, op, work);
     }
 
     /// Begins to look at something that is no operation: whoever is told nothing looks again some time.
@@ -42,11 +71,15 @@ impl Work {
         if let Some(handle) = self.by_op.remove(&(agent.clone(), op)) {
             handle.abort();
         }
+        self.written(agent, op);
     }
 
     /// Waits for the next operation that ends of itself; for ever when none is under way.
     pub async fn next(&mut self) -> Input {
         loop {
+            if let Some(end) = self.ready.pop_front() {
+                return end;
+            }
             match self.tasks.join_next_with_id().await {
                 Some(Ok((task, done))) => {
                     let input = match done {
@@ -69,7 +102,7 @@ impl Work {
 
     /// Whether nothing is under way.
     pub fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
+        self.tasks.is_empty() && self.ready.is_empty() && self.writing.is_empty()
     }
 
     /// Gives up on everything, and waits until it is gone.
@@ -77,12 +110,36 @@ impl Work {
         self.tasks.shutdown().await;
         self.by_op.clear();
         self.by_task.clear();
+        self.writing.clear();
+        self.ready.clear();
     }
 
     fn ended(&mut self, task: Id, outcome: Outcome) -> Option<Input> {
         let (agent, op) = self.by_task.remove(&task)?;
-        self.by_op.remove(&(agent.clone(), op));
+        let key = (agent, op);
+        self.by_op.remove(&key);
+        if let Some(writing) = self.writing.get_mut(&key) {
+            writing.end = Some(outcome);
+            return None;
+        }
+        let (agent, op) = key;
+        self.written(&agent, op);
         Some(Input::Completed { agent, op, outcome })
+    }
+
+    /// Nothing is written by that operation any more.
+    fn written(&mut self, agent: &AgentId, op: OpId) {
+        let mut of_agent = self.writing.iter_mut().filter(|((whose, _), _)| whose == agent);
+        let Some((key, writing)) =
+            of_agent.find_map(|(key, writing)| writing.ops.remove(&op).then(|| (key.clone(), writing)))
+        else {
+            return;
+        };
+        if writing.ops.is_empty() {
+            let ((agent, op), end) = (key.clone(), writing.end.take());
+            self.writing.remove(&key);
+            self.ready.extend(end.map(|outcome| Input::Completed { agent, op, outcome }));
+        }
     }
 
     /// A cancelled task says nothing; one that panicked may have had an effect.
@@ -94,5 +151,53 @@ impl Work {
         let message = Text::short(format!("the performer broke down: {error}"));
         let failure = OpFailure { certainty: Certainty::Ambiguous, message };
         self.ended(error.id(), Outcome::Failed { failure })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holon_facts::Millis;
+    use holon_facts::outcome::{CommandEnd, ToolOutcome};
+    use holon_facts::receipt::{Receipt, ToolFacts};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn outcome(end: Option<CommandEnd>) -> Outcome {
+        let receipt = Receipt::success(Text::short("x"), ToolFacts::default());
+        Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(0), end } }
+    }
+
+    async fn next(work: &mut Work) -> OpId {
+        let Input::Completed { op, .. } = work.next().await else { panic!("another input") };
+        op
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_command_comes_after_what_is_written_to_it() {
+        let (mut work, main) = (Work::default(), AgentId::new("main").unwrap());
+        let (command, first, second, late) = (OpId(1), OpId(2), OpId(3), OpId(4));
+        let pending = || {
+            let (written, later) = oneshot::channel::<()>();
+            (written, async move {
+                later.await.ok();
+                outcome(None)
+            })
+        };
+        let ((write, writing), (_never, other)) = (pending(), pending());
+        work.start_writing(main.clone(), first, command, writing);
+        work.start_writing(main.clone(), second, command, other);
+        work.start(main.clone(), command, async { outcome(Some(CommandEnd::Exited)) });
+        let waits = tokio::time::timeout(std::time::Duration::from_millis(50), work.next()).await;
+        assert!(waits.is_err(), "{waits:?}");
+        // What begins after the end is not waited for.
+        work.start_writing(main.clone(), late, command, async { outcome(None) });
+        assert_eq!(next(&mut work).await, late);
+        write.send(()).unwrap();
+        assert_eq!(next(&mut work).await, first);
+        // Nor is what is given up.
+        work.cancel(&main, second);
+        assert_eq!(next(&mut work).await, command);
+        assert!(work.writing.is_empty());
     }
 }

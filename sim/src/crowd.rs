@@ -25,7 +25,7 @@ pub fn day(agents: u32, children: u32, depth: u32) -> Scenario {
     let mut inputs = Vec::new();
     for agent in 1..=agents {
         let at = begins(agents, agent);
-        inputs.push(Timed { at: u64::from(agent), agent, action: Action::Create });
+        inputs.push(Timed { at: u64::from(agent), agent, action: Action::Create { settings: false } });
         inputs.push(Timed { at: SECOND + at, agent, action: Action::Message(asked()) });
         if agent % STOPPED == 0 {
             inputs.push(Timed { at: 12 * SECOND + at, agent, action: Action::Stop });

@@ -6,7 +6,7 @@ use holon_core::Input;
 use holon_core::agent::wait::token;
 use holon_core::input::ControlRequest;
 use holon_facts::hint::Hint;
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::ids::{Seed, TaskId, TimerId, WaitId, WorkItemId};
 use holon_facts::label::{Description, LabelChange};
 use holon_facts::message::{Idempotency, Ingress, Origin};
@@ -68,7 +68,7 @@ impl Request {
     pub fn repeatable(&self) -> bool {
         match &self.action {
             Action::Message(message) => message.key.is_some(),
-            Action::Create
+            Action::Create { .. }
             | Action::Start
             | Action::Stop
             | Action::Archive
@@ -112,9 +112,9 @@ pub fn agent_id(number: u32) -> AgentId {
 pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
     let agent = agent_id(request.agent);
     match &request.action {
-        Action::Create => {
+        Action::Create { settings } => {
             let spec = AgentSpec::named(AgentKind::Named, workspace_of(&agent));
-            Some(Input::CreateAgent { agent, spec, reply })
+            Some(Input::CreateAgent { agent, spec, settings: initial_settings(*settings), reply })
         }
         Action::Message(message) => {
             let correlation_id = message.names.map(|naming| name_of(naming, seed, &agent));
@@ -182,6 +182,13 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
     }
 }
 
+fn initial_settings(some: bool) -> InitialSettings {
+    if !some {
+        return InitialSettings::default();
+    }
+    InitialSettings { model: other_model(1), description: Description::new("works").ok() }
+}
+
 fn timer(seconds: u32, every: Option<u32>, misfire: Misfire, summary: u32) -> TimerSpec {
     let millis = |seconds: u32| Millis::seconds(seconds.into());
     let (duration_ms, interval_ms) = (millis(seconds), every.map(millis));
@@ -208,7 +215,7 @@ fn meddle(parent: &AgentId, task: u64, how: Meddling, reply: ReplyId) -> Option<
     Some(match how {
         Meddling::Create => {
             let spec = AgentSpec::named(AgentKind::Named, workspace_of(&agent));
-            Input::CreateAgent { agent, spec, reply }
+            Input::CreateAgent { agent, spec, settings: InitialSettings::default(), reply }
         }
         Meddling::Prompt | Meddling::Enqueue => {
             let (surface, proof) = if how == Meddling::Prompt {

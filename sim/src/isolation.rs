@@ -41,7 +41,7 @@ fn compare(scenario: &Scenario, sabotage: Option<Sabotage>) -> Result<(), Failur
     rest.rings = whole.stepped.into_iter().filter(|(_, first)| alone(first)).map(|(at, _)| at).collect();
     for input in &mut rest.inputs {
         let neighbour = sabotage == Some(Sabotage::Interfere) && input.agent == 1;
-        if input.agent == gone || (neighbour && input.action != Action::Create) {
+        if input.agent == gone || (neighbour && !matches!(input.action, Action::Create { .. })) {
             // The moment stays, so that the end comes when it came; nothing happens at it.
             (input.agent, input.action) = (0, Action::ClockJump { micros: 0 });
         }

@@ -77,7 +77,11 @@ pub struct Timed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Action {
-    Create,
+    /// With a model of its own and a description, or without.
+    Create {
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        settings: bool,
+    },
     Message(Message),
     Start,
     Stop,
@@ -303,7 +307,8 @@ impl Scenario {
         all.budget = self.budget.saturating_mul(weeks);
         for week in 1..weeks {
             let later = week * WEEK;
-            let made = |timed: &&Timed| !matches!(timed.action, Action::Create | Action::CreateTimer { .. });
+            let made =
+                |timed: &&Timed| !matches!(timed.action, Action::Create { .. } | Action::CreateTimer { .. });
             let again = self.inputs.iter().filter(made);
             all.inputs.extend(again.map(|timed| Timed { at: timed.at + later, ..timed.clone() }));
             let spells = self.faults.spells.iter();

@@ -3,6 +3,7 @@
 
 use end_to_end::Holon;
 use end_to_end::daemon::Daemon;
+use serde_json::json;
 
 /// A command, its code, and the next command that it names.
 type Row<'a> = (&'a [&'a str], i32, &'a str);
@@ -17,6 +18,7 @@ fn told(holon: &Holon, rows: &[Row<'_>]) {
 }
 
 const START: &str = "holon daemon start";
+const FIRST: &str = "holon init";
 
 #[test]
 fn in_an_empty_home_every_command_names_the_next_one() {
@@ -24,18 +26,22 @@ fn in_an_empty_home_every_command_names_the_next_one() {
     told(
         &holon,
         &[
-            (&["status"], 5, START),
-            (&["why"], 5, START),
-            (&["why", "--agent", "helper"], 5, START),
-            (&["tail"], 5, START),
+            (&["status"], 3, FIRST),
+            (&["status", "--json"], 3, FIRST),
+            (&["why"], 3, FIRST),
+            (&["why", "--agent", "helper"], 3, FIRST),
+            (&["tail"], 3, FIRST),
+            (&["tail", "--all"], 3, FIRST),
             (&["tail", "--follow", "helper"], 5, START),
-            (&["transcript"], 5, START),
+            (&["transcript"], 3, FIRST),
+            (&["skills", "list"], 3, FIRST),
+            (&["memory", "search", "word"], 3, FIRST),
+            (&["debug", "prompt"], 3, FIRST),
+            (&["answer", "main", "yes"], 3, "holon inbox"),
             (&["prompt", "x"], 2, "holon init"),
             (&["prompt", "--no-start", "x"], 5, START),
             (&["prompt", "--wait", "--agent", "helper", "x"], 2, "holon init"),
-            (&["agent", "list"], 5, START),
-            (&["agent", "list", "--json"], 5, START),
-            (&["agent", "status", "helper"], 5, START),
+            (&["agent", "status", "helper"], 3, FIRST),
             (&["agent", "create", "helper"], 5, START),
             (&["agent", "start", "helper"], 5, START),
             (&["agent", "stop", "helper"], 5, START),
@@ -58,12 +64,20 @@ fn in_an_empty_home_every_command_names_the_next_one() {
             (&["config", "set", "limits.rounds", "0"], 2, "holon config get limits.rounds"),
         ],
     );
+    let status = holon.run(&["status"]).stderr;
+    assert!(status.contains("has no agents yet") && !status.contains("reached"), "{status}");
+    let list = holon.run(&["agent", "list"]);
+    assert_eq!((list.code, list.stdout.as_str()), (Some(0), "no agents yet\n"), "{list:?}");
+    assert!(list.stderr.contains("try: holon init"), "{list:?}");
+    let list = holon.run(&["agent", "list", "--json"]).json();
+    assert_eq!((&list["ok"], &list["agents"]), (&json!(true), &json!([])), "{list}");
     let served = holon.run(&["serve"]).stderr;
     assert_eq!(served.matches("no model is configured").count(), 1, "{served}");
     let stopped = holon.run(&["daemon", "stop"]);
     assert_eq!((stopped.code, stopped.stdout.as_str()), (Some(0), "not running\n"));
-    let status = Holon::new().with("HOLON_MODEL", "scripted/hello").run(&["daemon", "status"]);
-    status.refused(5, &[START]);
+    let with_model = Holon::new().with("HOLON_MODEL", "scripted/hello");
+    with_model.run(&["daemon", "status"]).refused(5, &[START]);
+    with_model.run(&["status"]).refused(3, &["holon prompt --wait"]);
 }
 
 #[test]

@@ -50,6 +50,8 @@ fn a_question_is_listed_and_answered_from_the_inbox() {
     daemon.0.run(&["answer", "mani", "yes"]).refused(3, &["holon inbox"]);
     daemon.ok(&["daemon", "stop"]);
     assert_eq!(asks(&daemon).len(), 1, "it is read without a runtime, and answered with one");
+    daemon.0.run(&["answer", "main/brief_99", "yes"]).refused(3, &["not open", "holon inbox"]);
+    assert!(!daemon.run_file("holon.sock").exists(), "nothing to answer starts no runtime");
     daemon.0.run(&["answer", &id, "--no-start", "yes"]).refused(5, &["holon daemon start"]);
     let answered = daemon.0.run(&["answer", &id, "--wait", "-q", "yes,", "do", "it"]);
     assert_eq!((answered.code, answered.stdout.as_str()), (Some(0), "Deleted.\n"), "{answered:?}");

@@ -51,6 +51,28 @@ fn a_second_name_means_the_agent_on_every_command_and_the_id_stays() {
 }
 
 #[test]
+fn a_new_agent_is_durable_with_its_model_and_description_or_not_at_all() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let (model, description) = ("scripted/hello", "Keeps CI green");
+    daemon.ok(&["agent", "create", "helper", "--own-home", "--model", model, "--description", description]);
+    daemon.kill();
+    let export = daemon.ok(&["ledger", "export", "--agent", "helper"]).stdout;
+    let records: Vec<Value> = export.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let step = |kind: &str| {
+        let record = records.iter().find(|record| record["event"]["type"] == kind || record["type"] == kind);
+        record.map(|record| record["step"].clone()).filter(|step| !step.is_null())
+    };
+    let created = step("agent_created");
+    assert!(created.is_some(), "{export}");
+    assert_eq!(step("model_override_changed"), created, "{export}");
+    assert_eq!(step("agent_labelled"), created, "{export}");
+    let status = daemon.ok(&["agent", "status", "helper", "--json"]).json();
+    assert_eq!(status["model"]["source"], "agent_override", "{status}");
+    daemon.0.check_ledger(&daemon.ledger());
+}
+
+#[test]
 fn an_archived_agent_is_stopped_and_out_of_the_list_until_it_is_started() {
     let daemon = Daemon::hello();
     daemon.start();

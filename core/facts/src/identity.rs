@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, EventSeq, TaskId};
+use crate::label::Description;
+use crate::model_ref::ModelRef;
 use crate::template::AgentTemplate;
 use crate::workspace::ExecutionBinding;
 
@@ -54,6 +56,17 @@ pub struct AgentSpec {
     /// Those of them, and of where it works first, that no operator has named: whoever created it had chosen them itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untrusted: Vec<String>,
+}
+
+/// What a new agent begins with and an operator may change at any time: recorded in the step that creates it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InitialSettings {
+    /// Asked first instead of the runtime's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+    /// What the agent is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<Description>,
 }
 
 /// An agent at a past event.

@@ -269,8 +269,12 @@ fn a_public_agent_is_nobodys_child() {
     assert!(world.host.view().quiet(&agent("main")), "whatever the other does");
     says_in_turn(&mut world, "new", "here I am");
     assert!(!archived(&world, "new"));
-    let refused =
-        world.ask(|reply| Input::CreateAgent { agent: agent("x--1"), spec: crate::testing::spec(), reply });
+    let refused = world.ask(|reply| Input::CreateAgent {
+        agent: agent("x--1"),
+        spec: crate::testing::spec(),
+        settings: Default::default(),
+        reply,
+    });
     assert!(matches!(refused, Answer::Refused { reject: Reject::ReservedAgentId { .. } }));
 }
 

@@ -2,7 +2,7 @@
 
 use holon_facts::event::lifecycle::AgentLabelled;
 use holon_facts::ids::{AgentId, ReplyId};
-use holon_facts::label::{AgentLabel, LabelChange};
+use holon_facts::label::{AgentLabel, Description, LabelChange};
 use holon_facts::reject::Reject;
 
 use crate::effect::Answer;
@@ -21,6 +21,11 @@ pub(crate) fn change(tx: &mut Tx<'_>, change: LabelChange, reply: ReplyId) {
     let changed = set(tx, label);
     let label = tx.agent().label.clone();
     tx.reply(reply, Answer::Labelled { label, changed });
+}
+
+/// The description that a new agent begins with, recorded in the step that creates it.
+pub(crate) fn begin(tx: &mut Tx<'_>, description: Option<Description>) {
+    set(tx, AgentLabel { description, ..AgentLabel::default() });
 }
 
 /// Puts an agent into the archive, or takes it out; says whether it was elsewhere.
@@ -53,7 +58,6 @@ fn second_name(tx: &Tx<'_>, name: Option<AgentId>) -> Result<Option<AgentId>, Re
 
 #[cfg(test)]
 mod tests {
-    use holon_facts::label::Description;
     use holon_facts::lifecycle::{ControlOutcome, Status};
 
     use super::*;

@@ -1,7 +1,7 @@
 //! Routing: one line per input, then decisions for every agent that something happened to.
 
 use holon_facts::event::lifecycle::AgentCreated;
-use holon_facts::identity::{AgentSpec, Supervisor};
+use holon_facts::identity::{AgentSpec, InitialSettings, Supervisor};
 use holon_facts::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
 use holon_facts::lifecycle::Boundary;
 use holon_facts::outcome::Outcome;
@@ -28,7 +28,9 @@ impl Host {
             return Boundary::Control;
         }
         match input {
-            Input::CreateAgent { agent, spec, reply } => self.create(batch, agent, spec, reply),
+            Input::CreateAgent { agent, spec, settings, reply } => {
+                self.create(batch, agent, (spec, settings), reply)
+            }
             Input::Ingress { agent, ingress, reply } => {
                 self.addressed(batch, &agent, reply, |tx| admission::admit(tx, ingress, reply));
                 Boundary::MessageAdmission
@@ -161,7 +163,13 @@ impl Host {
         self.unsettled.insert(agent.clone());
     }
 
-    fn create(&mut self, batch: &mut Batch, id: AgentId, spec: AgentSpec, reply: ReplyId) -> Boundary {
+    fn create(
+        &mut self,
+        batch: &mut Batch,
+        id: AgentId,
+        (spec, settings): (AgentSpec, InitialSettings),
+        reply: ReplyId,
+    ) -> Boundary {
         let limit = self.config.limits.agents;
         let agents = self.names.len() as u64;
         let refused = if self.names.contains(&id) || self.agents.contains_key(&id) {
@@ -192,7 +200,11 @@ impl Host {
             self.enrol(agent);
         }
         batch.records.push(record);
-        self.with(batch, &id, external_trigger::provision);
+        self.with(batch, &id, |tx| {
+            external_trigger::provision(tx);
+            model::begin(tx, settings.model);
+            label::begin(tx, settings.description);
+        });
         batch.effects.push(Effect::Reply { reply, answer: Answer::Created { agent: id.clone() } });
         self.unsettled.insert(id);
         Boundary::Bootstrap

@@ -3,7 +3,7 @@
 
 use alloc::collections::BTreeSet;
 
-use holon_facts::event::lifecycle::{AgentCreated, ModelOverrideChanged};
+use holon_facts::event::lifecycle::AgentCreated;
 use holon_facts::event::outbox::{LetterDelivered, LetterReceived, LetterReturned};
 use holon_facts::ids::{AgentId, EventSeq, LetterId};
 use holon_facts::outbox::Letter;
@@ -15,7 +15,7 @@ use super::Host;
 use crate::agent::Agent;
 use crate::agent::outbox::Envelope;
 use crate::effect::Effect;
-use crate::handler::{child, external_trigger, task};
+use crate::handler::{child, external_trigger, model, task};
 use crate::tx::{Batch, Tx};
 
 /// What became of a letter.
@@ -124,9 +124,7 @@ impl Host {
             self.open_agent(batch, to, |tx| {
                 tx.record(received);
                 external_trigger::provision(tx);
-                if model.is_some() {
-                    tx.record(ModelOverrideChanged { previous: None, model });
-                }
+                model::begin(tx, model);
                 if let Some(message) = message {
                     child::told(tx, message, Priority::Normal);
                 }

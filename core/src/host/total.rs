@@ -11,8 +11,9 @@ use holon_facts::config::{ChildLimits, Config, SummaryBy, WhileStopped};
 use holon_facts::content::{Content, ContentId, Text};
 use holon_facts::event::operation::OpKind;
 use holon_facts::hint::Hint;
+use holon_facts::identity::InitialSettings;
 use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WaitId, WorkItemId};
-use holon_facts::label::LabelChange;
+use holon_facts::label::{Description, LabelChange};
 use holon_facts::message::{Idempotency, Ingress, Origin};
 use holon_facts::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
 use holon_facts::model_ref::ModelRef;
@@ -40,7 +41,7 @@ use crate::testing::{
 /// Something that happens to a world.
 #[derive(Debug, Clone)]
 enum Act {
-    Create(&'static str),
+    Create(&'static str, Box<InitialSettings>),
     Send(&'static str, Ingress),
     Control(&'static str, ControlRequest),
     /// The open operation of that number ends, in a way that may not fit it.
@@ -327,13 +328,19 @@ fn waits() -> impl Strategy<Value = &'static str> {
     ])
 }
 
+fn settings() -> impl Strategy<Value = InitialSettings> {
+    let model = select(vec![None, None, ModelRef::new("local/two").ok()]);
+    let description = select(vec![None, None, Description::new("works").ok()]);
+    (model, description).prop_map(|(model, description)| InitialSettings { model, description })
+}
+
 fn act() -> impl Strategy<Value = Act> {
     let wall = prop_oneof![
         4 => 1_600_000_000_000_000..1_800_000_000_000_000_i64,
         1 => any::<i64>(),
     ];
     prop_oneof![
-        1 => name().prop_map(Act::Create),
+        1 => (name(), settings()).prop_map(|(name, settings)| Act::Create(name, Box::new(settings))),
         12 => (name(), message()).prop_map(|(name, message)| Act::Send(name, message)),
         3 => (name(), request()).prop_map(|(name, request)| Act::Control(name, request)),
         14 => (0..3_usize, outcome()).prop_map(|(at, outcome)| Act::End(at, outcome)),
@@ -445,7 +452,7 @@ fn ask(world: &mut World, input: impl FnOnce(ReplyId) -> Input) {
 impl Act {
     fn happen(self, world: &mut World) {
         match self {
-            Self::Create(name) => drop(world.create(name)),
+            Self::Create(name, settings) => drop(world.create_with(name, *settings)),
             Self::Send(name, ingress) => drop(world.send(name, ingress)),
             Self::Control(name, request) => drop(world.control(name, request)),
             Self::End(at, outcome) => end(world, at, |_| outcome),

@@ -13,7 +13,7 @@ type Audit = holon_law::replay::Audit<Replay>;
 use crate::input::Input;
 use crate::testing::{World, agent, calls, config, context, prompt, says, tool_says};
 use holon_facts::config::HostLimits;
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::ids::Seed;
 use holon_facts::ids::StepSeq;
 use holon_facts::time::Now;
@@ -92,7 +92,12 @@ fn agents_out_of_memory_count_when_calls_are_made_again() {
     let create = |name: &str| {
         let spec =
             AgentSpec::named(AgentKind::Named, ExecutionBinding::agent_home(format!("/agents/{name}")));
-        let input = Input::CreateAgent { agent: agent(name), spec, reply: ReplyId(1) };
+        let input = Input::CreateAgent {
+            agent: agent(name),
+            spec,
+            settings: InitialSettings::default(),
+            reply: ReplyId(1),
+        };
         Call::Step { now: Now { wall: records[records.len() - 1].at, ..Now::default() }, input }
     };
     for (agents, name) in [(1, "other"), (2, "main")] {

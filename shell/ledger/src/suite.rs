@@ -10,7 +10,7 @@ use holon_core::snapshot::AgentSnapshot;
 use holon_core::{Durable, Effect, Host, Input};
 use holon_facts::config::Config;
 use holon_facts::execution::ExecutionSnapshot;
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::message::Ingress;
 use holon_facts::model::{AnswerBlock, ModelAnswer, StopReason, Timing};
 use holon_facts::model_ref::ModelRef;
@@ -329,7 +329,7 @@ pub fn id(name: &str) -> AgentId {
 pub fn created(agent: &str) -> Input {
     let execution = ExecutionBinding::project("/work", "/work");
     let spec = AgentSpec::named(AgentKind::Named, execution);
-    Input::CreateAgent { agent: id(agent), spec, reply: ReplyId(0) }
+    Input::CreateAgent { agent: id(agent), spec, settings: InitialSettings::default(), reply: ReplyId(0) }
 }
 
 pub fn prompted(agent: &str, text: Text) -> Input {

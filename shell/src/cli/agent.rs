@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use holon_api::INSTRUCTIONS_BYTES;
 use holon_api::{
-    Abort, Action, AgentListEntry, Agents, CompactReply, Control, ControlAgent, CreateAgent, Document,
-    ListQuery, Listed, SetModel,
+    Abort, Action, AgentListEntry, Agents, ClientError, CompactReply, Control, ControlAgent, CreateAgent,
+    Document, ListQuery, Listed, SetModel,
 };
 use holon_core::summary::SchedulingPosture;
 use holon_core::view::RunVerdict;
@@ -182,7 +182,10 @@ async fn list(cli: &ClientContext, all: bool, json: bool) -> Result<Exit, Failur
     let mut agents: Vec<Document<Listed>> = Vec::new();
     let mut after = None;
     loop {
-        let page = cli.client.agents(ListQuery { after, limit: Some(PAGE), all }).await?.into_reply();
+        let page = match cli.client.agents(ListQuery { after, limit: Some(PAGE), all }).await {
+            Err(ClientError::NotReachable { .. }) if cli.is_new() => break,
+            read => read?.into_reply(),
+        };
         agents.extend(page.agents);
         after = page.next;
         if after.is_none() {
@@ -191,6 +194,11 @@ async fn list(cli: &ClientContext, all: bool, json: bool) -> Result<Exit, Failur
     }
     if json {
         return output::shown(&Agents { ok: true, agents, more: false, next: None }, true, || Ok(()));
+    }
+    if agents.is_empty() && cli.is_new() {
+        output::line("no agents yet")?;
+        output::hint("try", cli.first_step());
+        return Ok(Exit::Completed);
     }
     let described = agents.iter().any(|agent| description(agent).is_some());
     let heads = ["AGENT", "STATE", "SINCE", "WAITS FOR", "NEXT", "TODAY", "WORKS IN"];

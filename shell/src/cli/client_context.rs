@@ -18,10 +18,12 @@ use holon_text::{Secrets, Texts, variables};
 use super::daemon;
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
+use super::new_home;
 use super::output::{self, Failure};
 use super::stopped::{self, Stopped};
 use crate::activity::TextSource;
 use crate::client;
+use crate::daemon::{ProbeResult, look};
 use crate::home::Home;
 use crate::settings::{Origin, Settings, quoted};
 
@@ -117,8 +119,25 @@ impl ClientContext {
                 output::prose(&format!("holon: {note}"));
                 (cli.client, cli.stopped) = (client, true);
             }
-            work(cli, ending).await
+            let new = cli.is_new().then(|| (cli.home.clone(), cli.environment.clone()));
+            match (work(cli, ending).await, new) {
+                (Err(failure), Some((home, environment))) if failure.exit == Exit::NotReachable => {
+                    Err(new_home::no_agents(&home, &environment))
+                }
+                (done, _) => done,
+            }
         })
+    }
+
+    /// The same runtime, or the ledger of the home where none answers, without a word about it.
+    pub(super) async fn as_read(&self) -> Result<Self, Failure> {
+        let stopped = stopped::find(&self.home, &self.environment, &self.client).await?;
+        let (client, stopped) = match stopped {
+            Some(Stopped { client, .. }) => (client, true),
+            None => (self.client.clone(), self.stopped),
+        };
+        let (home, environment) = (self.home.clone(), self.environment.clone());
+        Ok(Self { client, environment, stopped, home, meant: Rc::clone(&self.meant) })
     }
 
     /// An address leads to whichever runtime listens there: the one of another home on this machine is not meant, and
@@ -157,7 +176,8 @@ impl ClientContext {
         })
     }
 
-    async fn started(mut self, start: &Autostart) -> Result<Self, Failure> {
+    /// The same with a runtime that is started where none runs and that is wanted.
+    pub(super) async fn started(mut self, start: &Autostart) -> Result<Self, Failure> {
         if start.wanted(&self.home, &self.environment)
             && let Some(pid) = Box::pin(daemon::ensure(&self.home, &self.environment)).await?
         {
@@ -182,7 +202,14 @@ impl ClientContext {
 
     /// Whether no runtime has ever been in the home, which is the one that is meant.
     pub(super) fn is_new(&self) -> bool {
-        client::named_address(&self.environment).is_none() && !self.home.ledger().exists()
+        client::named_address(&self.environment).is_none()
+            && !self.home.ledger().exists()
+            && matches!(look(&self.home), Ok(ProbeResult::Nobody))
+    }
+
+    /// The command that makes the first agent.
+    pub(super) fn first_step(&self) -> &'static str {
+        new_home::next(&self.home, &self.environment)
     }
 
     pub(super) fn home(&self) -> &Home {

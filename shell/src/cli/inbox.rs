@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use holon_api::{Control, InboxQuery, OpenAsk};
+use holon_api::{ClientError, Control, InboxQuery, OpenAsk};
 use holon_facts::ids::BriefId;
 use holon_text::moment;
 use holon_text::nearest::did_you_mean;
@@ -48,8 +48,10 @@ pub(super) fn inbox(home: Option<PathBuf>, args: InboxArgs) -> Result<Exit, Fail
 
 pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Failure> {
     let start = args.start.quietly(args.follow_up.is_quiet());
-    ClientContext::work_started(home, start, |cli, ending| async move {
-        let ask = ending.or(find(&cli, &args.ask)).await?;
+    ClientContext::work(home, |cli, ending| async move {
+        // What is not open needs no runtime to be started.
+        let ask = ending.or(async { find(&cli.as_read().await?, &args.ask).await }).await?;
+        let cli = ending.or(cli.started(&start)).await?;
         if args.close {
             let path = (&ask.agent_id, ask.brief_id);
             let closed = ending.or(async { Ok(cli.client.close_ask(path).await?) }).await?;
@@ -73,7 +75,11 @@ pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Fa
 async fn asks(cli: &ClientContext) -> Result<(Vec<OpenAsk>, u64, bool), Failure> {
     let (mut asks, mut older, mut after) = (Vec::new(), 0_u64, None);
     loop {
-        let page = cli.client.inbox(InboxQuery { after, limit: None }).await?.into_reply();
+        let page = match cli.client.inbox(InboxQuery { after, limit: None }).await {
+            // A home in which no runtime has ever been has no agent that could ask.
+            Err(ClientError::NotReachable { .. }) if cli.is_new() => return Ok((asks, older, false)),
+            read => read?.into_reply(),
+        };
         asks.extend(page.asks);
         older = older.saturating_add(page.older);
         after = page.next;
@@ -86,11 +92,7 @@ async fn asks(cli: &ClientContext) -> Result<(Vec<OpenAsk>, u64, bool), Failure>
 }
 
 async fn list(cli: &ClientContext, args: InboxArgs) -> Result<Exit, Failure> {
-    let (asks, older, more) = match asks(cli).await {
-        // A home in which no runtime has ever been has no agent that could ask.
-        Err(failure) if failure.exit == Exit::NotReachable && cli.is_new() => (Vec::new(), 0, false),
-        read => read?,
-    };
+    let (asks, older, more) = asks(cli).await?;
     let runs = runs::that_ask(cli.home());
     if args.json {
         output::document(&json!({ "ok": true, "asks": asks, "older": older, "more": more, "runs": runs }))?;
@@ -127,7 +129,7 @@ fn show_runs(runs: &[RunLine]) -> Result<(), Failure> {
         }
     }
     if let Some(first) = runs.first() {
-        output::hint("answer the run", &format!("holon run --resume {} \"…\"", first.run));
+        output::hint("answer the run", &first.resume());
     }
     Ok(())
 }
@@ -150,12 +152,17 @@ async fn find(cli: &ClientContext, named: &str) -> Result<OpenAsk, Failure> {
             Err(Failure::usage(error).hint(format!("holon answer {} \"…\"", name(one))))
         }
         (None, _) => {
+            if let Some(run) = runs::that_ask(cli.home()).iter().find(|run| named == run.run.as_str()) {
+                let error = anyhow!("{named} is a temporary run: it is resumed with its answer");
+                return Err(Failure::usage(error).hint(run.resume()));
+            }
             let names: Vec<String> = asks.iter().map(name).collect();
             let near = did_you_mean(named, names.iter().map(String::as_str));
             let answered = named.rsplit('/').next().is_some_and(|id| id.parse::<BriefId>().is_ok());
             let why =
                 if answered { "is not open; it was answered, or never asked" } else { "is no open ask" };
-            let error = anyhow!("{named} {why}{near}");
+            let none = if asks.is_empty() { ": no agent has an open ask" } else { "" };
+            let error = anyhow!("{named} {why}{near}{none}");
             Err(Failure::new(Exit::NotFound, error).hint("holon inbox"))
         }
     }

@@ -22,6 +22,7 @@ mod labels;
 mod ledger;
 mod leftover_runs;
 mod memory;
+mod new_home;
 mod outcome;
 mod output;
 mod overview;
@@ -131,31 +132,31 @@ enum Command {
     /// Show the transcript of an agent's turns
     Transcript(transcript::TranscriptArgs),
     /// Manage agents and their lifecycle
-    #[command(subcommand)]
+    #[command(subcommand, alias = "agents")]
     Agent(AgentCommand),
     /// List, show and check what new agents can begin with
-    #[command(subcommand)]
+    #[command(subcommand, alias = "templates")]
     Template(TemplateCommand),
     /// Run commands in the background: start, inspect, write, stop
-    #[command(subcommand)]
+    #[command(subcommand, alias = "tasks")]
     Task(TaskCommand),
     /// Manage work items: goals of an agent over many turns
-    #[command(subcommand)]
+    #[command(subcommand, aliases = ["work-item", "work-items"])]
     Work(WorkCommand),
     /// Search what an agent remembers
-    #[command(subcommand)]
+    #[command(subcommand, alias = "memories")]
     Memory(MemoryCommand),
     /// Manage an agent's workspaces
-    #[command(subcommand)]
+    #[command(subcommand, alias = "workspaces")]
     Workspace(WorkspaceCommand),
     /// Install, list and check skills: instructions for kinds of tasks
-    #[command(subcommand)]
+    #[command(subcommand, alias = "skill")]
     Skills(SkillsCommand),
     /// Manage timers that wake an agent
-    #[command(subcommand)]
+    #[command(subcommand, alias = "timers")]
     Timer(TimerCommand),
     /// Manage the address at which other systems wake an agent
-    #[command(subcommand)]
+    #[command(subcommand, alias = "triggers")]
     Trigger(TriggerCommand),
     /// Send a wake hint; the agent handles it when idle
     Wake(wake::WakeArgs),
@@ -168,7 +169,7 @@ enum Command {
     /// Run the whole loop offline: a scripted model repairs a small project
     Demo(demo::DemoArgs),
     /// Export, verify, replay or fork durable history
-    #[command(subcommand)]
+    #[command(subcommand, alias = "ledgers")]
     Ledger(ledger::LedgerCommand),
     /// Inspect what a model was shown, where time went, and past decisions
     #[command(subcommand)]
@@ -176,6 +177,7 @@ enum Command {
     /// Show, change and check the configuration
     Config(config::ConfigArgs),
     /// Print the completions of a shell
+    #[command(alias = "completion")]
     Completions(pages::CompletionsArgs),
     /// Print the manual page of a command
     Man(pages::ManArgs),
@@ -271,6 +273,42 @@ mod tests {
         assert!(!serves(&["holon", "run", "--agent", "serve", "do it"]));
         assert!(!serves(&["holon", "run", "serve"]));
         assert!(!serves(&["sleep", "60"]));
+    }
+
+    #[test]
+    fn a_group_of_commands_is_found_by_either_number_of_its_name() {
+        let same = |one: &[&str], other: &[&str]| {
+            let parsed =
+                |words: &[&str]| format!("{:?}", Cli::try_parse_from([&["holon"], words].concat()).unwrap());
+            assert_eq!(parsed(one), parsed(other));
+        };
+        for (one, many) in [
+            ("agent", "agents"),
+            ("skill", "skills"),
+            ("task", "tasks"),
+            ("template", "templates"),
+            ("timer", "timers"),
+            ("work", "work-items"),
+            ("work", "work-item"),
+            ("workspace", "workspaces"),
+        ] {
+            same(&[one, "list"], &[many, "list"]);
+        }
+        same(&["trigger", "show"], &["triggers", "show"]);
+        same(&["memory", "status"], &["memories", "status"]);
+        same(&["ledger", "verify"], &["ledgers", "verify"]);
+        same(&["completions", "bash"], &["completion", "bash"]);
+        same(&["daemon", "logs"], &["daemon", "log"]);
+        same(&["workspace", "worktrees"], &["workspace", "worktree"]);
+        for (one, many) in [
+            ("model", "models"),
+            ("price", "prices"),
+            ("provider", "providers"),
+            ("credential", "credentials"),
+        ] {
+            let list: &[&str] = if ["model", "price"].contains(&one) { &[] } else { &["list"] };
+            same(&[&["config", one], list].concat(), &[&["config", many], list].concat());
+        }
     }
 
     #[test]

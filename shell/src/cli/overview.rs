@@ -66,7 +66,7 @@ pub(super) fn overview(home: Option<PathBuf>, json: bool) -> Result<Exit, Failur
 }
 
 /// The model that would be asked, and where it comes from; or why there is none.
-fn model(home: &Home, environment: &Environment) -> (Option<String>, String) {
+pub(super) fn model(home: &Home, environment: &Environment) -> (Option<String>, String) {
     let credentials = Credentials::survey(&home.credentials()).unwrap_or_default().0;
     let mut settings = match Settings::survey(&home.config(), environment) {
         Ok((settings, _)) => settings,

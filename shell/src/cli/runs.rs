@@ -146,7 +146,7 @@ fn show(home: &Home, args: &ShowArgs) -> Result<Exit, Failure> {
         let name = &line.run;
         match line.state.as_str() {
             "completed" => output::hint("go on", &format!("holon run --continue={name} \"…\"")),
-            WAITING_FOR_OPERATOR => output::hint("answer", &format!("holon run --resume {name} \"…\"")),
+            WAITING_FOR_OPERATOR => output::hint("answer", &line.resume()),
             "in_progress" => {}
             _ => output::hint("go on", &format!("holon run --resume {name}")),
         }
@@ -170,6 +170,11 @@ impl RunLine {
             prompt,
             ledger: run.ledger(),
         }
+    }
+
+    /// The command that answers it.
+    pub(super) fn resume(&self) -> String {
+        format!("holon run --resume {} \"…\"", self.run)
     }
 }
 

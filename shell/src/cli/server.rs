@@ -12,7 +12,7 @@ use axum::Router;
 use holon_core::summary::workspaces::WorkspaceState;
 use holon_core::view::View;
 use holon_core::{Answer, Input};
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::{AgentId, Record, Reject, Wall};
 use holon_ledger::sqlite::Reader;
 use holon_platform::crash_point::{Point, reached};
@@ -379,7 +379,14 @@ async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -
     }
     let spec = AgentSpec::named(AgentKind::Default, workplace::agent_home(&folder)?);
     let named = agent.clone();
-    let answer = runtime.ask(Some(agent), |reply| Input::CreateAgent { agent: named, spec, reply }).await?;
+    let answer = runtime
+        .ask(Some(agent), |reply| Input::CreateAgent {
+            agent: named,
+            spec,
+            settings: InitialSettings::default(),
+            reply,
+        })
+        .await?;
     match answer {
         Answer::Created { .. } | Answer::Refused { reject: Reject::AgentExists { .. } } => Ok(()),
         Answer::Refused { reject } => Err(Failure::new((&reject).into(), reject)),

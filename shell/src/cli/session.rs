@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use holon_core::input::ControlRequest;
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{Answer, Input};
-use holon_facts::identity::{AgentKind, AgentSpec, Ownership, ProfilePreset, Visibility};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings, Ownership, ProfilePreset, Visibility};
 use holon_facts::lifecycle::Status;
 use holon_facts::message::Ingress;
 use holon_facts::provenance::{AdmissionContext, Surface};
@@ -373,7 +373,9 @@ impl Session {
             self.request.home.create_folders(&agent)?;
         }
         let (named, template) = (agent.clone(), spec.template.clone());
-        let answer = driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await?;
+        let answer = driver
+            .ask(|reply| Input::CreateAgent { agent, spec, settings: InitialSettings::default(), reply })
+            .await?;
         if let Answer::Refused { reject } = answer {
             return Err(refused(reject));
         }

@@ -26,6 +26,7 @@ pub(super) enum WorkspaceCommand {
     /// Switch the active workspace from the next turn on
     Use(UseArgs),
     /// List the worktrees of an agent and its children
+    #[command(alias = "worktree")]
     Worktrees(ListArgs),
     /// Remove unused worktrees without changes
     Prune(ListArgs),

@@ -46,8 +46,11 @@ fn models(settings: &Settings, configured: &Configured) -> Vec<Finding> {
     let check = "models";
     let config = match settings.core_config() {
         Ok(config) => config,
-        Err(error @ SettingsError::NoModel { .. }) => {
+        Err(error @ SettingsError::NoModel { own_server: None, .. }) => {
             return vec![Finding::problem(check, "no model is configured", error.hint())];
+        }
+        Err(error @ SettingsError::NoModel { own_server: Some(_), .. }) => {
+            return vec![Finding::problem(check, error.to_string(), error.hint())];
         }
         // Only a model that is chosen needs a price.
         Err(SettingsError::Invalid { first, .. }) if first.key == "model.prices" => {

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use holon_core::effect::Work;
+use holon_core::effect::{TaskWork, Work};
 use holon_core::{Answer, Effect};
 use holon_facts::ids::ReplyId;
 use holon_facts::{AgentId, OpId, Outcome};
@@ -17,6 +17,12 @@ async fn ending(work: impl Future<Output = Outcome>, end: Point) -> Outcome {
     outcome
 }
 
+/// The operation of the command that the work writes to.
+fn written_to(work: &Work) -> Option<OpId> {
+    let Work::CallTask { work: TaskWork::Input { op, .. } } = work else { return None };
+    *op
+}
+
 /// Work under way.
 type Performing = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
@@ -28,8 +34,12 @@ impl Driver {
                 self.answer(reply, answer);
             }
             Effect::Perform { agent, op, work } => {
+                let command = written_to(&work);
                 let performing = self.begin(agent.clone(), op, work);
-                self.work.start(agent, op, performing);
+                match command {
+                    Some(command) => self.work.start_writing(agent, op, command, performing),
+                    None => self.work.start(agent, op, performing),
+                }
             }
             Effect::StopCommand { agent, op, force } => {
                 reached(Point::StopBegins);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holon_core::input::ControlRequest;
 use holon_core::{Answer, Input};
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::message::Ingress;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::provenance::{AdmissionContext, Surface};
@@ -49,7 +49,15 @@ async fn create(runtime: &Runtime, home: &TempDir, name: &str) -> Answer {
     let execution = ExecutionBinding::project(root.clone(), root);
     let (agent, spec) = (id(name), AgentSpec::named(AgentKind::Named, execution));
     let named = agent.clone();
-    runtime.ask(Some(&named), move |reply| Input::CreateAgent { agent, spec, reply }).await.unwrap()
+    runtime
+        .ask(Some(&named), move |reply| Input::CreateAgent {
+            agent,
+            spec,
+            settings: InitialSettings::default(),
+            reply,
+        })
+        .await
+        .unwrap()
 }
 
 async fn prompt(runtime: &Runtime, name: &str) -> Answer {

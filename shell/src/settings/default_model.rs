@@ -6,7 +6,7 @@ use holon_platform::Environment;
 
 use super::credentials::Credentials;
 use super::providers::Configured;
-use super::{Origin, Settings};
+use super::{Origin, OwnServer, Settings};
 
 /// The model that each key stands for, the first key that is there first. Both are in the table of prices.
 pub const DEFAULT_MODELS: [(&str, &str); 2] =
@@ -21,12 +21,18 @@ impl Settings {
         if self.model.is_some() {
             return configured;
         }
-        let chosen = DEFAULT_MODELS.iter().find_map(|(provider, model)| {
+        let keyed = DEFAULT_MODELS.iter().filter_map(|(provider, model)| {
             let spec = configured.specs.iter().find(|spec| spec.id == *provider)?;
             let Credential::Key { origin, .. } = &spec.credential else { return None };
-            let model = ModelRef::new(model).ok().filter(|_| spec.is_public())?;
-            Some((model, Origin::Key { key: origin.clone() }))
+            Some((spec, model, origin))
         });
+        let (public, own): (Vec<_>, Vec<_>) = keyed.partition(|(spec, ..)| spec.is_public());
+        let own =
+            own.first().map(|(spec, _, key)| OwnServer { provider: spec.id.clone(), key: (*key).clone() });
+        let chosen = public
+            .into_iter()
+            .find_map(|(_, model, key)| Some((ModelRef::new(model).ok()?, Origin::Key { key: key.clone() })));
+        self.own_server = own.filter(|_| chosen.is_none());
         if let Some((model, origin)) = chosen {
             self.model = Some(model);
             self.origins.insert("model.default".to_owned(), origin);
@@ -69,6 +75,26 @@ mod tests {
         assert_eq!(chosen(&[anthropic, openai]).as_deref(), Some("openai/gpt-5.1"));
         assert_eq!(chosen(&[openai, ("HOLON_MODEL", "local/qwen3")]).as_deref(), Some("local/qwen3"));
         assert_eq!(chosen(&[openai, ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")]), None);
+    }
+
+    #[test]
+    fn a_key_of_another_server_is_not_reported_as_missing() {
+        let said = |variables: &[(&str, &str)]| {
+            let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+            let environment = Environment::new(variables);
+            let mut settings = Settings::load(Path::new("/nowhere/config.toml"), &environment).unwrap();
+            settings.choose_model(&environment, &Credentials::default());
+            settings.core_config().unwrap_err().to_string()
+        };
+        assert!(said(&[]).contains("set OPENAI_API_KEY or ANTHROPIC_API_KEY, or name"));
+        let own =
+            said(&[("OPENAI_API_KEY", "sk-canary-123456"), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")]);
+        assert!(
+            own.contains("OPENAI_API_KEY is set, but the base URL of openai is not the public one"),
+            "{own}"
+        );
+        assert!(own.contains("for example openai/"), "{own}");
+        assert!(!own.contains("set OPENAI_API_KEY or"), "{own}");
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub use options::{OPTIONS, ProviderSettings};
 pub use origin::Origin;
 pub use page_origin::PageOrigin;
 pub(crate) use problem::quoted;
-pub use problem::{Problem, SettingsError};
+pub use problem::{OwnServer, Problem, SettingsError};
 pub use request_parts::{HeaderText, Headers, Query};
 pub use schema::schema;
 pub use server::{Access, AuthMode, ServerSettings};
@@ -89,6 +89,8 @@ pub struct Settings {
     /// Where the values come from that are not defaults, by dotted name.
     origins: BTreeMap<String, Origin>,
     file: PathBuf,
+    /// Why no default model was chosen although there is a key.
+    own_server: Option<OwnServer>,
 }
 
 /// What concerns one-shot runs alone.
@@ -135,6 +137,7 @@ impl Settings {
             models: BTreeMap::new(),
             origins: BTreeMap::new(),
             file: file.to_owned(),
+            own_server: None,
         }
     }
 
@@ -218,7 +221,8 @@ impl Settings {
     /// # Errors
     /// There is no model.
     pub fn core_config(&self) -> Result<Config, SettingsError> {
-        let no_model = || SettingsError::NoModel { path: self.file.clone() };
+        let no_model =
+            || SettingsError::NoModel { path: self.file.clone(), own_server: self.own_server.clone() };
         let first = self.model.as_ref().ok_or_else(no_model)?;
         let others = self.fallbacks.iter().filter(|fallback| *fallback != first);
         let models: Vec<ModelRef> = std::iter::once(first).chain(others).cloned().collect();

@@ -28,10 +28,37 @@ pub enum SettingsError {
     #[error("{} may be read by others (mode {mode:04o}), but holds keys", path.display())]
     OpenToOthers { path: PathBuf, mode: u32 },
     #[error(
-        "no model is configured: set OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model with HOLON_MODEL, \
-             model.default in {}, or --model of `run`, for example local/qwen3; `holon demo` needs none", path.display()
+        "no model is configured: {} HOLON_MODEL, model.default in {}, or --model of `run`, for example {}; \
+             `holon demo` needs none", missing(own_server.as_ref()), path.display(), example(own_server.as_ref())
     )]
-    NoModel { path: PathBuf },
+    NoModel {
+        path: PathBuf,
+        /// A key is there, but not for a server of which a default model is known.
+        own_server: Option<OwnServer>,
+    },
+}
+
+/// A provider with a key whose server is another than the provider's own: which models it has, nobody knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnServer {
+    pub provider: String,
+    /// Where the key comes from.
+    pub key: String,
+}
+
+fn missing(own_server: Option<&OwnServer>) -> String {
+    match own_server {
+        Some(OwnServer { provider, key }) => format!(
+            "{key} is set, but the base URL of {provider} is not the public one, so there is no default; \
+             name a model of that server with"
+        ),
+        None => "set OPENAI_API_KEY or ANTHROPIC_API_KEY, or name a model with".to_owned(),
+    }
+}
+
+fn example(own_server: Option<&OwnServer>) -> String {
+    own_server
+        .map_or_else(|| "local/qwen3".to_owned(), |OwnServer { provider, .. }| format!("{provider}/qwen3"))
 }
 
 impl SettingsError {

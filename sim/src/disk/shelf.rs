@@ -163,7 +163,7 @@ mod tests {
     fn shelf() -> (Shelf, [EventSeq; 2]) {
         let (mut host, mut shelf) = (Host::new(plain(), Seed(1)).unwrap(), Shelf::default());
         let mut ends = [EventSeq(0); 2];
-        for (end, action) in ends.iter_mut().zip([Action::Create, Action::Stop]) {
+        for (end, action) in ends.iter_mut().zip([Action::Create { settings: false }, Action::Stop]) {
             let request = Request { agent: 1, action };
             let now = Now { mono: Mono(0), wall: Wall(0) };
             drop(host.step(now, input(&request, Seed(1), ReplyId(1)).unwrap()));

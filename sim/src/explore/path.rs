@@ -92,7 +92,8 @@ pub fn scenario(world: &SmallWorld, path: &[Move]) -> Option<Scenario> {
         writer.begun(&situation, situation.at + at);
     }
     let agents = u32::from(world.agents);
-    let created = (1..=agents).map(|agent| Timed { at: 0, agent, action: Action::Create });
+    let created =
+        (1..=agents).map(|agent| Timed { at: 0, agent, action: Action::Create { settings: false } });
     Some(Scenario {
         version: VERSION,
         about: String::new(),

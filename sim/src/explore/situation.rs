@@ -88,7 +88,11 @@ impl Situation {
         };
         let whole = Setting { sabotage: None, ..setting };
         for agent in 1..=world.agents {
-            situation.request(whole, &Request { agent: agent.into(), action: Action::Create }, None)?;
+            situation.request(
+                whole,
+                &Request { agent: agent.into(), action: Action::Create { settings: false } },
+                None,
+            )?;
         }
         situation.sync(whole)?;
         Ok(situation)

@@ -1,12 +1,18 @@
 //! What whoever creates, renames or describes an agent is told.
 
 use holon_facts::AgentId;
+use holon_facts::identity::InitialSettings;
 use holon_facts::label::{AgentLabel, LabelChange};
 
 use super::{Before, Reference, Told};
 
 impl Reference {
-    pub(super) fn creation(&self, before: &Before, agent: &AgentId) -> Vec<Told> {
+    pub(super) fn creation(
+        &mut self,
+        before: &Before,
+        agent: &AgentId,
+        settings: &InitialSettings,
+    ) -> Vec<Told> {
         let told = if before.agent.is_some() {
             Told::Refused("agent_exists")
         } else if self.is_second_name(agent) {
@@ -18,6 +24,11 @@ impl Reference {
         } else if before.agents >= self.config.limits.agents {
             Told::Refused("too_many_agents")
         } else {
+            // It begins with what whoever creates it wants.
+            if let Some(new) = self.agents.get_mut(agent) {
+                new.model.clone_from(&settings.model);
+                new.label.description.clone_from(&settings.description);
+            }
             Told::Created
         };
         vec![told]

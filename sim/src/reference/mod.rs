@@ -260,7 +260,9 @@ impl Reference {
     /// What the caller must be told, and what changes by its word alone.
     fn expect(&mut self, input: &Input, before: &Before, records: &[Record]) {
         let (reply, told) = match input {
-            Input::CreateAgent { agent, reply, .. } => (*reply, self.creation(before, agent)),
+            Input::CreateAgent { agent, settings, reply, .. } => {
+                (*reply, self.creation(before, agent, settings))
+            }
             Input::Ingress { agent, ingress, reply } => {
                 let told = match &before.agent {
                     Some(before) if before.child.is_some() => {

@@ -52,7 +52,9 @@ pub fn scenario(seed: u64) -> Scenario {
     for agent in 1..=agents {
         draw.agent = agent;
         draw.ordinal = 0;
-        inputs.push(Timed { at: u64::from(draw.below("created", 1_000)), agent, action: Action::Create });
+        let settings = draw.below("initial settings", 16) == 0;
+        let at = u64::from(draw.below("created", 1_000));
+        inputs.push(Timed { at, agent, action: Action::Create { settings } });
         let count = draw.of("count", &[1, 4, 12, 80]);
         for ordinal in 1..=count {
             draw.ordinal = ordinal;

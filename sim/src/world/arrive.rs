@@ -43,7 +43,7 @@ impl World<'_> {
                 self.agenda.plan(self.at, 0, Happening::Ring(None));
                 Ok(())
             }
-            Action::Create
+            Action::Create { .. }
             | Action::Message(_)
             | Action::Model { .. }
             | Action::Compact

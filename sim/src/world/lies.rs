@@ -81,7 +81,8 @@ impl World<'_> {
             if ends.contains_key(&agent) {
                 self.outside.observed.insert(agent, shown.min(last));
             } else if !agent.is_reserved() {
-                let request = Request { agent: self.number(&agent), action: Action::Create };
+                let request =
+                    Request { agent: self.number(&agent), action: Action::Create { settings: false } };
                 self.plan(self.at + downtime + 1_000, request.agent, Happening::Request(request));
             }
         }

@@ -55,18 +55,20 @@ enum ConfigCommand {
     /// Print every value and its source
     List,
     /// Print the prices of models, in dollars per million tokens
+    #[command(alias = "price")]
     Prices,
     /// Print known facts about models, and their configured settings
+    #[command(alias = "model")]
     Models,
     /// Print the JSON schema of config.toml
     Schema,
     /// Find problems and show how to fix them; sends nothing
     Doctor,
     /// Manage providers of models
-    #[command(subcommand)]
+    #[command(subcommand, alias = "provider")]
     Providers(providers::ProvidersCommand),
     /// Manage API keys
-    #[command(subcommand)]
+    #[command(subcommand, alias = "credential")]
     Credentials(credentials::CredentialsCommand),
 }
 

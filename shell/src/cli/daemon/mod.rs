@@ -40,6 +40,7 @@ pub(super) enum DaemonCommand {
     /// Restart the runtime
     Restart(StartArgs),
     /// Show the runtime's files, its last failure and the end of its log
+    #[command(alias = "log")]
     Logs(logs::LogsArgs),
 }
 

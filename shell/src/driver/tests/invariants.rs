@@ -32,8 +32,8 @@ fn host() -> Host {
 }
 
 fn create(agent: &str, reply: ReplyId) -> Input {
-    let Input::CreateAgent { agent, spec, .. } = created(agent) else { panic!("another input") };
-    Input::CreateAgent { agent, spec, reply }
+    let Input::CreateAgent { agent, spec, settings, .. } = created(agent) else { panic!("another input") };
+    Input::CreateAgent { agent, spec, settings, reply }
 }
 
 async fn driver(home: &Home) -> Driver {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use holon_core::{Answer, Input};
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::message::{Idempotency, Ingress};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::provenance::{AdmissionContext, Surface};
@@ -49,7 +49,15 @@ async fn driver(home: &Home) -> (Driver, Arc<AtomicBool>) {
     let root = folder.display().to_string();
     let execution = ExecutionBinding::project(root.clone(), root);
     let spec = AgentSpec::named(AgentKind::Named, execution);
-    driver.ask(|reply| Input::CreateAgent { agent: id("main"), spec, reply }).await.unwrap();
+    driver
+        .ask(|reply| Input::CreateAgent {
+            agent: id("main"),
+            spec,
+            settings: InitialSettings::default(),
+            reply,
+        })
+        .await
+        .unwrap();
     (driver, full)
 }
 

@@ -9,14 +9,13 @@ use holon_api::{
 };
 use holon_core::input::ControlRequest;
 use holon_core::{Answer as Answered, Input};
-use holon_facts::identity::{AgentKind, AgentSpec, Visibility};
-use holon_facts::label::LabelChange;
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings, Visibility};
 use holon_facts::{AgentId, EventSeq, Reject};
 
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
-use super::{labels, models, template, workspace};
+use super::{models, template, workspace};
 use crate::runtime::Unavailable;
 use crate::templates::instructions_of_default;
 
@@ -69,8 +68,8 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
     if let Some(model) = &wanted.model {
         models::check(&app, model).await?;
     }
-    let description = wanted.description.clone();
-    let (named, model, visibility) = (agent.clone(), wanted.model.clone(), wanted.visibility);
+    let settings = InitialSettings { model: wanted.model.clone(), description: wanted.description.clone() };
+    let (named, visibility) = (agent.clone(), wanted.visibility);
     let template = template::kept(&app, &named, &wanted).await?;
     let (home, execution, template) = app
         .blocking(move |app| {
@@ -89,16 +88,10 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
     let visibility = visibility.unwrap_or(Visibility::Public);
     let spec = AgentSpec { visibility, template, ..AgentSpec::named(kind, execution) };
     let (named, identity) = (agent.clone(), spec.clone());
-    let ask = move |reply| Input::CreateAgent { agent: named, spec, reply };
+    let ask = move |reply| Input::CreateAgent { agent: named, spec, settings, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::Created { agent: agent_id } = answered else { return Err(unexpected(answered)) };
     template::applied(&app, &identity, agent_id.clone()).await?;
-    if model.is_some() {
-        models::apply(app.clone(), agent_id.clone(), model).await?;
-    }
-    if description.is_some() {
-        labels::apply(&app, agent_id.clone(), LabelChange::Describe { description }).await?;
-    }
     Ok(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() })
 }
 

@@ -20,7 +20,7 @@ pub(in super::super) async fn describe(app: App, call: Call<DescribeAgent>) -> H
     apply(&app, call.path.agent_id, LabelChange::Describe { description }).await
 }
 
-pub(super) async fn apply(app: &App, agent: AgentId, change: LabelChange) -> Handled<LabelReply> {
+async fn apply(app: &App, agent: AgentId, change: LabelChange) -> Handled<LabelReply> {
     let named = agent.clone();
     let ask = move |reply| Input::Label { agent: named, change, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;

@@ -59,7 +59,7 @@ pub(in super::super) async fn clear(app: App, call: Call<ClearModel>) -> Handled
     apply(app, call.path.agent_id, None).await
 }
 
-pub(super) async fn apply(app: App, agent: AgentId, model: Option<ModelRef>) -> Handled<ModelReply> {
+async fn apply(app: App, agent: AgentId, model: Option<ModelRef>) -> Handled<ModelReply> {
     let named = agent.clone();
     let ask = move |reply| Input::SetModel { agent: named, model, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;

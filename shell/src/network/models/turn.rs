@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use holon_core::Input;
 use holon_facts::event::TurnFact;
-use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::message::Ingress;
 use holon_facts::model::FailureKind;
 use holon_facts::model_ref::ModelRef;
@@ -58,7 +58,12 @@ async fn play(runtime: &Runtime, home: &Path) {
     let execution = ExecutionBinding::project(root.clone(), root);
     let spec = AgentSpec::named(AgentKind::Named, execution);
     let agent = main();
-    let created = runtime.ask(Some(&agent), |reply| Input::CreateAgent { agent: main(), spec, reply });
+    let created = runtime.ask(Some(&agent), |reply| Input::CreateAgent {
+        agent: main(),
+        spec,
+        settings: InitialSettings::default(),
+        reply,
+    });
     drop(created.await.unwrap());
     let ingress = Ingress::prompt(
         runtime.texts().take("go"),
