@@ -18,10 +18,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let page = page.join("page");
     let mut files = Vec::new();
     collect(&page, &mut files)?;
+    let named = |file: PathBuf| -> Result<(String, PathBuf), Box<dyn Error>> {
+        Ok((file.strip_prefix(&page)?.to_str().ok_or("a name that is no text")?.to_owned(), file))
+    };
+    let mut files = files.into_iter().map(named).collect::<Result<Vec<_>, _>>()?;
+    // As text, which is how a path is looked up.
     files.sort();
     let mut table = String::from("&[\n");
-    for (number, file) in files.iter().enumerate() {
-        let path = file.strip_prefix(&page)?.to_str().ok_or("a name that is no text")?.to_owned();
+    for (number, (path, file)) in files.iter().enumerate() {
         let read = fs::read(file)?;
         let digest: String =
             Sha256::digest(&read).iter().take(16).map(|byte| format!("{byte:02x}")).collect();

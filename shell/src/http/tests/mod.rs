@@ -11,6 +11,7 @@ mod in_process;
 mod ingress;
 mod limits;
 pub(super) mod openapi;
+mod page_routes;
 mod prompt_wait;
 mod reads;
 mod signed;
