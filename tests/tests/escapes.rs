@@ -141,6 +141,21 @@ fn a_command_with_a_network_is_no_operator() {
     let said =
         over_tcp(&format!("GET /agents/a/status HTTP/1.1\\r\\nAuthorization: Bearer {}", token.trim()));
     assert!(said.contains("confined_caller"), "{said}");
+    // Nor does it get the web console, with a link that it could have read or without.
+    let link = scene.daemon.ok(&["console", "--print"]).stdout;
+    let token = link.trim().rsplit_once("#login=").expect("a token").1;
+    let login = format!("{{\\\"token\\\":\\\"{token}\\\"}}");
+    let length = json!({ "token": token }).to_string().len();
+    for request in [
+        "GET /console/".to_owned(),
+        "GET /console/session".to_owned(),
+        format!(
+            "POST /console/login HTTP/1.1\\r\\nContent-Type: application/json\\r\\nContent-Length: {length}\\r\\n\\r\\n{login}"
+        ),
+    ] {
+        let said = over_tcp(&request);
+        assert!(said.contains("confined_caller"), "{request}: {said}");
+    }
     // A token that the runtime has in its environment stays there; only root may read that, whoever confines it.
     let said = asks("cat /proc/$runtime/environ > environ || echo held-$((6 * 7))");
     let root = rustix::process::geteuid().is_root();

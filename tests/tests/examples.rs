@@ -192,12 +192,30 @@ fn the_settings_of_the_page_on_budgets() {
 #[test]
 fn a_stopped_run_is_read_as_the_page_on_the_daemon_shows() {
     let text = page("docs/daemon.md");
-    let commands = session(&text);
+    let mut commands = session(&text);
+    commands.retain(|command| !command.starts_with("holon console"));
     assert_eq!(commands.len(), 1, "{commands:?}");
     let user = User::new(HELLO);
     user.ok("cd ~/shop && holon run -q hello");
     let all = user.ok(&commands[0].replace("run-8vhi8kz6cx", "$(ls ~/.holon/runs | head -n 1)"));
     assert!(all.contains("the runtime is stopped; it was last active:") && all.contains("hello"), "{all}");
+}
+
+#[test]
+fn a_browser_is_logged_in_and_out_as_the_page_on_the_daemon_shows() {
+    let text = page("docs/daemon.md");
+    let mut commands = session(&text);
+    commands.retain(|command| command.starts_with("holon console"));
+    let [link, sessions, revoke] = commands[..] else { panic!("{commands:?}") };
+    let revoke = revoke.replace("k3v8hq2mzt", "$(jq -r .session_id session.json)");
+    let all = User::new(HELLO).ok(&format!(
+        "set -e\nholon daemon start\nlink=$({link})\necho \"$link\"\n\
+         curl -sS -A my-browser -H 'content-type: application/json' -o session.json \\\n\
+           -d \"{{\\\"token\\\":\\\"${{link#*#login=}}\\\"}}\" \"${{link%%#*}}login\"\n{sessions}\n{revoke}"
+    ));
+    for shown in ["/console/#login=", "BROWSER\n", "my-browser", "is logged out"] {
+        assert!(all.contains(shown), "{shown}: {all}");
+    }
 }
 
 /// Commands for people who work on Holon take minutes and tools of their own. What they name exists.

@@ -90,6 +90,18 @@ fn another_user_of_the_machine_needs_the_token_that_the_first_start_makes() {
     let bearer = format!("Authorization: Bearer {token}");
     let said = ask_as(STRANGER, &address, &["GET /agents/list HTTP/1.1", "Host: localhost", &bearer]);
     assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    // A link that it could have read in the list of processes logs in the owner alone.
+    let link = daemon.ok(&["console", "--print"]).stdout;
+    let login = json!({ "token": link.trim().rsplit_once("#login=").expect("a token").1 }).to_string();
+    let head = format!("POST /console/login HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json");
+    let length = format!("Content-Length: {}", login.len());
+    let mut stolen: Vec<&str> = head.split("\r\n").collect();
+    let body = format!("{length}\\r\\nConnection: close\\r\\n\\r\\n{}", login.replace('"', "\\\""));
+    stolen.push(&body);
+    let said = ask_as(STRANGER, &address, &stolen);
+    assert!(said.starts_with("HTTP/1.1 401") && said.contains("the owner of the home alone"), "{said}");
+    let said = ask(&address, &head, &login);
+    assert!(said.starts_with("HTTP/1.1 200") && said.contains("set-cookie: holon_session_"), "{said}");
     let wrong = "Authorization: Bearer 0123456789abcdef0123456789abcdef";
     let said = ask_as(STRANGER, &address, &["GET /agents/list HTTP/1.1", "Host: localhost", wrong]);
     assert!(said.contains("wrong_token"), "{said}");

@@ -52,6 +52,8 @@ codes! {
     MissingToken "missing_token" UNAUTHORIZED;
     /// The token is not the one that is configured.
     WrongToken "wrong_token" UNAUTHORIZED;
+    /// The session of the web console that the cookie names has ended, or never was.
+    SessionEnded "session_ended" UNAUTHORIZED;
     /// Webhooks have to be signed, and this one is not.
     MissingSignature "missing_signature" UNAUTHORIZED;
     /// A webhook is signed with another key, or was changed on its way.
@@ -60,7 +62,13 @@ codes! {
     ForbiddenOrigin "forbidden_origin" FORBIDDEN;
     /// A confined command asks: it is no operator.
     ConfinedCaller "confined_caller" FORBIDDEN;
+    /// A page with a session changes something without the header `x-holon-csrf`, or with another session's.
+    WrongCsrf "wrong_csrf" FORBIDDEN;
     UnknownRoute "unknown_route" NOT_FOUND;
+    /// The web console is switched off, or the runtime has no address that a browser could open.
+    NoConsole "no_console" NOT_FOUND;
+    /// No session of the web console has that id.
+    UnknownSession "unknown_session" NOT_FOUND;
     UnknownAgent "unknown_agent" NOT_FOUND;
     /// No template has that id.
     UnknownTemplate "unknown_template" NOT_FOUND;

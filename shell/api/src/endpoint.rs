@@ -59,6 +59,8 @@ pub enum Access {
     Open,
     /// Whoever has a token in the path that was signed here; whether it is in force, the agent decides.
     Token,
+    /// Whoever has the one-time token of a login link, in the body.
+    Login,
     /// Whoever signs what is sent, where signatures are asked for; otherwise whoever the policy lets in.
     Signed,
     /// Whoever the policy lets in.
@@ -108,11 +110,18 @@ impl Row {
         let mut codes = vec![Code::InvalidHead, Code::InvalidQuery, Code::Draining, Code::Internal];
         if matches!(self.access, Access::Control | Access::Signed | Access::Stream) {
             codes.extend([Code::MissingToken, Code::WrongToken, Code::ForbiddenOrigin, Code::ConfinedCaller]);
+            codes.push(Code::SessionEnded);
+            if self.method != Method::GET {
+                codes.push(Code::WrongCsrf);
+            }
+        }
+        if self.access == Access::Login {
+            codes.extend([Code::WrongToken, Code::ForbiddenOrigin, Code::ConfinedCaller]);
         }
         if self.access == Access::Signed {
             codes.extend([Code::MissingSignature, Code::WrongSignature]);
         }
-        if path.contains("{agent_id}") {
+        if path.contains("{agent_id}") || path.contains("{session_id}") {
             codes.push(Code::InvalidPath);
         }
         if self.method == Method::POST {

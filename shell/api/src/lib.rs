@@ -8,6 +8,7 @@ mod briefs;
 mod client;
 mod client_error;
 mod code;
+mod console;
 mod control;
 mod debug_prompt;
 mod endpoint;
@@ -42,6 +43,7 @@ pub use agents::{
     RecentQuery, Trouble,
 };
 pub use briefs::{Brief, Briefs};
+pub use console::{ConsoleLink, ConsoleSession, ConsoleSessions, EndedSession, LoggedIn, Login, OpenSession};
 pub use control::{
     Abort, Action, CompactReply, ControlAgent, ControlReply, CreateAgent, Created, Describe, ForkAgent,
     Forked, INSTRUCTIONS_BYTES, LabelReply, Rename,
@@ -105,8 +107,8 @@ pub use code::Code;
 pub use endpoint::{Access as RouteAccess, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 pub use follow::{AllEvents, Events, Follow, Followed, Output, Written};
 pub use path::{
-    AgentPath, AskPath, MemoryPath, MessagePath, NewAgentPath, Path, RequestPath, TaskPath, TimerPath,
-    TriggerPath, WorkItemPath,
+    AgentPath, AskPath, MemoryPath, MessagePath, NewAgentPath, Path, RequestPath, SessionPath, TaskPath,
+    TimerPath, TriggerPath, WorkItemPath,
 };
 pub use reply::{Document, OpenApi, OpenMetrics, Reply, Stream};
 pub use rows::Control;

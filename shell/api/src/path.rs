@@ -96,7 +96,15 @@ pub struct TriggerPath {
     pub token: String,
 }
 
+/// A session of the web console.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionPath {
+    #[schemars(length(min = 1, max = 64))]
+    pub session_id: String,
+}
+
 impl Path for Nothing {}
+impl Path for SessionPath {}
 impl Path for NewAgentPath {}
 
 macro_rules! of_agent {

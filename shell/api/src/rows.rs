@@ -17,22 +17,23 @@ use super::follow::Follow;
 use super::memory::{MemoryQuery, MemorySearched, MemoryShown, MemoryStatus, MemoryTextQuery};
 use super::path::MemoryPath;
 use super::path::{
-    AgentPath, AskPath, MessagePath, NewAgentPath, RequestPath, TaskPath, TimerPath, TriggerPath,
-    WorkItemPath,
+    AgentPath, AskPath, MessagePath, NewAgentPath, RequestPath, SessionPath, TaskPath, TimerPath,
+    TriggerPath, WorkItemPath,
 };
 use super::reply::{OpenApi, OpenMetrics, Stream};
 use super::{
     Abort, Admitted, AgentState, AgentStatus, AgentWhy, Agents, AllEventsPage, AllEventsQuery,
-    AllStreamQuery, AttachWorkspace, Briefs, CheckQuery, CheckedSkills, ClosedAsk, CompactReply,
-    ControlAgent, ControlReply, CreateAgent, CreateTimer, CreateWork, Created, DebugPrompt, DebugPromptReply,
-    Delivered, DeliveryQuery, Describe, DetachWorkspace, Enqueue, EventsPage, EventsQuery, FixtureQuery,
-    ForkAgent, Forked, Handshake, Health, Inbox, InboxQuery, InstallSkill, LabelReply, Latency, LatencyQuery,
-    ListQuery, ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery,
-    Prompted, Readiness, RecentQuery, Rename, Root, RunTask, RuntimeStatus, SchedulerFixture, SetModel,
-    Shutdown, SkillReply, Skills, StopTask, StreamQuery, StreamToken, TaskInputReply, TaskOutputResult,
-    TaskReply, TaskShown, Tasks, TasksQuery, TimerReply, Timers, TimersQuery, Transcript, TriggerReply,
-    Triggers, UninstallSkill, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply, WorkItemShown,
-    WorkItems, WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
+    AllStreamQuery, AttachWorkspace, Briefs, CheckQuery, CheckedSkills, ClosedAsk, CompactReply, ConsoleLink,
+    ConsoleSession, ConsoleSessions, ControlAgent, ControlReply, CreateAgent, CreateTimer, CreateWork,
+    Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, Describe, DetachWorkspace,
+    EndedSession, Enqueue, EventsPage, EventsQuery, FixtureQuery, ForkAgent, Forked, Handshake, Health,
+    Inbox, InboxQuery, InstallSkill, LabelReply, Latency, LatencyQuery, ListQuery, LoggedIn, Login,
+    ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted,
+    Readiness, RecentQuery, Rename, Root, RunTask, RuntimeStatus, SchedulerFixture, SetModel, Shutdown,
+    SkillReply, Skills, StopTask, StreamQuery, StreamToken, TaskInputReply, TaskOutputResult, TaskReply,
+    TaskShown, Tasks, TasksQuery, TimerReply, Timers, TimersQuery, Transcript, TriggerReply, Triggers,
+    UninstallSkill, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply, WorkItemShown, WorkItems,
+    WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
 };
 
 /// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
@@ -269,6 +270,18 @@ endpoints! {
             "Shut the runtime down; agents resume at the next start", body Optional<Nothing> => Shutdown;
         MakeStreamToken create_stream_token POST "/control/stream-token"
             "Create a short-lived token for event streams", body Optional<Nothing>, status CREATED => StreamToken;
+
+        MakeConsoleLink create_console_link POST "/control/console/link"
+            "Create a link that logs a browser in to the web console, once",
+            body Optional<Nothing>, fails &[Code::NoConsole], status CREATED => ConsoleLink;
+        LogIn log_in POST "/console/login" "Log a browser in with the one-time token of a link",
+            by Login, body Json<Login, OTHER_BYTES>, fails &[Code::NoConsole] => LoggedIn;
+        LogOut log_out POST "/console/logout" "End the session of the browser that asks",
+            body Optional<Nothing> => EndedSession;
+        ShowSession session GET "/console/session" "Show how the caller is let in" => ConsoleSession;
+        ListSessions sessions GET "/console/sessions" "List the browsers that are logged in" => ConsoleSessions;
+        EndSession end_session DELETE "/console/sessions/{session_id}" "End a session: its browser is logged out",
+            path SessionPath, fails &[Code::UnknownSession] => EndedSession;
 
         ListAgents agents GET "/agents/list" "List public agents by name", query ListQuery => Agents;
         ListAsks inbox GET "/inbox" "List what agents have asked of their operator", query InboxQuery => Inbox;

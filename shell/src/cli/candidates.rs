@@ -32,6 +32,7 @@ enum Named {
     Key,
     Run,
     Ask,
+    Session,
 }
 
 /// The command line with what its arguments can be.
@@ -53,6 +54,7 @@ fn named(command: &str, arg: &Arg) -> Option<Named> {
         (_, "task", _) => Some(Named::Task),
         (_, "item", _) => Some(Named::WorkItem),
         (_, "ask", _) => Some(Named::Ask),
+        ("revoke", "session", _) => Some(Named::Session),
         (_, "key", Some("KEY")) if matches!(command, "get" | "set" | "unset") => Some(Named::Key),
         (_, "continued" | "resume" | "run", Some("RUN")) => Some(Named::Run),
         (_, _, Some("MODEL")) => Some(Named::Model),
@@ -67,7 +69,7 @@ fn candidates(named: Named) -> Vec<CompletionCandidate> {
         Named::Key => KEYS.iter().map(|key| key.name.to_owned()).collect(),
         Named::Model => prices::built_in().map(|known| known.model.to_string()).collect(),
         Named::Run => home.map(|home| earlier_run::names(&home)).unwrap_or_default(),
-        Named::Agent | Named::Task | Named::WorkItem | Named::Ask => {
+        Named::Agent | Named::Task | Named::WorkItem | Named::Ask | Named::Session => {
             home.and_then(|home| asked(&home, &environment, named)).unwrap_or_default()
         }
     };
@@ -94,6 +96,10 @@ async fn names(client: &Client, environment: &Environment, named: Named) -> Opti
         Named::Ask => {
             let inbox = client.inbox(InboxQuery { after: None, limit: Some(MOST) }).await.ok()?;
             Some(inbox.asks.iter().map(|ask| format!("{}/{}", ask.agent_id, ask.brief_id)).collect())
+        }
+        Named::Session => {
+            let sessions = client.sessions().await.ok()?;
+            Some(sessions.sessions.iter().map(|session| session.session_id.clone()).collect())
         }
         Named::Task => {
             let tasks = client.tasks(&agent(client, environment).await?, TasksQuery::default()).await.ok()?;

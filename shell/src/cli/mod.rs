@@ -7,6 +7,7 @@ mod candidates;
 mod client_context;
 mod conditions;
 mod config;
+mod console;
 mod daemon;
 mod debug;
 mod demo;
@@ -129,6 +130,8 @@ enum Command {
     Tail(tail::TailArgs),
     /// Follow and steer an agent in a terminal
     Tui(tui::TuiArgs),
+    /// Follow and steer all agents in a browser
+    Console(console::ConsoleArgs),
     /// Show the transcript of an agent's turns
     Transcript(transcript::TranscriptArgs),
     /// Manage agents and their lifecycle
@@ -220,6 +223,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Template(command) => template::template(cli.home, command),
         Command::Tail(args) => tail::tail(cli.home, args),
         Command::Tui(args) => tui::tui(cli.home, args),
+        Command::Console(args) => console::console(cli.home, args),
         Command::Transcript(args) => transcript::transcript(cli.home, args),
         Command::Agent(command) => agent::agent(cli.home, command),
         Command::Task(command) => task::task(cli.home, command),

@@ -34,10 +34,10 @@ use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
-use crate::http::{self, About, App, Metrics, Parts, Peers, Shutdown, StreamTokens};
+use crate::http::{self, About, App, Console, Metrics, Parts, Peers, Shutdown, StreamTokens};
 use crate::memory::{Follower, Memory};
 use crate::runtime::{Ended, Runtime};
-use crate::settings::Origin;
+use crate::settings::{Origin, ServerSettings};
 use crate::skills::{Roots, install};
 use crate::templates::{self, Templates};
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
@@ -84,8 +84,8 @@ impl Server {
         let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let idle_limit = setup.settings.run.idle_limit;
-        let seeds = setup.settings.server.seed_templates;
-        let allowed_origins = setup.settings.server.allowed_origins.clone();
+        let ServerSettings { seed_templates, web_console, allowed_origins, .. } =
+            setup.settings.server.clone();
         let (hub, metrics) = (Hub::default(), Metrics::default());
         // It is there once the driver is.
         let memory = Arc::new(OnceLock::<Memory>::new());
@@ -99,7 +99,7 @@ impl Server {
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
         let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
         ensure_default_agent(&runtime, home, &default_agent).await?;
-        if seeds {
+        if seed_templates {
             seed(&templates);
         }
         let (agents, user) = (home.agents(), skills.user);
@@ -129,6 +129,7 @@ impl Server {
             waits: Semaphore::new(http::WAITS),
             allowed_origins,
             stream_tokens: StreamTokens::default(),
+            console: Console::of(home, web_console)?,
         });
         let (socket, serving) = addresses.serve(&http::router(app), &shutdown)?;
         reached(Point::Listening);

@@ -23,7 +23,7 @@ use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
-use crate::http::{About, App, InProcess, Metrics, Parts, Peers, Shutdown, StreamTokens, router};
+use crate::http::{About, App, Console, InProcess, Metrics, Parts, Peers, Shutdown, StreamTokens, router};
 use crate::live::LiveSink;
 use crate::perform::{self, Performers};
 use crate::runtime::Runtime;
@@ -125,6 +125,7 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
             confinement: None,
         },
         reader,
+        console: Console::none(home),
         home: home.clone(),
         templates: Templates::new(home, environment),
         policy: Policy::socket(),

@@ -41,16 +41,25 @@ pub fn known(path: &Path, bytes: usize) -> Result<Option<String>, SecretError> {
 /// The folder can't be written to, or the kernel has no randomness.
 pub fn make(path: &Path) -> io::Result<String> {
     let secret = entropy::key()?;
+    put(path, &secret)?;
+    Ok(secret)
+}
+
+/// Puts a text in the place of whatever stands there. Only who has the home may call this.
+///
+/// # Errors
+/// The folder can't be written to.
+pub fn put(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".draft");
     let draft = path.with_file_name(name);
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    file.write_all(secret.as_bytes())?;
+    file.write_all(text.as_bytes())?;
     file.write_all(b"\n")?;
     file.sync_all()?;
     fs::rename(&draft, path)?;
     if let Some(folder) = path.parent() {
         File::open(folder)?.sync_all()?;
     }
-    Ok(secret)
+    Ok(())
 }

@@ -12,6 +12,7 @@ use holon_supervise::confine::Confinement;
 use tokio::sync::Semaphore;
 
 use super::auth::Policy;
+use super::console::Console;
 use super::failure::Failure;
 use super::metrics::Metrics;
 use super::peer::Peers;
@@ -60,6 +61,8 @@ pub struct Parts {
     /// Whose pages may read replies, besides those of this machine.
     pub allowed_origins: Vec<PageOrigin>,
     pub stream_tokens: StreamTokens,
+    /// Of browsers.
+    pub console: Console,
     /// A place for each request that waits for a prompt.
     pub waits: Semaphore,
 }

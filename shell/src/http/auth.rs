@@ -42,6 +42,8 @@ pub enum PolicyError {
 pub(super) enum Caller {
     /// Has the control token.
     Token,
+    /// Is a browser with a session of the web console.
+    Session,
     /// May open the home's socket.
     Socket,
     /// A process of the runtime's own user, as the kernel says.
@@ -104,6 +106,11 @@ impl Policy {
         }
     }
 
+    /// The same where something else than the other end decides: only a command would not be let in all the same.
+    pub(super) fn care_of_commands(&self) -> Option<Care> {
+        self.among_commands.then_some(Care::Every)
+    }
+
     /// Whether a caller at that end needs the token.
     pub(super) fn requires(&self, peer: Peer) -> bool {
         match (peer, self.mode) {
@@ -115,15 +122,26 @@ impl Policy {
         }
     }
 
-    /// Who opens a stream with a token that was made for that.
+    /// Who needs no control token, because something else lets everybody in: a token that was made for streams, a session.
     ///
     /// # Errors
     /// A confined command, whatever token it may have found.
-    pub(super) fn admit_stream(&self, peer: Peer) -> Result<Caller, Box<Failure>> {
-        if self.among_commands {
-            refuse_commands(peer)?;
+    pub(super) fn admit_known(&self, peer: Peer) -> Result<(), Box<Failure>> {
+        if self.among_commands { refuse_commands(peer) } else { Ok(()) }
+    }
+
+    /// Who logs in with a link. Programs of a user can read the arguments of those of another one, and a browser is opened
+    /// with the link as its argument.
+    ///
+    /// # Errors
+    /// A confined command; and where no token was chosen, another user.
+    pub(super) fn admit_link(&self, peer: Peer) -> Result<(), Box<Failure>> {
+        self.admit_known(peer)?;
+        if !self.on_tcp && self.requires(peer) && matches!(peer, Peer::Tcp(Standing::Other)) {
+            let text = "a link logs in the owner of the home alone, not other users and containers";
+            return Err(Failure::new(Code::WrongToken, text).hint(HINT));
         }
-        Ok(Caller::Token)
+        Ok(())
     }
 
     /// Who asks.
@@ -190,7 +208,7 @@ impl Caller {
     /// What the ingress had proven.
     pub(super) fn admission(self) -> AdmissionContext {
         match self {
-            Self::Token => AdmissionContext::ControlAuthenticated,
+            Self::Token | Self::Session => AdmissionContext::ControlAuthenticated,
             Self::Socket | Self::Owner => AdmissionContext::LocalProcess,
             Self::Loopback => AdmissionContext::PublicUnauthenticated,
         }
@@ -247,7 +265,7 @@ fn is_own_page(origin: &str, host: &str) -> bool {
 }
 
 /// A name in small letters, and its port.
-fn named(place: &str, usual: u16) -> Option<(String, u16)> {
+pub(super) fn named(place: &str, usual: u16) -> Option<(String, u16)> {
     let (name, port) = match place.rsplit_once(':') {
         // The colons of an address of the sixth version stand in brackets.
         Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()?),
@@ -336,6 +354,29 @@ mod tests {
         let chosen = Policy::new(AuthMode::Auto, Some("another-token"), Some(address(LOCAL))).unwrap();
         let chosen = chosen.with_own("token-token");
         assert_eq!(code(&chosen, Peer::Tcp(Standing::Other), &right), Err(Code::WrongToken));
+    }
+
+    #[test]
+    fn a_link_is_for_the_owner_unless_others_have_a_token() {
+        let link = |policy: &Policy, peer| policy.admit_link(peer).map_err(|failure| failure.code());
+        let others = [Standing::Owner, Standing::Hidden, Standing::Remote, Standing::Unasked];
+        let own = Policy::new(AuthMode::Auto, None, Some(address(LOCAL))).unwrap().with_own("token-token");
+        let chosen = Policy::new(AuthMode::Auto, Some("token-token"), Some(address(LOCAL))).unwrap();
+        let open = Policy::new(AuthMode::Disabled, None, Some(address(LOCAL))).unwrap();
+        assert_eq!(link(&own, Peer::Tcp(Standing::Other)), Err(Code::WrongToken));
+        for policy in [&chosen, &open] {
+            assert_eq!(link(policy, Peer::Tcp(Standing::Other)), Ok(()));
+        }
+        for policy in [own, chosen, open] {
+            assert!(others.into_iter().all(|who| link(&policy, Peer::Tcp(who)) == Ok(())));
+            assert_eq!(link(&policy, Peer::Socket), Ok(()));
+            let among = policy.among_commands(true);
+            for peer in [Peer::Confined, Peer::Tcp(Standing::Confined), Peer::Tcp(Standing::Hidden)] {
+                assert_eq!(link(&among, peer), Err(Code::ConfinedCaller));
+                assert!(among.admit_known(peer).is_err());
+            }
+            assert_eq!(link(&among, Peer::Tcp(Standing::Owner)), Ok(()));
+        }
     }
 
     #[test]

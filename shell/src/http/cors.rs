@@ -14,7 +14,7 @@ use super::App;
 use super::auth::is_loopback;
 use crate::settings::PageOrigin;
 
-const METHODS: HeaderValue = HeaderValue::from_static("GET, POST");
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 const HEADERS: HeaderValue =
     HeaderValue::from_static("Authorization, Content-Type, Idempotency-Key, Last-Event-ID");
 const EXPOSED: HeaderValue = HeaderValue::from_static("Retry-After, Allow");

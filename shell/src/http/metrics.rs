@@ -176,7 +176,7 @@ pub(super) async fn count(State(app): State<App>, request: Request, next: Next) 
     let path = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
     // A method of nobody's would be a label of its own.
     let method = match request.method().as_str() {
-        known @ ("GET" | "HEAD" | "POST") => known.to_owned(),
+        known @ ("DELETE" | "GET" | "HEAD" | "POST") => known.to_owned(),
         _ => "other".to_owned(),
     };
     let response = next.run(request).await;

@@ -8,6 +8,7 @@ mod app;
 pub mod auth;
 mod body;
 mod connection_peak;
+mod console;
 mod cors;
 mod error_bodies;
 mod failure;
@@ -32,6 +33,7 @@ mod table;
 pub(crate) mod tests;
 
 pub use app::{About, App, Parts, WAITS};
+pub use console::Console;
 pub use in_process::InProcess;
 pub use local::{LocalAllEvents, LocalEvents, LocalOutput};
 pub use metrics::Metrics;

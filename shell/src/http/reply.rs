@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
 use axum::response::{IntoResponse, Response};
 use holon_api::{ClientError, Document, Endpoint, OpenMetrics, Reply};
 use serde::Serialize;
@@ -28,6 +28,12 @@ pub(super) struct Written<T> {
 pub(super) enum OrStatus<T> {
     Usual(T),
     Other(T),
+}
+
+/// A reply, and the cookie that its browser keeps from then on.
+pub(super) struct WithCookie<T> {
+    pub(super) reply: T,
+    pub(super) cookie: Option<HeaderValue>,
 }
 
 /// Metrics, and whether their client asked for plain text.
@@ -74,6 +80,20 @@ impl<E: Endpoint<Reply = T>, T: Reply + Serialize> Answer<E> for OrStatus<T> {
         match self {
             Self::Usual(reply) | Self::Other(reply) => Ok(reply.into()),
         }
+    }
+}
+
+impl<E: Endpoint<Reply = T>, T: Reply + Serialize> Respond<E> for WithCookie<T> {
+    fn respond(self) -> Response {
+        let mut response = Respond::<E>::respond(self.reply);
+        response.headers_mut().extend(self.cookie.map(|cookie| (SET_COOKIE, cookie)));
+        response
+    }
+}
+
+impl<E: Endpoint<Reply = T>, T: Reply + Serialize> Answer<E> for WithCookie<T> {
+    fn document(self) -> Result<Document<T>, ClientError> {
+        Ok(self.reply.into())
     }
 }
 

@@ -25,7 +25,7 @@ use super::reply::Respond;
 use super::resource::triggers;
 #[cfg(test)]
 use super::tests::openapi::Described;
-use super::{App, field, stream_tokens};
+use super::{App, console, field, stream_tokens};
 
 /// Names one intention.
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -88,15 +88,26 @@ where
     F: Fn(App, Call<E>) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Handled<R>> + Send,
 {
-    let filter = if E::ROW.method == Method::GET { MethodFilter::GET } else { MethodFilter::POST };
+    let filter = match E::ROW.method {
+        Method::GET => MethodFilter::GET,
+        Method::DELETE => MethodFilter::DELETE,
+        _ => MethodFilter::POST,
+    };
     on(filter, move |State(app): State<App>, request: Request| {
         let handler = handler.clone();
         async move {
-            let answered = match Call::read(&app, request, of_default).await {
-                Ok(call) => handler(app, call).await,
-                Err(failure) => Err(failure),
+            let call: Call<E> = match Call::read(&app, request, of_default).await {
+                Ok(call) => call,
+                Err(failure) => return failure.into_response(),
             };
-            answered.map_or_else(IntoResponse::into_response, Respond::respond)
+            let ends = (E::ROW.access == Access::Stream && call.from.caller == Some(Caller::Session))
+                .then(|| console::leased(&app, &call.from.headers));
+            let response =
+                handler(app, call).await.map_or_else(IntoResponse::into_response, Respond::respond);
+            match ends {
+                Some(ends) => ends(response),
+                None => response,
+            }
         }
     })
 }
@@ -137,15 +148,21 @@ impl<E: Endpoint<Body: ReadBody>> Call<E> {
         let caller = match access {
             Access::Open | Access::Token => None,
             Access::Signed if app.signatures.are_required() => None,
+            Access::Login => {
+                app.admit_login(&other_end, &parts.headers).await?;
+                None
+            }
             Access::Signed | Access::Control | Access::Stream => {
-                let peer = other_end.peer(&app.peers, app.policy.care(&parts.headers)).await;
                 let token = stream_tokens::in_query(&parts.uri).filter(|_| access == Access::Stream);
                 if let Some(token) = &token {
                     app.stream_tokens.check(token)?;
                 }
                 Some(match token {
-                    Some(_) if !parts.headers.contains_key(AUTHORIZATION) => app.policy.admit_stream(peer)?,
-                    Some(_) | None => app.policy.admit(peer, &parts.headers)?,
+                    Some(_) if !parts.headers.contains_key(AUTHORIZATION) => {
+                        let peer = other_end.peer(&app.peers, app.policy.care(&parts.headers)).await;
+                        app.policy.admit_known(peer).map(|()| Caller::Token)?
+                    }
+                    Some(_) | None => app.admit(&other_end, &parts.method, &parts.headers).await?,
                 })
             }
         };

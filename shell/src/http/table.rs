@@ -4,6 +4,7 @@
 use axum::Router;
 use axum::http::{Method, Uri};
 use axum::middleware;
+use axum::routing::get;
 use holon_api::rows::*;
 use holon_api::{Ask, Asked, Code, Request};
 
@@ -16,7 +17,7 @@ use super::resource::{
     workspaces,
 };
 use super::route::{Call, Route};
-use super::{cors, metrics, openapi, stream_tokens};
+use super::{console, cors, metrics, openapi, stream_tokens};
 
 macro_rules! handlers {
     (asked { $($endpoint:ident $($handler:ident)::+,)* } followed { $($stream:ident $($follower:ident)::+,)* }) => {
@@ -52,6 +53,12 @@ handlers! {
         ShowRuntime runtime::status,
         ShutDown runtime::shutdown,
         MakeStreamToken stream_tokens::create,
+        MakeConsoleLink console::create_link,
+        LogIn console::log_in,
+        LogOut console::log_out,
+        ShowSession console::session,
+        ListSessions console::sessions,
+        EndSession console::end_session,
         ListAgents agents::list,
         ListAsks inbox::inbox,
         CloseAsk inbox::close,
@@ -128,6 +135,9 @@ pub fn router(app: App) -> Router {
         router = router.route(route.path, route.service);
     }
     router
+        .route("/console", get(console::without_slash))
+        .route("/console/", get(console::page))
+        .route("/console/{*file}", get(console::page))
         .fallback(unknown_route)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn_with_state(app.clone(), cors::answer))

@@ -450,6 +450,7 @@ pub const KEYS: &[Key<Settings>] = &[
         Kind::Origins,
         "whose pages may use the runtime from a browser, with a token; pages of this machine always may"
     ),
+    key!("web.console", server.web_console, Kind::Flag, "serve the web console to browsers, at `/console/`"),
     key!(
         "server.webhook_credential",
         server.webhook_credential,

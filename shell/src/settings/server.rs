@@ -18,6 +18,8 @@ pub struct ServerSettings {
     pub token_file: Option<PathBuf>,
     /// Whose pages may read replies, besides those of this machine.
     pub allowed_origins: Vec<PageOrigin>,
+    /// Whether browsers get the web console.
+    pub web_console: bool,
     /// Name of the key that webhooks are signed with.
     pub webhook_credential: Option<String>,
     /// The home's own where none is named.
@@ -36,6 +38,7 @@ impl Default for ServerSettings {
             auth: AuthMode::Auto,
             token_file: None,
             allowed_origins: Vec::new(),
+            web_console: true,
             webhook_credential: None,
             socket: None,
             default_agent: "main".to_owned(),

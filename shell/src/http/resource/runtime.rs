@@ -1,6 +1,6 @@
 //! The runtime as a whole: what it is, whether it is well, and its end.
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use holon_api::rows::{ShowHandshake, ShowHealth, ShowReadiness, ShowRoot, ShowRuntime, ShutDown};
 use holon_api::{
     Activity, Auth, FailurePhase, Handshake, Health, LastFailure, PROTOCOL, PROTOCOL_VERSION, Protocol,
@@ -48,7 +48,7 @@ pub(in super::super) async fn handshake(app: App, call: Call<ShowHandshake>) -> 
     // As if nothing had been shown: what would be asked for is told.
     let peer = call.from.other_end.peer(&app.peers, app.policy.care(&HeaderMap::new())).await;
     let required = app.policy.requires(peer);
-    let known = app.policy.admit(peer, &call.from.headers).is_ok();
+    let known = app.admit(&call.from.other_end, &Method::GET, &call.from.headers).await.is_ok();
     let about = &app.about;
     Ok(Handshake {
         ok: true,

@@ -46,7 +46,7 @@ async fn a_browser_is_told_what_an_allowed_page_may_do_and_nothing_about_others(
         for needed in ["authorization", "content-type", "idempotency-key", "last-event-id"] {
             assert!(allowed.contains(needed), "{allowed}");
         }
-        assert_eq!(header(&reply, "access-control-allow-methods"), Some("GET, POST"));
+        assert_eq!(header(&reply, "access-control-allow-methods"), Some("GET, POST, DELETE"));
         assert_eq!(header(&reply, "access-control-allow-credentials"), None, "there are no cookies");
     }
     for origin in ["https://evil.example", "null", "https://console.example.evil"] {

@@ -11,6 +11,7 @@ mod in_process;
 mod ingress;
 mod limits;
 pub(super) mod openapi;
+mod page_routes;
 mod prompt_wait;
 mod reads;
 mod signed;
@@ -49,6 +50,7 @@ use super::{About, App, Metrics, Parts, Peers, Shutdown, StreamTokens, WAITS, ro
 use crate::driver::{Driver, Gate, Start};
 use crate::events::Hub;
 use crate::home::Home;
+use crate::http::Console;
 use crate::http::signature::Signatures;
 use crate::perform;
 use crate::perform::tool::CommandEnvironment;
@@ -166,6 +168,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         idle_limit: Millis::seconds(60),
         allowed_origins: setup.allowed_origins.iter().filter_map(|origin| PageOrigin::new(origin)).collect(),
         stream_tokens: StreamTokens::default(),
+        console: Console::of(home, true).unwrap(),
         waits: Semaphore::new(WAITS),
     });
     Started { app, ended }

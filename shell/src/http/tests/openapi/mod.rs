@@ -135,7 +135,7 @@ fn operation(route: &Described, generator: &mut SchemaGenerator, error: &Schema)
         Access::Stream => {
             operation["security"] = json!([{ "control_token": [] }, { "stream_token": [] }, {}]);
         }
-        Access::Open | Access::Token => {}
+        Access::Open | Access::Token | Access::Login => {}
     }
     operation
 }

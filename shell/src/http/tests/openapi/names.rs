@@ -26,6 +26,7 @@ const VERBS: &[(&str, &str)] = &[
     ("prompt", "send_prompt"),
     ("rename", "rename_agent"),
     ("compact", "compact_agent"),
+    ("sessions", "list_sessions"),
     ("skills", "list_skills"),
     ("state", "get_agent_state"),
     ("status", "get_agent_status"),
@@ -61,6 +62,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
         &["/briefs", "/transcript", "/latency", "/scheduler-fixture"],
     ),
     ("models", "Models of the runtime and of an agent", &["/model"]),
+    ("console", "Logins of browsers to the web console", &["/console"]),
     ("agents", "Agents, their state and their lifecycle", &["/agents", "/status", "/state"]),
     ("runtime", "The runtime itself", &["/"]),
 ];

@@ -1,0 +1,125 @@
+//! `holon console`: the web console of a runtime, in a browser that is logged in with a link.
+
+use std::io::{self, IsTerminal};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use clap::{Args, Subcommand};
+use holon_api::{Control, Nothing, OpenSession};
+use holon_platform::Environment;
+use holon_text::moment;
+use serde_json::json;
+
+use super::client_context::ClientContext;
+use super::exit::Exit;
+use super::output::{self, Failure};
+
+/// What opens an address in the browser that the user has chosen.
+const OPENER: &str = "xdg-open";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct ConsoleArgs {
+    /// Print the link instead of opening it in a browser
+    #[arg(long)]
+    print: bool,
+    /// Print one JSON document with the link
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<ConsoleCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConsoleCommand {
+    /// List the browsers that are logged in
+    Sessions(SessionsArgs),
+    /// Log a browser out
+    Revoke(RevokeArgs),
+}
+
+#[derive(Debug, Args)]
+struct SessionsArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct RevokeArgs {
+    /// End this session, as `holon console sessions` shows it
+    #[arg(value_name = "ID")]
+    session: String,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn console(home: Option<PathBuf>, args: ConsoleArgs) -> Result<Exit, Failure> {
+    ClientContext::work(home, |cli, ending| async move {
+        match args.command {
+            None => ending.or(open(&cli, args.print, args.json)).await,
+            Some(ConsoleCommand::Sessions(args)) => ending.or(sessions(&cli, args.json)).await,
+            Some(ConsoleCommand::Revoke(args)) => ending.or(revoke(&cli, args)).await,
+        }
+    })
+}
+
+async fn open(cli: &ClientContext, print: bool, json: bool) -> Result<Exit, Failure> {
+    let link = cli.client.create_console_link(Nothing {}).await?.into_reply();
+    // Whoever reads the output in a program opens the link himself.
+    let for_people = !print && !json && io::stdout().is_terminal();
+    let opened = for_people && has_display(&cli.environment) && opens(&link.url);
+    if json {
+        output::document(&json!({ "ok": true, "url": link.url, "expires_at": link.expires_at }))?;
+        return Ok(Exit::Completed);
+    }
+    output::line(&link.url)?;
+    let how = if opened { "The console opens in your browser. " } else { "Open it in a browser. " };
+    output::prose(&format!(
+        "holon: {how}The link works once, within a minute; `holon console` makes another."
+    ));
+    Ok(Exit::Completed)
+}
+
+fn has_display(environment: &Environment) -> bool {
+    let is_set = |name| environment.get(name).is_some_and(|value| !value.is_empty());
+    is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
+}
+
+/// Whether the opener was started. What it and the browser have to say stays out of the terminal, and an interrupt there
+/// is not meant for them.
+fn opens(url: &str) -> bool {
+    let mut opener = Command::new(OPENER);
+    opener.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    opener.spawn().is_ok()
+}
+
+async fn sessions(cli: &ClientContext, json: bool) -> Result<Exit, Failure> {
+    let answer = cli.client.sessions().await?;
+    output::shown(&answer, json, || {
+        if answer.sessions.is_empty() {
+            return output::line("no browser is logged in: holon console");
+        }
+        let heads = ["ID", "LOGGED IN", "LAST SEEN", "BROWSER"].map(str::to_owned).to_vec();
+        let rows: Vec<_> = std::iter::once(heads).chain(answer.sessions.iter().map(row)).collect();
+        output::table(&rows)
+    })
+}
+
+fn row(session: &OpenSession) -> Vec<String> {
+    vec![
+        session.session_id.clone(),
+        moment::near(session.created_at),
+        moment::near(session.last_seen_at),
+        session.user_agent.clone().unwrap_or_default(),
+    ]
+}
+
+async fn revoke(cli: &ClientContext, args: RevokeArgs) -> Result<Exit, Failure> {
+    let path = holon_api::SessionPath { session_id: args.session };
+    let answer = cli.client.end_session(path).await?;
+    let ended = answer.session_id.as_deref().unwrap_or_default();
+    output::shown(&answer, args.json, || output::line(&format!("{ended} is logged out")))
+}
