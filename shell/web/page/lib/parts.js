@@ -32,8 +32,8 @@ export function Shown({ text, mono = false, first = FIRST, label = "text" }) {
     html`<span class="muted">…</span><br /><button type="button" class="btn quiet" onClick=${() => setLimit(limit + STEP)}>Show more of this ${label} (${bytes(rest)} left)</button>`}</div>`;
 }
 
-/** A command with a button that copies it. @param {{ text: string, label?: string }} props */
-export function Command({ text, label = "Command" }) {
+/** A command with a button that copies it. @param {{ text: string }} props */
+export function Command({ text }) {
   const [copied, setCopied] = useState(false);
   const copy = () => {
     navigator.clipboard?.writeText(text).then(() => {
@@ -41,7 +41,7 @@ export function Command({ text, label = "Command" }) {
       setTimeout(() => setCopied(false), 1_500);
     }, () => notify("bad", "The browser does not allow the page to copy."));
   };
-  return html`<span class="command"><code aria-label=${label}>${clean(text)}</code><button type="button" class="btn icon" onClick=${copy} aria-label=${`Copy: ${clean(text)}`}>${copied ? "copied" : "copy"}</button></span>`;
+  return html`<span class="command"><code>${clean(text)}</code><button type="button" class="btn icon" onClick=${copy} aria-label="Copy the command">${copied ? "copied" : "copy"}</button></span>`;
 }
 
 /** @typedef {{ id: number, kind: "good" | "bad", text: string, hint: string | null }} Notice */

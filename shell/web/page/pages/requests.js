@@ -54,7 +54,7 @@ function Report({ reply }) {
     <div><${Card} title="Size"><${Facts} rows=${[
       ["model", reply.model && html`<code>${clean(reply.model)}</code>`],
       ["estimated", `about ${number(room?.est_tokens ?? reply.est_tokens)} tokens, tools included`],
-      ["window", room && `${number(room.window)} tokens; a request may take ${number(room.input_limit)}, an answer ${number(room.max_output)}`],
+      ["window", room && `${number(room.window)} tokens; a request may take ${number(room.input_limit)} as estimated, an answer ${number(room.max_output)}`],
       ["as counted", usage && `${number(usage.input_tokens)} in, ${number(usage.output_tokens)} out`],
       ["cached", cached !== null && usage.input_tokens > 0 && `${number(cached)} tokens (${Math.round((100 * cached) / usage.input_tokens)} %), new ${number(usage.input_tokens - cached)}`],
       ["attempt", request?.attempt && `${request.attempt}${request.failure_kind ? `, ${words(request.failure_kind)}` : ""}`],

@@ -76,7 +76,7 @@ function Task({ agent, task, open, reload }) {
   return html`<li><div class="buttons"><strong>${task.task_id}</strong> <${Posture} posture=${task.status} />${task.exit_status !== undefined && task.exit_status !== null && html`<span class=${task.exit_status === 0 ? "tag good" : "tag warn"}>exit ${task.exit_status}</span>`}
       <span class="muted small">${task.kind === "child_agent_task" ? "child agent" : "command"} · began <${Time} at=${task.created_at} />${!live && html` · ended <${Time} at=${task.updated_at} />`}</span></div>
     <p class="mono">${line(task.summary, 400)}</p>
-    <div class="buttons"><a class="btn" role="button" href=${to(["agents", agent, "tasks"], open ? {} : { task: task.task_id })} aria-expanded=${open ? "true" : "false"}>${open ? "Hide output" : "Output"}</a>
+    <div class="buttons"><button type="button" class="btn" aria-expanded=${open ? "true" : "false"} onClick=${() => (location.hash = to(["agents", agent, "tasks"], open ? {} : { task: task.task_id }))}>${open ? "Hide output" : "Output"}</button>
       ${live && html`<${Act} label="Stop" name="stopTask" params=${params} body=${{ force: false }} danger confirm="The task has a few seconds to clean up; then every process it started is killed." done=${() => `${task.task_id} is being stopped.`} after=${reload} />
       <${Act} label="Kill" name="stopTask" params=${params} body=${{ force: true }} more=${["--force"]} danger confirm="Every process of the task is killed at once, without time to clean up." done=${() => `${task.task_id} is being killed.`} after=${reload} />`}</div>
     ${open && html`<${Output} key=${task.task_id} agent=${agent} task=${task} />`}</li>`;

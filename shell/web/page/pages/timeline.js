@@ -83,6 +83,20 @@ function marks(list, start, end) {
   return out;
 }
 
+/** Rows of a lane at most; what overlaps stands in another row. */
+const ROWS = 4;
+
+/** The row of each mark. @param {Span[]} list @param {number} end */
+function rows(list, end) {
+  const ends = /** @type {number[]} */ ([]);
+  return list.map((mark) => {
+    const free = ends.findIndex((until) => until <= mark.from);
+    const row = free >= 0 ? free : Math.min(ends.length, ROWS - 1);
+    ends[row] = mark.to ?? end;
+    return row;
+  });
+}
+
 /** @param {string} id @param {number} start @param {AbortSignal} signal */
 async function read(id, start, signal) {
   const events = [];
@@ -120,17 +134,20 @@ export function Timeline({ shared }) {
   useEffect(() => shared.listen((type) => {
     if (shift === 0 && RECORDS[type]) loaded.reloadSoon();
   }), [id, shift]);
-  const lanes = useMemo(() => LANES.map(([lane, name]) => ({ lane, name, marks: marks((loaded.data?.spans ?? []).filter((span) => span.lane === lane), start, end) })), [loaded.data, start, end]);
+  const lanes = useMemo(() => LANES.map(([lane, name]) => {
+    const list = marks((loaded.data?.spans ?? []).filter((span) => span.lane === lane), start, end);
+    return { lane, name, marks: list, rows: rows(list, end) };
+  }), [loaded.data, start, end]);
   const place = (/** @type {number} */ at) => Math.max(0, Math.min(100, (100 * (at - start)) / width));
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => new Date(start + part * width).toISOString());
   return html`<${Card} title="Timeline" command=${command("latency", { agent_id: id })}>
     <div class="toolbar"><div class="buttons" role="group" aria-label="Span of time">${ZOOMS.map(([name], index) => html`<button type="button" class="btn" aria-pressed=${index === zoom ? "true" : "false"} onClick=${() => (setZoom(index), setShift(0), setChosen(null))}>${name}</button>`)}</div><span class="grow"></span>
       <div class="buttons"><button type="button" class="btn" onClick=${() => setShift(shift + 0.5)}>Earlier</button><button type="button" class="btn" disabled=${shift === 0} onClick=${() => setShift(Math.max(0, shift - 0.5))}>Later</button></div></div>
     <${Load} loaded=${loaded}>${(/** @type {any} */ data) => html`${data.cut && html`<p class="muted small">Only the newest events were read: nothing is shown before ${exact(data.cut)}.</p>`}
-      <div class="timeline" tabindex="0" role="group" aria-label="Lanes"><div class="lanes">${lanes.map(({ lane, name, marks: list }) => html`<div class="lane" key=${lane}><span class="name">${name}</span><div class="track">${list.map((mark) => {
+      <div class="timeline" tabindex="0" role="group" aria-label="Lanes"><div class="lanes">${lanes.map(({ lane, name, marks: list, rows: at }) => html`<div class="lane" key=${lane}><span class="name">${name}</span><div class="track" style=${{ height: `${1.7 + 1.5 * Math.max(0, ...at)}rem` }}>${list.map((mark, index) => {
         const [from, until] = [place(mark.from), place(mark.to ?? end)];
         const text = `${mark.count > 1 ? `${mark.count} ${name.toLowerCase()}` : clean(mark.label).slice(0, 120)}, ${clock(new Date(mark.from).toISOString())}, ${mark.to === null ? "still open" : duration(mark.to - mark.from)}`;
-        return html`<button type="button" key=${mark.first} class=${`span ${lane}${mark.failed ? " failed" : ""}${mark.to === null ? " open" : ""}`} style=${{ left: `${from}%`, width: `${Math.max(0.3, until - from)}%` }} title=${text} aria-label=${text} aria-pressed=${chosen?.first === mark.first && chosen.lane === lane ? "true" : "false"} onClick=${() => setChosen(mark)}></button>`;
+        return html`<button type="button" key=${mark.first} class=${`span ${lane}${mark.failed ? " failed" : ""}${mark.to === null ? " open" : ""}`} style=${{ top: `${0.2 + 1.5 * at[index]}rem`, left: `${from}%`, width: `${Math.max(0.3, until - from)}%` }} title=${text} aria-label=${text} aria-pressed=${chosen?.first === mark.first && chosen.lane === lane ? "true" : "false"} onClick=${() => setChosen(mark)}></button>`;
       })}</div></div>`)}<div class="scale">${ticks.map((at) => html`<span>${width > 8.64e7 ? at.slice(5, 10) : clock(at)}</span>`)}</div></div></div>
       ${lanes.every((lane) => lane.marks.length === 0) && html`<${Empty}>Nothing happened in this span of time.</${Empty}>`}`}</${Load}></${Card}>
     ${chosen && html`<${Events} id=${id} mark=${chosen} />`}`;
