@@ -18,7 +18,7 @@ export async function actions(tab, send, expect) {
   const confirm = async (what, label) => {
     await what.click();
     const dialog = tab.getByRole("dialog").last();
-    check((await dialog.locator(".command code").innerText()).startsWith("holon "), "the dialog does not show the command");
+    check((await dialog.locator(".command code").last().innerText()).startsWith("holon "), "the dialog does not show the command");
     await dialog.getByRole("button", { name: label, exact: true }).click();
   };
 
@@ -43,7 +43,7 @@ export async function actions(tab, send, expect) {
     await button("New agent").click();
     await main.getByLabel("Name", { exact: true }).fill("fresh");
     await main.getByLabel("What it is for").fill("Made in the browser");
-    check((await main.locator("form .command").first().innerText()).includes("holon agent create fresh --own-home --description 'Made in the browser'"), "the form does not show its command");
+    check((await main.locator(".agents form .command").innerText()).includes("holon agent create fresh --own-home --description 'Made in the browser'"), "the form does not show its command");
     await button("Create").click();
     await until("the agent", async () => (await send("GET", "/agents/fresh/status")).description === "Made in the browser");
     await until("its page", async () => tab.url().includes("agents/fresh"));
@@ -219,7 +219,7 @@ export async function actions(tab, send, expect) {
     await show(tab, "agents/repair/past?seq=12");
     await main.getByLabel("Name of the new agent").fill("forked");
     await button("Fork from here").click();
-    await until("the fork", async () => (await send("GET", "/agents/forked/status")).identity.forked_from.event_seq >= 12);
+    await until("the fork", async () => (await send("GET", "/agents/forked/status")).identity.forked_from.event_seq <= 12);
     await until("its page", async () => tab.url().includes("agents/forked"));
   });
 

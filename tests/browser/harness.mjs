@@ -28,6 +28,9 @@ export const results = [];
 /** @type {Record<string, number | string>} */
 export const figures = {};
 
+/** The tab of which a picture is taken when a test fails. @type {{ tab: any }} */
+export const current = { tab: null };
+
 /** Runs one test and goes on. @param {string} name @param {() => Promise<void>} run */
 export async function test(name, run) {
   const only = process.env.ONLY;
@@ -39,6 +42,7 @@ export async function test(name, run) {
   } catch (/** @type {any} */ error) {
     problem = String(error.stack ?? error).split("\n").slice(0, 12).join("\n");
   }
+  if (problem && SHOTS && current.tab) await current.tab.screenshot({ path: join(SHOTS, `failed-${results.length}.png`) });
   const ms = Math.round(performance.now() - begun);
   results.push({ name, problem, ms });
   console.log(problem ? `FAILED ${name} (${ms} ms)\n${problem}` : `ok ${name} (${ms} ms)`);
@@ -56,6 +60,7 @@ export async function until(what, condition, ms = 15_000) {
   while (Date.now() < end) {
     try {
       if (await condition()) return;
+      last = "";
     } catch (/** @type {any} */ error) {
       last = `: ${error.message}`;
     }
@@ -82,6 +87,7 @@ export const PAGES = [
  * @param {any} tab @param {string} path
  */
 export async function show(tab, path) {
+  current.tab = tab;
   await tab.goto(`${BASE}/console/#/${path}`);
   // An address that differs in its fragment alone loads nothing anew.
   await tab.waitForSelector("main");

@@ -26,6 +26,7 @@ const wrong = [];
 let expected = false;
 tab.on("pageerror", (/** @type {Error} */ error) => wrong.push(`${error.message}\n${error.stack}`));
 tab.on("console", (/** @type {any} */ message) => message.type() === "error" && !expected && wrong.push(message.text()));
+tab.on("response", (/** @type {any} */ response) => response.status() >= 400 && !expected && wrong.push(`${response.status()} ${response.request().method()} ${response.url()}`));
 tab.on("request", (/** @type {any} */ request) => new URL(request.url()).origin === BASE || request.url().startsWith("data:") || wrong.push(`a request leaves the origin: ${request.url()}`));
 
 await test("the page lets its user in", async () => {

@@ -2,36 +2,20 @@
 
 import { session } from "./api.js";
 import { ConnectionBanner } from "./lib/banner.js";
+import { later } from "./lib/later.js";
 import { begin, Login } from "./lib/login.js";
 import { Notices, Problem } from "./lib/parts.js";
 import { route, to } from "./lib/route.js";
 import { agentsError, asks, startFollowing, stopFollowing } from "./lib/store.js";
-import { html, render, signal, useEffect, useRef, useState } from "./vendor.js";
+import { html, render, signal, useEffect, useRef } from "./vendor.js";
 import { Overview } from "./pages/overview.js";
 
-/** Pages that are loaded when they are first shown. @type {Record<string, () => Promise<any>>} */
-const LATER = {
+const usePage = later({ "": Overview }, {
   agents: () => import("./pages/agent.js").then((module) => module.AgentPage),
   ledger: () => import("./pages/ledger.js").then((module) => module.Ledger),
   spending: () => import("./pages/spending.js").then((module) => module.SpendingPage),
   runtime: () => import("./pages/runtime.js").then((module) => module.RuntimePage),
-};
-/** @type {Map<string, any>} */
-const loaded = new Map([["", Overview]]);
-
-/** @param {string} name */
-function usePage(name) {
-  const [, redraw] = useState(0);
-  const [error, setError] = useState(/** @type {any} */ (null));
-  useEffect(() => {
-    if (loaded.has(name) || !LATER[name]) return;
-    LATER[name]().then((page) => {
-      loaded.set(name, page);
-      redraw((count) => count + 1);
-    }, (failure) => setError({ message: `The page can't be loaded: ${failure.message}`, code: "not_loaded" }));
-  }, [name]);
-  return { page: loaded.get(name), error, unknown: !loaded.has(name) && !LATER[name] };
-}
+});
 
 const NAVIGATION = /** @type {[string, string][]} */ ([["", "Overview"], ["spending", "Spending"], ["ledger", "Ledger"], ["runtime", "Runtime"]]);
 

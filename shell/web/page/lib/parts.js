@@ -98,9 +98,10 @@ const SOON_MS = 120;
  * Loads something and keeps what it had while it loads again.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load @param {unknown[]} inputs
+ * @param {boolean} [keep] whether what was loaded stays until what other inputs lead to is there
  * @returns {Loaded<T>}
  */
-export function useLoad(load, inputs) {
+export function useLoad(load, inputs, keep = false) {
   const [state, setState] = useState(/** @type {{ data: T | null, error: any }} */ ({ data: null, error: null }));
   const latest = useRef(load);
   latest.current = load;
@@ -131,7 +132,7 @@ export function useLoad(load, inputs) {
   useEffect(() => {
     own.current = { controller: new AbortController(), timer: 0, running: false, again: false };
     const mine = own.current;
-    setState({ data: null, error: null });
+    if (!keep) setState({ data: null, error: null });
     run();
     return () => {
       mine.controller.abort();

@@ -30,6 +30,12 @@ export function to(path, query = {}) {
   return `#/${path.map((part) => encodeURIComponent(String(part))).join("/")}${search}`;
 }
 
+/** Changes the address without another step of the history. @param {string} address */
+export function replace(address) {
+  history.replaceState(null, "", address);
+  route.value = read();
+}
+
 /** The pages of an agent, as they are named in its navigation. */
 export const AGENT_PAGES = /** @type {[string, string][]} */ ([
   ["conversation", "Conversation"],

@@ -65,7 +65,7 @@ export async function wholeTexts(agent, rows, signal) {
   const texts = new Map();
   const params = { agent_id: agent };
   for (const row of rows.filter((one) => one.partly).slice(-40)) {
-    const query = { after: row.seq - 1, before: row.seq + 1, limit: 1 };
+    const query = { after: row.seq - 1, limit: 1 };
     const reply = row.voice === "message" ? await call("transcript", { params, query, signal }) : await call("briefs", { params, query, signal });
     const entry = (reply.entries ?? reply.briefs)[0];
     if (entry?.event_seq === row.seq && typeof entry.text === "string") texts.set(row.seq, entry.text);

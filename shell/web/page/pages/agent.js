@@ -4,13 +4,13 @@ import { call } from "../api.js";
 import { follow } from "../lib/follow.js";
 import { amount, clean, words } from "../lib/format.js";
 import { Act, Dialog, Field, Posture, Problem, ActForm, Time, useLoad } from "../lib/parts.js";
+import { later } from "../lib/later.js";
 import { AGENT_PAGES, route, to } from "../lib/route.js";
 import { html, useEffect, useMemo, useRef, useState } from "../vendor.js";
 import { Conversation } from "./conversation.js";
 import { Why } from "./why.js";
 
-/** @type {Record<string, () => Promise<any>>} */
-const LATER = {
+const usePage = later({ conversation: Conversation, why: Why }, {
   work: () => import("./work.js").then((module) => module.Work),
   tasks: () => import("./tasks.js").then((module) => module.Tasks),
   children: () => import("./lists.js").then((module) => module.Children),
@@ -21,9 +21,7 @@ const LATER = {
   past: () => import("./past.js").then((module) => module.Past),
   requests: () => import("./requests.js").then((module) => module.Requests),
   events: () => import("./ledger.js").then((module) => module.AgentLedger),
-};
-/** @type {Map<string, any>} */
-const pages = new Map([["conversation", Conversation], ["why", Why]]);
+});
 
 /**
  * What the pages of an agent share: its events as they come.
@@ -62,18 +60,9 @@ function useAgent(id) {
 
 /** Names a page of the agent. @param {{ name: string, shared: Shared }} props */
 function Page({ name, shared }) {
-  const [, redraw] = useState(0);
-  const [error, setError] = useState(/** @type {any} */ (null));
-  useEffect(() => {
-    if (pages.has(name) || !LATER[name]) return;
-    LATER[name]().then((page) => {
-      pages.set(name, page);
-      redraw((count) => count + 1);
-    }, (failure) => setError({ message: `The page can't be loaded: ${failure.message}`, code: "not_loaded" }));
-  }, [name]);
-  const Shown = pages.get(name);
+  const { page: Shown, error, unknown } = usePage(name);
   if (error) return html`<${Problem} error=${error} />`;
-  if (!Shown && !LATER[name]) return html`<${Problem} error=${{ message: "An agent has no such page.", hint: "Choose one above.", code: "unknown_page" }} />`;
+  if (unknown) return html`<${Problem} error=${{ message: "An agent has no such page.", hint: "Choose one above.", code: "unknown_page" }} />`;
   return Shown ? html`<${Shown} key=${`${shared.id}/${name}`} shared=${shared} />` : html`<p class="empty" role="status">Loading…</p>`;
 }
 

@@ -95,12 +95,13 @@ function EventRow({ event, all, here }) {
     ${open && html`<p class="small"><a href=${to(["agents", event.agent_id, "past"], { seq: event.event_seq })}>State at this event</a></p><pre tabindex="0">${document_}</pre>`}</details></li>`;
 }
 
-/** @param {{ agent: string | null, hear: (add: (event: any) => void) => () => void }} props */
-function Events({ agent, hear }) {
+/** @param {{ agent: string | null, last: number, hear: (add: (event: any) => void) => () => void }} props */
+function Events({ agent, last, hear }) {
   const wanted = Number(route.value.query.get("seq") ?? 0);
   const [filter, setFilter] = useState(/** @type {Filter} */ ({ text: "", visibility: "all" }));
   const [live, setLive] = useState(wanted === 0);
-  const until = wanted > 0 ? wanted + 20 : 0;
+  const [newest] = useState(last);
+  const until = wanted > 0 && wanted + 20 < newest ? wanted + 20 : 0;
   const { events, more, busy, error, older, add } = useEvents(agent, filter, until);
   const latest = useRef(add);
   latest.current = add;
@@ -119,7 +120,7 @@ function Events({ agent, hear }) {
 
 /** @param {{ shared: import("./agent.js").Shared }} props */
 export function AgentLedger({ shared }) {
-  return html`<${Events} agent=${shared.id} hear=${(/** @type {(event: any) => void} */ add) => shared.listen((type, event) => type.startsWith("live_") || add(event))} />`;
+  return html`<${Events} agent=${shared.id} last=${shared.status.event_seq} hear=${(/** @type {(event: any) => void} */ add) => shared.listen((type, event) => type.startsWith("live_") || add(event))} />`;
 }
 
 /** @param {(event: any) => void} add */
@@ -132,5 +133,5 @@ export function Ledger() {
   return html`<h1 class="visually-hidden">Ledger</h1><${Card} title="Verify and replay"><p>Both read the ledger file itself, so they run on the command line. They change nothing, also while the runtime works.</p>
     <p><${Command} text="holon ledger verify" /><br /><span class="muted small">Checks hash links, texts, folds, snapshots and laws.</span></p>
     <p><${Command} text="holon ledger replay" /><br /><span class="muted small">Replays every recorded decision and compares it byte for byte.</span></p></${Card}>
-  <${Events} agent=${null} hear=${hearAll} />`;
+  <${Events} agent=${null} last=${0} hear=${hearAll} />`;
 }

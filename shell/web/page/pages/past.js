@@ -4,7 +4,7 @@
 import { call, command, quoted } from "../api.js";
 import { clean, number, words } from "../lib/format.js";
 import { ActForm, Card, Command, Empty, Facts, Field, Load, Posture, Time, useLoad } from "../lib/parts.js";
-import { route, to } from "../lib/route.js";
+import { replace, route, to } from "../lib/route.js";
 import { html, useEffect, useMemo, useState } from "../vendor.js";
 import { Decision } from "./why.js";
 
@@ -59,16 +59,16 @@ function Then({ agent }) {
   ]} />`;
 }
 
-/** @param {{ id: string, seq: number }} props */
-function Fork({ id, seq }) {
-  const [name, setName] = useState("");
+/** @param {{ id: string, seq: number, name: string, setName: (name: string) => void }} props */
+function Fork({ id, seq, name, setName }) {
   const valid = /^[a-z0-9-]{1,63}$/.test(name.trim());
-  return html`<${ActForm} valid=${valid} action=${{ label: "Fork from here", name: "fork", params: { agent_id: id }, body: { agent_id: name.trim(), event_seq: seq }, more: [name.trim() || "NAME", "--at", seq], done: (/** @type {any} */ reply) => `${reply.agent_id} is there, with the history up to here.`, after: (/** @type {any} */ reply) => (location.hash = to(["agents", reply.agent_id])) }}>
+  return html`<${ActForm} valid=${valid} action=${{ label: "Fork from here", name: "fork", params: { agent_id: id }, body: { agent_id: name.trim(), event_seq: seq }, more: [name.trim() || "NAME", "--at", seq], done: (/** @type {any} */ reply) => `${reply.agent_id} is there, with the history up to event ${reply.event_seq}.`, after: (/** @type {any} */ reply) => (location.hash = to(["agents", reply.agent_id])) }}>
     <${Field} label="Name of the new agent" value=${name} onInput=${setName} hint=${`It begins as a copy of ${id} at event ${seq}; ${id} stays as it is.`} /></${ActForm}>`;
 }
 
 /** @param {{ id: string, seq: number, present: any }} props */
 function At({ id, seq, present }) {
+  const [name, setName] = useState("");
   const params = { agent_id: id };
   const loaded = useLoad(async (signal) => {
     const [state, page, decision] = await Promise.all([
@@ -77,12 +77,12 @@ function At({ id, seq, present }) {
       call("decision", { params, query: { at: seq }, signal }).catch((error) => ({ error })),
     ]);
     return { state, event: page.events[0], decision };
-  }, [id, seq]);
+  }, [id, seq], true);
   return html`<${Load} loaded=${loaded}>${(/** @type {any} */ { state, event, decision }) => html`<p class="sentence">${event && html`<a href=${to(["agents", id, "events"], { seq })}>Event ${seq}</a> <span class="muted"><${Time} at=${event.ts} exactly /></span> <code>${event.type}</code><br />${clean(event.presentation?.summary ?? "").slice(0, 500)}`}</p>
     <div class="columns"><div><${Card} title="State then" note="by fold of the records alone" command=${`holon status ${quoted(id)} --at ${seq}`}><${Then} agent=${state.agent} /></${Card}>
       <${Card} title="Why then" note=${decision.error ? "" : decision.recorded ? "as recorded" : "what the scheduler would have decided"} command=${`${command("decision", params)} --at ${seq}`}>${decision.error ? html`<p class="muted">${clean(decision.error.message)}</p>` : html`<dl class="facts"><${Decision} title="decision" decision=${decision.decision} id=${id} /></dl>${!decision.as_recorded && html`<p class="bad">This build decides otherwise than what is on record.</p>`}
         <details><summary>What the scheduler saw</summary><pre class="block" tabindex="0">${clean(JSON.stringify(decision.scenario.facts, null, 2))}</pre></details>`}</${Card}>
-      <${Card} title="Fork"><${Fork} id=${id} seq=${seq} /></${Card}></div>
+      <${Card} title="Fork"><${Fork} id=${id} seq=${seq} name=${name} setName=${setName} /></${Card}></div>
     <div><${Card} title="Difference to now"><${Differences} then=${state.agent} now=${present} /></${Card}></div></div>`}</${Load}>`;
 }
 
@@ -100,7 +100,7 @@ export function Past({ shared }) {
   useEffect(() => {
     const timer = setTimeout(() => {
       setSettled(seq);
-      history.replaceState(null, "", to(["agents", id, "past"], { seq }));
+      if (seq !== asked) replace(to(["agents", id, "past"], { seq }));
     }, REST_MS);
     return () => clearTimeout(timer);
   }, [seq]);

@@ -116,7 +116,7 @@ async function read(id, start, signal) {
 
 /** @param {{ id: string, mark: Span }} props */
 function Events({ id, mark }) {
-  const loaded = useLoad((signal) => call("events", { params: { agent_id: id }, query: { after_seq: mark.first - 1, before_seq: mark.last + 1, limit: LISTED, present: true }, signal }), [id, mark.first, mark.last]);
+  const loaded = useLoad((signal) => call("events", { params: { agent_id: id }, query: { after_seq: mark.first - 1, limit: Math.min(LISTED, mark.last - mark.first + 1), present: true }, signal }), [id, mark.first, mark.last]);
   const end = mark.to === null ? "still open" : duration(mark.to - mark.from);
   return html`<${Card} title=${mark.count > 1 ? `${mark.count} spans` : clean(mark.label).slice(0, 200)} note=${html`${exact(new Date(mark.from).toISOString())} · ${end} · ${plural(mark.last - mark.first + 1, "event")}`}><${Load} loaded=${loaded}>${(/** @type {any} */ page) => html`<ul class="list">${page.events.filter((/** @type {any} */ event) => event.event_seq <= mark.last).map((/** @type {any} */ event) => html`<li key=${event.event_seq}><a href=${to(["agents", id, "events"], { seq: event.event_seq })}>${event.event_seq}</a> <span class="muted small">${clock(event.ts)}</span> <code class="small">${clean(event.type)}</code> ${clean(event.presentation?.summary ?? "").slice(0, 200)}</li>`)}</ul>${mark.last - mark.first >= LISTED && html`<p class="muted">The first ${LISTED} events are listed.</p>`}`}</${Load}></${Card}>`;
 }
