@@ -17,7 +17,7 @@ export async function actions(tab, send, expect) {
   /** Presses a button that asks before it acts. @param {any} what @param {string} label */
   const confirm = async (what, label) => {
     await what.click();
-    const dialog = tab.getByRole("dialog").last();
+    const dialog = tab.getByRole("dialog", { name: `${label}?` });
     check((await dialog.locator(".command code").last().innerText()).startsWith("holon "), "the dialog does not show the command");
     await dialog.getByRole("button", { name: label, exact: true }).click();
   };
@@ -112,7 +112,7 @@ export async function actions(tab, send, expect) {
     await main.getByLabel("Write a line to its input").fill("hello task");
     await tab.keyboard.press("Enter");
     await until("the output", async () => (await main.locator("pre.output").innerText()).includes("heard hello task"));
-    await confirm(button("Stop").first(), "Stop");
+    await confirm(main.locator(".list").getByRole("button", { name: "Stop", exact: true }).first(), "Stop");
     await until("the end", async () => (await send("GET", "/agents/fresh/tasks")).tasks[0].status === "cancelled");
     await until("it on the page", async () => (await main.innerText()).includes("cancelled"));
   });

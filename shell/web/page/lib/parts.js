@@ -214,7 +214,7 @@ export function Act(action) {
       <p>${clean(action.confirm)}</p>
       <p><${Command} text=${shell} /></p>
       <div class="buttons"><button type="button" class=${action.danger ? "btn danger" : "btn primary"} onClick=${run}>${action.label}</button>
-      <button type="button" class="btn" onClick=${() => setAsked(false)}>Cancel</button></div>
+      <button type="button" class="btn" onClick=${() => setAsked(false)}>Back</button></div>
     </${Dialog}>`}`;
 }
 

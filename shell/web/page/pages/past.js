@@ -100,10 +100,11 @@ export function Past({ shared }) {
   useEffect(() => {
     const timer = setTimeout(() => {
       setSettled(seq);
-      if (seq !== asked) replace(to(["agents", id, "past"], { seq }));
+      // Whoever has gone on to another page meanwhile stays there.
+      if (seq !== asked && /\/past(\?|$)/.test(location.hash)) replace(to(["agents", id, "past"], { seq }));
     }, REST_MS);
     return () => clearTimeout(timer);
-  }, [seq]);
+  }, [seq, asked]);
   const move = (/** @type {number} */ by) => setSeq(Math.max(1, Math.min(last, seq + by)));
   return html`<${Card} title="Time travel" note=${`event ${number(seq)} of ${number(last)}`}><div class="slider">
     <label class="visually-hidden" for="moment">Event</label><input id="moment" type="range" min="1" max=${last} value=${seq} onInput=${(/** @type {any} */ event) => setSeq(Number(event.target.value))} />
