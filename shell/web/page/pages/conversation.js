@@ -1,0 +1,256 @@
+// The conversation: what came in, what the agent reports, what it does, and a line to write to it.
+
+import { call, command, newKey } from "../api.js";
+import { Ask } from "../lib/ask.js";
+import { clean, clock, duration } from "../lib/format.js";
+import { Command, Loading, notify, now, Problem } from "../lib/parts.js";
+import { isShown, LEVELS, rowOf, RowView, wholeTexts } from "../lib/rows.js";
+import { asks } from "../lib/store.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor.js";
+import { WhyCard } from "./why.js";
+
+/** Events of one page. */
+const PAGE = 200;
+/** Rows that are kept at most; others are fetched again. */
+const KEPT = 2_000;
+/** Characters of live text that are kept. */
+const LIVE = 64 * 1024;
+
+/** @typedef {import("../lib/rows.js").Row} Row */
+
+/** The rows, the newest last. `newer` counts events that came while an older part is shown. */
+class Rows {
+  constructor() {
+    this.list = /** @type {Row[]} */ ([]);
+    this.more = false;
+    this.newer = 0;
+    this.last = 0;
+    this.detached = false;
+  }
+
+  /** @param {any} event */
+  add(event) {
+    if (event.event_seq <= this.last) return;
+    this.last = event.event_seq;
+    if (this.detached) return void (this.newer += 1);
+    this.list.push(rowOf(event));
+    if (this.list.length > KEPT) {
+      this.list.splice(0, this.list.length - KEPT);
+      this.more = true;
+    }
+  }
+
+  /** @param {any} page the newest first */
+  older(page) {
+    this.list = [...page.events.map(rowOf).reverse(), ...this.list];
+    this.more = page.more;
+    if (this.list.length > KEPT) {
+      this.list.length = KEPT;
+      this.detached = true;
+    }
+  }
+}
+
+/** @param {import("./agent.js").Shared} shared */
+function useRows(shared) {
+  const rows = useRef(new Rows());
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const [ready, setReady] = useState(false);
+  const [, redraw] = useState(0);
+  const [live, setLive] = useState(/** @type {{ op: string, text: string } | null} */ (null));
+  const frame = useRef(0);
+  const text = useRef(/** @type {{ op: string, text: string } | null} */ (null));
+  const draw = () => {
+    if (frame.current) return;
+    frame.current = requestAnimationFrame(() => {
+      frame.current = 0;
+      setLive(text.current ? { ...text.current } : null);
+      redraw((count) => count + 1);
+    });
+  };
+  const params = { agent_id: shared.id };
+  const controller = useRef(new AbortController());
+
+  /** @param {Row[]} list */
+  const complete = (list) => {
+    if (!list.some((row) => row.partly)) return;
+    wholeTexts(shared.id, list, controller.current.signal).then((texts) => {
+      for (const row of list) {
+        if (texts.has(row.seq)) Object.assign(row, { body: texts.get(row.seq), partly: false });
+      }
+      draw();
+    }).catch(() => {});
+  };
+  const load = async () => {
+    rows.current = new Rows();
+    const early = /** @type {any[]} */ ([]);
+    pending.current = early;
+    try {
+      const page = await call("events", { params, query: { limit: PAGE, order: "desc", present: true } });
+      rows.current.older(page);
+      rows.current.last = page.events[0]?.event_seq ?? 0;
+      for (const event of early) rows.current.add(event);
+      pending.current = null;
+      setError(null);
+      setReady(true);
+      complete(rows.current.list);
+    } catch (failure) {
+      setError(failure);
+    }
+    draw();
+  };
+  const older = async () => {
+    const before = rows.current.list[0]?.seq;
+    try {
+      const page = await call("events", { params, query: { limit: PAGE, order: "desc", present: true, before_seq: before } });
+      rows.current.older(page);
+      complete(rows.current.list.slice(0, page.events.length));
+    } catch (/** @type {any} */ failure) {
+      notify("bad", failure.message, failure.hint);
+    }
+    draw();
+  };
+  /** Events that come before the first page is there. */
+  const pending = useRef(/** @type {any[] | null} */ ([]));
+  useEffect(() => {
+    controller.current = new AbortController();
+    const stop = shared.listen((type, event) => {
+      if (type === "live_attempt") text.current = { op: event.op, text: "" };
+      else if (type === "live_text") {
+        const { current } = text;
+        const before = current?.op === event.op ? current?.text ?? "" : "";
+        text.current = { op: event.op, text: (before + event.text).slice(-LIVE) };
+      } else {
+        if (pending.current) pending.current.push(event);
+        else rows.current.add(event);
+        // The text of an attempt is void once something of the turn is durable.
+        if (event.presentation && text.current?.text && isShown(rowOf(event), "verbose")) text.current = null;
+        const newest = rows.current.list.at(-1);
+        if (newest?.partly) complete([newest]);
+      }
+      draw();
+    });
+    void load();
+    return () => (stop(), controller.current.abort());
+  }, [shared.id]);
+  return { rows: rows.current, ready, error, live, load, older, draw };
+}
+
+/** @typedef {{ key: string, text: string, interject: boolean, state: "sending" | "sent" | "failed", problem: string | null, message: string | null }} Outgoing */
+
+/** @param {{ shared: import("./agent.js").Shared, outgoing: Outgoing[], setOutgoing: (next: (before: Outgoing[]) => Outgoing[]) => void }} props */
+function Composer({ shared, outgoing, setOutgoing }) {
+  const { id, status } = shared;
+  const [text, setText] = useState(drafts.get(id) ?? "");
+  const [interject, setInterject] = useState(false);
+  const history = useRef({ list: /** @type {string[]} */ ([]), at: -1 });
+  const write = (/** @type {string} */ next) => {
+    drafts.set(id, next);
+    setText(next);
+  };
+  /** @param {Outgoing} one */
+  const send = async (one) => {
+    try {
+      const body = { text: one.text, ...(one.interject ? { priority: "interject" } : {}) };
+      const reply = await call("prompt", { params: { agent_id: id }, body, key: one.key });
+      setOutgoing((before) => before.map((other) => (other.key === one.key ? { ...other, state: "sent", message: reply.message_id } : other)));
+    } catch (/** @type {any} */ error) {
+      if (error.mayPass) {
+        // The same key, so the runtime takes it once, however often it is sent.
+        setTimeout(() => void send(one), 2_000);
+        setOutgoing((before) => before.map((other) => (other.key === one.key ? { ...other, problem: error.message } : other)));
+        return;
+      }
+      setOutgoing((before) => before.filter((other) => other.key !== one.key));
+      write(one.text);
+      notify("bad", `Not sent: ${error.message}`, error.hint);
+    }
+  };
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (!text.trim()) return;
+    const one = /** @type {Outgoing} */ ({ key: newKey(), text, interject: interject && Boolean(status.run), state: "sending", problem: null, message: null });
+    history.current = { list: [...history.current.list.slice(-49), text], at: -1 };
+    setOutgoing((before) => [...before, one]);
+    write("");
+    void send(one);
+  };
+  const key = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.altKey && !event.isComposing) return submit(event);
+    const { list, at } = history.current;
+    if (event.key === "ArrowUp" && (text === "" || at >= 0) && list.length) {
+      const next = at < 0 ? list.length - 1 : Math.max(0, at - 1);
+      history.current.at = next;
+      event.preventDefault();
+      write(list[next]);
+    } else if (event.key === "ArrowDown" && at >= 0) {
+      const next = at + 1 < list.length ? at + 1 : -1;
+      history.current.at = next;
+      event.preventDefault();
+      write(next < 0 ? "" : list[next]);
+    }
+  };
+  const stopped = status.status === "stopped";
+  const shell = command("prompt", { agent_id: id }, [...(interject && status.run ? ["--interject"] : []), text.split("\n")[0].slice(0, 60) || "TEXT"]);
+  return html`<form class="composer" onSubmit=${submit}><label for="composer">Write to ${clean(status.name ?? id)}</label>
+    <textarea id="composer" rows=${Math.min(8, Math.max(2, text.split("\n").length))} value=${text} disabled=${stopped} aria-describedby="composer-hint"
+      onInput=${(/** @type {any} */ event) => write(event.target.value)} onKeyDown=${key}></textarea>
+    <div class="buttons"><button class="btn primary" disabled=${!text.trim() || stopped} data-command=${shell}>Send</button>
+      ${status.run && html`<label class="check"><input type="checkbox" checked=${interject} onChange=${(/** @type {any} */ event) => setInterject(event.target.checked)} />into the turn in progress</label>`}
+      <span class="hint" id="composer-hint">${stopped ? "The agent is stopped: start it first." : "Enter sends, Shift-Enter breaks the line, Up calls earlier prompts back."}${outgoing.some((one) => one.problem) ? " Not sent yet: the runtime is away; it is sent again by itself." : ""}</span></div>
+    <${Command} text=${shell} /></form>`;
+}
+
+/** What was written and not sent, by agent, as long as the page is open. @type {Map<string, string>} */
+const drafts = new Map();
+
+/** @param {{ shared: import("./agent.js").Shared, live: { op: string, text: string } | null }} props */
+function Live({ shared, live }) {
+  const run = shared.status.run;
+  if (!run && !live?.text) return null;
+  const since = run ? duration(Math.max(0, now.value - Date.parse(run.since))) : null;
+  const doing = !run ? "answers" : run.call ? `runs ${run.call.tool_name}` : run.phase.phase === "backing_off" ? "waits before it asks the model again" : run.phase.phase === "requesting" ? "asks the model" : "prepares the turn";
+  return html`<div class="row live" aria-live="off"><span class="at muted small">now</span><div class="body"><div class="by"><span class="pulse" aria-hidden="true"></span>${doing}${since && ` · ${since}`} · not durable yet</div>
+    ${live?.text && html`<div class="shown">${clean(live.text.slice(-8_192))}</div>`}${run?.call && html`<div class="shown mono">${clean(typeof run.call.arguments === "string" ? run.call.arguments : run.call.arguments?.preview).slice(0, 500)}</div>`}</div></div>`;
+}
+
+/** @param {{ shared: import("./agent.js").Shared }} props */
+export function Conversation({ shared }) {
+  const { rows, ready, error, live, load, older } = useRows(shared);
+  const [level, setLevel] = useState(levels.current);
+  const [outgoing, setOutgoing] = useState(/** @type {Outgoing[]} */ ([]));
+  const end = useRef(/** @type {HTMLElement | null} */ (null));
+  const follows = useRef(true);
+  useEffect(() => {
+    const scrolled = () => {
+      const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
+      follows.current = scrollHeight - clientHeight - scrollTop < 120;
+    };
+    addEventListener("scroll", scrolled, { passive: true });
+    return () => removeEventListener("scroll", scrolled);
+  }, []);
+  const shown = rows.list.filter((row) => isShown(row, level));
+  useLayoutEffect(() => {
+    if (follows.current && ready) scrollTo({ top: document.documentElement.scrollHeight });
+  }, [shown.at(-1)?.seq, live?.text.length, ready, outgoing.length]);
+  // A prompt is shown as on its way until its event is among the rows.
+  const arrived = new Set(rows.list.filter((row) => row.voice === "message").slice(-20).map((row) => row.body));
+  const waiting = outgoing.filter((one) => one.state === "sending" || !arrived.has(one.text));
+  useEffect(() => {
+    if (waiting.length < outgoing.length) setOutgoing((before) => before.filter((one) => one.state === "sending" || !arrived.has(one.text)));
+  }, [rows.last]);
+  const mine = (asks.value ?? []).filter((ask) => ask.agent_id === shared.id);
+  return html`<div class="talk"><div>
+    <div class="toolbar"><div class="buttons" role="group" aria-label="How much is shown">${LEVELS.map(([key, name]) => html`<button type="button" class="btn" aria-pressed=${level === key ? "true" : "false"} onClick=${() => (levels.current = key, setLevel(key))}>${name}</button>`)}</div>
+      <span class="grow"></span>${rows.more && html`<button type="button" class="btn" onClick=${older}>Older</button>`}</div>
+    ${error && html`<${Problem} error=${error} retry=${load} />`}${!ready && !error && html`<${Loading} />`}
+    <div class="rows" role="log" aria-label="Conversation" aria-live="polite">${shown.map((row) => html`<${RowView} key=${row.seq} agent=${shared.id} row=${row} />`)}
+      ${rows.detached && html`<p><button type="button" class="btn primary" onClick=${load}>Back to the newest${rows.newer ? ` (${rows.newer} new)` : ""}</button></p>`}
+      ${ready && shown.length === 0 && html`<p class="empty">Nothing has happened yet at this level.</p>`}
+      ${waiting.map((one) => html`<div key=${one.key} class="row pending"><span class="at muted small">${clock(new Date().toISOString())}</span><div class="body"><div class="by">${one.state === "sending" ? "sending" : "on its way"} · not durable yet</div><div class="shown">${clean(one.text.slice(0, 4_096))}</div></div></div>`)}
+      <${Live} shared=${shared} live=${live} /></div>
+    <${Composer} shared=${shared} outgoing=${waiting} setOutgoing=${setOutgoing} /><div ref=${end}></div></div>
+  <aside aria-label="Why and asks">${mine.length > 0 && html`<section class="card needs" aria-label="Needs you">${mine.map((ask) => html`<${Ask} key=${ask.brief_id} ask=${ask} />`)}</section>`}<${WhyCard} shared=${shared} /></aside></div>`;
+}
+
+const levels = { current: "verbose" };
