@@ -23,10 +23,6 @@ fn missing(packages: Option<&Path>, chromium: &Path) -> Option<String> {
 }
 
 #[test]
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever runs the tests is told what they leave out, and what was measured"
-)]
 fn every_page_and_action_works_in_a_browser() {
     let packages = std::env::var_os("HOLON_BROWSER_PACKAGES").map(PathBuf::from);
     let chromium =
