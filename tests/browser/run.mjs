@@ -33,6 +33,7 @@ await test("the page lets its user in", async () => {
   await tab.goto(LOGIN ?? `${BASE}/console/`);
   await tab.waitForSelector("nav.main");
   check(!tab.url().includes("login="), "the token is still in the address");
+  await tab.waitForSelector("li.agent");
 });
 
 await test("a wrong token is refused in words", async () => {

@@ -4,6 +4,7 @@ import { ApiError, call, session } from "../api.js";
 import { html, signal, useState } from "../vendor.js";
 import { clean } from "./format.js";
 import { Command } from "./parts.js";
+import { replace } from "./route.js";
 
 /** Why the page was not let in. */
 const refusal = signal(/** @type {ApiError | null} */ (null));
@@ -11,7 +12,7 @@ const refusal = signal(/** @type {ApiError | null} */ (null));
 /** Asks to be let in. */
 export async function begin() {
   const token = new URLSearchParams(location.hash.slice(1)).get("login");
-  if (token) history.replaceState(null, "", `${location.pathname}${location.search}#/`);
+  if (token) replace("#/");
   refusal.value = null;
   try {
     const reply = token ? await call("login", { body: { token } }) : await call("session");
@@ -24,6 +25,11 @@ export async function begin() {
     session.value = { state: "out", csrf: null, sessionId: null };
   }
 }
+
+// A link that is pasted into an open page changes the fragment alone.
+addEventListener("hashchange", () => {
+  if (location.hash.startsWith("#login=")) void begin();
+});
 
 /** @param {{ csrf?: string | null, session_id?: string | null }} reply */
 function enter(reply) {
