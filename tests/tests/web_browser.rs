@@ -54,6 +54,7 @@ fn every_page_and_action_works_in_a_browser() {
         .env("PACKAGES", packages.unwrap_or_default())
         .env("CHROMIUM", chromium)
         .env("BASE", format!("http://{address}"))
+        .env("LOGIN", daemon.ok(&["console", "--print"]).stdout.trim())
         .env("KILL", format!("kill -9 $({pid})"))
         .env("START", format!("'{}' daemon start --listen {address}", start.get_program().display()))
         .output()
