@@ -30,6 +30,7 @@ pub mod settings;
 pub mod skills;
 pub mod tasks;
 pub mod templates;
+pub mod temporary_runs;
 pub mod trigger_address;
 pub mod wait;
 pub mod work;

@@ -31,7 +31,7 @@ fn a_hint_names_the_home_that_a_flag_named_and_works_as_it_stands() {
     let home = daemon.0.folder().join("another home").display().to_string();
     let another = Another { daemon: &daemon, home };
     let home = another.home.as_str();
-    let ended = daemon.0.run(&["--home", home, "status"]);
+    let ended = daemon.0.run(&["--home", home, "agent", "stop", "main"]);
     ended.refused(5, &[]);
     let start = hint(&ended.stderr).to_owned();
     assert_eq!(start, format!("holon --home '{home}' daemon start"));
@@ -61,7 +61,7 @@ fn a_hint_names_the_home_that_a_flag_named_and_works_as_it_stands() {
     let stopped = daemon.0.run(&["--home", home, "daemon", "stop"]);
     assert_eq!((created.code, stopped.code), (Some(0), Some(0)), "{created:?} {stopped:?}");
     assert!(hint(&relative.stderr).contains("holon --home '/"), "{relative:?}");
-    let unnamed = daemon.0.run(&["status"]);
+    let unnamed = daemon.0.run(&["agent", "stop", "main"]);
     assert_eq!(hint(&unnamed.stderr), "holon daemon start");
 }
 

@@ -104,5 +104,5 @@ fn what_is_not_there_is_refused_with_what_is() {
     daemon.0.run(&["debug", "latency", "--last", "0"]).refused(2, &["0 is not in 1..=1000"]);
     daemon.0.run(&["debug", "latency", "--last", "2", "--turn", "1"]).refused(2, &["cannot be used with"]);
     daemon.0.run(&["debug", "latency", "mian"]).refused(3, &["main"]);
-    Holon::new().run(&["debug", "latency"]).refused(5, &["holon daemon start"]);
+    Holon::new().run(&["debug", "latency"]).refused(3, &["has no agents yet", "holon init"]);
 }

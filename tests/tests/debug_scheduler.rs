@@ -87,5 +87,5 @@ fn what_is_not_there_is_refused_with_what_is() {
     asks(&["--at", "0"]).refused(3, &["main has no event 0"]);
     asks(&["--at", "x"]).refused(2, &["invalid value 'x'"]);
     asks(&["nobody"]).refused(3, &["nobody"]);
-    Holon::new().run(&["debug", "scheduler-fixture"]).refused(5, &["holon daemon start"]);
+    Holon::new().run(&["debug", "scheduler-fixture"]).refused(3, &["has no agents yet", "holon init"]);
 }

@@ -63,8 +63,17 @@ fn a_run_that_asks_is_answered() {
     let inbox = holon.run(&["inbox"]);
     assert!(inbox.stdout.contains(&name) && inbox.stdout.contains("  Which port?"), "{inbox:?}");
     assert!(inbox.stderr.contains(&format!("holon run --resume {name} \"…\"")), "{inbox:?}");
+    holon
+        .run(&["answer", &name, "8080"])
+        .refused(2, &["temporary run", &format!("holon run --resume {name}")]);
     let inbox = holon.run(&["inbox", "--json"]).json();
     assert_eq!((&inbox["asks"], &inbox["runs"][0]["run"]), (&json!([]), &json!(name)), "{inbox}");
+    // The same over HTTP.
+    assert_eq!(holon.run(&["daemon", "start", "--listen", "127.0.0.1:0"]).code, Some(0));
+    let page = end_to_end::http::get(&holon.home().join("run/holon.sock"), "/inbox").expect("a reply");
+    assert_eq!((page.status, &page.body["runs"]), (200, &inbox["runs"]), "{}", page.body);
+    assert_eq!(holon.run(&["inbox", "--json"]).json(), inbox);
+    assert_eq!(holon.run(&["daemon", "stop"]).code, Some(0));
     holon.run(&["run", "--resume", &name]).refused(4, &["waits for your answer: Which port?"]);
     let answered = holon.run(&["run", "-q", "--resume", &name, "80"]);
     assert_eq!((answered.code, answered.stdout.as_str()), (Some(0), "It listens at 80.\n"), "{answered:?}");

@@ -365,3 +365,40 @@ fn without_a_runtime_there_is_no_link() {
     assert!(link["url"].as_str().is_some_and(|url| url.contains("/console/#login=")), "{link}");
     assert!(link["expires_at"].is_string(), "{link}");
 }
+
+/// The demo begins when a browser has logged in, and its runtime ends with it.
+#[test]
+fn the_demo_is_watched_in_a_browser() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(end_to_end::binary());
+    command.args(["demo", "--web"]).env("TMPDIR", folder.path()).env("HOLON_MODEL", "none/none");
+    let mut demo = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(demo.stdout.take().expect("its output")).lines().map_while(Result::ok);
+    let link = lines.find(|line| line.contains("/console/#login=")).expect("a link");
+    let (page, token) = link.split_once("#login=").expect("a token");
+    let address = page.trim_start_matches("http://").trim_end_matches("/console/");
+    let body = json!({ "token": token }).to_string();
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    write!(
+        stream,
+        "POST /console/login HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .expect("it is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    lines.find(|line| line.contains("Ctrl-C ends the demo")).expect("it begins");
+
+    let made = std::fs::read_dir(folder.path()).expect("a folder").next().expect("one").expect("one").path();
+    let repaired = || std::fs::read_to_string(made.join("project/greet.sh")).unwrap_or_default();
+    end_to_end::wait_for("the repair", || repaired().contains("Hello, $1"));
+    let signal = ["-INT".to_owned(), demo.id().to_string()];
+    assert!(Command::new("kill").args(signal).status().expect("kill runs").success());
+    assert_eq!(demo.wait().expect("it ends").code(), Some(0));
+    assert!(TcpStream::connect(address).is_err(), "its runtime has ended");
+}

@@ -2,6 +2,7 @@
 
 use holon_facts::event::brief::BriefKind;
 use holon_facts::ids::{BriefId, WorkItemId};
+use holon_facts::price::Amount;
 use holon_facts::{AgentId, EventSeq, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,6 @@ pub struct OpenAsk {
     pub event_seq: EventSeq,
 }
 
-/// One page, by agent and then by age.
 /// An ask that is open no more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClosedAsk {
@@ -43,6 +43,27 @@ pub struct ClosedAsk {
     pub brief_id: BriefId,
 }
 
+/// A temporary run (`holon run` without an agent). Its agent is in a ledger of its own, so no route leads to it: it is
+/// resumed by `holon run --resume RUN`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSummary {
+    pub run: AgentId,
+    /// `in_progress`, `killed`, `ended`, or the verdict.
+    pub state: String,
+    pub began_at: Wall,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Wall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<String>,
+    pub spent: Amount,
+    pub folder: String,
+    /// One line of the first prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    pub ledger: String,
+}
+
+/// One page, by agent and then by age.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Inbox {
     pub ok: bool,
@@ -55,4 +76,7 @@ pub struct Inbox {
     /// Ask for the next page with this as `after`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<AgentId>,
+    /// Temporary runs of this home that wait for an answer, among its newest 64; on the first page.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunSummary>,
 }

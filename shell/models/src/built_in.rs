@@ -9,6 +9,9 @@ use super::options::ProviderOptions;
 use super::protocol::{self, anthropic, openai_chat, openai_codex, openai_responses};
 use super::provider::{Credential, ProviderSpec};
 
+/// The scenario of `scripted/demo`, as its file.
+pub use super::protocol::scripted::DEMO;
+
 /// Where the address of the login's service is said.
 const CODEX_URL: &str = "HOLON_CODEX_BASE_URL";
 const PUBLIC_CODEX: &str = "https://chatgpt.com/backend-api/codex";

@@ -12,10 +12,10 @@ use tokio::runtime::Builder;
 use tokio::time::timeout;
 
 use super::client_context::names as called;
-use super::earlier_run;
 use crate::client;
 use crate::home::Home;
 use crate::settings::{KEYS, prices};
+use crate::temporary_runs;
 
 /// A person waits for the list.
 const ANSWER: Duration = Duration::from_millis(500);
@@ -68,7 +68,7 @@ fn candidates(named: Named) -> Vec<CompletionCandidate> {
     let names = match named {
         Named::Key => KEYS.iter().map(|key| key.name.to_owned()).collect(),
         Named::Model => prices::built_in().map(|known| known.model.to_string()).collect(),
-        Named::Run => home.map(|home| earlier_run::names(&home)).unwrap_or_default(),
+        Named::Run => home.map(|home| temporary_runs::names(&home)).unwrap_or_default(),
         Named::Agent | Named::Task | Named::WorkItem | Named::Ask | Named::Session => {
             home.and_then(|home| asked(&home, &environment, named)).unwrap_or_default()
         }

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use clap::{Args, Subcommand};
-use holon_api::{Control, Nothing, OpenSession};
+use holon_api::{ConsoleLink, Control, Nothing, OpenSession};
 use holon_platform::Environment;
 use holon_text::moment;
-use serde_json::json;
 
 use super::client_context::ClientContext;
 use super::exit::Exit;
@@ -68,19 +67,23 @@ pub(super) fn console(home: Option<PathBuf>, args: ConsoleArgs) -> Result<Exit, 
 
 async fn open(cli: &ClientContext, print: bool, json: bool) -> Result<Exit, Failure> {
     let link = cli.client.create_console_link(Nothing {}).await?.into_reply();
-    // Whoever reads the output in a program opens the link himself.
-    let for_people = !print && !json && io::stdout().is_terminal();
-    let opened = for_people && has_display(&cli.environment) && opens(&link.url);
     if json {
-        output::document(&json!({ "ok": true, "url": link.url, "expires_at": link.expires_at }))?;
-        return Ok(Exit::Completed);
+        output::document(&link)?;
+    } else if print {
+        output::line(&link.url)?;
+    } else {
+        show(&link, &cli.environment)?;
     }
-    output::line(&link.url)?;
-    let how = if opened { "The console opens in your browser. " } else { "Open it in a browser. " };
-    output::prose(&format!(
-        "holon: {how}The link works once, within a minute; `holon console` makes another."
-    ));
     Ok(Exit::Completed)
+}
+
+/// Prints a link, and opens it where somebody sees that.
+pub(super) fn show(link: &ConsoleLink, environment: &Environment) -> Result<(), Failure> {
+    let opened = io::stdout().is_terminal() && has_display(environment) && opens(&link.url);
+    output::line(&link.url)?;
+    let how = if opened { "the console opens in your browser" } else { "open it in a browser" };
+    output::prose(&format!("holon: {how}; the link works once, within a minute"));
+    Ok(())
 }
 
 fn has_display(environment: &Environment) -> bool {

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests;
+mod watched;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use holon_models::{Providers, Tools, built_in};
 use holon_platform::{Environment, build, entropy};
 use serde_json::json;
 
+use self::watched::Watched;
 use super::conditions::Conditions;
 use super::exit::Exit;
 use super::interrupts;
@@ -54,10 +56,25 @@ pub(super) struct DemoArgs {
     /// Print one JSON document: the report of the run and of the checked ledger
     #[arg(long)]
     json: bool,
+    /// Start a runtime for the demo, and show it in the web console
+    #[arg(long, conflicts_with_all = ["quiet", "verbose", "json"])]
+    web: bool,
+    /// Start a runtime for the demo, and show it in the terminal console
+    #[arg(long, conflicts_with_all = ["quiet", "verbose", "json", "web"])]
+    tui: bool,
 }
 
 pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
     let folder = std::env::temp_dir().join(format!("holon-demo-{}", entropy::name()?));
+    if args.web || args.tui {
+        let watched = if args.web { Watched::Browser } else { Watched::Terminal };
+        return watched::watch(&folder, watched);
+    }
+    played(&args, &folder)
+}
+
+/// The demo without a console, in this process.
+fn played(args: &DemoArgs, folder: &Path) -> Result<Exit, Failure> {
     let project = folder.join("project");
     copy_project(&project)?;
     let home = Home::at(folder.join("home"));
@@ -67,7 +84,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         output::line(&format!("The prompt: {PROMPT}\n"))?;
     }
     let texts = TextSource::default();
-    let observer = observer(&args, &texts);
+    let observer = observer(args, &texts);
     let request = RunRequest {
         home,
         agent: AgentId::new("demo")?,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use holon_api::{ClientError, Control, InboxQuery, OpenAsk};
+use holon_api::{ClientError, Control, Inbox, InboxQuery, OpenAsk, RunSummary};
 use holon_facts::ids::BriefId;
 use holon_text::moment;
 use holon_text::nearest::did_you_mean;
@@ -14,7 +14,8 @@ use super::client_context::{Autostart, ClientContext};
 use super::exit::Exit;
 use super::output::{self, Failure};
 use super::prompt::{FollowUp, Message, deliver, typed};
-use super::runs::{self, RunLine};
+use super::runs;
+use crate::temporary_runs;
 
 /// Asks that one command shows, and looks through.
 const MOST: usize = 2_000;
@@ -71,29 +72,30 @@ pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Fa
     })
 }
 
-/// Everything that is asked, the oldest first, and how much more there is.
-async fn asks(cli: &ClientContext) -> Result<(Vec<OpenAsk>, u64, bool), Failure> {
-    let (mut asks, mut older, mut after) = (Vec::new(), 0_u64, None);
+/// Everything that is asked, the oldest first, how much more there is, and which temporary runs ask.
+async fn asks(cli: &ClientContext) -> Result<Inbox, Failure> {
+    let mut all = Inbox { ok: true, asks: Vec::new(), older: 0, more: false, next: None, runs: Vec::new() };
     loop {
-        let page = match cli.client.inbox(InboxQuery { after, limit: None }).await {
-            // A home in which no runtime has ever been has no agent that could ask.
-            Err(ClientError::NotReachable { .. }) if cli.is_new() => return Ok((asks, older, false)),
+        let page = match cli.client.inbox(InboxQuery { after: all.next.take(), limit: None }).await {
+            // A home in which no runtime has ever been has no agent that could ask, but maybe runs.
+            Err(ClientError::NotReachable { .. }) if cli.is_new() => {
+                return Ok(Inbox { runs: temporary_runs::that_ask(cli.home()), ..all });
+            }
             read => read?.into_reply(),
         };
-        asks.extend(page.asks);
-        older = older.saturating_add(page.older);
-        after = page.next;
-        let full = asks.len() >= MOST;
-        if after.is_none() || full {
-            asks.sort_by_key(|ask: &OpenAsk| ask.created_at);
-            return Ok((asks, older, page.more));
+        all.asks.extend(page.asks);
+        all.runs.extend(page.runs);
+        all.older = all.older.saturating_add(page.older);
+        (all.more, all.next) = (page.more, page.next);
+        if all.next.is_none() || all.asks.len() >= MOST {
+            all.asks.sort_by_key(|ask: &OpenAsk| ask.created_at);
+            return Ok(all);
         }
     }
 }
 
 async fn list(cli: &ClientContext, args: InboxArgs) -> Result<Exit, Failure> {
-    let (asks, older, more) = asks(cli).await?;
-    let runs = runs::that_ask(cli.home());
+    let Inbox { asks, older, more, runs, .. } = asks(cli).await?;
     if args.json {
         output::document(&json!({ "ok": true, "asks": asks, "older": older, "more": more, "runs": runs }))?;
         return Ok(Exit::Completed);
@@ -120,7 +122,7 @@ async fn list(cli: &ClientContext, args: InboxArgs) -> Result<Exit, Failure> {
 }
 
 /// Temporary runs that ask. They have ledgers of their own, so each is resumed with its answer.
-fn show_runs(runs: &[RunLine]) -> Result<(), Failure> {
+fn show_runs(runs: &[RunSummary]) -> Result<(), Failure> {
     for run in runs {
         let since = run.since.map(moment::relative).unwrap_or_default();
         output::line(&format!("{}  {since}", run.run))?;
@@ -129,7 +131,7 @@ fn show_runs(runs: &[RunLine]) -> Result<(), Failure> {
         }
     }
     if let Some(first) = runs.first() {
-        output::hint("answer the run", &first.resume());
+        output::hint("answer the run", &runs::resume(first));
     }
     Ok(())
 }
@@ -140,7 +142,7 @@ fn name(ask: &OpenAsk) -> String {
 }
 
 async fn find(cli: &ClientContext, named: &str) -> Result<OpenAsk, Failure> {
-    let (asks, ..) = asks(cli).await?;
+    let Inbox { asks, runs, .. } = asks(cli).await?;
     let fits = |ask: &&OpenAsk| {
         named == name(ask) || named == ask.agent_id.as_str() || named == ask.brief_id.to_string()
     };
@@ -152,9 +154,9 @@ async fn find(cli: &ClientContext, named: &str) -> Result<OpenAsk, Failure> {
             Err(Failure::usage(error).hint(format!("holon answer {} \"…\"", name(one))))
         }
         (None, _) => {
-            if let Some(run) = runs::that_ask(cli.home()).iter().find(|run| named == run.run.as_str()) {
+            if let Some(run) = runs.iter().find(|run| named == run.run.as_str()) {
                 let error = anyhow!("{named} is a temporary run: it is resumed with its answer");
-                return Err(Failure::usage(error).hint(run.resume()));
+                return Err(Failure::usage(error).hint(runs::resume(run)));
             }
             let names: Vec<String> = asks.iter().map(name).collect();
             let near = did_you_mean(named, names.iter().map(String::as_str));

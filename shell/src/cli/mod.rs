@@ -11,7 +11,6 @@ mod console;
 mod daemon;
 mod debug;
 mod demo;
-mod earlier_run;
 mod explained;
 mod fork;
 mod hints;

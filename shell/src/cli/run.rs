@@ -12,13 +12,13 @@ use holon_platform::{Environment, entropy, spawn};
 
 use super::budget_limit::BudgetLimit;
 use super::conditions::{ConditionArgs, Conditions};
-use super::earlier_run::{self, EarlierRun};
 use super::exit::Exit;
 use super::image_args::{ImageArgs, SkillArgs};
 use super::interrupts::{self, Ending};
 use super::outcome::GoesOn;
 use super::output::{self, Failure, Lines};
 use super::run_request::{RunRequest, Target, Task, execution};
+use super::runs;
 use super::session::{Means, Session};
 use super::setup::Setup;
 use super::template;
@@ -32,6 +32,7 @@ use crate::live::LiveSink;
 use crate::report::RunReport;
 use crate::screen::{Screen, Tone};
 use crate::settings::Settings;
+use crate::temporary_runs::{self, TemporaryRun};
 use crate::workplace;
 
 /// Longest prompt that is read; the core's own bound is smaller.
@@ -312,11 +313,11 @@ fn session(
 }
 
 /// The temporary run that goes on.
-fn earlier(args: &RunArgs, home: &Home) -> Result<Option<EarlierRun>, Failure> {
+fn earlier(args: &RunArgs, home: &Home) -> Result<Option<TemporaryRun>, Failure> {
     let earlier = match (&args.continued, &args.resume) {
         (None, None) => return Ok(None),
-        (Some(newest), _) if newest.is_empty() => earlier_run::newest(home)?,
-        (Some(name), _) | (None, Some(name)) => earlier_run::named(home, name)?,
+        (Some(newest), _) if newest.is_empty() => temporary_runs::newest(home).map_err(runs::failure)?,
+        (Some(name), _) | (None, Some(name)) => temporary_runs::named(home, name).map_err(runs::failure)?,
     };
     if earlier.in_progress {
         let error = anyhow!("a process is at {} already", earlier.agent);
@@ -329,7 +330,7 @@ fn earlier(args: &RunArgs, home: &Home) -> Result<Option<EarlierRun>, Failure> {
 fn target(
     args: &RunArgs,
     home: &Home,
-    earlier: Option<&EarlierRun>,
+    earlier: Option<&TemporaryRun>,
 ) -> Result<(Home, AgentId, Target), Failure> {
     if let Some(earlier) = earlier {
         return Ok((earlier.home.clone(), earlier.agent.clone(), Target::Resumed));

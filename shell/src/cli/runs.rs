@@ -3,30 +3,20 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use holon_core::summary::SchedulingPosture;
-use holon_core::view::RunVerdict;
-use holon_core::view::standing::Standing;
-use holon_facts::price::Amount;
-use holon_facts::{AgentId, Wall};
+use holon_api::RunSummary;
 use holon_platform::Environment;
 use holon_text::moment;
-use serde::Serialize;
 use serde_json::json;
 
-use super::earlier_run::{self, EarlierRun};
 use super::exit::Exit;
 use super::output::{self, Failure};
 use super::spending;
 use crate::home::Home;
 use crate::settings::quoted;
-use holon_present as present;
+use crate::temporary_runs::{self, RunError, TemporaryRun, WAITING_FOR_OPERATOR};
 
 /// Most runs that one command reads.
 const MOST: u32 = 1_000;
-/// Newest runs among which those that ask are looked for.
-const LOOKED_THROUGH: usize = 64;
-/// The state of a run that asks.
-const WAITING_FOR_OPERATOR: &str = "waiting_for_operator";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RunsCommand {
@@ -56,25 +46,6 @@ pub(super) struct ShowArgs {
     json: bool,
 }
 
-/// A run as it is shown.
-#[derive(Debug, Serialize)]
-pub(super) struct RunLine {
-    pub(super) run: AgentId,
-    /// `in_progress`, `killed`, `ended`, or the verdict.
-    state: String,
-    began_at: Wall,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) since: Option<Wall>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) waiting_for: Option<String>,
-    spent: Amount,
-    folder: String,
-    /// One line of the first prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prompt: Option<String>,
-    ledger: PathBuf,
-}
-
 pub(super) fn runs(home: Option<PathBuf>, command: RunsCommand) -> Result<Exit, Failure> {
     let home = Home::find(home, &Environment::of_process())?;
     match command {
@@ -84,15 +55,15 @@ pub(super) fn runs(home: Option<PathBuf>, command: RunsCommand) -> Result<Exit, 
 }
 
 fn list(home: &Home, args: &ListArgs) -> Result<Exit, Failure> {
-    let names = earlier_run::names(home);
+    let names = temporary_runs::names(home);
     let more = names.len() > args.runs as usize;
     let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
     for name in names.into_iter().take(args.runs as usize) {
-        match EarlierRun::open(home, &name) {
-            Ok(run) => runs.push(RunLine::of(&run)),
+        match TemporaryRun::open(home, &name) {
+            Ok(run) => runs.push(run.summary()),
             // One that ended before it began has nothing to show.
-            Err(failure) if failure.exit == Exit::NotFound => {}
-            Err(failure) => unreadable.push((name, output::said_once(&failure.error))),
+            Err(RunError::Empty { .. }) => {}
+            Err(error) => unreadable.push((name, output::said_once(&error.into()))),
         }
     }
     if args.json {
@@ -118,19 +89,9 @@ fn list(home: &Home, args: &ListArgs) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// The newest runs that wait for an answer, the one that waits longest first. A run that can't be read is left to `runs list`.
-pub(super) fn that_ask(home: &Home) -> Vec<RunLine> {
-    let names = earlier_run::names(home).into_iter().take(LOOKED_THROUGH);
-    let runs = names.filter_map(|name| EarlierRun::open(home, &name).ok());
-    let lines = runs.map(|run| RunLine::of(&run));
-    let mut asking: Vec<RunLine> = lines.filter(|line| line.state == WAITING_FOR_OPERATOR).collect();
-    asking.sort_by_key(|line| line.since);
-    asking
-}
-
 fn show(home: &Home, args: &ShowArgs) -> Result<Exit, Failure> {
-    let run = earlier_run::named(home, &args.run)?;
-    let line = RunLine::of(&run);
+    let run = temporary_runs::named(home, &args.run).map_err(failure)?;
+    let line = run.summary();
     output::shown(&line, args.json, || {
         let row = |name: &str, value: &str| vec![name.to_owned(), value.to_owned()];
         let mut rows = vec![row("run", line.run.as_str()), row("state", &line.state)];
@@ -140,13 +101,13 @@ fn show(home: &Home, args: &ShowArgs) -> Result<Exit, Failure> {
             row("folder", &line.folder),
             row("prompt", line.prompt.as_deref().unwrap_or("none")),
             row("spent", &spending::in_short(line.spent)),
-            row("ledger", &line.ledger.display().to_string()),
+            row("ledger", &line.ledger),
         ]);
         output::table(&rows)?;
         let name = &line.run;
         match line.state.as_str() {
             "completed" => output::hint("go on", &format!("holon run --continue={name} \"…\"")),
-            WAITING_FOR_OPERATOR => output::hint("answer", &line.resume()),
+            WAITING_FOR_OPERATOR => output::hint("answer", &resume(&line)),
             "in_progress" => {}
             _ => output::hint("go on", &format!("holon run --resume {name}")),
         }
@@ -156,37 +117,18 @@ fn show(home: &Home, args: &ShowArgs) -> Result<Exit, Failure> {
     })
 }
 
-impl RunLine {
-    fn of(run: &EarlierRun) -> Self {
-        let prompt = run.first_prompt.as_ref().map(|message| present::one_line(message.body.text.preview()));
-        Self {
-            run: run.agent.clone(),
-            state: state(run),
-            began_at: run.began,
-            since: run.standing.as_ref().map(|standing| standing.since),
-            waiting_for: run.standing.as_ref().and_then(|standing| standing.waiting_for.clone()),
-            spent: run.spent.total,
-            folder: run.folder().display().to_string(),
-            prompt,
-            ledger: run.ledger(),
-        }
-    }
-
-    /// The command that answers it.
-    pub(super) fn resume(&self) -> String {
-        format!("holon run --resume {} \"…\"", self.run)
-    }
+/// The command that answers it.
+pub(super) fn resume(run: &RunSummary) -> String {
+    format!("holon run --resume {} \"…\"", run.run)
 }
 
-fn state(run: &EarlierRun) -> String {
-    match &run.standing {
-        _ if run.in_progress => "in_progress".to_owned(),
-        Some(Standing { verdict: Some(RunVerdict::Stopped), .. }) => "ended".to_owned(),
-        Some(Standing { verdict: Some(verdict), .. }) => verdict.to_string(),
-        Some(Standing {
-            posture: SchedulingPosture::ActiveTurn | SchedulingPosture::HasQueuedInput, ..
-        }) => "killed".to_owned(),
-        Some(Standing { posture, .. }) => posture.to_string(),
-        None => "unknown".to_owned(),
+pub(super) fn failure(error: RunError) -> Failure {
+    let list = "holon runs list";
+    match &error {
+        RunError::Unknown { .. } | RunError::Empty { .. } => Failure::new(Exit::NotFound, error).hint(list),
+        RunError::Several { .. } => Failure::usage(error).hint(list),
+        RunError::Nothing { .. } => Failure::new(Exit::NotFound, error).hint("holon run \"…\""),
+        RunError::Name(_) => Failure::usage(error),
+        RunError::Ledger(_) => error.into(),
     }
 }

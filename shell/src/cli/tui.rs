@@ -29,12 +29,19 @@ pub(super) struct TuiArgs {
 }
 
 pub(super) fn tui(home: Option<PathBuf>, args: TuiArgs) -> Result<Exit, Failure> {
-    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-        let error = anyhow!("the console needs a terminal for input and output");
-        let agent = args.whom.name().map_or_else(String::new, |agent| format!(" {agent}"));
-        return Err(Failure::usage(error).hint(format!("holon tail --follow{agent}")));
-    }
+    let agent = args.whom.name().map_or_else(String::new, |agent| format!(" {agent}"));
+    check_terminal(&format!("holon tail --follow{agent}"))?;
     ClientContext::work(home, |cli, ending| async move { Box::pin(shown(cli, args, ending)).await })
+}
+
+/// # Errors
+/// There is none; another command does without.
+pub(super) fn check_terminal(otherwise: &str) -> Result<(), Failure> {
+    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        return Ok(());
+    }
+    let error = anyhow!("the console needs a terminal for input and output");
+    Err(Failure::usage(error).hint(otherwise))
 }
 
 async fn shown(cli: ClientContext, args: TuiArgs, ending: Ending) -> Result<Exit, Failure> {

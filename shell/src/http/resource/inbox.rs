@@ -13,6 +13,7 @@ use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::control::unexpected;
 use super::history::brief;
+use crate::temporary_runs;
 
 /// Agents of one page, where nothing else is asked for, and at most.
 const AGENTS: (u32, u32) = (100, 500);
@@ -35,7 +36,8 @@ pub(in super::super) async fn close(app: App, call: Call<CloseAsk>) -> Handled<C
 
 fn page(app: &App, after: Option<&AgentId>, limit: usize) -> Handled<Inbox> {
     let agents = app.reader.agents_after(Listing::Asking, after, limit + 1)?;
-    let mut inbox = Inbox { ok: true, asks: Vec::new(), older: 0, more: false, next: None };
+    let runs = if after.is_none() { temporary_runs::that_ask(&app.home) } else { Vec::new() };
+    let mut inbox = Inbox { ok: true, asks: Vec::new(), older: 0, more: false, next: None, runs };
     let (mut bytes, mut shown) = (0, 0);
     let mut last = None;
     for agent in agents {

@@ -47,6 +47,8 @@ use crate::provider::{Attempt, Attempting, Provider, ProviderError, ProviderSpec
 /// Consumed failures that are remembered.
 const REMEMBERED: usize = 4_096;
 
+pub use scenario::DEMO;
+
 pub(crate) const TRANSPORT: Transport = Transport::local("scripted", || Arc::new(Scripted::default()));
 
 /// Plays scenarios.

@@ -10,11 +10,12 @@ use serde_json::Value;
 /// Longest scenario file, in bytes.
 const FILE_BYTES: u64 = 4 << 20;
 
+/// What the demo plays.
+pub const DEMO: &str = include_str!("../../../scenarios/demo.json");
+
 /// The scenarios that come with the runtime.
-const BUILT_IN: [(&str, &str); 2] = [
-    ("demo", include_str!("../../../scenarios/demo.json")),
-    ("hello", include_str!("../../../scenarios/hello.json")),
-];
+const BUILT_IN: [(&str, &str); 2] =
+    [("demo", DEMO), ("hello", include_str!("../../../scenarios/hello.json"))];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,0 +1,189 @@
+//! Temporary runs of a home: where each is, what it was about, and how it stands.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use holon_api::RunSummary;
+use holon_core::agent::budget::Account;
+use holon_core::summary::SchedulingPosture;
+use holon_core::view::RunVerdict;
+use holon_core::view::standing::Standing;
+use holon_facts::event::{InboxFact, LifecycleFact};
+use holon_facts::ids::IdError;
+use holon_facts::message::Message;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Event, EventSeq, Record, Wall};
+use holon_ledger::sqlite::{HomeLock, LedgerError, Listing, Reader, Wanted};
+use holon_present::one_line;
+use holon_text::nearest::did_you_mean;
+
+use crate::home::Home;
+use crate::prune;
+
+/// Messages among which prompts are looked for, from either end.
+const MESSAGES: usize = 64;
+/// Beyond every event.
+const END: EventSeq = EventSeq(i64::MAX as u64);
+
+/// Newest runs among which those that ask are looked for.
+const LOOKED_THROUGH: usize = 64;
+/// The state of a run that asks.
+pub const WAITING_FOR_OPERATOR: &str = "waiting_for_operator";
+
+/// Why a run can't be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("there is no run {name} below {}{near}", folder.display())]
+    Unknown { name: String, folder: PathBuf, near: String },
+    #[error("several runs begin with {name}: {names}")]
+    Several { name: String, names: String },
+    #[error("there is no run below {} to continue", folder.display())]
+    Nothing { folder: PathBuf },
+    #[error("the run {name} has no history: it ended before it began")]
+    Empty { name: String },
+    #[error(transparent)]
+    Name(#[from] IdError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// A temporary run.
+pub struct TemporaryRun {
+    pub agent: AgentId,
+    pub home: Home,
+    pub began: Wall,
+    /// None of a run that an earlier build wrote, and of one in its first moments.
+    pub standing: Option<Standing>,
+    pub spent: Account,
+    pub execution: ExecutionBinding,
+    pub first_prompt: Option<Message>,
+    pub last_prompt: Option<Message>,
+    /// Whether a process is at it.
+    pub in_progress: bool,
+}
+
+/// The names of the runs of a home, the one that changed last first.
+pub fn names(home: &Home) -> Vec<String> {
+    let mut runs: Vec<(PathBuf, SystemTime)> = prune::runs(&home.runs());
+    runs.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    runs.iter().filter_map(|(path, _)| Some(path.file_name()?.to_str()?.to_owned())).collect()
+}
+
+/// The run of that name; `run-` may be left out, and so may what only one name goes on with.
+///
+/// # Errors
+/// No such run, or several.
+pub fn named(home: &Home, name: &str) -> Result<TemporaryRun, RunError> {
+    let names = names(home);
+    let whole = if name.starts_with("run-") { name.to_owned() } else { format!("run-{name}") };
+    let fits: Vec<&String> = names.iter().filter(|known| known.starts_with(&whole)).collect();
+    let found = match (names.contains(&whole), fits.as_slice()) {
+        (true, _) => &whole,
+        (false, [one]) => *one,
+        (false, []) => {
+            let near = did_you_mean(&whole, names.iter().map(String::as_str));
+            return Err(RunError::Unknown { name: name.to_owned(), folder: home.runs(), near });
+        }
+        (false, several) => {
+            let names: Vec<&str> = several.iter().take(4).map(|name| name.as_str()).collect();
+            return Err(RunError::Several { name: name.to_owned(), names: names.join(", ") });
+        }
+    };
+    TemporaryRun::open(home, found)
+}
+
+/// The run that changed last.
+///
+/// # Errors
+/// There is none.
+pub fn newest(home: &Home) -> Result<TemporaryRun, RunError> {
+    let Some(newest) = names(home).into_iter().next() else {
+        return Err(RunError::Nothing { folder: home.runs() });
+    };
+    TemporaryRun::open(home, &newest)
+}
+
+/// The newest runs that wait for an answer, the one that waits longest first. A run that can't be read is left to `runs list`.
+pub fn that_ask(home: &Home) -> Vec<RunSummary> {
+    let names = names(home).into_iter().take(LOOKED_THROUGH);
+    let runs = names.filter_map(|name| TemporaryRun::open(home, &name).ok());
+    let mut asking: Vec<RunSummary> =
+        runs.map(|run| run.summary()).filter(|run| run.state == WAITING_FOR_OPERATOR).collect();
+    asking.sort_by_key(|run| run.since);
+    asking
+}
+
+impl TemporaryRun {
+    /// # Errors
+    /// A ledger that can't be read, or that has no such agent.
+    pub fn open(home: &Home, name: &str) -> Result<Self, RunError> {
+        let home = home.run(name);
+        let agent = AgentId::new(name)?;
+        let in_progress = HomeLock::probe(home.root()).is_err();
+        let empty = || RunError::Empty { name: name.to_owned() };
+        if !home.ledger().is_file() {
+            return Err(empty());
+        }
+        let reader = Reader::open(&home.ledger())?;
+        let listed = reader.agents_after(Listing::WithPrivate, None, MESSAGES)?;
+        let listed = listed.into_iter().find(|listed| listed.row.agent == agent).ok_or_else(empty)?;
+        let created = listed.created?.ok_or_else(empty)?;
+        let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &created.event else { return Err(empty()) };
+        Ok(Self {
+            first_prompt: prompt(&reader, &agent, false)?,
+            last_prompt: prompt(&reader, &agent, true)?,
+            execution: fact.spec.execution.clone(),
+            began: created.at,
+            spent: listed.account,
+            standing: listed.row.standing,
+            in_progress,
+            agent,
+            home,
+        })
+    }
+
+    /// How it stands, as lists show it.
+    pub fn summary(&self) -> RunSummary {
+        let prompt = self.first_prompt.as_ref().map(|message| one_line(message.body.text.preview()));
+        RunSummary {
+            run: self.agent.clone(),
+            state: state(self),
+            began_at: self.began,
+            since: self.standing.as_ref().map(|standing| standing.since),
+            waiting_for: self.standing.as_ref().and_then(|standing| standing.waiting_for.clone()),
+            spent: self.spent.total,
+            folder: self.execution.cwd.clone(),
+            prompt,
+            ledger: self.ledger().display().to_string(),
+        }
+    }
+
+    pub fn ledger(&self) -> PathBuf {
+        self.home.ledger()
+    }
+}
+
+fn prompt(reader: &Reader, agent: &AgentId, newest: bool) -> Result<Option<Message>, LedgerError> {
+    let kinds = &["message_admitted"];
+    let records =
+        reader.of_kinds(agent, Wanted { kinds, after: EventSeq(0), before: END, limit: MESSAGES, newest })?;
+    let by_operator = |record: &Record| {
+        let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return None };
+        fact.message.is_by_operator().then(|| fact.message.clone())
+    };
+    let mut prompts = records.iter().filter_map(by_operator);
+    Ok(if newest { prompts.next_back() } else { prompts.next() })
+}
+
+fn state(run: &TemporaryRun) -> String {
+    match &run.standing {
+        _ if run.in_progress => "in_progress".to_owned(),
+        Some(Standing { verdict: Some(RunVerdict::Stopped), .. }) => "ended".to_owned(),
+        Some(Standing { verdict: Some(verdict), .. }) => verdict.to_string(),
+        Some(Standing {
+            posture: SchedulingPosture::ActiveTurn | SchedulingPosture::HasQueuedInput, ..
+        }) => "killed".to_owned(),
+        Some(Standing { posture, .. }) => posture.to_string(),
+        None => "unknown".to_owned(),
+    }
+}
