@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use holon_api::RunSummary;
+use holon_api::TemporaryRunSummary;
 use holon_core::agent::budget::Account;
 use holon_core::summary::SchedulingPosture;
 use holon_core::view::RunVerdict;
@@ -104,10 +104,10 @@ pub fn newest(home: &Home) -> Result<TemporaryRun, RunError> {
 }
 
 /// The newest runs that wait for an answer, the one that waits longest first. A run that can't be read is left to `runs list`.
-pub fn that_ask(home: &Home) -> Vec<RunSummary> {
+pub fn that_ask(home: &Home) -> Vec<TemporaryRunSummary> {
     let names = names(home).into_iter().take(LOOKED_THROUGH);
     let runs = names.filter_map(|name| TemporaryRun::open(home, &name).ok());
-    let mut asking: Vec<RunSummary> =
+    let mut asking: Vec<TemporaryRunSummary> =
         runs.map(|run| run.summary()).filter(|run| run.state == WAITING_FOR_OPERATOR).collect();
     asking.sort_by_key(|run| run.since);
     asking
@@ -143,9 +143,9 @@ impl TemporaryRun {
     }
 
     /// How it stands, as lists show it.
-    pub fn summary(&self) -> RunSummary {
+    pub fn summary(&self) -> TemporaryRunSummary {
         let prompt = self.first_prompt.as_ref().map(|message| one_line(message.body.text.preview()));
-        RunSummary {
+        TemporaryRunSummary {
             run: self.agent.clone(),
             state: state(self),
             began_at: self.began,

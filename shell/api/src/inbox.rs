@@ -46,7 +46,7 @@ pub struct ClosedAsk {
 /// A temporary run (`holon run` without an agent). Its agent is in a ledger of its own, so no route leads to it: it is
 /// resumed by `holon run --resume RUN`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RunSummary {
+pub struct TemporaryRunSummary {
     pub run: AgentId,
     /// `in_progress`, `killed`, `ended`, or the verdict.
     pub state: String,
@@ -78,5 +78,5 @@ pub struct Inbox {
     pub next: Option<AgentId>,
     /// Temporary runs of this home that wait for an answer, among its newest 64; on the first page.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub runs: Vec<RunSummary>,
+    pub runs: Vec<TemporaryRunSummary>,
 }

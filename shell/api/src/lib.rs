@@ -57,7 +57,7 @@ pub use events::{
     AllEventsPage, AllEventsQuery, AllStreamQuery, AnyEvent, DamagedEvent, DamagedKind, Envelope, EventsPage,
     EventsQuery, LedgerSeq, LiveAttempt, LiveText, Order, Presentation, StreamQuery,
 };
-pub use inbox::{ClosedAsk, Inbox, InboxQuery, OpenAsk, RunSummary};
+pub use inbox::{ClosedAsk, Inbox, InboxQuery, OpenAsk, TemporaryRunSummary};
 pub use ingress::{
     Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, PromptImage, PromptOutcome,
     PromptQuery, Prompted, WaitUntil, WebhookQuery,

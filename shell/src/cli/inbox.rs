@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use holon_api::{ClientError, Control, Inbox, InboxQuery, OpenAsk, RunSummary};
+use holon_api::{ClientError, Control, Inbox, InboxQuery, OpenAsk, TemporaryRunSummary};
 use holon_facts::ids::BriefId;
 use holon_text::moment;
 use holon_text::nearest::did_you_mean;
@@ -122,7 +122,7 @@ async fn list(cli: &ClientContext, args: InboxArgs) -> Result<Exit, Failure> {
 }
 
 /// Temporary runs that ask. They have ledgers of their own, so each is resumed with its answer.
-fn show_runs(runs: &[RunSummary]) -> Result<(), Failure> {
+fn show_runs(runs: &[TemporaryRunSummary]) -> Result<(), Failure> {
     for run in runs {
         let since = run.since.map(moment::relative).unwrap_or_default();
         output::line(&format!("{}  {since}", run.run))?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use holon_api::RunSummary;
+use holon_api::TemporaryRunSummary;
 use holon_platform::Environment;
 use holon_text::moment;
 use serde_json::json;
@@ -118,7 +118,7 @@ fn show(home: &Home, args: &ShowArgs) -> Result<Exit, Failure> {
 }
 
 /// The command that answers it.
-pub(super) fn resume(run: &RunSummary) -> String {
+pub(super) fn resume(run: &TemporaryRunSummary) -> String {
     format!("holon run --resume {} \"…\"", run.run)
 }
 
