@@ -92,10 +92,15 @@ pub fn find(place: Place<'_>, cache: &Cache) -> Listing {
             Err(problem) => listing.problems.push(unlisted(root, &problem)),
         }
     }
-    clash(&mut listing.found);
-    bound(&mut listing.found);
-    listing.found.sort_by(|one, other| (&one.name, one.scope).cmp(&(&other.name, other.scope)));
+    arrange(&mut listing.found);
     listing
+}
+
+/// Which of them are offered, and in which order they are listed: the same in whichever order they were found.
+fn arrange(found: &mut [Found]) {
+    clash(found);
+    bound(found);
+    found.sort_by(|one, other| (&one.name, one.scope).cmp(&(&other.name, other.scope)));
 }
 
 fn unlisted(root: &Path, problem: &io::Error) -> String {
@@ -151,7 +156,9 @@ pub(super) fn is_name(name: &str) -> bool {
 /// Of one name, and of one file, the first is offered; they are in the order of precedence.
 fn clash(found: &mut [Found]) {
     // A folder comes before a link to it.
-    found.sort_by_key(|one| (one.scope, one.linked));
+    found.sort_by(|one, other| {
+        (one.scope, one.linked, &one.skill_id).cmp(&(other.scope, other.linked, &other.skill_id))
+    });
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     let mut files: HashMap<PathBuf, String> = HashMap::new();
     for one in found.iter_mut().filter(|one| one.standing == Standing::Offered) {
@@ -356,20 +363,45 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_has_changed_is_read_again_and_order_changes_nothing() {
-        let (one, other, cache) = (Folders::new(), Folders::new(), Cache::default());
-        let names = ["c", "a", "b"];
-        names.iter().for_each(|name| one.skill(&format!("home/skills/{name}"), name, "same"));
-        names.iter().rev().for_each(|name| other.skill(&format!("home/skills/{name}"), name, "same"));
-        let digests = |listing: &Listing| {
-            let digest = |one: &Found| (one.skill_id.clone(), one.manifest.as_ref().unwrap().digest);
-            listing.found.iter().map(digest).collect::<Vec<_>>()
+    fn a_file_that_has_changed_is_read_again() {
+        let (folders, cache) = (Folders::new(), Cache::default());
+        folders.skill("home/skills/b", "b", "same");
+        let digest = |listing: &Listing| listing.found[0].manifest.as_ref().unwrap().digest;
+        let before = digest(&folders.find(&cache));
+        assert_eq!(before, digest(&folders.find(&cache)));
+        folders.skill("home/skills/b", "b", "other");
+        assert_ne!(before, digest(&folders.find(&cache)));
+    }
+
+    /// CX3: more skills than are offered, of one name in three places, and a folder with a link to it.
+    #[test]
+    fn in_whichever_order_skills_are_found_the_list_is_the_same() {
+        let folders = Folders::new();
+        for at in 0..OFFERED {
+            folders.skill(&format!("home/skills/a{at:03}"), &format!("a{at:03}"), "of the agent");
+        }
+        for root in ["work/.agents/skills", "home/skills", "user/.agents/skills"] {
+            folders.skill(&format!("{root}/build"), "build", root);
+        }
+        symlink("build", folders.path("home/skills/again")).unwrap();
+        let listing = folders.find(&Cache::default());
+        let texts = Texts::new(Secrets::default(), Box::new(|_| Ok(None)));
+        let offered = listing.catalogue(&texts);
+        assert!(offered.is_some() && listing.found.iter().any(|one| one.standing == Standing::LeftOut));
+        let as_read = |one: Found| match one.standing {
+            Standing::Shadowed { .. } | Standing::LeftOut => Found { standing: Standing::Offered, ..one },
+            Standing::Offered | Standing::Broken { .. } | Standing::Untrusted => one,
         };
-        let before = digests(&one.find(&cache));
-        assert_eq!(before, digests(&other.find(&Cache::default())));
-        assert_eq!(before, digests(&one.find(&cache)));
-        one.skill("home/skills/b", "b", "other");
-        assert_ne!(before, digests(&one.find(&cache)));
+        let found: Vec<Found> = listing.found.iter().cloned().map(as_read).collect();
+        // Steps that have no part in common with the number of skills: each is visited once.
+        let count = found.len();
+        for step in [1, 5, 31, 57, count - 1] {
+            let mut other: Vec<Found> = (0..count).map(|at| found[at * step % count].clone()).collect();
+            arrange(&mut other);
+            let other = Listing { found: other, problems: Vec::new() };
+            assert_eq!(shown(&other), shown(&listing), "in steps of {step}");
+            assert_eq!(other.catalogue(&texts), offered, "in steps of {step}");
+        }
     }
 
     #[test]

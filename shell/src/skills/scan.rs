@@ -1,6 +1,7 @@
 //! What one folder of skills has, in bounded parts. A `SKILL.md` that is as it was is not read again.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
@@ -111,11 +112,17 @@ pub(super) fn scan(root: &Path, within: Option<&Path>, cache: &Cache) -> io::Res
             names.push(name);
         }
     }
+    let more = first(&mut names);
+    let one = |name: &OsString| entry(&root.join(name), within, cache);
+    Ok((names.iter().filter_map(one).collect(), more))
+}
+
+/// Leaves the first by name, whichever order a disk lists them in; how many more there are.
+fn first(names: &mut Vec<OsString>) -> usize {
     names.sort();
     let more = names.len().saturating_sub(ENTRIES);
     names.truncate(ENTRIES);
-    let one = |name: &std::ffi::OsString| entry(&root.join(name), within, cache);
-    Ok((names.iter().filter_map(one).collect(), more))
+    more
 }
 
 /// A folder, if it has a `SKILL.md`.
@@ -259,4 +266,19 @@ pub(super) fn one_line(text: &str) -> String {
     };
     let text: String = text.chars().map(plain).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CX3: which folders are looked at, where there are more than that.
+    #[test]
+    fn in_whichever_order_a_disk_lists_them_the_first_by_name_are_looked_at() {
+        let names: Vec<OsString> = (0..ENTRIES + 3).map(|at| format!("s{at:03}").into()).collect();
+        let mut turned: Vec<OsString> = names.iter().rev().cloned().collect();
+        turned.rotate_left(100);
+        assert_eq!(first(&mut turned), 3);
+        assert_eq!(turned, names[..ENTRIES]);
+    }
 }

@@ -236,3 +236,29 @@ async fn skills_of_a_template_come_with_it_and_a_missing_one_leaves_nothing() {
     let drafts = store.read_dir().unwrap().map(|entry| entry.unwrap().file_name());
     assert!(drafts.into_iter().all(|name| !name.to_string_lossy().starts_with('.')));
 }
+
+/// CX6: what says that a home is whole comes last, and what is in its way is never half done.
+#[tokio::test]
+async fn a_home_is_called_whole_when_all_of_it_is_there() {
+    let world = world();
+    let one = skill(world.folder.path(), "sort");
+    let list = serde_json::json!({ "skill_refs": [&one] }).to_string();
+    let folder = world.template("mine", &[("AGENTS.md", "x"), ("skills.json", &list)]);
+    let kept = world.keep(&Selector::Folder(folder)).await.unwrap();
+    let agent = AgentId::new("one").unwrap();
+    let make = || make_home((&world.templates, &world.home), &agent, Some(&kept));
+    let copy = world.home.root().join("templates").join(kept.hash.to_string()).join("skills/sort/SKILL.md");
+    let text = fs::read(&copy).unwrap();
+    fs::remove_file(&copy).unwrap();
+    symlink("/nowhere", &copy).unwrap();
+    let problem = make().unwrap_err().to_string();
+    assert!(problem.contains("the skills in"), "{problem}");
+    let home = world.home.agent(&agent);
+    assert!(!home.join(".holon/state/template.json").exists(), "it is not whole");
+    assert!(!home.join("skills/sort").exists(), "a skill is there whole or not at all");
+    fs::remove_file(&copy).unwrap();
+    fs::write(&copy, text).unwrap();
+    make().unwrap();
+    assert!(home.join(".holon/state/template.json").exists());
+    assert!(home.join("skills/sort/scripts/do.sh").is_file() && home.join("skills/sort/SKILL.md").is_file());
+}
