@@ -117,7 +117,7 @@ fn an_agent_that_only_talks_to_itself_waits_longer_and_longer() {
     assert_eq!(prompted.code, Some(7), "{prompted:?}");
     assert_eq!(so_far(&daemon), (4, 1), "that of the prompt, and three of its own");
     let said = daemon.ok(&["why"]).stdout;
-    assert!(said.contains("3 of its own in a row without progress, the next not before"), "{said}");
+    assert!(said.contains("3 turns of its own in a row without progress, the next not before"), "{said}");
     let events = daemon.ok(&["tail", "--events", "512", "--json"]).stdout;
     let told = |line: &&str| line.contains(r#""type":"brief_created""#) && line.contains("still red");
     assert_eq!(events.lines().filter(told).count(), 4, "{events}");

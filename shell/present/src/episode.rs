@@ -24,7 +24,7 @@ pub(super) fn render(fact: &EpisodeFact) -> Rendered {
         }
         EpisodeFact::MemoryUpdated(fact) => {
             let summary = format!("working memory {}: {}", fact.revision, in_mind(&fact.memory));
-            Rendered::new(Visibility::Verbose, Category::Runtime, "context", &summary)
+            Rendered::new(Visibility::Debug, Category::Runtime, "context", &summary)
         }
         EpisodeFact::CompactionRequested(fact) => {
             let summary = format!("an operator wants {} to close", fact.episode_id);

@@ -135,13 +135,15 @@ fn played(args: &DemoArgs, folder: &Path) -> Result<Exit, Failure> {
     let changed = if report.changed_files.is_empty() { "nothing" } else { &report.changed_files.join(", ") };
     output::line(&format!("{}: {} rounds, changed {changed}", report.verdict, report.rounds))?;
     let checked = check(&ledger)?;
-    output::line(&format!("Ledger {}", ledger.display()))?;
-    output::line(&format!("  {}", verified(&checked.verified)))?;
-    output::line(&format!("  {}", replayed(&checked.replayed)))?;
+    output::line(&format!("Ledger {}", verified(&checked.verified)))?;
+    output::line(&format!("Replay {}", replayed(&checked.replayed)))?;
     if report.verdict != RunVerdict::Completed {
         return Ok(report.verdict.into());
     }
-    output::line("Everything stays there to look at. Next: HOLON_MODEL=local/… holon run \"…\"")?;
+    let folder = folder.display();
+    output::line(&format!(
+        "Everything stays in {folder} to look at. Next: HOLON_MODEL=local/… holon run \"…\""
+    ))?;
     Ok(Exit::Completed)
 }
 

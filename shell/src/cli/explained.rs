@@ -295,7 +295,7 @@ fn unattended(counted: &Unattended) -> String {
     };
     let over = counted.exhausted.as_ref().map(|it| format!(", all of them until {}", near(it.until)));
     let (row, day, over) = (counted.self_caused_turns, counted.turns_of_day, over.unwrap_or_default());
-    format!("{row} of its own in a row without progress{next}; {day} in one day{over}")
+    format!("{row} turns of its own in a row without progress{next}; {day} in one day{over}")
 }
 
 /// Turns of one day that others caused, and by whom most of them.
