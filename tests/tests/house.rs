@@ -230,3 +230,17 @@ fn a_section_is_a_row() {
     });
     assert_eq!(files, [root().join("core/src/prompt/sections.rs")]);
 }
+
+/// Each path that the map of the house names is there.
+#[test]
+fn the_map_names_what_there_is() {
+    let map = fs::read_to_string(root().join("docs/architecture.md")).expect("the map");
+    let rooms = ["core/", "shell/", "sim/", "tests/", "fixtures/", "docs/"];
+    let is_path = |name: &&str| {
+        rooms.iter().any(|room| name.starts_with(room)) && !name.contains(['<', '{', '*', ' ', '…'])
+    };
+    let named: Vec<&str> = map.split('`').skip(1).step_by(2).filter(is_path).collect();
+    assert!(named.len() > 50, "{named:?}");
+    let missing: Vec<&&str> = named.iter().filter(|name| !root().join(name).exists()).collect();
+    assert!(missing.is_empty(), "docs/architecture.md names {missing:?}");
+}

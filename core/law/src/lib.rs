@@ -19,6 +19,7 @@ mod hints;
 mod lifecycle;
 mod log;
 mod memory;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod past;
 mod queue;
 mod references;

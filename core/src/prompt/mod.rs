@@ -14,6 +14,7 @@ pub(crate) mod memory;
 pub(crate) mod notes;
 pub(crate) mod policy;
 pub(crate) mod recap;
+pub(crate) mod reminders;
 pub(crate) mod request_record;
 #[cfg(test)]
 pub(crate) mod reworded;

@@ -10,9 +10,9 @@ std::thread_local! {
 }
 
 pub(crate) fn reworded<T>(fold: impl FnOnce() -> T) -> T {
-    REWORDED.set(true);
+    let before = REWORDED.replace(true);
     let folded = fold();
-    REWORDED.set(false);
+    REWORDED.set(before);
     folded
 }
 
@@ -28,6 +28,7 @@ mod tests {
     use crate::snapshot::AgentSnapshot;
     use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
     use alloc::vec::Vec;
+    use holon_facts::event::{Event, TurnFact};
     use holon_facts::frame::{Part, PromptFrame};
     use holon_facts::hint::Hint;
 
@@ -75,6 +76,21 @@ mod tests {
         let (here, there): (Vec<_>, Vec<_>) = (rendered(&here).collect(), rendered(&there).collect());
         assert!(here.len() > 3 && here.len() == there.len());
         assert!(here.iter().zip(&there).all(|(here, there)| here != there), "{here:?}");
+    }
+
+    #[test]
+    fn every_reminder_is_another_sentence() {
+        let reminders = |world: World| -> Vec<String> {
+            let texts = world.log.iter().filter_map(|record| match &record.event {
+                Event::Turn(TurnFact::ReminderInjected(fact)) => Some(fact.text.clone()),
+                _ => None,
+            });
+            texts.collect()
+        };
+        let (here, there) = (reminders(reminded_and_hinted()), reminders(reworded(reminded_and_hinted)));
+        assert!(!here.is_empty());
+        let there: Vec<_> = there.iter().filter_map(|text| text.strip_prefix("In other words: ")).collect();
+        assert_eq!(here, there);
     }
 
     /// Whoever folds the records gets the same snapshot at every position of the log.

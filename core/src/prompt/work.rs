@@ -14,7 +14,7 @@ use crate::agent::work::outline::{OpenItem, WorkOutline};
 /// Steps that are listed.
 const STEPS: usize = 20;
 /// Bytes of a line, and of the objective of the item in focus.
-const LINE_BYTES: usize = 100;
+pub(super) const LINE_BYTES: usize = 100;
 const OBJECTIVE_BYTES: usize = 1_000;
 
 /// At most about 5,000 bytes.
@@ -35,25 +35,6 @@ pub(crate) fn told(work: &WorkOutline) -> String {
     worded(told)
 }
 
-/// What a long turn is reminded of.
-pub(crate) fn reminder(item: &WorkItem, rounds: u32, bytes: usize) -> String {
-    let told = format!(
-        "No work item has changed for {rounds} rounds. Note with UpdateWorkItem what is done, or complete it.\n{}",
-        described("This turn is about", item, |todo| todo.state != TodoState::Completed)
-    );
-    worded(clip(told.trim_end(), bytes))
-}
-
-/// What the turn of an operator's word is reminded of.
-pub(crate) fn needs_input(item: &WorkItem) -> String {
-    worded(format!(
-        "{} still says that it needs input, and the operator has said something: {}\nIf that answers it, set its \
-         plan_status with UpdateWorkItem, else it goes on waiting.",
-        item.id,
-        clip(&item.objective, LINE_BYTES)
-    ))
-}
-
 fn waits(wait: &Wait) -> String {
     format!("Waits ({}, {}): {}\n", wait.id, wait.kind, clip(&wait.waiting_for, LINE_BYTES))
 }
@@ -63,7 +44,7 @@ fn focus(item: &WorkItem) -> String {
 }
 
 /// With the steps for which `shown` is true.
-fn described(how: &str, item: &WorkItem, shown: fn(&Todo) -> bool) -> String {
+pub(super) fn described(how: &str, item: &WorkItem, shown: fn(&Todo) -> bool) -> String {
     let mut told = format!(
         "{how}: {} (plan {}, {})\nObjective: {}\nPlan: work-items/{}/plan.md in your agent home\n",
         item.id,

@@ -52,7 +52,7 @@ enum Executor {
     Supervisor,
     /// A performer.
     Shell,
-    /// A performer that looks at what is on record: it needs no folder.
+    /// A performer that looks at what is on record: it needs no folder, and its results carry no facts.
     Memory,
 }
 
@@ -172,6 +172,15 @@ impl Tool {
         match self.executor() {
             Executor::Supervisor | Executor::Shell => true,
             Executor::Core | Executor::Memory => false,
+        }
+    }
+
+    /// Whether its results carry facts, such as files that changed, and images. Whoever only looks at what is on record
+    /// changes nothing, whatever its performer reports.
+    pub(crate) fn has_facts(self) -> bool {
+        match self.executor() {
+            Executor::Core | Executor::Supervisor | Executor::Shell => true,
+            Executor::Memory => false,
         }
     }
 

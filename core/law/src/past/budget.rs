@@ -55,7 +55,18 @@ impl Spending {
                 self.exhausted = Some(Budget { budget: fact.budget, limit: fact.limit });
             }
             TurnFact::TurnTerminal(_) => self.exhausted = None,
-            _ => {}
+            TurnFact::TurnStarted(_)
+            | TurnFact::TurnContextBuilt(_)
+            | TurnFact::ProviderAttemptRecorded(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ProvidersAwaited(_)
+            | TurnFact::AssistantRoundRecorded(_)
+            | TurnFact::ToolStarted(_)
+            | TurnFact::ToolExecuted(_)
+            | TurnFact::ToolExecutionFailed(_)
+            | TurnFact::ReminderInjected(_)
+            | TurnFact::ContextCompacted(_)
+            | TurnFact::RuntimeError(_) => {}
         }
     }
 }

@@ -441,7 +441,20 @@ impl Past {
                 self.memory.turn_ended(fact.run_id, fact.message_id, over);
                 self.run_ended(fact);
             }
-            _ => {
+            TurnFact::TurnContextBuilt(_)
+            | TurnFact::ProviderAttemptRecorded(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ProvidersAwaited(_)
+            | TurnFact::AssistantRoundRecorded(_)
+            | TurnFact::ToolStarted(_)
+            | TurnFact::ToolExecuted(_)
+            | TurnFact::ToolExecutionFailed(_)
+            | TurnFact::ReminderInjected(_)
+            | TurnFact::ContextCompacted(_)
+            | TurnFact::RuntimeError(_)
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
+            | TurnFact::BudgetExhausted(_) => {
                 if let Some(run) = &mut self.run {
                     run.follow(record, fact);
                 }

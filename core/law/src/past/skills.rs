@@ -43,26 +43,27 @@ impl Skills {
             return;
         }
         (self.named, self.task_ended, self.taken, self.came) = (Vec::new(), false, false, None);
-        match &record.event {
-            Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => {
-                self.has_user = fact.spec.has_user_skills();
-            }
-            Event::Skill(SkillFact::SkillsCatalogued(fact)) => self.catalogue = fact.catalogue.clone(),
-            Event::Turn(TurnFact::TurnStarted(fact)) => {
-                self.loaded = false;
-                self.interjected = fact.interjected.iter().copied().collect();
-            }
-            Event::Turn(TurnFact::TurnContextBuilt(_)) => {
-                (self.loaded, self.taken) = (true, true);
-            }
-            Event::Inbox(fact) => self.inbox(fact),
-            Event::Turn(TurnFact::ToolExecuted(fact)) => {
-                self.named.clone_from(&fact.receipt.facts.skill_files);
-            }
-            Event::Task(TaskFact::TaskStatusUpdated(fact)) => {
-                self.task_ended = fact.status == TaskStatus::Completed;
-            }
-            _ => {}
+        if let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &record.event {
+            self.has_user = fact.spec.has_user_skills();
+        }
+        if let Event::Skill(SkillFact::SkillsCatalogued(fact)) = &record.event {
+            self.catalogue = fact.catalogue.clone();
+        }
+        if let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event {
+            self.loaded = false;
+            self.interjected = fact.interjected.iter().copied().collect();
+        }
+        if let Event::Turn(TurnFact::TurnContextBuilt(_)) = &record.event {
+            (self.loaded, self.taken) = (true, true);
+        }
+        if let Event::Inbox(fact) = &record.event {
+            self.inbox(fact);
+        }
+        if let Event::Turn(TurnFact::ToolExecuted(fact)) = &record.event {
+            self.named.clone_from(&fact.receipt.facts.skill_files);
+        }
+        if let Event::Task(TaskFact::TaskStatusUpdated(fact)) = &record.event {
+            self.task_ended = fact.status == TaskStatus::Completed;
         }
     }
     fn inbox(&mut self, fact: &InboxFact) {

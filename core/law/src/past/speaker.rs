@@ -25,13 +25,10 @@ impl Past {
 
     /// Whether the record is what a model or a tool said. What the runtime itself tells a call is neither.
     pub(crate) fn says(&self, event: &Event) -> bool {
-        match event {
-            Event::Turn(TurnFact::AssistantRoundRecorded(_)) => true,
-            Event::Operation(OperationFact::OperationSettled(fact)) => {
-                let asked = self.ops.get(&fact.op);
-                fact.settlement == Settlement::Done && asked.is_some_and(|op| answers(op.kind))
-            }
-            _ => false,
+        if let Event::Operation(OperationFact::OperationSettled(fact)) = event {
+            let asked = self.ops.get(&fact.op);
+            return fact.settlement == Settlement::Done && asked.is_some_and(|op| answers(op.kind));
         }
+        matches!(event, Event::Turn(TurnFact::AssistantRoundRecorded(_)))
     }
 }

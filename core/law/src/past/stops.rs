@@ -31,41 +31,48 @@ pub(crate) struct Doing {
 impl Past {
     /// Before the record is taken in by anything else.
     pub(super) fn done(&mut self, event: &Event) {
-        match event {
-            Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(_)) => self.control_begins(),
-            Event::Lifecycle(LifecycleFact::ControlApplied(_)) => {
-                let Doing { told, taken, .. } = core::mem::take(&mut self.doing);
-                self.doing = Doing { told, taken, ..Doing::default() };
+        if let Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(_)) = event {
+            self.control_begins();
+        }
+        if let Event::Lifecycle(LifecycleFact::ControlApplied(_)) = event {
+            let Doing { told, taken, .. } = core::mem::take(&mut self.doing);
+            self.doing = Doing { told, taken, ..Doing::default() };
+        }
+        if let Event::Operation(OperationFact::OperationSettled(fact)) = event
+            && self.doing.admitted
+        {
+            let wanted = |op: &Op| self.is_of_run(op) || op.kind == OpKind::Summarize;
+            let unwanted = self.ops.get(&fact.op).is_some_and(wanted);
+            if unwanted && fact.settlement == Settlement::Cancelled {
+                self.doing.ops.push(fact.op);
             }
-            Event::Operation(OperationFact::OperationSettled(fact)) if self.doing.admitted => {
-                let wanted = |op: &Op| self.is_of_run(op) || op.kind == OpKind::Summarize;
-                let unwanted = self.ops.get(&fact.op).is_some_and(wanted);
-                if unwanted && fact.settlement == Settlement::Cancelled {
-                    self.doing.ops.push(fact.op);
-                }
+        }
+        if let Event::Turn(TurnFact::TurnTerminal(fact)) = event {
+            let taken = core::mem::take(&mut self.doing.taken);
+            if self.doing.admitted {
+                (self.doing.run, self.doing.messages) = (Some(fact.run_id), taken);
             }
-            Event::Turn(TurnFact::TurnTerminal(fact)) => {
-                let taken = core::mem::take(&mut self.doing.taken);
-                if self.doing.admitted {
-                    (self.doing.run, self.doing.messages) = (Some(fact.run_id), taken);
-                }
-            }
-            Event::Turn(TurnFact::TurnStarted(fact)) => {
-                let all = core::iter::once(fact.message_id).chain(fact.also.iter().copied());
-                self.doing.taken = all.chain(fact.interjected.iter().copied()).collect();
-            }
-            Event::Inbox(InboxFact::OperatorInterjectionAdmitted(fact)) => {
-                self.doing.taken.push(fact.message_id);
-            }
-            Event::Wake(WakeFact::WakeTickQueued(fact)) => {
-                let told = self.hints.sources().filter(|source| !fact.left.contains(source));
-                let told = told.cloned().collect();
-                self.doing.told.insert(fact.message_id, told);
-            }
-            Event::Inbox(InboxFact::MessageProcessed(fact)) => drop(self.doing.told.remove(&fact.message_id)),
-            Event::Inbox(InboxFact::MessageAborted(fact)) => drop(self.doing.told.remove(&fact.message_id)),
-            Event::Inbox(InboxFact::MessageDropped(fact)) => drop(self.doing.told.remove(&fact.message_id)),
-            _ => {}
+        }
+        if let Event::Turn(TurnFact::TurnStarted(fact)) = event {
+            let all = core::iter::once(fact.message_id).chain(fact.also.iter().copied());
+            self.doing.taken = all.chain(fact.interjected.iter().copied()).collect();
+        }
+        if let Event::Inbox(InboxFact::OperatorInterjectionAdmitted(fact)) = event {
+            self.doing.taken.push(fact.message_id);
+        }
+        if let Event::Wake(WakeFact::WakeTickQueued(fact)) = event {
+            let told = self.hints.sources().filter(|source| !fact.left.contains(source));
+            let told = told.cloned().collect();
+            self.doing.told.insert(fact.message_id, told);
+        }
+        if let Event::Inbox(InboxFact::MessageProcessed(fact)) = event {
+            drop(self.doing.told.remove(&fact.message_id));
+        }
+        if let Event::Inbox(InboxFact::MessageAborted(fact)) = event {
+            drop(self.doing.told.remove(&fact.message_id));
+        }
+        if let Event::Inbox(InboxFact::MessageDropped(fact)) = event {
+            drop(self.doing.told.remove(&fact.message_id));
         }
     }
 

@@ -44,41 +44,43 @@ pub(crate) struct Workspaces {
 
 impl Workspaces {
     pub(super) fn follow(&mut self, record: &Record) {
-        match &record.event {
-            Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => {
-                let begins_at = &fact.spec.execution;
-                self.attached =
-                    fact.spec.attached.iter().map(|anchor| WorkspaceId::of_anchor(anchor)).collect();
-                self.untrusted =
-                    fact.spec.untrusted.iter().map(|anchor| WorkspaceId::of_anchor(anchor)).collect();
-                if begins_at.kind == WorkspaceKind::Project {
-                    self.attached.insert(begins_at.workspace_id());
-                }
-                self.active = Some(begins_at.clone());
+        if let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &record.event {
+            let begins_at = &fact.spec.execution;
+            self.attached = fact.spec.attached.iter().map(|anchor| WorkspaceId::of_anchor(anchor)).collect();
+            self.untrusted =
+                fact.spec.untrusted.iter().map(|anchor| WorkspaceId::of_anchor(anchor)).collect();
+            if begins_at.kind == WorkspaceKind::Project {
+                self.attached.insert(begins_at.workspace_id());
             }
-            Event::Turn(TurnFact::TurnStarted(_)) => self.here.clone_from(&self.active),
-            Event::Turn(TurnFact::ToolStarted(fact)) => {
-                self.chooses = fact.tool == *"UseWorkspace";
-                self.tool = Some(fact.tool.clone());
+            self.active = Some(begins_at.clone());
+        }
+        if let Event::Turn(TurnFact::TurnStarted(_)) = &record.event {
+            self.here.clone_from(&self.active);
+        }
+        if let Event::Turn(TurnFact::ToolStarted(fact)) = &record.event {
+            self.chooses = fact.tool == *"UseWorkspace";
+            self.tool = Some(fact.tool.clone());
+        }
+        if let Event::Turn(TurnFact::ToolExecuted(_) | TurnFact::ToolExecutionFailed(_)) = &record.event {
+            self.chooses = false;
+        }
+        if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event {
+            if let Some(root) = &fact.execution_root {
+                self.commands.insert(fact.op, root.clone());
             }
-            Event::Turn(TurnFact::ToolExecuted(_) | TurnFact::ToolExecutionFailed(_)) => self.chooses = false,
-            Event::Operation(OperationFact::OperationOpened(fact)) => {
-                if let Some(root) = &fact.execution_root {
-                    self.commands.insert(fact.op, root.clone());
-                }
-                if let Some(plan) = &fact.worktree {
-                    self.worktrees.entry(plan.worktree_id).or_insert(WorktreeState::Making);
-                    self.about.insert(fact.op, (fact.kind, plan.worktree_id));
-                }
+            if let Some(plan) = &fact.worktree {
+                self.worktrees.entry(plan.worktree_id).or_insert(WorktreeState::Making);
+                self.about.insert(fact.op, (fact.kind, plan.worktree_id));
             }
-            Event::Operation(OperationFact::OperationSettled(fact)) => {
-                self.commands.remove(&fact.op);
-                if let Some((OpKind::RemoveWorktree, id)) = self.about.remove(&fact.op) {
-                    self.looked_at = Some(id);
-                }
+        }
+        if let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event {
+            self.commands.remove(&fact.op);
+            if let Some((OpKind::RemoveWorktree, id)) = self.about.remove(&fact.op) {
+                self.looked_at = Some(id);
             }
-            Event::Workspace(fact) => self.workspace(fact),
-            _ => {}
+        }
+        if let Event::Workspace(fact) = &record.event {
+            self.workspace(fact);
         }
     }
 

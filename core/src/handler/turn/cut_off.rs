@@ -13,6 +13,7 @@ use holon_facts::terminal::TurnReason;
 use crate::agent::turn::{Note, Round, Run};
 use crate::handler::turn::end::{End, end as end_run};
 use crate::handler::turn::model_round;
+use crate::prompt;
 use crate::tx::Tx;
 
 /// Bytes of what the model said that the failure repeats.
@@ -50,21 +51,8 @@ pub(super) fn is_enough(tx: &Tx<'_>, run: &Run) -> bool {
 pub(super) fn remind(tx: &mut Tx<'_>) {
     let Some(run) = &tx.agent().run else { return };
     let Some(round) = continued(run).last() else { return };
-    let text = match (round.end, round.texts().next()) {
-        (Some(RoundEnd::OutputLimit), None) => {
-            "Your last answer reached the output limit before it had any text or tool call. Think less this \
-             time: call a tool or answer at once."
-        }
-        (Some(RoundEnd::OutputLimit), Some(_)) => {
-            "Your last answer reached the output limit and was cut off. Continue exactly where it stopped and \
-             repeat nothing: what you write now is appended to it."
-        }
-        (_, _) => {
-            "You paused your last answer. Continue where it stopped: what you write now is appended to it."
-        }
-    };
+    let (text, kind) = (prompt::reminders::continuation(round), ReminderKind::Continuation);
     let (run_id, round) = (run.id, run.conversation.next_round());
-    let (kind, text) = (ReminderKind::Continuation, String::from(text));
     tx.record(ReminderInjected { run_id, round, kind, text });
 }
 

@@ -1,6 +1,5 @@
 //! Bounds of a turn: rounds, time, and the same call over and over.
 
-use alloc::format;
 use alloc::vec::Vec;
 
 use holon_facts::config::{TurnLimits, WorkPolicy};
@@ -28,10 +27,7 @@ pub(crate) fn remind(tx: &mut Tx<'_>) {
     let due = |every: u32| count / every > reminded / every;
     if tx.env.config.turn.repeats_remind > 0 && due(tx.env.config.turn.repeats_remind) {
         let (run_id, round) = (run.id, run.conversation.next_round());
-        let text = format!(
-            "The last {count} tool calls were the same call with the same result. Do something else, or say \
-             what stands in the way."
-        );
+        let text = prompt::reminders::repeated_calls(count);
         tx.record(ReminderInjected { run_id, round, kind: ReminderKind::RepeatedToolCall, text });
     }
 }
@@ -51,7 +47,7 @@ pub(crate) fn remind_of_work(tx: &mut Tx<'_>) {
         return;
     }
     let (run_id, round) = (run.id, run.conversation.next_round());
-    let text = prompt::work::reminder(item, rounds, (remind_tokens as usize).saturating_mul(4));
+    let text = prompt::reminders::unchanged_item(item, rounds, (remind_tokens as usize).saturating_mul(4));
     tx.record(ReminderInjected { run_id, round, kind: ReminderKind::WorkProgress, text });
 }
 
@@ -69,7 +65,7 @@ pub(crate) fn remind_of_question(tx: &mut Tx<'_>) {
         work.current().into_iter().filter(needs).chain(work.open().filter(needs)).take(1).collect();
     let [item] = items.as_slice() else { return };
     let (run_id, round) = (run.id, run.conversation.next_round());
-    let text = prompt::work::needs_input(item);
+    let text = prompt::reminders::needs_input(item);
     tx.record(ReminderInjected { run_id, round, kind: ReminderKind::NeedsInput, text });
 }
 

@@ -213,8 +213,7 @@ pub(crate) fn record_result(tx: &mut Tx<'_>, mut receipt: Receipt, duration_ms: 
         return;
     }
     let Some(OpenCall { run_id, round, index, call_id, tool_name, .. }) = first_open(tx) else { return };
-    // A look at what is remembered changes nothing, whatever its performer reports.
-    if [Tool::MemorySearch, Tool::MemoryGet].iter().any(|reader| reader.name() == tool_name) {
+    if Tool::named(&tool_name).is_some_and(|tool| !tool.has_facts()) {
         receipt.facts = ToolFacts { truncated: receipt.facts.truncated, ..ToolFacts::default() };
         receipt.images.clear();
     }
