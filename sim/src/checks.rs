@@ -297,7 +297,6 @@ impl Checks {
         self.reference.told = sabotage == Some(Sabotage::ForgetTold);
         self.reference.unshown = sabotage == Some(Sabotage::Unshown);
         self.reference.hasty = sabotage == Some(Sabotage::LateTimers);
-        self.reference.lost = sabotage == Some(Sabotage::LostWork);
     }
 
     /// How often each law of the world had something to say.

@@ -59,8 +59,6 @@ pub enum Sabotage {
     Unshown,
     /// Every timer is taken for overdue.
     LateTimers,
-    /// Every work item is taken for lost.
-    LostWork,
     /// No command may begin.
     FewCommands,
     /// Another command is asked to end.

@@ -76,7 +76,6 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::ForgetTold, "P2"),
         (Sabotage::Unshown, "S5"),
         (Sabotage::LateTimers, "W5"),
-        (Sabotage::LostWork, "W11"),
         (Sabotage::KeepBranch, "O6"),
         (Sabotage::LetRun, "P5"),
         (Sabotage::NoAlarm, "E1"),

@@ -268,7 +268,7 @@ const LAWS: [Law; 81] = [
     law("W10", "Each end of a run has one closure, which waits exactly if it names for what.", log::w10),
     law(
         "W11",
-        "What is completed is written and picked no more; a turn is bound to the item in focus, which is open.",
+        "What is completed is written and picked no more, and nobody looks at its plan; a turn is bound to the item in focus, which is open.",
         work::w11,
     ),
     law(

@@ -6,6 +6,7 @@ use alloc::format;
 use holon_facts::event::inbox::MessageRequeued;
 use holon_facts::event::turn::TurnTerminal;
 use holon_facts::event::{Event, InboxFact, TurnFact};
+use holon_facts::ids::MessageId;
 use holon_facts::record::Record;
 
 use super::past::{Past, Run};
@@ -25,7 +26,16 @@ pub(super) fn m2(past: &Past, record: &Record) -> Checked {
             })?;
             Ok(!fact.interjected.is_empty())
         }
+        Event::Inbox(InboxFact::MessageProcessed(fact)) => ends(past, fact.message_id),
+        Event::Inbox(InboxFact::MessageAborted(fact)) => ends(past, fact.message_id),
+        Event::Inbox(InboxFact::MessageDropped(fact)) => ends(past, fact.message_id),
         Event::Inbox(InboxFact::MessageRequeued(fact)) => {
+            if let Some(host) = fact.interjected_into {
+                let into = past.run.as_ref().map(|run| run.message);
+                return rule(into == Some(host), || {
+                    format!("{} was taken into the turn of {into:?}, not of {host}", fact.message_id)
+                });
+            }
             let Some(run) = carrying(past).filter(|run| run.id == fact.run_id) else { return Ok(false) };
             notes(run, fact)
         }
@@ -53,16 +63,24 @@ fn notes(run: &Run, fact: &MessageRequeued) -> Checked {
     })
 }
 
-/// Whatever was interjected waits with the message, if that waits.
+/// A message that waits ends after what waits with it.
+fn ends(past: &Past, message: MessageId) -> Checked {
+    let Some(entry) = past.queue.live.get(&message).filter(|entry| !entry.interjected.is_empty()) else {
+        return Ok(false);
+    };
+    let runs = past.run.as_ref().is_some_and(|run| run.message == message);
+    rule(runs, || format!("{message} ends before {:?}, which wait with it", entry.interjected))
+}
+
+/// Whatever was interjected waits with the message, if that waits, in the same order.
 fn left(past: &Past, run: &Run, fact: &TurnTerminal) -> Checked {
     let live = &past.queue.live;
-    if live.get(&fact.message_id).is_none_or(|entry| entry.claim.is_some()) {
+    let Some(entry) = live.get(&fact.message_id).filter(|entry| entry.claim.is_none()) else {
         return Ok(false);
-    }
-    let with = |id| live.get(id).and_then(|entry| entry.host);
-    let apart = run.interjected.iter().find(|id| with(id) != Some(fact.message_id));
-    rule(apart.is_none(), || {
-        format!("{apart:?} was interjected into the turn of {}, and does not wait with it", fact.message_id)
+    };
+    rule(entry.interjected == run.interjected, || {
+        let (with, right) = (&entry.interjected, &run.interjected);
+        format!("{with:?} wait with {}, right is {right:?}", fact.message_id)
     })
 }
 

@@ -30,6 +30,10 @@ pub(super) fn w11(past: &Past, record: &Record) -> Checked {
             let before = past.work.current;
             rule(fact.previous == before, || format!("the focus was on {before:?}, not {:?}", fact.previous))
         }
+        Event::Work(WorkFact::WorkPlanSeen(fact)) => {
+            let open = past.work.open.contains_key(&fact.work_item_id);
+            rule(open, || format!("the plan of {} is looked at, and it is not open", fact.work_item_id))
+        }
         Event::Work(WorkFact::DeliverySummaryRecorded(fact)) => {
             let done = !past.work.open.contains_key(&fact.work_item_id);
             rule(done, || format!("{} is delivered before it is completed", fact.work_item_id))

@@ -35,6 +35,15 @@ pub(super) fn cases() -> Vec<Case> {
             let requeued = MessageRequeued { interjected_into: None, ..requeued(s, 0) };
             s.replace("message_requeued", 0, requeued);
         }),
+        case("M2", "corrections wait in another order", |s| {
+            let (first, second) = (requeued(s, 0), requeued(s, 1));
+            s.replace("message_requeued", 0, second);
+            s.replace("message_requeued", 1, first);
+        }),
+        case("M2", "a correction waits with another message", |s| {
+            let requeued = MessageRequeued { interjected_into: Some(MessageId(2)), ..requeued(s, 0) };
+            s.replace("message_requeued", 0, requeued);
+        }),
         case("M2", "the last correction is not shown again", |s| {
             let requeued = MessageRequeued { carried_notes: 0, ..requeued(s, 2) };
             s.replace("message_requeued", 2, requeued);

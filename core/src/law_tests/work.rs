@@ -6,7 +6,7 @@ use holon_facts::content::Text;
 use holon_facts::event::lifecycle::AgentCreated;
 use holon_facts::event::turn::TurnStarted;
 use holon_facts::event::work::{
-    DeliverySummaryRecorded, WorkAuthor, WorkChange, WorkItemPicked, WorkItemWritten,
+    DeliverySummaryRecorded, WorkAuthor, WorkChange, WorkItemPicked, WorkItemWritten, WorkPlanSeen,
 };
 use holon_facts::ids::{MessageId, RunId, WorkItemId};
 use holon_facts::message::Priority;
@@ -25,6 +25,10 @@ pub(super) fn cases() -> Vec<Case> {
         case("W11", "a completed item is written", |s| s.after("work_item_written", 3, updated(2, 3))),
         case("W11", "a completed item is picked", |s| {
             s.after("work_item_written", 3, picked(2, Some(1)));
+        }),
+        case("W11", "the plan of a completed item is looked at", |s| {
+            let seen = WorkPlanSeen { work_item_id: WorkItemId(2), hash: None, edited: true };
+            s.after("work_item_written", 3, seen);
         }),
         case("W11", "an item is made again", |s| s.after("work_item_written", 1, created(2))),
         case("W11", "a revision is left out", |s| s.replace("work_item_written", 2, updated(1, 3))),

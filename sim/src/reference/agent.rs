@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_facts::event::inbox::{MessageAdmitted, RequeueCause};
-use holon_facts::event::turn::{TurnStarted, TurnTerminal};
+use holon_facts::event::turn::TurnStarted;
 use holon_facts::event::{InboxFact, LifecycleFact, SchedulingFact, TurnFact, WakeFact};
 use holon_facts::identity::AgentSpec;
 use holon_facts::label::AgentLabel;
@@ -44,10 +44,6 @@ pub(super) struct Model {
     queued: BTreeSet<(Priority, MessageId)>,
     alive: BTreeMap<MessageId, Alive>,
     crashes: BTreeMap<MessageId, u32>,
-    /// Prompts that were interjected into the run in progress, in order.
-    interjected: Vec<MessageId>,
-    /// Those of interrupted runs, by the message into whose turn they were taken.
-    waiting_with: BTreeMap<MessageId, Vec<MessageId>>,
     pub(super) keys: Vec<Key>,
     pub(super) tasks: Tasks,
     pub(super) timers: Timers,
@@ -113,7 +109,10 @@ impl Model {
                 self.decided = fact.message_id.into_iter().chain(fact.also_message_ids.clone()).collect();
                 Ok(())
             }
-            Event::Turn(TurnFact::TurnTerminal(fact)) => self.turn_ended(fact),
+            Event::Turn(TurnFact::TurnTerminal(_)) => {
+                self.run = None;
+                Ok(())
+            }
             Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(fact))
                 if fact.action == ControlAction::Stop =>
             {
@@ -158,20 +157,9 @@ impl Model {
         let named = self.decided.iter().copied().eq(took);
         ensure!(named, "G6", "{fact:?} takes what the decision does not name: {:?}", self.decided);
         self.run = Some((fact.run_id, fact.message_id));
-        self.interjected = self.waiting_with.remove(&fact.message_id).unwrap_or_default();
         let kind = self.alive.get(&fact.message_id).map(|alive| alive.kind);
         let by_others = self.others.hinted_by_others(fact.message_id);
         self.unattended.started(at, kind, by_others);
-        Ok(())
-    }
-
-    fn turn_ended(&mut self, fact: &TurnTerminal) -> Result<(), Failure> {
-        self.run = None;
-        let waits = self.queued.contains(&(self.band(fact.message_id), fact.message_id));
-        let (all, with) = (core::mem::take(&mut self.interjected), self.waiting_with.get(&fact.message_id));
-        let left = if waits { all } else { Vec::new() };
-        let same = with.map_or(left.is_empty(), |with| *with == left);
-        ensure!(same, "M2", "{with:?} wait with {}, right is {left:?}", fact.message_id);
         Ok(())
     }
 
@@ -247,34 +235,27 @@ impl Model {
                 Ok(())
             }
             InboxFact::MessageDequeued(fact) => self.claim(fact.message_id, true),
-            InboxFact::OperatorInterjectionAdmitted(fact) => {
-                self.interjected.push(fact.message_id);
-                self.claim(fact.message_id, false)
+            InboxFact::OperatorInterjectionAdmitted(fact) => self.claim(fact.message_id, false),
+            InboxFact::MessageProcessed(fact) => {
+                self.settle(fact.message_id);
+                Ok(())
             }
-            InboxFact::MessageProcessed(fact) => self.settle(fact.message_id),
-            InboxFact::MessageAborted(fact) => self.settle(fact.message_id),
+            InboxFact::MessageAborted(fact) => {
+                self.settle(fact.message_id);
+                Ok(())
+            }
             InboxFact::MessageDropped(fact) => {
                 let crashes = self.crashes.get(&fact.message_id).copied().unwrap_or(0) + 1;
                 let enough = crashes >= config.queue.crashes;
                 ensure!(enough, "Q7", "{} was dropped after {crashes} crashes", fact.message_id);
-                self.settle(fact.message_id)
+                self.settle(fact.message_id);
+                Ok(())
             }
             InboxFact::MessageRequeued(fact) => {
                 if fact.cause == RequeueCause::Crash {
                     self.crashes.insert(fact.message_id, fact.crashes);
                 }
                 self.queued.insert((self.band(fact.message_id), fact.message_id));
-                if let Some(host) = fact.interjected_into {
-                    let right = self.run.map(|(_, message)| message) == Some(host);
-                    ensure!(
-                        right,
-                        "M2",
-                        "{} was taken into {:?}, not into {host}",
-                        fact.message_id,
-                        self.run
-                    );
-                    self.waiting_with.entry(host).or_default().push(fact.message_id);
-                }
                 Ok(())
             }
         }
@@ -322,18 +303,11 @@ impl Model {
         Ok(())
     }
 
-    fn settle(&mut self, message: MessageId) -> Result<(), Failure> {
-        let free = self.run.is_none_or(|(_, host)| host != message);
-        ensure!(
-            !free || !self.waiting_with.contains_key(&message),
-            "M2",
-            "{message} ends before what waits with it"
-        );
+    fn settle(&mut self, message: MessageId) {
         if let Some(Alive { bytes, own, .. }) = self.alive.remove(&message) {
             let used = self.used(own);
             *used = (used.0 - 1, used.1 - bytes);
         }
-        Ok(())
     }
 
     fn used(&mut self, own: bool) -> &mut (u64, u64) {

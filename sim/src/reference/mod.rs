@@ -57,8 +57,6 @@ pub struct Reference {
     pub(crate) unshown: bool,
     /// A reference that is broken on purpose: it takes every timer for overdue.
     pub(crate) hasty: bool,
-    /// A reference that is broken on purpose: it loses every work item.
-    pub(crate) lost: bool,
     /// Messages that were admitted.
     pub(crate) admissions: u64,
 }
@@ -134,7 +132,6 @@ impl Reference {
             told: false,
             unshown: false,
             hasty: false,
-            lost: false,
             admissions: 0,
         }
     }
@@ -224,7 +221,6 @@ impl Reference {
         model.tasks.apply(&record.event)?;
         model.timers.hasty = self.hasty;
         model.timers.apply(record);
-        model.work.lost = self.lost;
         model.work.apply(record, &self.config.work.deferrals)?;
         model.unattended.apply(record, &self.config.unattended)?;
         model.apply(record, &self.config, no_room)

@@ -1,9 +1,9 @@
-//! Work items of one agent, as far as anybody was promised anything: which are open, and which is in focus.
+//! Work items of one agent, as far as anybody was promised anything: which are open, and which were completed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_facts::event::work::{StallReason, WorkChange};
-use holon_facts::event::{TurnFact, WaitFact, WorkFact};
+use holon_facts::event::{WaitFact, WorkFact};
 use holon_facts::ids::{WaitId, WorkItemId};
 use holon_facts::message::{Message, Origin};
 use holon_facts::{Event, MessageId, Millis, Record, Wall};
@@ -21,7 +21,6 @@ pub(super) struct Work {
     /// Whether each is open.
     all: BTreeMap<WorkItemId, bool>,
     completed: Vec<WorkItemId>,
-    focus: Option<WorkItemId>,
     /// The items that each tick told of.
     ticks: BTreeMap<MessageId, Vec<WorkItemId>>,
     /// Items whose next turn waits, and after how many.
@@ -29,8 +28,6 @@ pub(super) struct Work {
     stalled: BTreeSet<WorkItemId>,
     /// Whose each wait is, where it is an item's.
     owners: BTreeMap<WaitId, WorkItemId>,
-    /// Broken on purpose: every item is lost.
-    pub(super) lost: bool,
 }
 
 /// Whether the runtime says by it what work is owed, what is to be looked at again, or that a sleep is over.
@@ -85,10 +82,8 @@ impl Work {
                 self.anew(fact.work_item_id);
             }
             WorkFact::WorkPlanSeen(fact) => {
-                let id = fact.work_item_id;
-                ensure!(self.is_open(id), "W11", "the plan of {id} is looked at, and it is not open");
                 if fact.edited {
-                    self.anew(id);
+                    self.anew(fact.work_item_id);
                 }
             }
             WorkFact::DeliverySummaryRecorded(_) => {}
@@ -124,62 +119,21 @@ impl Work {
         if let Event::Wait(fact) = &record.event {
             self.waited(fact);
         }
-        match &record.event {
-            Event::Work(WorkFact::WorkItemWritten(fact)) => {
-                let id = fact.work_item_id;
-                let open = self.is_open(id);
-                match &fact.change {
-                    WorkChange::Created { .. } => {
-                        let next = self.next_id();
-                        ensure!(id == next, "Q9", "{id} is made, {next} is next");
-                        self.all.insert(id, true);
-                    }
-                    WorkChange::Updated { .. } => ensure!(open, "W11", "{id} is changed, and is not open"),
-                    WorkChange::Completed { .. } => {
-                        ensure!(open, "W11", "{id} is completed, and is not open");
-                        self.all.insert(id, false);
-                        self.completed.push(id);
-                        self.focus = self.focus.filter(|focus| *focus != id);
-                    }
-                }
+        let Event::Work(WorkFact::WorkItemWritten(fact)) = &record.event else { return Ok(()) };
+        let id = fact.work_item_id;
+        match &fact.change {
+            WorkChange::Created { .. } => {
+                let next = self.next_id();
+                ensure!(id == next, "Q9", "{id} is made, {next} is next");
+                self.all.insert(id, true);
             }
-            Event::Work(WorkFact::WorkItemPicked(fact)) => {
-                let id = fact.work_item_id;
-                ensure!(self.is_open(id), "W11", "{id} is picked, and is not open");
-                self.focus = Some(id);
+            WorkChange::Updated { .. } => {}
+            WorkChange::Completed { .. } => {
+                self.all.insert(id, false);
+                self.completed.push(id);
             }
-            Event::Turn(TurnFact::TurnStarted(fact)) => {
-                let (bound, focus) = (fact.work_item_id, self.focus);
-                ensure!(bound == focus, "W11", "{} is about {bound:?}, in focus is {focus:?}", fact.run_id);
-            }
-            Event::Work(
-                WorkFact::DeliverySummaryRecorded(_)
-                | WorkFact::WorkTickQueued(_)
-                | WorkFact::WorkDeferred(_)
-                | WorkFact::WorkOwed(_)
-                | WorkFact::WorkItemStalled(_)
-                | WorkFact::WorkPlanSeen(_),
-            )
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Turn(_)
-            | Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Outbox(_)
-            | Event::Workspace(_)
-            | Event::Brief(_)
-            | Event::Episode(_)
-            | Event::Skill(_) => {}
         }
         Ok(())
-    }
-
-    fn is_open(&self, id: WorkItemId) -> bool {
-        !self.lost && self.all.get(&id) == Some(&true)
     }
 
     fn next_id(&self) -> WorkItemId {
