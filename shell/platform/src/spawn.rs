@@ -1,6 +1,7 @@
 //! The only place that starts tasks and threads.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::{io, thread};
 
 use tokio::task::JoinHandle;
@@ -8,12 +9,15 @@ use tokio::task::JoinHandle;
 /// Starts a task under a name; its panic is reported by the handle.
 #[expect(clippy::disallowed_methods, reason = "this is the one wrapper")]
 pub fn task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    // The scheduler's code is compiled once for each result, not for each piece of work.
+    let work: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(work);
     tokio::spawn(work)
 }
 
 /// Runs work that blocks on files on the pool for it; a panic is reported by the handle. Dropping the handle
 /// doesn't stop the work.
 pub fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let work: Box<dyn FnOnce() -> T + Send> = Box::new(work);
     tokio::task::spawn_blocking(work)
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -67,6 +68,10 @@ impl Autostart {
     }
 }
 
+/// What a command does. One type for all, so that what is around it is compiled once.
+type Work<'a> =
+    Box<dyn FnOnce(ClientContext, Ending) -> Pin<Box<dyn Future<Output = Result<Exit, Failure>> + 'a>> + 'a>;
+
 /// A runtime, and the home that it has.
 pub(super) struct ClientContext {
     pub(super) client: Client,
@@ -80,13 +85,28 @@ pub(super) struct ClientContext {
 
 impl ClientContext {
     /// Works through the runtime of a home; an interrupt gives the work up.
-    pub(super) fn work<F>(
+    pub(super) fn work<'a, F>(
         home: Option<PathBuf>,
-        work: impl FnOnce(Self, Ending) -> F,
+        work: impl FnOnce(Self, Ending) -> F + 'a,
     ) -> Result<Exit, Failure>
     where
-        F: Future<Output = Result<Exit, Failure>>,
+        F: Future<Output = Result<Exit, Failure>> + 'a,
     {
+        Self::perform(home, boxed(work))
+    }
+
+    /// The same for what only reads: where no runtime answers, the ledger of the home is read, and a note says so.
+    pub(super) fn read<'a, F>(
+        home: Option<PathBuf>,
+        work: impl FnOnce(Self, Ending) -> F + 'a,
+    ) -> Result<Exit, Failure>
+    where
+        F: Future<Output = Result<Exit, Failure>> + 'a,
+    {
+        Self::perform_reading(home, boxed(work))
+    }
+
+    fn perform(home: Option<PathBuf>, work: Work<'_>) -> Result<Exit, Failure> {
         let environment = Environment::of_process();
         let flag = home.clone();
         let home = Home::find(home, &environment)?;
@@ -97,7 +117,7 @@ impl ClientContext {
             let cli =
                 Self { client: client.clone(), environment, stopped: false, home, meant: Rc::clone(&meant) };
             ending.or(cli.check_home(named)).await?;
-            let done = Box::pin(work(cli, ending.clone())).await;
+            let done = work(cli, ending.clone()).await;
             match (done, meant.get()) {
                 (Err(failure), Some(agent)) => Err(ending.or(near(&client, agent, failure)).await?),
                 (done, _) => done,
@@ -105,14 +125,7 @@ impl ClientContext {
         })
     }
 
-    /// The same for what only reads: where no runtime answers, the ledger of the home is read, and a note says so.
-    pub(super) fn read<F>(
-        home: Option<PathBuf>,
-        work: impl FnOnce(Self, Ending) -> F,
-    ) -> Result<Exit, Failure>
-    where
-        F: Future<Output = Result<Exit, Failure>>,
-    {
+    fn perform_reading(home: Option<PathBuf>, work: Work<'_>) -> Result<Exit, Failure> {
         Self::work(home, |mut cli, ending| async move {
             let stopped = ending.or(stopped::find(&cli.home, &cli.environment, &cli.client)).await?;
             if let Some(Stopped { client, note }) = stopped {
@@ -162,15 +175,16 @@ impl ClientContext {
     }
 
     /// The same with a runtime that is started where none runs.
-    pub(super) fn work_started<F>(
+    pub(super) fn work_started<'a, F>(
         home: Option<PathBuf>,
         start: Autostart,
-        work: impl FnOnce(Self, Ending) -> F,
+        work: impl FnOnce(Self, Ending) -> F + 'a,
     ) -> Result<Exit, Failure>
     where
-        F: Future<Output = Result<Exit, Failure>>,
+        F: Future<Output = Result<Exit, Failure>> + 'a,
     {
-        Self::work(home, |cli, ending| async move {
+        let work = boxed(work);
+        Self::work(home, move |cli, ending| async move {
             let cli = ending.or(cli.started(&start)).await?;
             work(cli, ending).await
         })
@@ -249,6 +263,13 @@ impl Whom {
     pub(super) fn name(&self) -> Option<&str> {
         self.agent.as_deref().or(self.named.as_deref())
     }
+}
+
+fn boxed<'a, F>(work: impl FnOnce(ClientContext, Ending) -> F + 'a) -> Work<'a>
+where
+    F: Future<Output = Result<Exit, Failure>> + 'a,
+{
+    Box::new(move |cli, ending| Box::pin(work(cli, ending)))
 }
 
 /// A failure for want of an agent names the nearest one that there is.

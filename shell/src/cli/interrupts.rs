@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -20,6 +21,9 @@ const ONE_REQUEST: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(10);
 /// Sent when a file would grow beyond what the user may write; then the write fails instead.
 const FILE_TOO_LARGE: i32 = 25;
+
+/// What is done until the end is asked for.
+type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>>;
 
 /// Whether the end was asked for. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -52,7 +56,7 @@ pub(super) fn block_on<T, F>(work: impl FnOnce(Ending) -> F) -> Result<T, Failur
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    on(&mut Builder::new_current_thread(), work)
+    on(&mut Builder::new_current_thread(), |ending| Box::pin(work(ending)))
 }
 
 /// The same with threads of its own for whatever the work spawns.
@@ -60,34 +64,34 @@ pub(super) fn block_on_workers<T, F>(workers: usize, work: impl FnOnce(Ending) -
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    on(Builder::new_multi_thread().worker_threads(workers), work)
+    on(Builder::new_multi_thread().worker_threads(workers), |ending| Box::pin(work(ending)))
 }
 
-fn on<T, F>(builder: &mut Builder, work: impl FnOnce(Ending) -> F) -> Result<T, Failure>
-where
-    F: Future<Output = Result<T, Failure>>,
-{
+/// Compiled once for each result, not for each command.
+fn on<'a, T>(builder: &mut Builder, work: impl FnOnce(Ending) -> Work<'a, T>) -> Result<T, Failure> {
     let runtime = builder.enable_all().build()?;
     let outcome = {
         let _here = runtime.enter();
-        Interrupts::new().map(|interrupts| runtime.block_on(until_twice(interrupts, work)))
+        let (asked, ending) = watch::channel(false);
+        Interrupts::new()
+            .map(|interrupts| runtime.block_on(until_twice(interrupts, asked, work(Ending(ending)))))
     };
     // Nobody waits for work that was given up, such as reading from a terminal.
     runtime.shutdown_background();
     outcome?
 }
 
-async fn until_twice<T, F>(mut interrupts: Interrupts, work: impl FnOnce(Ending) -> F) -> Result<T, Failure>
-where
-    F: Future<Output = Result<T, Failure>>,
-{
-    let (asked, ending) = watch::channel(false);
+async fn until_twice<T>(
+    mut interrupts: Interrupts,
+    asked: watch::Sender<bool>,
+    work: Work<'_, T>,
+) -> Result<T, Failure> {
     tokio::select! {
         biased;
         why = interrupts.insisted(&asked) => {
             Err(Failure::new(Exit::Interrupted, anyhow!("{why}: ended at once, the ledger holds what was done")))
         }
-        done = work(Ending(ending)) => done,
+        done = work => done,
     }
 }
 

@@ -9,7 +9,7 @@ use holon_ledger::sqlite::Reader;
 use holon_models::Providers;
 use holon_platform::spawn;
 use holon_supervise::confine::Confinement;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 use super::auth::Policy;
 use super::console::Console;
@@ -101,8 +101,9 @@ impl App {
         &self,
         work: impl FnOnce(&Self) -> Handled<T> + Send + 'static,
     ) -> Handled<T> {
-        let app = self.clone();
-        spawn::blocking(move || work(&app)).await.map_err(Failure::internal)?
+        let (app, (sender, mut receiver)) = (self.clone(), oneshot::channel());
+        spawn::blocking(move || drop(sender.send(work(&app)))).await.map_err(Failure::internal)?;
+        receiver.try_recv().map_err(Failure::internal)?
     }
 
     /// The last event of an agent.

@@ -2,11 +2,13 @@
 
 use std::marker::PhantomData;
 
-use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use holon_api::{ClientError, Document, Endpoint, OpenMetrics, Reply};
 use serde::Serialize;
+
+const JSON: &str = "application/json";
 
 /// What a handler replies with, over HTTP.
 pub(super) trait Respond<E: Endpoint>: Send {
@@ -53,7 +55,7 @@ impl<T> Written<T> {
 
 impl<E: Endpoint<Reply = T>, T: Reply + Serialize> Respond<E> for T {
     fn respond(self) -> Response {
-        (E::ROW.status, axum::Json(self)).into_response()
+        json(E::ROW.status, &self)
     }
 }
 
@@ -69,9 +71,17 @@ impl<E: Endpoint<Reply = T>, T: Reply + Serialize> Respond<E> for OrStatus<T> {
             Self::Usual(reply) => Respond::<E>::respond(reply),
             Self::Other(reply) => {
                 let status = E::ROW.or_status.map_or(E::ROW.status, |(status, _)| status);
-                (status, axum::Json(reply)).into_response()
+                json(status, &reply)
             }
         }
+    }
+}
+
+/// A document as everybody else of this program writes it, so that each type is written by one piece of code.
+pub(super) fn json(status: StatusCode, document: &impl Serialize) -> Response {
+    match serde_json::to_string(document) {
+        Ok(json) => (status, [(CONTENT_TYPE, HeaderValue::from_static(JSON))], json).into_response(),
+        Err(problem) => (StatusCode::INTERNAL_SERVER_ERROR, problem.to_string()).into_response(),
     }
 }
 

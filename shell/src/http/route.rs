@@ -3,14 +3,16 @@
 
 use std::fmt::Display;
 use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use axum::body::Body as HttpBody;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request, State};
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use bytes::Bytes;
 use holon_api::{Body, Code, Endpoint, Path as _, RouteAccess as Access};
@@ -40,6 +42,9 @@ pub(super) struct Call<E: Endpoint> {
     pub(super) body: E::Body,
     pub(super) from: Asker,
 }
+
+/// What answers requests at a path: one type for all endpoints, so that the router is compiled once.
+type Answer = Arc<dyn Fn(App, Request) -> Pin<Box<dyn Future<Output = Response> + Send>> + Send + Sync>;
 
 /// Whoever asks, and what comes along.
 pub(super) struct Asker {
@@ -93,9 +98,9 @@ where
         Method::DELETE => MethodFilter::DELETE,
         _ => MethodFilter::POST,
     };
-    on(filter, move |State(app): State<App>, request: Request| {
+    let answer: Answer = Arc::new(move |app, request| {
         let handler = handler.clone();
-        async move {
+        Box::pin(async move {
             let call: Call<E> = match Call::read(&app, request, of_default).await {
                 Ok(call) => call,
                 Err(failure) => return failure.into_response(),
@@ -108,8 +113,13 @@ where
                 Some(ends) => ends(response),
                 None => response,
             }
-        }
-    })
+        })
+    });
+    answered_by(filter, answer)
+}
+
+fn answered_by(filter: MethodFilter, answer: Answer) -> MethodRouter<App> {
+    on(filter, move |State(app): State<App>, request: Request| answer(app, request))
 }
 
 impl<E: Endpoint> Call<E> {
@@ -137,7 +147,41 @@ impl<E: Endpoint> Call<E> {
 impl<E: Endpoint<Body: ReadBody>> Call<E> {
     /// Checks whoever asks before anything that they sent is looked at.
     async fn read(app: &App, request: Request, of_default: bool) -> Handled<Self> {
-        let (access, (mut parts, body)) = (E::ROW.access, request.into_parts());
+        let row = E::ROW;
+        let mut received = Received::of(app, request, row.access).await?;
+        let mut path: E::Path = match E::Path::of_default(&app.about.default_agent).filter(|_| of_default) {
+            Some(path) => path,
+            None => received.named(row.access).await?,
+        };
+        resolve(app, &mut path).await?;
+        received.trigger(app, row.access, path.token())?;
+        let sent = match query::<E::Query>(&received.parts.uri) {
+            Ok(query) => received.body(app, row.access, E::Body::BYTES).await.map(|body| (query, body)),
+            Err(failure) => Err(failure),
+        };
+        let sent = sent.and_then(|(query, body)| Ok((query, E::Body::read(&received.parts.headers, &body)?)));
+        let trigger = received.trigger;
+        let (query, body) = match sent {
+            Err(failure) => return Err(triggers::refusal(app, trigger.as_ref(), failure).await),
+            Ok(sent) => sent,
+        };
+        let (headers, other_end, caller) = (received.parts.headers, received.other_end, received.caller);
+        Ok(Self { path, query, body, from: Asker { headers, other_end, caller, trigger } })
+    }
+}
+
+/// A request on its way to its endpoint. Nothing here knows which one that is, so it is compiled once for all.
+struct Received {
+    parts: Parts,
+    body: HttpBody,
+    other_end: OtherEnd,
+    caller: Option<Caller>,
+    trigger: Option<(AgentId, u64)>,
+}
+
+impl Received {
+    async fn of(app: &App, request: Request, access: Access) -> Handled<Self> {
+        let (parts, body) = request.into_parts();
         let Some(other_end) = parts.extensions.get::<OtherEnd>().cloned() else {
             return Err(Failure::internal("the connection does not name its peer"));
         };
@@ -166,55 +210,61 @@ impl<E: Endpoint<Body: ReadBody>> Call<E> {
                 })
             }
         };
-        let mut path = match named::<E::Path>(app, &mut parts, of_default).await {
-            Err(_) if access == Access::Token => return Err(Reject::UnknownTrigger.into()),
-            named => named?,
-        };
-        resolve(app, &mut path).await?;
-        let trigger = path.token().and_then(|token| app.triggers.read(token));
-        if access == Access::Token && trigger.is_none() {
-            return Err(Reject::UnknownTrigger.into());
-        }
-        let (query, body) = match Self::sent(app, &parts, body).await {
-            Err(failure) => return Err(triggers::refusal(app, trigger.as_ref(), failure).await),
-            Ok(sent) => sent,
-        };
-        let from = Asker { headers: parts.headers, other_end, caller, trigger };
-        Ok(Self { path, query, body, from })
+        Ok(Self { parts, body, other_end, caller, trigger: None })
     }
 
-    async fn sent(app: &App, parts: &Parts, body: HttpBody) -> Handled<(E::Query, E::Body)> {
-        let query = Query::try_from_uri(&parts.uri).map_err(|rejection| bad_query(&rejection))?.0;
-        let bytes = E::Body::BYTES;
+    /// What its path names, parsed once: nothing later sees a name that is none.
+    async fn named<P: holon_api::Path>(&mut self, access: Access) -> Handled<P> {
+        let params = RawPathParams::from_request_parts(&mut self.parts, &()).await;
+        let params = params.map_err(|rejection| invalid("agent_id", &rejection.body_text()));
+        let named = params.and_then(|params| {
+            let params = MapDeserializer::<_, serde::de::value::Error>::new(params.iter());
+            serde_path_to_error::deserialize(params)
+                .map_err(|error| invalid(&error.path().to_string(), error.inner()))
+        });
+        if access == Access::Token { named.map_err(|_| Reject::UnknownTrigger.into()) } else { named }
+    }
+
+    /// Whose address it came to, on routes that have a token in their path.
+    fn trigger(&mut self, app: &App, access: Access, token: Option<&str>) -> Handled<()> {
+        self.trigger = token.and_then(|token| app.triggers.read(token));
+        if access == Access::Token && self.trigger.is_none() {
+            return Err(Reject::UnknownTrigger.into());
+        }
+        Ok(())
+    }
+
+    async fn body(&mut self, app: &App, access: Access, bytes: usize) -> Handled<Bytes> {
+        let body = std::mem::take(&mut self.body);
         let body = if bytes == 0 { Bytes::new() } else { body::collect(body, bytes).await? };
-        if E::ROW.access == Access::Signed {
-            app.signatures.check(&parts.headers, &body)?;
+        if access == Access::Signed {
+            app.signatures.check(&self.parts.headers, &body)?;
         }
-        if E::ROW.access == Access::Control && parts.method == Method::POST {
+        if access == Access::Control && self.parts.method == Method::POST {
             // A form of any page could be sent without one, and do what needs no body.
-            body::json(&parts.headers)?;
+            body::json(&self.parts.headers)?;
         }
-        Ok((query, E::Body::read(&parts.headers, &body)?))
+        Ok(body)
     }
 }
 
-/// What a path names, parsed once: nothing later sees a name that is none.
-async fn named<P: holon_api::Path>(app: &App, parts: &mut Parts, of_default: bool) -> Handled<P> {
-    if let Some(path) = P::of_default(&app.about.default_agent).filter(|_| of_default) {
-        return Ok(path);
-    }
-    let invalid =
-        |field: &str, problem: &dyn Display| Failure::new(Code::InvalidPath, problem).detail("field", field);
-    let params = RawPathParams::from_request_parts(parts, &()).await;
-    let params = params.map_err(|rejection| invalid("agent_id", &rejection.body_text()))?;
-    let params = MapDeserializer::<_, serde::de::value::Error>::new(params.iter());
-    serde_path_to_error::deserialize(params)
-        .map_err(|error| invalid(&error.path().to_string(), error.inner()))
+fn query<Q: serde::de::DeserializeOwned>(uri: &Uri) -> Handled<Q> {
+    Ok(Query::try_from_uri(uri).map_err(|rejection| bad_query(&rejection))?.0)
+}
+
+fn invalid(field: &str, problem: &dyn Display) -> Box<Failure> {
+    Failure::new(Code::InvalidPath, problem).detail("field", field)
 }
 
 /// An agent may be named by its second name: everything after this sees its id.
 async fn resolve(app: &App, path: &mut impl holon_api::Path) -> Handled<()> {
-    let Some(agent) = path.agent() else { return Ok(()) };
+    match path.agent() {
+        Some(agent) => resolve_agent(app, agent).await,
+        None => Ok(()),
+    }
+}
+
+async fn resolve_agent(app: &App, agent: &mut AgentId) -> Handled<()> {
     let name = agent.clone();
     if let Some(named) = app.blocking(move |app| Ok(app.reader.agent_named(&name)?)).await? {
         *agent = named;

@@ -39,21 +39,12 @@ impl Prepared {
     /// What can't be written, which nothing of this crate is.
     pub(super) fn of<E: Endpoint>(request: Request<E>) -> Result<Self, ClientError> {
         let Request { path, query, body, key } = request;
-        let mut uri = E::ROW.path.to_owned();
-        let named = serde_json::to_value(path).map_err(|error| odd(&error))?;
-        for (name, value) in named.as_object().into_iter().flatten() {
-            uri = uri.replace(&format!("{{{name}}}"), &escaped(value.as_str().unwrap_or_default()));
-        }
         let waits = E::waits(&query);
+        let path = serde_json::to_value(path).map_err(|error| odd(&error))?;
         let query = serde_urlencoded::to_string(query).map_err(|error| odd(&error))?;
-        if !query.is_empty() {
-            uri = format!("{uri}?{query}");
-        }
-        if uri.len() > URI_BYTES {
-            return Err(too_long(uri.len()));
-        }
         let body = (E::ROW.method == Method::POST).then(|| body.write()).transpose();
         let body = body.map_err(|error| odd(&error))?.map(Bytes::from);
+        let uri = uri(E::ROW.path, &path, &query)?;
         Ok(Self { method: E::ROW.method, uri, accept: E::Reply::MEDIA, body, key, waits })
     }
 
@@ -128,6 +119,21 @@ pub(super) fn refused(status: StatusCode, body: &[u8]) -> ClientError {
         details,
     };
     ClientError::Refused { status: status.as_u16(), body: Box::new(body) }
+}
+
+/// The address at such a template, with what its parameters are.
+fn uri(template: &str, path: &Value, query: &str) -> Result<String, ClientError> {
+    let mut uri = template.to_owned();
+    for (name, value) in path.as_object().into_iter().flatten() {
+        uri = uri.replace(&format!("{{{name}}}"), &escaped(value.as_str().unwrap_or_default()));
+    }
+    if !query.is_empty() {
+        uri = format!("{uri}?{query}");
+    }
+    if uri.len() > URI_BYTES {
+        return Err(too_long(uri.len()));
+    }
+    Ok(uri)
 }
 
 fn too_long(bytes: usize) -> ClientError {
