@@ -13,6 +13,7 @@ mod ledger_checks;
 mod limits;
 pub(super) mod openapi;
 mod page_routes;
+mod past;
 mod prompt_wait;
 mod reads;
 mod signed;
