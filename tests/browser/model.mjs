@@ -40,7 +40,15 @@ const DEFECT = () => {
 /** @param {any} tab @param {string} path */
 async function watch(tab, path) {
   await show(tab, path);
-  if (path === "agents/mirror") await tab.getByRole("button", { name: "Everything" }).click();
+  if (path !== "agents/mirror") return;
+  await tab.getByRole("button", { name: "Everything" }).click();
+  // A page that is loaded anew begins with the newest rows.
+  const older = tab.getByRole("button", { name: "Older", exact: true });
+  while (await older.count() > 0) {
+    const rows = await tab.locator(".rows [data-seq]").count();
+    await older.click();
+    await until("older rows", async () => (await tab.locator(".rows [data-seq]").count()) > rows || (await older.count()) === 0);
+  }
 }
 
 /** The first line that differs. @param {string} live @param {string} fresh */
@@ -72,7 +80,8 @@ export async function models(browser, context, send) {
     await own(`work-items/${work_item.work_item_id}/complete`, {});
     await own("triggers/rotate", {});
     await until("the end of the task", async () => (await send("GET", "/agents/mirror/tasks")).tasks[0].status === "failed");
-    await own("prompt?wait=turn", { text: "And once more." });
+    // More events than a page that is loaded anew begins with.
+    for (let count = 0; count < 12; count += 1) await own("prompt?wait=turn", { text: `And once more, ${count}.` });
     await until("rest", async () => (await send("GET", "/agents/mirror/status")).status === "asleep");
     const fresh = await page();
     for (const [index, path] of PATHS.entries()) {
