@@ -16,6 +16,7 @@ pub mod home;
 pub mod http;
 pub mod images;
 pub mod in_flight;
+pub mod ledger_check;
 pub mod live;
 pub mod memory;
 #[cfg(test)]

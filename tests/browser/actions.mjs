@@ -1,6 +1,6 @@
 // Every action of the console, each checked by what the runtime knows afterwards.
 
-import { mkdtempSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { check, show, test, until } from "./harness.mjs";
@@ -71,6 +71,30 @@ export async function actions(tab, send, expect) {
     check(await main.locator(".row.message").count() === 1, "the prompt is shown twice");
   });
 
+  await test("images and skills go along with a prompt", async () => {
+    const skill = join(mkdtempSync(join(tmpdir(), "holon-skill-")), "greeting");
+    mkdirSync(skill);
+    writeFileSync(join(skill, "SKILL.md"), "---\nname: greeting\ndescription: How to greet\n---\nSay hello.\n");
+    await send("POST", "/control/agents/fresh/skills/install", { source: skill });
+    await show(tab, "agents/fresh");
+    await tab.reload();
+    const dot = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+    await main.getByLabel("Add images").setInputFiles([{ name: "dot.png", mimeType: "image/png", buffer: dot }, { name: "note.txt", mimeType: "text/plain", buffer: Buffer.from("no image") }]);
+    await noticed(/note\.txt is not added: it is no PNG/);
+    await main.getByLabel("Add a skill").selectOption("greeting");
+    check((await main.locator(".composer .command code").innerText()).includes("--image dot.png --skill greeting"), "the command does not name them");
+    await main.getByLabel("Leave out the skill greeting").click();
+    await main.getByLabel("Add a skill").selectOption("greeting");
+    await main.getByLabel("Write to fresh").fill("What is on it?");
+    await main.getByRole("button", { name: "Send", exact: true }).click();
+    await until("the message", async () => {
+      const { events } = await send("GET", "/agents/fresh/events?order=desc&limit=100");
+      const message = events.find((/** @type {any} */ event) => event.type === "message_admitted")?.payload.message;
+      return message?.images?.length === 1 && message.skills?.length === 1;
+    });
+    check(await main.locator(".along .tag").count() === 0, "what was sent stays in the composer");
+  });
+
   await test("the level of the conversation changes", async () => {
     const rows = () => main.locator(".rows [data-seq]").count();
     await button("Reports").click();
@@ -115,6 +139,43 @@ export async function actions(tab, send, expect) {
     await confirm(main.locator(".list").getByRole("button", { name: "Stop", exact: true }).first(), "Stop");
     await until("the end", async () => (await send("GET", "/agents/fresh/tasks")).tasks[0].status === "cancelled");
     await until("it on the page", async () => (await main.innerText()).includes("cancelled"));
+  });
+
+  await test("a task is killed, although it asks for time", async () => {
+    await show(tab, "agents/spare/tasks");
+    await button("Run a command").click();
+    await main.getByLabel("Command", { exact: true }).fill("trap '' TERM INT HUP; echo deaf; while :; do sleep 0.1; done");
+    await button("Run").click();
+    await button("Output").first().click();
+    await until("the output", async () => (await main.locator("pre.output").innerText()).includes("deaf"));
+    await until("the count", async () => (await send("GET", "/control/runtime/status")).activity.active_task_count >= 1);
+    await confirm(button("Kill").first(), "Kill");
+    await until("the end", async () => (await send("GET", "/agents/spare/tasks")).tasks[0].status === "cancelled");
+    await until("it on the page", async () => (await main.locator(".list > li").first().innerText()).includes("cancelled"));
+  });
+
+  await test("a child is stopped", async () => {
+    await show(tab, "agents/tutor/children");
+    const state = async () => (await send("GET", "/agents/tutor/tasks")).tasks[0]?.status;
+    await until("the child", async () => (await state()) === "running");
+    const stop = main.locator(".list").getByRole("button", { name: "Stop", exact: true });
+    await confirm(stop.first(), "Stop");
+    await until("its end", async () => (await state()) === "cancelled");
+    await until("it on the page", async () => (await stop.count()) === 0);
+  });
+
+  await test("unused worktrees are removed", async () => {
+    const trees = async () => (await send("GET", "/control/agents/branches/workspace")).worktrees ?? [];
+    await show(tab, "agents/branches/workspaces");
+    check((await trees())[0]?.state === "in_use", `the worktree is ${JSON.stringify(await trees())}`);
+    await confirm(button("Remove unused"), "Remove unused");
+    await noticed(/Remove unused/);
+    check((await trees()).length === 1, "a worktree in use was removed");
+    await button("Return here").click();
+    await until("the home", async () => (await send("GET", "/control/agents/branches/workspace")).active_workspace_id === "agent_home");
+    await confirm(button("Remove unused"), "Remove unused");
+    await until("its end", async () => (await trees()).length === 0);
+    await until("it on the page", async () => (await main.getByRole("region", { name: "Worktrees" }).innerText()).includes("None."));
   });
 
   await test("a timer is added and cancelled", async () => {
@@ -181,6 +242,18 @@ export async function actions(tab, send, expect) {
     await press("Done");
   });
 
+  await test("a prompt goes into the turn in progress", async () => {
+    await show(tab, "agents/tutor");
+    await main.getByLabel("into the turn in progress").check();
+    const line = main.getByLabel("Write to tutor");
+    await line.fill("And about this, too.");
+    await line.press("Enter");
+    await until("the message", async () => (await send("GET", "/agents/tutor/events?order=desc")).events.some((/** @type {any} */ event) => event.type === "message_admitted" && event.payload.message.priority === "interject"));
+    await line.press("ArrowUp");
+    check(await line.inputValue() === "And about this, too.", "the prompt is not called back");
+    await line.fill("");
+  });
+
   await test("a run is aborted, an agent stopped, started and archived", async () => {
     await show(tab, "agents/slow");
     await until("the run", async () => (await main.locator(".row.live").count()) === 1);
@@ -217,6 +290,7 @@ export async function actions(tab, send, expect) {
     await button("Now").click();
     await button("1 events back").click();
     await show(tab, "agents/repair/past?seq=12");
+    await main.getByText("a copy of repair at event 12;").waitFor();
     await main.getByLabel("Name of the new agent").fill("forked");
     await button("Fork from here").click();
     await until("the fork", async () => (await send("GET", "/agents/forked/status")).identity.forked_from.event_seq <= 12);
@@ -247,12 +321,27 @@ export async function actions(tab, send, expect) {
     const count = await main.locator(".event").count();
     await send("POST", "/control/agents/main/prompt?wait=turn", { text: "One more brief." });
     await until("a new one", async () => (await main.locator(".event").count()) > count);
-    check((await main.innerText()).includes("holon ledger verify"), "the command that verifies is not named");
+  });
+
+  await test("the ledger is verified and replayed on demand", async () => {
+    await show(tab, "ledger");
+    for (const [name, found] of [["Verify", "in order: "], ["Replay", "the same: "]]) {
+      const group = main.getByRole("group", { name: name.toLowerCase(), exact: true });
+      check((await group.locator(".command code").innerText()) === `holon ledger ${name.toLowerCase()}`, "its command is not named");
+      await group.getByRole("button", { name, exact: true }).click();
+      await until("its result", async () => (await group.innerText()).includes(found), 60_000);
+      check((await group.innerText()).includes("passed"), await group.innerText());
+    }
+    const { checks } = await send("GET", "/control/ledger/checks?wait_ms=1000");
+    check(checks.length === 2 && checks.every((/** @type {any} */ one) => one.state === "passed"), JSON.stringify(checks));
   });
 
   await test("spending names agents and models", async () => {
     await show(tab, "spending");
+    const models = main.getByRole("group", { name: "By model", exact: true }).getByRole("rowheader");
+    await until("models of all agents", async () => (await models.allInnerTexts()).filter((/** @type {string} */ one) => one.startsWith("scripted/")).length > 2);
     await main.getByLabel("Agent", { exact: true }).selectOption("main");
-    await until("the model", async () => (await main.innerText()).includes("scripted/hello"));
+    await until("its model alone", async () => JSON.stringify(await models.allInnerTexts()) === '["scripted/hello"]');
+    await until("its budgets", async () => (await main.innerText()).includes("Budgets of main"));
   });
 }

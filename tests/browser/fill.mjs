@@ -2,14 +2,15 @@
 //
 // RUNTIME=http://127.0.0.1:7878 [HOLON_CONTROL_TOKEN=…] node tests/browser/fill.mjs
 
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const folder = mkdtempSync(join(tmpdir(), "holon-console-"));
 
 /** A scenario as a model. @param {string} name @param {object[]} rounds */
-function model(name, rounds) {
+export function model(name, rounds) {
   const path = join(folder, `${name}.json`);
   writeFileSync(path, JSON.stringify({ version: 1, name, rounds }));
   return `scripted/${path}`;
@@ -54,6 +55,26 @@ const HOSTILE_ROUNDS = [{ text: HOSTILE, usage: usage(900, 60) }];
 const SLOW = [{ text: "This takes its time.", delay_ms: 3_000_000 }];
 const FAILS = [{ fail: { kind: "auth", message: "the key was refused", times: 9 } }];
 
+/** A child that thinks, as its parent does, until somebody stops it. */
+const TUTORS = [
+  { text: "A child thinks about it, too.", calls: [{ tool: "SpawnAgent", arguments: { initial_message: "Think about everything." } }], usage: usage(1500, 70) },
+  { text: "This takes its time.", delay_ms: 3_000_000 },
+];
+/** A worktree of a repository of its own. */
+const BRANCHES = () => [
+  { text: "I try it in a worktree.", calls: [{ tool: "UseWorkspace", arguments: { path: repository(), mode: "isolated", isolation_label: "trial" } }], usage: usage(1500, 70) },
+  { text: "Nothing is changed there yet.", usage: usage(1600, 20) },
+];
+
+function repository() {
+  const path = join(folder, "repository");
+  mkdirSync(path);
+  const git = (/** @type {string[]} */ ...words) => execFileSync("git", ["-C", path, "-c", "user.name=x", "-c", "user.email=x@x", ...words], { stdio: "ignore" });
+  git("init");
+  git("commit", "--allow-empty", "-m", "first");
+  return path;
+}
+
 /** A client of the runtime. @param {string} base @param {string | undefined} token */
 export function client(base, token = process.env.HOLON_CONTROL_TOKEN) {
   /** @param {string} method @param {string} path @param {object} [body] @param {Record<string, string>} [more] @returns {Promise<any>} */
@@ -77,12 +98,14 @@ export async function fill(base) {
     ["hostile", "Repeats what strangers write", HOSTILE_ROUNDS, HOSTILE],
     ["slow", "Thinks for a long time", SLOW, "Think about everything."],
     ["keyless", "Has a key that is refused", FAILS, "Say hello."],
+    ["tutor", "Has a child that works for long", TUTORS, "Let somebody think about everything."],
+    ["branches", "Works in worktrees", BRANCHES(), "Try it in a worktree."],
     ["spare", "Has nothing to do yet", null, null],
   ]);
   for (const [id, description, rounds, prompt] of agents) {
     await send("POST", `/control/agents/${id}/create`, { description, ...(rounds ? { model: model(id, rounds) } : {}) });
     if (!prompt) continue;
-    await send("POST", `/control/agents/${id}/prompt${id === "slow" ? "" : "?wait=turn&timeout_ms=60000"}`, { text: prompt });
+    await send("POST", `/control/agents/${id}/prompt${["slow", "tutor"].includes(id) ? "" : "?wait=turn&timeout_ms=60000"}`, { text: prompt });
   }
   await send("POST", "/control/agents/repair/tasks", { cmd: "for i in $(seq 1 100000); do echo line $i; sleep 1; done", login: false, accepts_input: true });
   await send("POST", "/control/agents/repair/tasks", { cmd: "echo done; exit 3", login: false });

@@ -4,6 +4,7 @@
 // BASE      the origin of the console; RUNTIME  that of the runtime, where it is another one
 // LOGIN     the link of `holon console --print`, where a login is needed; HOLON_CONTROL_TOKEN  for filling the home
 // KILL, START  commands that kill the runtime at once and start it again at the same address
+// MINUTES   so many minutes of 200 events a second are measured, and an hour's worth of events at once
 // SHOTS     a folder for pictures; ONLY  runs the tests whose name has this text; FILLED=1  the home is filled
 
 import { execSync } from "node:child_process";
@@ -12,6 +13,8 @@ import { actions } from "./actions.mjs";
 import { BASE, browse, check, figures, LOGIN, PAGES, results, RUNTIME, show, SHOTS, test, until } from "./harness.mjs";
 import { measures } from "./measures.mjs";
 import { accessible } from "./accessible.mjs";
+import { models } from "./model.mjs";
+import { sessions } from "./sessions.mjs";
 
 const send = client(RUNTIME);
 if (process.env.FILLED !== "1") await fill(RUNTIME);
@@ -117,6 +120,8 @@ await test("a runtime that was killed is missed, and the page goes on when it is
   expected = false;
 });
 
+await models(browser, context, send);
+await sessions(browser, context, send);
 await accessible(browser, context);
 await measures(browser, context, send);
 

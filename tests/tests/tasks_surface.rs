@@ -73,6 +73,20 @@ fn a_command_is_run_looked_at_and_followed() {
 }
 
 #[test]
+fn the_runtime_counts_tasks_that_have_not_ended() {
+    let daemon = started();
+    let count = || daemon.ok(&["daemon", "status", "--json"]).json()["activity"]["active_task_count"].clone();
+    assert_eq!(count(), 0);
+    let task = run(&daemon, &[], "sleep 600");
+    run(&daemon, &["--wait"], "true");
+    assert_eq!(count(), 1);
+    assert!(daemon.ok(&["daemon", "status"]).stdout.contains(" 1 tasks"));
+    daemon.ok(&["task", "stop", "--force", &task]);
+    wait_for("its end", || status(&daemon, &task)["status"] == "cancelled");
+    assert_eq!(count(), 0);
+}
+
+#[test]
 fn an_agent_s_command_that_takes_long_is_shown_by_every_surface() {
     let call = json!({ "tool": "ExecCommand",
         "arguments": { "cmd": "echo begun; while [ ! -e go ]; do sleep 0.05; done; echo done",

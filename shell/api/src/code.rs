@@ -67,6 +67,8 @@ codes! {
     UnknownRoute "unknown_route" NOT_FOUND;
     /// The web console is switched off, or the runtime has no address that a browser could open.
     NoConsole "no_console" NOT_FOUND;
+    /// A check of the ledger runs; there is one at a time.
+    CheckRunning "check_running" CONFLICT;
     /// No session of the web console has that id.
     UnknownSession "unknown_session" NOT_FOUND;
     UnknownAgent "unknown_agent" NOT_FOUND;

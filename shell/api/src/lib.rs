@@ -18,6 +18,7 @@ mod follow;
 mod inbox;
 mod ingress;
 mod latency;
+mod ledger_checks;
 mod memory;
 mod models;
 mod path;
@@ -63,6 +64,10 @@ pub use ingress::{
     PromptQuery, Prompted, WaitUntil, WebhookQuery,
 };
 pub use latency::{Latency, LatencyQuery};
+pub use ledger_checks::{
+    CheckLedger, LedgerCheck, LedgerCheckKind, LedgerCheckReply, LedgerCheckState, LedgerChecks,
+    LedgerChecksQuery,
+};
 pub use memory::{
     MemoryCount, MemoryFound, MemoryHit, MemoryIndex, MemoryMetadata, MemoryQuery, MemorySearched,
     MemoryShown, MemorySource, MemoryStatus, MemoryText, MemoryTextQuery,

@@ -23,17 +23,18 @@ use super::path::{
 use super::reply::{OpenApi, OpenMetrics, Stream};
 use super::{
     Abort, Admitted, AgentState, AgentStatus, AgentWhy, Agents, AllEventsPage, AllEventsQuery,
-    AllStreamQuery, AttachWorkspace, Briefs, CheckQuery, CheckedSkills, ClosedAsk, CompactReply, ConsoleLink,
-    ConsoleSession, ConsoleSessions, ControlAgent, ControlReply, CreateAgent, CreateTimer, CreateWork,
-    Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, Describe, DetachWorkspace,
+    AllStreamQuery, AttachWorkspace, Briefs, CheckLedger, CheckQuery, CheckedSkills, ClosedAsk, CompactReply,
+    ConsoleLink, ConsoleSession, ConsoleSessions, ControlAgent, ControlReply, CreateAgent, CreateTimer,
+    CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery, Describe, DetachWorkspace,
     EndedSession, Enqueue, EventsPage, EventsQuery, FixtureQuery, ForkAgent, Forked, Handshake, Health,
-    Inbox, InboxQuery, InstallSkill, LabelReply, Latency, LatencyQuery, ListQuery, LoggedIn, Login,
-    ModelReply, Models, Nothing, OutputQuery, OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted,
-    Readiness, RecentQuery, Rename, Root, RunTask, RuntimeStatus, SchedulerFixture, SetModel, Shutdown,
-    SkillReply, Skills, StopTask, StreamQuery, StreamToken, TaskInputReply, TaskOutputResult, TaskReply,
-    TaskShown, Tasks, TasksQuery, TimerReply, Timers, TimersQuery, Transcript, TriggerReply, Triggers,
-    UninstallSkill, UseWorkspace, Wake, WebhookQuery, Woken, WorkItemReply, WorkItemShown, WorkItems,
-    WorkItemsQuery, Workspaces, WorkspacesReply, WorktreeSummary, WriteTask,
+    Inbox, InboxQuery, InstallSkill, LabelReply, Latency, LatencyQuery, LedgerCheckReply, LedgerChecks,
+    LedgerChecksQuery, ListQuery, LoggedIn, Login, ModelReply, Models, Nothing, OutputQuery,
+    OutputStreamQuery, PageQuery, Prompt, PromptQuery, Prompted, Readiness, RecentQuery, Rename, Root,
+    RunTask, RuntimeStatus, SchedulerFixture, SetModel, Shutdown, SkillReply, Skills, StopTask, StreamQuery,
+    StreamToken, TaskInputReply, TaskOutputResult, TaskReply, TaskShown, Tasks, TasksQuery, TimerReply,
+    Timers, TimersQuery, Transcript, TriggerReply, Triggers, UninstallSkill, UseWorkspace, Wake,
+    WebhookQuery, Woken, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery, Workspaces,
+    WorkspacesReply, WorktreeSummary, WriteTask,
 };
 
 /// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
@@ -270,6 +271,13 @@ endpoints! {
             "Shut the runtime down; agents resume at the next start", body Optional<Nothing> => Shutdown;
         MakeStreamToken create_stream_token POST "/control/stream-token"
             "Create a short-lived token for event streams", body Optional<Nothing>, status CREATED => StreamToken;
+
+        CheckTheLedger check_ledger POST "/control/ledger/checks"
+            "Verify or replay the whole ledger, while agents go on", body Json<CheckLedger, OTHER_BYTES>,
+            fails &[Code::CheckRunning], status ACCEPTED => LedgerCheckReply;
+        ShowLedgerChecks ledger_checks GET "/control/ledger/checks"
+            "Show the newest check of the ledger of each kind, now or when none runs",
+            query LedgerChecksQuery, waits LedgerChecksQuery::waits => LedgerChecks;
 
         MakeConsoleLink create_console_link POST "/control/console/link"
             "Create a link that logs a browser in to the web console, once",

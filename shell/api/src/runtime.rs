@@ -130,6 +130,7 @@ pub struct Activity {
     /// Agents that are not stopped.
     #[serde(default)]
     pub active_agent_count: u64,
+    /// Background tasks of these agents that have not ended.
     #[serde(default)]
     pub active_task_count: u64,
     /// Agents that start or run.

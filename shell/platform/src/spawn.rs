@@ -6,6 +6,10 @@ use std::{io, thread};
 
 use tokio::task::JoinHandle;
 
+/// How far a thread that leaves the processor to others stands behind them.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 10;
+
 /// Starts a task under a name; its panic is reported by the handle.
 #[expect(clippy::disallowed_methods, reason = "this is the one wrapper")]
 pub fn task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
@@ -19,6 +23,19 @@ pub fn task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -
 pub fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let work: Box<dyn FnOnce() -> T + Send> = Box::new(work);
     tokio::task::spawn_blocking(work)
+}
+
+/// Starts a named thread that leaves the processor to others, where the kernel ranks threads one by one.
+pub fn yielding_thread<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<thread::JoinHandle<T>> {
+    thread(name, move || {
+        // At its usual rank it does the same work.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::nice(NICE);
+        work()
+    })
 }
 
 /// Starts a named thread.

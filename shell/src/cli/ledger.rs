@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use holon_facts::AgentId;
-use holon_law::Laws;
-use holon_law::replay::{Again, AuditReport};
-use holon_ledger::sqlite::{self as ledger, Reader, VerifyReport};
+use holon_law::replay::Again;
+use holon_ledger::sqlite::{self as ledger, Reader};
 use holon_platform::{Environment, build};
 
 use super::exit::Exit;
@@ -16,6 +15,7 @@ use super::fork::{self, ForkArgs};
 use super::output::{self, Failure};
 use super::recover::{self, RecoverArgs};
 use crate::home::Home;
+use crate::ledger_check::{replayed, verified, verify};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {
@@ -136,39 +136,4 @@ fn export(reader: &Reader, agent: Option<&AgentId>, recorder: bool) -> Result<()
     }
     ledger::export(reader, agent, &mut out)?;
     Ok(())
-}
-
-/// Everything that can be checked about a ledger, the laws among it.
-pub(super) fn verify(reader: &Reader) -> Result<VerifyReport, ledger::VerifyError> {
-    let mut laws = Laws::new();
-    ledger::verify(reader, &mut |record| laws.step(record).map_err(|violation| violation.to_string()))
-}
-
-pub(super) fn verified(report: &VerifyReport) -> String {
-    format!(
-        "in order: {} records of {} agents in {} batches, {} calls, {} texts ({} bytes), {} snapshots; hash \
-         links, folds and {} laws hold",
-        report.records,
-        report.agents,
-        report.batches,
-        report.calls,
-        report.contents,
-        report.content_bytes,
-        report.snapshots,
-        Laws::table().len()
-    )
-}
-
-pub(super) fn replayed(report: &AuditReport) -> String {
-    let skipped = match report.skipped_segments {
-        0 => String::new(),
-        skipped => format!("; {skipped} segments of other builds were left out (--all-builds)"),
-    };
-    format!(
-        "the same: {} calls in {} segments decided the same {} records, byte for byte; {} laws hold{skipped}",
-        report.calls,
-        report.segments,
-        report.records,
-        Laws::table().len()
-    )
 }

@@ -35,6 +35,7 @@ use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
 use crate::http::{self, About, App, Console, Metrics, Parts, Peers, Shutdown, StreamTokens};
+use crate::ledger_check::LedgerChecks;
 use crate::memory::{Follower, Memory};
 use crate::runtime::{Ended, Runtime};
 use crate::settings::{Origin, ServerSettings};
@@ -77,8 +78,8 @@ impl Server {
         let Effective { setup, endpoint, fingerprint, webhook_key, own_token } = effective;
         let templates = Templates::new(home, environment).with_github(&setup.settings.skills.github_url);
         remove_leftovers(home, &templates);
-        let by_choice = setup.settings.origin("server.listen") != Origin::Default;
-        let addresses = Addresses::take(&endpoint, by_choice)?;
+        let addresses =
+            Addresses::take(&endpoint, setup.settings.origin("server.listen") != Origin::Default)?;
         reached(Point::SocketClaimed);
         let confinement = setup.confinement.clone();
         let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
@@ -86,7 +87,7 @@ impl Server {
         let idle_limit = setup.settings.run.idle_limit;
         let ServerSettings { seed_templates, web_console, allowed_origins, .. } =
             setup.settings.server.clone();
-        let (hub, metrics) = (Hub::default(), Metrics::default());
+        let (hub, metrics, shutdown) = (Hub::default(), Metrics::default(), Shutdown::default());
         // It is there once the driver is.
         let memory = Arc::new(OnceLock::<Memory>::new());
         let observer = observer(hub.clone(), metrics.clone(), memory.clone());
@@ -109,7 +110,6 @@ impl Server {
             started_at: Some(started_at),
             ..metadata(home, &endpoint, addresses.listen, fingerprint)?
         };
-        let shutdown = Shutdown::default();
         let app = App::new(Parts {
             runtime: runtime.clone(),
             hub,
@@ -130,6 +130,7 @@ impl Server {
             allowed_origins,
             stream_tokens: StreamTokens::default(),
             console: Console::of(home, web_console)?,
+            ledger_checks: LedgerChecks::default(),
         });
         let (socket, serving) = addresses.serve(&http::router(app), &shutdown)?;
         reached(Point::Listening);

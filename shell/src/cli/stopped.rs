@@ -24,6 +24,7 @@ use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
 use crate::http::{About, App, Console, InProcess, Metrics, Parts, Peers, Shutdown, StreamTokens, router};
+use crate::ledger_check::LedgerChecks;
 use crate::live::LiveSink;
 use crate::perform::{self, Performers};
 use crate::runtime::Runtime;
@@ -126,6 +127,7 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
         },
         reader,
         console: Console::none(home),
+        ledger_checks: LedgerChecks::default(),
         home: home.clone(),
         templates: Templates::new(home, environment),
         policy: Policy::socket(),

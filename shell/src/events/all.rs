@@ -11,7 +11,8 @@ use holon_platform::spawn;
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
-use super::{EventsError, presented};
+use super::EventsError;
+use super::presented::{self, Presenting};
 use crate::envelope::Envelopes;
 
 /// Events that are handed over at once.
@@ -34,18 +35,18 @@ pub struct PlacedEvent {
     pub kind: &'static str,
     /// The envelope with its position as JSON, without a line end.
     pub json: String,
-    /// What it means to people, as JSON; nothing where it can't be read.
-    pub presentation: String,
+    /// What it means to people, as JSON: none where nobody asked for it, nothing where it can't be read.
+    pub presentation: Option<String>,
 }
 
 impl PlacedEvent {
     /// The envelope, where asked for with what it means to people.
     pub fn envelope(&self, present: bool) -> Cow<'_, str> {
-        presented::envelope(&self.json, &self.presentation, present)
+        presented::envelope(&self.json, self.presentation.as_deref(), present)
     }
 
     fn bytes(&self) -> usize {
-        self.json.len() + self.presentation.len()
+        self.json.len() + self.presentation.as_ref().map_or(0, String::len)
     }
 }
 
@@ -58,18 +59,18 @@ pub struct PlacedPage {
     pub last: LedgerSeq,
 }
 
-/// Reads one page. Its cost has a bound: where only private agents were at work, it may have no events.
+/// Reads one page, with what events mean to people where that is asked for. Its cost has a bound: where only private agents were at work, it may have no events.
 ///
 /// # Errors
 /// When the ledger can't be read. An event that is damaged comes as such.
-pub fn page_of_all(reader: &Arc<Reader>, stretch: Stretch) -> Result<PlacedPage, EventsError> {
+pub fn page_of_all(reader: &Arc<Reader>, stretch: Stretch, present: bool) -> Result<PlacedPage, EventsError> {
     let Overall { mut records, reached, more, last } = reader.of_all(stretch)?;
     if stretch.newest {
         // Envelopes follow the order of events.
         records.reverse();
     }
     let mut envelopes = EnvelopesByAgent::default();
-    let mut events = envelopes.all(reader, records)?;
+    let mut events = envelopes.all(reader, records, present)?;
     if stretch.newest {
         events.reverse();
     }
@@ -80,6 +81,7 @@ pub fn page_of_all(reader: &Arc<Reader>, stretch: Stretch) -> Result<PlacedPage,
 pub(super) struct AllTopic {
     /// Counts what has become durable while somebody follows.
     changes: watch::Sender<u64>,
+    presenting: Presenting,
     window: Mutex<Window>,
 }
 
@@ -104,6 +106,8 @@ pub struct AllSubscription {
     topic: Arc<AllTopic>,
     reader: Arc<Reader>,
     cursor: LedgerSeq,
+    /// Whether what events mean to people is asked for.
+    present: bool,
     changes: watch::Receiver<u64>,
 }
 
@@ -115,7 +119,7 @@ struct Looked {
 
 impl Default for AllTopic {
     fn default() -> Self {
-        Self { changes: watch::channel(0).0, window: Mutex::default() }
+        Self { changes: watch::channel(0).0, presenting: Presenting::default(), window: Mutex::default() }
     }
 }
 
@@ -127,34 +131,39 @@ impl AllTopic {
         }
     }
 
-    async fn after(&self, cursor: LedgerSeq, reader: &Arc<Reader>) -> Result<Looked, EventsError> {
+    async fn after(
+        &self,
+        cursor: LedgerSeq,
+        reader: &Arc<Reader>,
+        present: bool,
+    ) -> Result<Looked, EventsError> {
         let mut window = self.window.lock().await;
         if cursor > window.through {
             // Nobody followed for a while.
             *window = Window { after: cursor, through: cursor, ..Window::default() };
         }
         if cursor == window.through {
-            window.read(reader).await?;
+            window.read(reader, self.presenting.is_asked_for()).await?;
         }
-        if cursor >= window.after {
-            return Ok(window.looked(cursor));
+        if let Some(looked) = window.looked(cursor, present) {
+            return Ok(looked);
         }
         drop(window);
         let stretch = Stretch { after: cursor, before: None, limit: BATCH, newest: false };
-        let page = blocking(reader, move |reader| page_of_all(reader, stretch)).await?;
+        let page = blocking(reader, move |reader| page_of_all(reader, stretch, present)).await?;
         Ok(Looked { events: page.events.into_iter().map(Arc::new).collect(), through: page.reached })
     }
 }
 
 impl Window {
     /// Reads what the ledger has behind it.
-    async fn read(&mut self, reader: &Arc<Reader>) -> Result<(), EventsError> {
+    async fn read(&mut self, reader: &Arc<Reader>, present: bool) -> Result<(), EventsError> {
         let stretch = Stretch { after: self.through, before: None, limit: BATCH, newest: false };
         let mut envelopes = std::mem::take(&mut self.envelopes);
         // A wait that is given up here leaves envelopes that begin anew.
         let (overall, envelopes) = blocking(reader, move |reader| {
             let overall = reader.of_all(stretch)?;
-            let events = envelopes.all(reader, overall.records)?;
+            let events = envelopes.all(reader, overall.records, present)?;
             Ok(((events, overall.reached), envelopes))
         })
         .await?;
@@ -173,33 +182,53 @@ impl Window {
         Ok(())
     }
 
-    fn looked(&self, cursor: LedgerSeq) -> Looked {
+    /// What comes after a cursor; none where that is in the ledger only, as are those whose presentation is asked for, and
+    /// was not when they came.
+    fn looked(&self, cursor: LedgerSeq, present: bool) -> Option<Looked> {
+        if cursor < self.after {
+            return None;
+        }
         let skipped = self.events.partition_point(|event| event.at <= cursor);
-        let events: Vec<_> = self.events.iter().skip(skipped).take(BATCH).cloned().collect();
+        let later = self.events.iter().skip(skipped).take(BATCH);
+        let whole = later.take_while(|event| !present || event.presentation.is_some());
+        let events: Vec<_> = whole.cloned().collect();
         let rest = skipped + events.len() < self.events.len();
+        if rest && events.is_empty() {
+            return None;
+        }
         let through = events.last().filter(|_| rest).map_or(self.through, |event| event.at);
-        Looked { events, through }
+        Some(Looked { events, through })
     }
 }
 
 impl EnvelopesByAgent {
-    fn all(&mut self, reader: &Arc<Reader>, records: Vec<Located>) -> Result<Vec<PlacedEvent>, EventsError> {
-        records.into_iter().map(|located| self.event(reader, located)).collect()
+    fn all(
+        &mut self,
+        reader: &Arc<Reader>,
+        records: Vec<Located>,
+        present: bool,
+    ) -> Result<Vec<PlacedEvent>, EventsError> {
+        records.into_iter().map(|located| self.event(reader, located, present)).collect()
     }
 
-    fn event(&mut self, reader: &Arc<Reader>, located: Located) -> Result<PlacedEvent, EventsError> {
+    fn event(
+        &mut self,
+        reader: &Arc<Reader>,
+        located: Located,
+        present: bool,
+    ) -> Result<PlacedEvent, EventsError> {
         let Located { at, agent, event_seq, record } = located;
         let damaged = |error: &LedgerError| {
             let data = json!({
                 "position": at.0, "type": DAMAGED, "agent_id": agent, "event_seq": event_seq,
                 "problem": error.to_string(),
             });
-            PlacedEvent { at, kind: DAMAGED, json: data.to_string(), presentation: String::new() }
+            PlacedEvent { at, kind: DAMAGED, json: data.to_string(), presentation: Some(String::new()) }
         };
         let line = match record {
             Ok(record) => self
                 .line(reader, &record)
-                .and_then(|line| Ok((record.event.kind(), line, presented::of(&record)?))),
+                .and_then(|line| Ok((record.event.kind(), line, presented::of(&record, present)?))),
             Err(error) => Err(error.into()),
         };
         match line {
@@ -230,9 +259,10 @@ impl EnvelopesByAgent {
 }
 
 impl AllSubscription {
-    pub(super) fn new(topic: Arc<AllTopic>, reader: Arc<Reader>, cursor: LedgerSeq) -> Self {
+    pub(super) fn new(topic: Arc<AllTopic>, reader: Arc<Reader>, cursor: LedgerSeq, present: bool) -> Self {
         let changes = topic.changes.subscribe();
-        Self { topic, reader, cursor, changes }
+        topic.presenting.join(present);
+        Self { topic, reader, cursor, present, changes }
     }
 
     /// Everything up to here was handed over.
@@ -247,7 +277,8 @@ impl AllSubscription {
     pub async fn next(&mut self) -> Result<Vec<Arc<PlacedEvent>>, EventsError> {
         loop {
             self.changes.borrow_and_update();
-            let Looked { events, through } = self.topic.after(self.cursor, &self.reader).await?;
+            let Looked { events, through } =
+                self.topic.after(self.cursor, &self.reader, self.present).await?;
             let moved = through > self.cursor;
             self.cursor = self.cursor.max(through);
             if !events.is_empty() {
@@ -258,6 +289,12 @@ impl AllSubscription {
                 self.changes.changed().await.map_err(|_| EventsError::Ended)?;
             }
         }
+    }
+}
+
+impl Drop for AllSubscription {
+    fn drop(&mut self) {
+        self.topic.presenting.leave(self.present);
     }
 }
 

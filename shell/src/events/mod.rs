@@ -34,14 +34,14 @@ pub struct Event {
     pub kind: &'static str,
     /// The envelope as JSON, without a line end.
     pub json: String,
-    /// What it means to people, as JSON.
-    pub presentation: String,
+    /// What it means to people, as JSON; none where nobody asked for it.
+    pub presentation: Option<String>,
 }
 
 impl Event {
     /// The envelope, where asked for with what it means to people.
     pub fn envelope(&self, present: bool) -> Cow<'_, str> {
-        presented::envelope(&self.json, &self.presentation, present)
+        presented::envelope(&self.json, self.presentation.as_deref(), present)
     }
 }
 
@@ -87,7 +87,8 @@ impl Hub {
         })
     }
 
-    /// Follows an agent from an event on. `reader` is for what is no longer in memory.
+    /// Follows an agent from an event on, with what events mean to people where that is asked for. `reader` is for what
+    /// is no longer in memory.
     ///
     /// # Errors
     /// When there is no agent of that name, or the ledger is damaged.
@@ -96,25 +97,29 @@ impl Hub {
         reader: Arc<Reader>,
         agent: &AgentId,
         after: EventSeq,
+        present: bool,
     ) -> Result<Subscription, LedgerError> {
-        let subscription = Subscription::new(self.clone(), self.join(&reader, agent), reader.clone(), after);
+        let topic = self.join(&reader, agent, present);
+        let subscription = Subscription::new(self.clone(), topic, reader.clone(), after, present);
         // Asked only now: what becomes durable from here on is published to the topic.
         subscription.topic().begins_after(reader.last_event(agent)?);
         Ok(subscription)
     }
 
-    /// Follows all public agents from behind a position. `reader` is for what is no longer in memory.
-    pub fn follow_all(&self, reader: Arc<Reader>, after: LedgerSeq) -> AllSubscription {
-        AllSubscription::new(self.all.clone(), reader, after)
+    /// Follows all public agents from behind a position, with what events mean to people where that is asked for.
+    /// `reader` is for what is no longer in memory.
+    pub fn follow_all(&self, reader: Arc<Reader>, after: LedgerSeq, present: bool) -> AllSubscription {
+        AllSubscription::new(self.all.clone(), reader, after, present)
     }
 
-    fn join(&self, reader: &Arc<Reader>, agent: &AgentId) -> Arc<Topic> {
+    fn join(&self, reader: &Arc<Reader>, agent: &AgentId, present: bool) -> Arc<Topic> {
         let mut topics = self.topics();
         let followed = topics.entry(agent.clone()).or_insert_with(|| Followed {
             topic: Arc::new(Topic::new(reader.clone(), agent.clone())),
             followers: 0,
         });
         followed.followers += 1;
+        followed.topic.presenting.join(present);
         followed.topic.clone()
     }
 
@@ -124,10 +129,11 @@ impl Hub {
     }
 
     /// One follower less.
-    fn leave(&self, agent: &AgentId) {
+    fn leave(&self, agent: &AgentId, present: bool) {
         let mut topics = self.topics();
         if let Some(followed) = topics.get_mut(agent) {
             followed.followers -= 1;
+            followed.topic.presenting.leave(present);
             if followed.followers == 0 {
                 topics.remove(agent);
             }

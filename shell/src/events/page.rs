@@ -39,11 +39,11 @@ pub struct Page {
     pub more: bool,
 }
 
-/// Reads one page. Its cost is what it returns.
+/// Reads one page, with what events mean to people where that is asked for. Its cost is what it returns.
 ///
 /// # Errors
 /// When there is no such agent, or one of the events is damaged.
-pub fn page(reader: &Arc<Reader>, agent: &AgentId, span: Span) -> Result<Page, EventsError> {
+pub fn page(reader: &Arc<Reader>, agent: &AgentId, span: Span, present: bool) -> Result<Page, EventsError> {
     let last = reader.last_event(agent)?;
     let lowest = span.after.unwrap_or(EventSeq(0)).next();
     let highest = span.before.map_or(last, |before| EventSeq(before.0.saturating_sub(1))).min(last);
@@ -60,7 +60,7 @@ pub fn page(reader: &Arc<Reader>, agent: &AgentId, span: Span) -> Result<Page, E
     for record in reader.records(agent, EventSeq(from.0 - 1), to)? {
         let record = record?;
         let json = envelopes.line(&record)?;
-        let presentation = presented::of(&record)?;
+        let presentation = presented::of(&record, present)?;
         events.push(Event { seq: record.event_seq, kind: record.event.kind(), json, presentation });
     }
     let more = match span.order {

@@ -27,6 +27,8 @@ struct Durable {
     topic: Arc<Topic>,
     reader: Arc<Reader>,
     cursor: EventSeq,
+    /// Whether what events mean to people is asked for.
+    present: bool,
     changes: watch::Receiver<EventSeq>,
 }
 
@@ -38,9 +40,15 @@ pub enum Delivery {
 }
 
 impl Subscription {
-    pub(super) fn new(hub: Hub, topic: Arc<Topic>, reader: Arc<Reader>, cursor: EventSeq) -> Self {
+    pub(super) fn new(
+        hub: Hub,
+        topic: Arc<Topic>,
+        reader: Arc<Reader>,
+        cursor: EventSeq,
+        present: bool,
+    ) -> Self {
         let (changes, live) = (topic.changes(), topic.live());
-        Self { hub, durable: Durable { topic, reader, cursor, changes }, live }
+        Self { hub, durable: Durable { topic, reader, cursor, present, changes }, live }
     }
 
     pub(super) fn topic(&self) -> &Topic {
@@ -81,14 +89,14 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.hub.leave(self.durable.topic.agent());
+        self.hub.leave(self.durable.topic.agent(), self.durable.present);
     }
 }
 
 impl Durable {
     async fn next(&mut self) -> Result<Vec<Arc<Event>>, EventsError> {
         loop {
-            let events = match self.topic.after(self.cursor, BATCH) {
+            let events = match self.topic.after(self.cursor, BATCH, self.present) {
                 Available::Events(events) => events,
                 Available::Earlier => self.read().await?,
                 Available::Nothing => Vec::new(),
@@ -105,7 +113,8 @@ impl Durable {
     async fn read(&self) -> Result<Vec<Arc<Event>>, EventsError> {
         let (reader, agent) = (self.reader.clone(), self.topic.agent().clone());
         let span = Span { after: Some(self.cursor), before: None, limit: BATCH, order: Order::Asc };
-        let read = spawn::blocking(move || page(&reader, &agent, span)).await;
+        let present = self.present;
+        let read = spawn::blocking(move || page(&reader, &agent, span, present)).await;
         let page = read.map_err(|_| EventsError::Ended)??;
         Ok(page.events.into_iter().map(Arc::new).collect())
     }

@@ -7,7 +7,8 @@ use holon_facts::{AgentId, EventSeq, Record};
 use holon_ledger::sqlite::Reader;
 use tokio::sync::{broadcast, watch};
 
-use super::{Event, presented};
+use super::Event;
+use super::presented::{self, Presenting};
 use crate::envelope::Envelopes;
 use crate::live::Live;
 
@@ -21,6 +22,7 @@ const LIVE: usize = 256;
 pub(super) struct Topic {
     agent: AgentId,
     reader: Arc<Reader>,
+    pub(super) presenting: Presenting,
     recent: Mutex<Recent>,
     /// The last durable event.
     last: watch::Sender<EventSeq>,
@@ -47,7 +49,7 @@ impl Topic {
     pub(super) fn new(reader: Arc<Reader>, agent: AgentId) -> Self {
         let (last, _) = watch::channel(EventSeq(0));
         let (live, _) = broadcast::channel(LIVE);
-        Self { agent, reader, recent: Mutex::default(), last, live }
+        Self { agent, reader, presenting: Presenting::default(), recent: Mutex::default(), last, live }
     }
 
     pub(super) fn agent(&self) -> &AgentId {
@@ -81,8 +83,9 @@ impl Topic {
         self.live.subscribe()
     }
 
-    /// At most so many of the events after a cursor.
-    pub(super) fn after(&self, cursor: EventSeq, most: usize) -> Available {
+    /// At most so many of the events after a cursor. Those whose presentation is asked for, and was not when they came,
+    /// are in the ledger only.
+    pub(super) fn after(&self, cursor: EventSeq, most: usize, present: bool) -> Available {
         if *self.last.borrow() <= cursor {
             return Available::Nothing;
         }
@@ -92,7 +95,9 @@ impl Topic {
             return Available::Earlier;
         };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
-        let events: Vec<Arc<Event>> = recent.events.iter().skip(skipped).take(most).cloned().collect();
+        let later = recent.events.iter().skip(skipped).take(most);
+        let whole = later.take_while(|event| !present || event.presentation.is_some());
+        let events: Vec<Arc<Event>> = whole.cloned().collect();
         if events.is_empty() { Available::Earlier } else { Available::Events(events) }
     }
 
@@ -103,7 +108,7 @@ impl Topic {
         if !follows {
             *recent = Recent::default();
         }
-        match recent.event(&self.reader, record) {
+        match recent.event(&self.reader, record, self.presenting.is_asked_for()) {
             Ok(event) => recent.push(event),
             Err(_) => *recent = Recent::default(),
         }
@@ -115,13 +120,18 @@ impl Topic {
 }
 
 impl Recent {
-    fn event(&mut self, reader: &Arc<Reader>, record: &Record) -> Result<Event, super::EventsError> {
+    fn event(
+        &mut self,
+        reader: &Arc<Reader>,
+        record: &Record,
+        present: bool,
+    ) -> Result<Event, super::EventsError> {
         let envelopes = match self.envelopes.take() {
             Some(envelopes) => envelopes,
             None => Envelopes::from(reader.clone(), record.agent.clone(), record.event_seq)?,
         };
         let json = self.envelopes.insert(envelopes).line(record)?;
-        let presentation = presented::of(record)?;
+        let presentation = presented::of(record, present)?;
         Ok(Event { seq: record.event_seq, kind: record.event.kind(), json, presentation })
     }
 
@@ -136,5 +146,5 @@ impl Recent {
 }
 
 fn bytes(event: &Event) -> usize {
-    event.json.len() + event.presentation.len()
+    event.json.len() + event.presentation.as_ref().map_or(0, String::len)
 }

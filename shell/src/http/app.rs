@@ -23,6 +23,7 @@ use super::signature::Signatures;
 use super::stream_tokens::StreamTokens;
 use crate::events::Hub;
 use crate::home::Home;
+use crate::ledger_check::LedgerChecks;
 use crate::runtime::Runtime;
 use crate::settings::{Access, PageOrigin};
 use crate::templates::Templates;
@@ -61,6 +62,8 @@ pub struct Parts {
     /// Whose pages may read replies, besides those of this machine.
     pub allowed_origins: Vec<PageOrigin>,
     pub stream_tokens: StreamTokens,
+    /// Of the whole ledger, on demand.
+    pub ledger_checks: LedgerChecks,
     /// Of browsers.
     pub console: Console,
     /// A place for each request that waits for a prompt.

@@ -79,7 +79,8 @@ impl Events for LocalEvents {
             let mut subscription = match self.subscription.take() {
                 Some(subscription) => subscription,
                 None => {
-                    let opened = subscribe(&self.app, self.agent.agent_id.clone(), self.cursor, "after_seq");
+                    let opened =
+                        subscribe(&self.app, self.agent.agent_id.clone(), self.cursor, "after_seq", false);
                     let (last, subscription) = opened.await.map_err(|failure| failure.refusal())?;
                     self.cursor = Some(last);
                     subscription
@@ -119,7 +120,7 @@ impl AllEvents for LocalAllEvents {
             let mut subscription = match self.subscription.take() {
                 Some(subscription) => subscription,
                 None => {
-                    let opened = subscribe_all(&self.app, self.cursor.map(placed), "after").await;
+                    let opened = subscribe_all(&self.app, self.cursor.map(placed), "after", false).await;
                     let subscription = opened.map_err(|failure| failure.refusal())?;
                     self.cursor = Some(LedgerSeq(subscription.cursor().0));
                     subscription

@@ -12,9 +12,9 @@ use super::App;
 use super::failure::Failure;
 use super::reply::Answer;
 use super::resource::{
-    agents, all_events, control, debug, events, fork, history, inbox, ingress, labels, latency, memory,
-    models, prompt, runtime, scheduler_fixture, skills, stream, tasks, timers, triggers, wake, work_items,
-    workspaces,
+    agents, all_events, control, debug, events, fork, history, inbox, ingress, labels, latency,
+    ledger_checks, memory, models, prompt, runtime, scheduler_fixture, skills, stream, tasks, timers,
+    triggers, wake, work_items, workspaces,
 };
 use super::route::{Call, Route};
 use super::{console, cors, metrics, openapi, stream_tokens};
@@ -53,6 +53,8 @@ handlers! {
         ShowRuntime runtime::status,
         ShutDown runtime::shutdown,
         MakeStreamToken stream_tokens::create,
+        CheckTheLedger ledger_checks::begin,
+        ShowLedgerChecks ledger_checks::show,
         MakeConsoleLink console::create_link,
         LogIn console::log_in,
         LogOut console::log_out,

@@ -16,8 +16,11 @@ use super::packed::Packed;
 use super::row::{RecordRow, call_hash, stored, sum};
 use crate::store::AgentRow;
 
-/// Snapshots that are kept per agent.
+/// Newest snapshots that are kept per agent.
 const SNAPSHOTS: i64 = 2;
+/// Of each stretch of so many events the oldest snapshot is kept as well: a past state is folded from no farther back, and
+/// from the distance of two snapshots.
+pub(super) const STRETCH: i64 = 8_192;
 
 /// One batch in the writing.
 pub(super) struct BatchWriter<'a> {
@@ -230,8 +233,10 @@ impl BatchWriter<'_> {
             reached(Point::SnapshotWritten);
             self.execute(
                 "DELETE FROM snapshots WHERE agent = ?1 AND event_seq NOT IN
-                 (SELECT event_seq FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC LIMIT ?2)",
-                params![id.as_str(), SNAPSHOTS],
+                 (SELECT event_seq FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC LIMIT ?2)
+                 AND event_seq NOT IN
+                 (SELECT min(event_seq) FROM snapshots WHERE agent = ?1 GROUP BY event_seq / ?3)",
+                params![id.as_str(), SNAPSHOTS, STRETCH],
             )?;
             reached(Point::SnapshotsPruned);
         }

@@ -75,7 +75,7 @@ pub use lock::{HomeLock, LockError};
 pub use overall::{LedgerSeq, Located, Overall, Stretch};
 pub use packed::Packed;
 pub use past::{PAST_RECORDS, PastError, PastRuntime, PastState};
-pub use read::Reader;
+pub use read::{Reader, Stopper};
 pub use recover::{Loss, RecordCheck, RecoverError, Recovered, examine, recover};
 pub use replay::{ReplayFailure, replay};
 pub use reserve::{RESERVE_BYTES, reserve_problem};

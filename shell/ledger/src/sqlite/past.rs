@@ -190,6 +190,7 @@ fn first_calls(connection: &Connection, agent: &AgentId, event: i64) -> rusqlite
 
 #[cfg(test)]
 mod tests {
+    use super::super::batch_writer::STRETCH;
     use super::super::testing::{BUILD, Home, id};
     use super::*;
 
@@ -224,6 +225,48 @@ mod tests {
         let mut again = home.reader().agent_before(&main, EventSeq(2)).unwrap();
         home.reader().fold_on(&mut again, last).unwrap();
         assert_eq!((again.agent, again.records), (late.agent, last.0 - 1));
+    }
+
+    /// However long the log is. `HOLON_PAST_RECORDS=1000000` measures a long one.
+    #[test]
+    fn a_past_state_of_a_long_log_is_folded_from_a_state_nearby() {
+        let stretch = u64::try_from(STRETCH).unwrap();
+        let wanted = holon_platform::Environment::of_process()
+            .get("HOLON_PAST_RECORDS")
+            .and_then(|number| number.parse().ok());
+        let wanted: u64 = wanted.unwrap_or(3 * stretch);
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        let main = id("main");
+        let (mut last, mut stored, mut distance) = (0, 0, 0);
+        while last < wanted {
+            world.prompt("main", "go on");
+            last = world.reader.last_event(&main).unwrap().0;
+            // As a runtime stores states: after so many bytes of records.
+            if last - stored > 400 {
+                distance = distance.max(last - stored);
+                stored = last;
+                world.snapshot("main");
+            }
+        }
+        let mut slowest = 0;
+        for event in (1..100).map(|part| EventSeq(1 + last * part / 100)).chain([EventSeq(1), EventSeq(last)])
+        {
+            let begun = holon_platform::clock::now();
+            let past = home.reader().agent_after(&main, event).unwrap();
+            slowest = slowest.max(holon_platform::clock::since(begun).0);
+            assert_eq!(past.agent.event_seq, event);
+            assert!(past.records <= stretch + distance, "{} records for event {event}", past.records);
+        }
+        println!("{last} records: the slowest of 101 past states took {slowest} ms");
+        let kept: i64 = home
+            .reader()
+            .read(|connection| connection.query_row("SELECT count(*) FROM snapshots", [], |row| row.get(0)))
+            .unwrap();
+        assert!(u64::try_from(kept).unwrap() <= last / stretch + 3, "{kept} states are kept");
+        let report = super::super::verify(&home.reader(), &mut |_| Ok(())).unwrap();
+        assert_eq!(report.snapshots, u64::try_from(kept).unwrap());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
 
 use super::error::LedgerError;
 use super::schema;
@@ -16,6 +16,16 @@ const BUSY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Reader {
     connection: Mutex<Connection>,
+}
+
+/// Ends a read in progress, from another thread.
+pub struct Stopper(InterruptHandle);
+
+impl Stopper {
+    /// The read in progress fails with its next row; where there is none, nothing happens.
+    pub fn stop(&self) {
+        self.0.interrupt();
+    }
 }
 
 impl Reader {
@@ -36,6 +46,11 @@ impl Reader {
         connection.set_prepared_statement_cache_capacity(32);
         connection.busy_timeout(BUSY).map_err(LedgerError::sqlite("opening"))?;
         Ok(Self { connection: Mutex::new(connection) })
+    }
+
+    /// What ends a read that takes too long.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.connection.lock().unwrap_or_else(PoisonError::into_inner).get_interrupt_handle())
     }
 
     /// Opens a ledger that nobody writes, and that has no write-ahead log, without leaving anything beside it.

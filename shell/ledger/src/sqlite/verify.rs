@@ -325,6 +325,21 @@ mod tests {
         assert!(report.contents >= 3 && report.content_bytes > 1_000);
     }
 
+    #[test]
+    fn a_read_that_takes_too_long_is_ended() {
+        let reader = Home::with_turns(3).reader();
+        let stopper = reader.stopper();
+        let mut seen = 0;
+        let ended = verify(&reader, &mut |_| {
+            seen += 1;
+            stopper.stop();
+            Ok(())
+        });
+        assert!(matches!(&ended, Err(VerifyError::Ledger(error)) if !error.is_damage()), "{ended:?}");
+        let records = checked(&Home::with_turns(3)).unwrap().records;
+        assert!(seen < records, "{seen} of {records}");
+    }
+
     /// Nobody reads it; the same state under this build's name is damage.
     #[test]
     fn a_state_of_another_build_says_nothing_against_the_log() {

@@ -32,7 +32,7 @@ pub(in super::super) async fn page(app: App, call: Call<ListAllEvents>) -> Handl
         // One past the last is where a walk to the past begins.
         check_position("before", before, LedgerSeq(last.0 + 1))?;
         let stretch = Stretch { after: after.unwrap_or_default(), before, limit, newest };
-        Ok(Written::new(written(&page_of_all(&app.reader, stretch)?, present)))
+        Ok(Written::new(written(&page_of_all(&app.reader, stretch, present)?, present)))
     })
     .await
 }
@@ -43,7 +43,8 @@ pub(in super::super) async fn stream(app: App, call: Call<FollowAllEvents>) -> H
         Some(seen) => (Some(LedgerSeq(seen)), LAST_EVENT_ID),
         None => (call.query.after.map(placed), "after"),
     };
-    let (present, subscription) = (call.query.present, subscribe(&app, after, name).await?);
+    let present = call.query.present;
+    let subscription = subscribe(&app, after, name, present).await?;
     let leave = Box::pin(app.shutdown.asked());
     Ok(sse::stream(Follower { subscription, present, leave }, BEGIN))
 }
@@ -53,11 +54,12 @@ pub(in super::super) async fn subscribe(
     app: &App,
     after: Option<LedgerSeq>,
     name: &'static str,
+    present: bool,
 ) -> Handled<AllSubscription> {
     app.blocking(move |app| {
         let last = app.reader.last_of_all()?;
         check_position(name, after, last)?;
-        Ok(app.hub.follow_all(app.reader.clone(), after.unwrap_or(last)))
+        Ok(app.hub.follow_all(app.reader.clone(), after.unwrap_or(last), present))
     })
     .await
 }

@@ -29,7 +29,7 @@ pub(in super::super) async fn events(app: App, call: Call<ListEvents>) -> Handle
         // One past the last is where a walk to the past begins.
         check_cursor("before_seq", query.before_seq, last.next())?;
         let span = Span { after: query.after_seq, before: query.before_seq, limit, order };
-        let page = events::page(&app.reader, &agent, span)?;
+        let page = events::page(&app.reader, &agent, span, present)?;
         Ok(Written::new(written(&page, present)))
     })
     .await

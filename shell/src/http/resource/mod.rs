@@ -11,6 +11,7 @@ pub(super) mod inbox;
 pub(super) mod ingress;
 pub(super) mod labels;
 pub(super) mod latency;
+pub(super) mod ledger_checks;
 mod look;
 pub(super) mod memory;
 pub(super) mod models;

@@ -132,6 +132,7 @@ fn activity(view: View<'_>) -> Activity {
         if summary.identity.visibility == Visibility::Private {
             continue;
         }
+        activity.active_task_count += summary.active_task_count;
         let processes = matches!(summary.status, Status::Booting | Status::AwakeRunning);
         let pending = matches!(
             summary.scheduling_posture,

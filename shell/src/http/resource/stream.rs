@@ -27,7 +27,7 @@ pub(in super::super) async fn stream(app: App, call: Call<FollowEvents>) -> Hand
         Some(seen) => (Some(seen), LAST_EVENT_ID),
         None => (call.query.after_seq, "after_seq"),
     };
-    let (_, subscription) = subscribe(&app, agent, after, name).await?;
+    let (_, subscription) = subscribe(&app, agent, after, name, present).await?;
     let leave = Box::pin(app.shutdown.asked());
     let follower = Follower { subscription, live, present, leave };
     Ok(sse::stream(follower, BEGIN))
@@ -39,12 +39,13 @@ pub(in super::super) async fn subscribe(
     agent: AgentId,
     after: Option<EventSeq>,
     name: &'static str,
+    present: bool,
 ) -> Handled<(EventSeq, Subscription)> {
     app.blocking(move |app| {
         let last = app.last_event(&agent)?;
         check_cursor(name, after, last)?;
         let after = after.unwrap_or(last);
-        Ok((after, app.hub.follow(app.reader.clone(), &agent, after)?))
+        Ok((after, app.hub.follow(app.reader.clone(), &agent, after, present)?))
     })
     .await
 }

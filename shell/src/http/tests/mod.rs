@@ -9,9 +9,11 @@ mod described;
 mod disk;
 mod in_process;
 mod ingress;
+mod ledger_checks;
 mod limits;
 pub(super) mod openapi;
 mod page_routes;
+mod past;
 mod prompt_wait;
 mod reads;
 mod signed;
@@ -52,6 +54,7 @@ use crate::events::Hub;
 use crate::home::Home;
 use crate::http::Console;
 use crate::http::signature::Signatures;
+use crate::ledger_check::LedgerChecks;
 use crate::perform;
 use crate::perform::tool::CommandEnvironment;
 use crate::runtime::{Ended, Runtime};
@@ -169,6 +172,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         allowed_origins: setup.allowed_origins.iter().filter_map(|origin| PageOrigin::new(origin)).collect(),
         stream_tokens: StreamTokens::default(),
         console: Console::of(home, true).unwrap(),
+        ledger_checks: LedgerChecks::default(),
         waits: Semaphore::new(WAITS),
     });
     Started { app, ended }

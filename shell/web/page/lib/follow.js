@@ -8,8 +8,8 @@ import { signal } from "../vendor.js";
 const BACK_OFF_MS = [500, 15_000];
 /** The runtime sends a comment every 15 seconds; without one for this long, the connection is dead. */
 const SILENCE_MS = 40_000;
-/** A tab that nobody sees lets go of its stream after this time. */
-const HIDDEN_MS = 5 * 60_000;
+/** A tab that nobody sees lets go of its streams after this time: a browser has six connections for all tabs together. */
+const HIDDEN_MS = 30_000;
 /** Characters of one event at most. */
 const EVENT_LIMIT = 8 * 1024 * 1024;
 

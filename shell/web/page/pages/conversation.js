@@ -1,12 +1,13 @@
 // The conversation: what came in, what the agent reports, what it does, and a line to write to it.
 
-import { call, command, newKey } from "../api.js";
+import { call } from "../api.js";
 import { Ask } from "../lib/ask.js";
 import { clean, clock, duration } from "../lib/format.js";
-import { Command, Loading, notify, now, Problem } from "../lib/parts.js";
+import { Loading, notify, now, Problem } from "../lib/parts.js";
 import { isShown, LEVELS, rowOf, RowView, wholeTexts } from "../lib/rows.js";
 import { asks } from "../lib/store.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor.js";
+import { Composer } from "./composer.js";
 import { WhyCard } from "./why.js";
 
 /** Events of one page. */
@@ -136,73 +137,7 @@ function useRows(shared) {
   return { rows: rows.current, ready, error, live, load, older, draw };
 }
 
-/** @typedef {{ key: string, text: string, interject: boolean, state: "sending" | "sent" | "failed", problem: string | null, message: string | null }} Outgoing */
-
-/** @param {{ shared: import("./agent.js").Shared, outgoing: Outgoing[], setOutgoing: (next: (before: Outgoing[]) => Outgoing[]) => void }} props */
-function Composer({ shared, outgoing, setOutgoing }) {
-  const { id, status } = shared;
-  const [text, setText] = useState(drafts.get(id) ?? "");
-  const [interject, setInterject] = useState(false);
-  const history = useRef({ list: /** @type {string[]} */ ([]), at: -1 });
-  const write = (/** @type {string} */ next) => {
-    drafts.set(id, next);
-    setText(next);
-  };
-  /** @param {Outgoing} one */
-  const send = async (one) => {
-    try {
-      const body = { text: one.text, ...(one.interject ? { priority: "interject" } : {}) };
-      const reply = await call("prompt", { params: { agent_id: id }, body, key: one.key });
-      setOutgoing((before) => before.map((other) => (other.key === one.key ? { ...other, state: "sent", message: reply.message_id } : other)));
-    } catch (/** @type {any} */ error) {
-      if (error.mayPass) {
-        // The same key, so the runtime takes it once, however often it is sent.
-        setTimeout(() => void send(one), 2_000);
-        setOutgoing((before) => before.map((other) => (other.key === one.key ? { ...other, problem: error.message } : other)));
-        return;
-      }
-      setOutgoing((before) => before.filter((other) => other.key !== one.key));
-      write(one.text);
-      notify("bad", `Not sent: ${error.message}`, error.hint);
-    }
-  };
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    if (!text.trim()) return;
-    const one = /** @type {Outgoing} */ ({ key: newKey(), text, interject: interject && Boolean(status.run), state: "sending", problem: null, message: null });
-    history.current = { list: [...history.current.list.slice(-49), text], at: -1 };
-    setOutgoing((before) => [...before, one]);
-    write("");
-    void send(one);
-  };
-  const key = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.altKey && !event.isComposing) return submit(event);
-    const { list, at } = history.current;
-    if (event.key === "ArrowUp" && (text === "" || at >= 0) && list.length) {
-      const next = at < 0 ? list.length - 1 : Math.max(0, at - 1);
-      history.current.at = next;
-      event.preventDefault();
-      write(list[next]);
-    } else if (event.key === "ArrowDown" && at >= 0) {
-      const next = at + 1 < list.length ? at + 1 : -1;
-      history.current.at = next;
-      event.preventDefault();
-      write(next < 0 ? "" : list[next]);
-    }
-  };
-  const stopped = status.status === "stopped";
-  const shell = command("prompt", { agent_id: id }, [...(interject && status.run ? ["--interject"] : []), text.split("\n")[0].slice(0, 60) || "TEXT"]);
-  return html`<form class="composer" onSubmit=${submit}><label for="composer">Write to ${clean(status.name ?? id)}</label>
-    <textarea id="composer" rows=${Math.min(8, Math.max(2, text.split("\n").length))} value=${text} disabled=${stopped} aria-describedby="composer-hint"
-      onInput=${(/** @type {any} */ event) => write(event.target.value)} onKeyDown=${key}></textarea>
-    <div class="buttons"><button class="btn primary" disabled=${!text.trim() || stopped} data-command=${shell}>Send</button>
-      ${status.run && html`<label class="check"><input type="checkbox" checked=${interject} onChange=${(/** @type {any} */ event) => setInterject(event.target.checked)} />into the turn in progress</label>`}
-      <span class="hint" id="composer-hint">${stopped ? "The agent is stopped: start it first." : "Enter sends, Shift-Enter breaks the line, Up calls earlier prompts back."}${outgoing.some((one) => one.problem) ? " Not sent yet: the runtime is away; it is sent again by itself." : ""}</span></div>
-    <${Command} text=${shell} /></form>`;
-}
-
-/** What was written and not sent, by agent, as long as the page is open. @type {Map<string, string>} */
-const drafts = new Map();
+/** @typedef {import("./composer.js").Outgoing} Outgoing */
 
 /** @param {{ shared: import("./agent.js").Shared, live: { op: string, text: string } | null }} props */
 function Live({ shared, live }) {

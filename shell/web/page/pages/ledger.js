@@ -1,8 +1,8 @@
-// Raw events with a filter, of all agents or of one; and the commands that verify and replay the whole ledger.
+// Raw events with a filter, of all agents or of one; and checks of the whole ledger on demand.
 
 import { call, command } from "../api.js";
-import { clean, clock } from "../lib/format.js";
-import { Card, Choice, Command, Empty, Field, Loading, Problem } from "../lib/parts.js";
+import { clean, clock, duration, words } from "../lib/format.js";
+import { Act, Card, Choice, Command, Empty, Field, Loading, Problem, Time, useLoad } from "../lib/parts.js";
 import { route, to } from "../lib/route.js";
 import { listeners } from "../lib/store.js";
 import { html, useEffect, useMemo, useRef, useState } from "../vendor.js";
@@ -129,9 +129,42 @@ function hearAll(add) {
   return () => void listeners.delete(add);
 }
 
+const CHECKS = /** @type {[string, string, string][]} */ ([
+  ["verify", "verifyLedger", "Checks hash links, texts, folds, snapshots and laws."],
+  ["replay", "replayLedger", "Replays every recorded decision of this build and compares it byte for byte."],
+]);
+/** A request waits so long at most for the end of a check, in milliseconds. */
+const WAIT_MS = 20_000;
+
+/** @param {{ check: any }} props */
+function Result({ check }) {
+  if (check.state === "running") return html`<p role="status"><span class="pulse" aria-hidden="true"></span>runs since <${Time} at=${check.started_at} exactly /></p>`;
+  const took = duration(Date.parse(check.ended_at) - Date.parse(check.started_at));
+  return html`<p role="status"><span class=${check.state === "passed" ? "tag good" : "tag warn"}>${words(check.state)}</span> <span class="muted small"><${Time} at=${check.ended_at} exactly />, after ${took}</span><br />${clean(check.result)}</p>`;
+}
+
+/** Verify and replay on demand: one at a time, while agents go on. */
+function Checks() {
+  const loaded = useLoad((signal) => call("ledgerChecks", { signal }), []);
+  const checks = loaded.data?.checks ?? [];
+  const running = checks.some((/** @type {any} */ one) => one.state === "running");
+  useEffect(() => {
+    if (!running) return;
+    const controller = new AbortController();
+    call("ledgerChecks", { query: { wait_ms: WAIT_MS }, signal: controller.signal }).then(() => loaded.reload(), () => controller.signal.aborted || loaded.reloadSoon());
+    return () => controller.abort();
+  }, [running, loaded.data]);
+  return html`<${Card} title="Verify and replay"><p>Both read the whole ledger and change nothing. Agents go on meanwhile; a check takes time and memory in proportion to the ledger, and is stopped after 30 minutes.</p>
+    ${loaded.error && html`<${Problem} error=${loaded.error} retry=${loaded.reload} />`}
+    ${CHECKS.map(([kind, route, text]) => {
+      const check = checks.find((/** @type {any} */ one) => one.check === kind);
+      return html`<div key=${kind} role="group" aria-label=${words(kind)}><p>${text}</p>
+        <div class="buttons"><${Act} label=${kind === "verify" ? "Verify" : "Replay"} name=${route} body=${{ check: kind }} disabled=${running} done=${() => "The check has begun."} after=${loaded.reload} /><${Command} text=${command(route)} /></div>
+        ${check && html`<${Result} check=${check} />`}</div>`;
+    })}</${Card}>`;
+}
+
 export function Ledger() {
-  return html`<h1 class="visually-hidden">Ledger</h1><${Card} title="Verify and replay"><p>Both read the ledger file itself, so they run on the command line. They change nothing, also while the runtime works.</p>
-    <p><${Command} text="holon ledger verify" /><br /><span class="muted small">Checks hash links, texts, folds, snapshots and laws.</span></p>
-    <p><${Command} text="holon ledger replay" /><br /><span class="muted small">Replays every recorded decision and compares it byte for byte.</span></p></${Card}>
+  return html`<h1 class="visually-hidden">Ledger</h1><${Checks} />
   <${Events} agent=${null} last=${0} hear=${hearAll} />`;
 }

@@ -1,13 +1,13 @@
 // Tokens and money: of all agents, by agent, by model and day; budgets with what is reserved.
 
 import { call, command } from "../api.js";
-import { amount, clean, money, plural, short, words } from "../lib/format.js";
+import { amount, clean, clock, money, plural, short, words } from "../lib/format.js";
 import { Card, Choice, Empty, Field, Load, Loading, useLoad } from "../lib/parts.js";
 import { to } from "../lib/route.js";
 import { agents } from "../lib/store.js";
 import { html, useMemo, useState } from "../vendor.js";
 
-/** Pages of events that are read for one agent at most. */
+/** Pages of events that are read at most, for one agent or for all. */
 const PAGES = 40;
 /** Records that have what a request took: its model, its tokens and its money. */
 const KINDS = new Set(["operation_opened", "provider_round_completed", "budget_settled"]);
@@ -53,7 +53,7 @@ function ByAgent() {
 }
 
 /**
- * What rounds took, by a key of each.
+ * What requests took, the newest first; of all public agents where none is named.
  * @param {string} agent @param {AbortSignal} signal
  */
 async function rounds(agent, signal) {
@@ -62,7 +62,9 @@ async function rounds(agent, signal) {
   let more = true;
   let first = null;
   for (let page = 0; page < PAGES && more; page += 1) {
-    const reply = await call("events", { params: { agent_id: agent }, query: { order: "desc", limit: 512, before_seq: before }, signal });
+    const query = { order: "desc", limit: 512, [agent ? "before_seq" : "before"]: before };
+    /** @type {any} */
+    const reply = agent ? await call("events", { params: { agent_id: agent }, query, signal }) : await call("allEvents", { query, signal });
     list.push(...reply.events.filter((/** @type {any} */ event) => KINDS.has(event.type)));
     first = reply.events.at(-1)?.ts ?? first;
     more = reply.more;
@@ -78,10 +80,11 @@ async function rounds(agent, signal) {
 function summed(events, key) {
   /** @type {Map<string, { input: number, cached: number, output: number, rounds: number, cost: number }>} */
   const by = new Map();
-  const models = new Map(events.filter((event) => event.payload.request?.model).map((event) => [event.payload.op, event.payload.request.model]));
+  const request = (/** @type {any} */ event) => `${event.agent_id}/${event.payload.op}`;
+  const models = new Map(events.filter((event) => event.payload.request?.model).map((event) => [request(event), event.payload.request.model]));
   for (const event of events) {
     const { payload } = event;
-    const model = payload.winning_model_ref ?? models.get(payload.op);
+    const model = payload.winning_model_ref ?? models.get(request(event));
     if (event.type === "operation_opened" || !model) continue;
     const name = key(event, model);
     const sum = by.get(name) ?? { input: 0, cached: 0, output: 0, rounds: 0, cost: 0 };
@@ -108,22 +111,25 @@ function ByModel() {
   const list = agents.value ?? [];
   const [chosen, setChosen] = useState("");
   const spenders = [...list].sort((one, other) => (other.spent_today?.tokens ?? 0) - (one.spent_today?.tokens ?? 0));
-  const agent = chosen || spenders[0]?.agent_id || "";
-  if (!agent) return null;
-  return html`<${Card} title="By model and day" note="of one agent, from its events" command=${command("status", { agent_id: agent })}>
-    ${list.length > 200 ? html`<${Field} label="Agent" value=${agent} onInput=${setChosen} />` : html`<${Choice} label="Agent" value=${agent} onChange=${setChosen} options=${spenders.map((one) => [one.agent_id, one.name ?? one.agent_id])} />`}
-    <${ModelSums} key=${agent} agent=${agent} /></${Card}>`;
+  const shell = chosen ? command("status", { agent_id: chosen }) : command("allEvents", {}, ["--json"]);
+  return html`<${Card} title="By model and day" note=${chosen ? "of one agent, from its events" : "of all public agents, from their events"} command=${shell}>
+    ${list.length > 200 ? html`<${Field} label="Agent" value=${chosen} onInput=${setChosen} hint="Empty: all" />` : html`<${Choice} label="Agent" value=${chosen} onChange=${setChosen} options=${[["", "all agents"], ...spenders.map((one) => [one.agent_id, one.name ?? one.agent_id])]} />`}
+    <${ModelSums} key=${chosen} agent=${chosen} />${chosen && html`<${OwnBudgets} key=${`budgets ${chosen}`} agent=${chosen} />`}</${Card}>`;
 }
 
 /** @param {{ agent: string }} props */
 function ModelSums({ agent }) {
   const loaded = useLoad((signal) => rounds(agent, signal), [agent]);
-  const status = useLoad((signal) => call("status", { params: { agent_id: agent }, signal }), [agent]);
   return html`<${Load} loaded=${loaded}>${(/** @type {any} */ { list, more, first }) => html`
     <${Sums} title="model" rows=${summed(list, (_, model) => model)} />
     <${Sums} title="day (UTC)" rows=${summed(list, (event) => event.ts.slice(0, 10))} />
-    ${more && html`<p class="muted small">Counted since ${first?.slice(0, 10)}; older events are not read here.</p>`}`}</${Load}>
-    <h3>Budgets of ${agent}</h3><${Load} loaded=${status}>${(/** @type {any} */ reply) => html`<${Budgets} spending=${reply.spending} /><p class="muted small">Today ${amount(reply.spending?.today)}; in total ${amount(reply.spending?.total)}.</p>`}</${Load}>`;
+    ${more && html`<p class="muted small">Counted since ${first ? clock(first) : "the oldest event that was read"}; older events are not read here.</p>`}`}</${Load}>`;
+}
+
+/** @param {{ agent: string }} props */
+function OwnBudgets({ agent }) {
+  const status = useLoad((signal) => call("status", { params: { agent_id: agent }, signal }), [agent]);
+  return html`<h3>Budgets of ${agent}</h3><${Load} loaded=${status}>${(/** @type {any} */ reply) => html`<${Budgets} spending=${reply.spending} /><p class="muted small">Today ${amount(reply.spending?.today)}; in total ${amount(reply.spending?.total)}.</p>`}</${Load}>`;
 }
 
 export function SpendingPage() {

@@ -31,7 +31,7 @@ impl Watch {
         let subscription = app
             .blocking(move |app| {
                 let last = app.last_event(&agent)?;
-                Ok(app.hub.follow(shared.reader.clone(), &agent, last)?)
+                Ok(app.hub.follow(shared.reader.clone(), &agent, last, false)?)
             })
             .await?;
         Ok(Self { subscription, task })
@@ -86,7 +86,7 @@ mod tests {
     fn only_the_end_of_this_task_is_its_end() {
         let told = |kind: &'static str, payload: serde_json::Value| {
             let json = json!({ "event_seq": 1, "type": kind, "payload": payload }).to_string();
-            happened(&Event { seq: EventSeq(1), kind, json, presentation: String::new() }, TaskId(7))
+            happened(&Event { seq: EventSeq(1), kind, json, presentation: None }, TaskId(7))
         };
         let updated = |task: &str, status: &str| {
             told("task_status_updated", json!({ "task_id": task, "previous": "running", "status": status }))

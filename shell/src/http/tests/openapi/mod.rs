@@ -8,6 +8,7 @@ mod names;
 mod streams;
 mod tight;
 
+use axum::http::Method;
 use holon_api::{
     Body as _, Code, Endpoint, ErrorBody, Header, HeaderValue, Reply, RouteAccess as Access, Row,
 };
@@ -53,6 +54,14 @@ pub(super) fn document() -> Value {
             "securitySchemes": {
                 "control_token": { "type": "http", "scheme": "bearer" },
                 "stream_token": { "type": "apiKey", "in": "query", "name": "token" },
+                "console_session": {
+                    "type": "apiKey", "in": "cookie", "name": "holon_session_HOME",
+                    "description": "The session of a browser that `POST /console/login` has begun; HOME differs by home.",
+                },
+                "console_csrf": {
+                    "type": "apiKey", "in": "header", "name": "x-holon-csrf",
+                    "description": "What the session shows with each change, as `GET /console/session` has it.",
+                },
             },
         },
     });
@@ -130,10 +139,15 @@ fn operation(route: &Described, generator: &mut SchemaGenerator, error: &Schema)
         });
     }
     // None, too: the socket, and loopback without a configured token.
+    let session = match route.row.method {
+        Method::GET | Method::HEAD => json!({ "console_session": [] }),
+        _ => json!({ "console_session": [], "console_csrf": [] }),
+    };
     match route.row.access {
-        Access::Control | Access::Signed => operation["security"] = json!([{ "control_token": [] }, {}]),
+        Access::Control => operation["security"] = json!([{ "control_token": [] }, session, {}]),
+        Access::Signed => operation["security"] = json!([{ "control_token": [] }, {}]),
         Access::Stream => {
-            operation["security"] = json!([{ "control_token": [] }, { "stream_token": [] }, {}]);
+            operation["security"] = json!([{ "control_token": [] }, { "stream_token": [] }, session, {}]);
         }
         Access::Open | Access::Token | Access::Login => {}
     }

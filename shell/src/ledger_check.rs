@@ -1,0 +1,220 @@
+//! The ledger as a whole, checked: by a command, and by a runtime on demand. A runtime's check has a thread, which yields to
+//! others, and a connection of its own: agents write meanwhile, and nobody waits for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use holon_api::{LedgerCheck, LedgerCheckKind, LedgerCheckState};
+use holon_law::Laws;
+use holon_law::replay::{Again, AuditReport};
+use holon_ledger::sqlite::{self as ledger, Reader, VerifyError, VerifyReport};
+use holon_platform::{build, clock, spawn};
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+
+/// A check that takes longer is stopped: while it reads, what is written stays in the write-ahead log.
+const LONGEST: Duration = Duration::from_mins(30);
+/// A check that is to stop is interrupted so often until it does.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Everything that can be checked about a ledger, the laws among it.
+///
+/// # Errors
+/// The first problem, with its position.
+pub fn verify(reader: &Reader) -> Result<VerifyReport, VerifyError> {
+    let mut laws = Laws::new();
+    ledger::verify(reader, &mut |record| laws.step(record).map_err(|violation| violation.to_string()))
+}
+
+/// What is in order, for people.
+pub fn verified(report: &VerifyReport) -> String {
+    format!(
+        "in order: {} records of {} agents in {} batches, {} calls, {} texts ({} bytes), {} snapshots; hash \
+         links, folds and {} laws hold",
+        report.records,
+        report.agents,
+        report.batches,
+        report.calls,
+        report.contents,
+        report.content_bytes,
+        report.snapshots,
+        Laws::table().len()
+    )
+}
+
+/// What was decided the same, for people.
+pub fn replayed(report: &AuditReport) -> String {
+    let skipped = match report.skipped_segments {
+        0 => String::new(),
+        skipped => format!("; {skipped} segments of other builds were left out (--all-builds)"),
+    };
+    format!(
+        "the same: {} calls in {} segments decided the same {} records, byte for byte; {} laws hold{skipped}",
+        report.calls,
+        report.segments,
+        report.records,
+        Laws::table().len()
+    )
+}
+
+/// The newest check of each kind, at most one of which runs. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LedgerChecks(Arc<watch::Sender<Vec<LedgerCheck>>>);
+
+impl Default for LedgerChecks {
+    fn default() -> Self {
+        Self(Arc::new(watch::channel(Vec::new()).0))
+    }
+}
+
+impl LedgerChecks {
+    /// Begins a check of this file.
+    ///
+    /// # Errors
+    /// The check that runs.
+    pub fn begin(&self, path: PathBuf, check: LedgerCheckKind) -> Result<LedgerCheck, LedgerCheck> {
+        let (state, started_at) = (LedgerCheckState::Running, clock::now().wall);
+        let begun = LedgerCheck { check, state, started_at, ended_at: None, result: None };
+        let mut running = None;
+        self.0.send_if_modified(|checks| {
+            running = checks.iter().find(|one| runs(one)).cloned();
+            if running.is_none() {
+                checks.retain(|one| one.check != check);
+                checks.insert(0, begun.clone());
+            }
+            running.is_none()
+        });
+        if let Some(running) = running {
+            return Err(running);
+        }
+        let checks = self.clone();
+        drop(spawn::task(async move {
+            let (state, result) = ended(path, check).await;
+            checks.0.send_modify(|checks| {
+                for one in checks.iter_mut().filter(|one| runs(one)) {
+                    one.state = state;
+                    one.ended_at = Some(clock::now().wall);
+                    one.result = Some(result.clone());
+                }
+            });
+        }));
+        Ok(begun)
+    }
+
+    /// The newest first.
+    pub fn newest(&self) -> Vec<LedgerCheck> {
+        self.0.borrow().clone()
+    }
+
+    /// Waits until none runs.
+    pub async fn settled(&self) {
+        let mut changes = self.0.subscribe();
+        // The sender lives as long as this does.
+        drop(changes.wait_for(|checks| !checks.iter().any(runs)).await);
+    }
+}
+
+fn runs(check: &LedgerCheck) -> bool {
+    check.state == LedgerCheckState::Running
+}
+
+/// How a check ends, and what is to be known of that.
+async fn ended(path: PathBuf, kind: LedgerCheckKind) -> (LedgerCheckState, String) {
+    let opened = spawn::blocking(move || open(&path)).await;
+    let reader = match opened.map_err(|error| error.to_string()).flatten() {
+        Ok(reader) => reader,
+        Err(problem) => return (LedgerCheckState::Failed, problem),
+    };
+    let stopper = reader.stopper();
+    let (tell, mut end) = oneshot::channel();
+    let thread = spawn::yielding_thread("ledger-check", move || tell.send(checked(&reader, kind)));
+    if let Err(error) = thread {
+        return (LedgerCheckState::Failed, format!("there is no thread for it: {error}"));
+    }
+    let Ok(end) = timeout(LONGEST, &mut end).await else {
+        while timeout(AGAIN, &mut end).await.is_err() {
+            stopper.stop();
+        }
+        let minutes = LONGEST.as_secs() / 60;
+        let command = match kind {
+            LedgerCheckKind::Verify => "holon ledger verify",
+            LedgerCheckKind::Replay => "holon ledger replay",
+        };
+        return (
+            LedgerCheckState::Stopped,
+            format!("it took longer than {minutes} minutes; {command} has no limit"),
+        );
+    };
+    match end {
+        Ok(Ok(found)) => (LedgerCheckState::Passed, found),
+        Ok(Err(problem)) => (LedgerCheckState::Failed, problem),
+        Err(_) => (LedgerCheckState::Failed, "the check broke off: the log of the runtime has more".into()),
+    }
+}
+
+fn open(path: &Path) -> Result<Reader, String> {
+    ledger::check_end(path).and_then(|_| Reader::open(path)).map_err(|error| error.to_string())
+}
+
+fn checked(reader: &Reader, kind: LedgerCheckKind) -> Result<String, String> {
+    match kind {
+        LedgerCheckKind::Verify => {
+            verify(reader).map(|report| verified(&report)).map_err(|error| error.to_string())
+        }
+        LedgerCheckKind::Replay => ledger::replay(reader, Again::Build(build::id().to_owned()))
+            .map(|report| replayed(&report))
+            .map_err(|error| error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holon_ledger::sqlite::testing::Home;
+
+    use super::*;
+
+    async fn ended(checks: &LedgerChecks) -> Vec<(LedgerCheckKind, LedgerCheckState, String)> {
+        checks.settled().await;
+        let ended = checks.newest().into_iter();
+        ended.map(|one| (one.check, one.state, one.result.unwrap_or_default())).collect()
+    }
+
+    #[tokio::test]
+    async fn one_runs_at_a_time_and_the_newest_of_each_kind_is_kept() {
+        let (home, checks) = (Home::with_turns(3), LedgerChecks::default());
+        assert!(ended(&checks).await.is_empty());
+        let begun = checks.begin(home.ledger(), LedgerCheckKind::Verify).unwrap();
+        assert_eq!(checks.begin(home.ledger(), LedgerCheckKind::Replay), Err(begun.clone()));
+        assert_eq!(checks.newest(), [begun]);
+        for _ in 0..2 {
+            ended(&checks).await;
+            checks.begin(home.ledger(), LedgerCheckKind::Replay).unwrap();
+        }
+        let all = ended(&checks).await;
+        let [(LedgerCheckKind::Replay, LedgerCheckState::Passed, replayed), (_, _, verified)] = &all[..]
+        else {
+            panic!("{all:?}")
+        };
+        assert!(replayed.starts_with("the same: "), "{replayed}");
+        assert_eq!(*verified, super::verified(&verify(&home.reader()).unwrap()));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_in_order_is_named() {
+        let (home, checks) = (Home::with_turns(1), LedgerChecks::default());
+        home.vandal("UPDATE recorder SET call = '{' WHERE position = 2");
+        checks.begin(home.ledger(), LedgerCheckKind::Verify).unwrap();
+        let all = ended(&checks).await;
+        assert!(
+            matches!(&all[..], [(_, LedgerCheckState::Failed, problem)] if problem.contains("call 2")),
+            "{all:?}"
+        );
+        checks.begin(home.ledger().with_file_name("nothing"), LedgerCheckKind::Verify).unwrap();
+        let all = ended(&checks).await;
+        assert!(
+            matches!(&all[..], [(_, LedgerCheckState::Failed, problem)] if problem.contains("nothing")),
+            "{all:?}"
+        );
+    }
+}
