@@ -11,9 +11,12 @@ mod layout;
 mod lists;
 mod message;
 mod model;
+mod output;
 mod overlay;
 mod perform;
 mod row;
+mod streams;
+mod style;
 mod terminal;
 #[cfg(test)]
 mod tests;

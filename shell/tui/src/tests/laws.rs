@@ -221,7 +221,10 @@ fn an_ask_is_answered_and_a_task_is_fed_from_the_composer() {
     let entries = Ok(vec![Entry::of("sleep", Target::Task(task))]);
     update(&mut model, Msg::Answer(Answer::Opened(agent(), Kind::Tasks, entries)));
     let key = |c| Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL), Millis(0));
-    assert_eq!(update(&mut model, key('x')), [Request::Control(agent(), Control::StopTask(task))]);
+    assert_eq!(
+        update(&mut model, key('x')),
+        [Request::Control(agent(), Control::StopTask { task, force: false })]
+    );
     update(&mut model, key('t'));
     typed(&mut model, "y");
     let written = Control::WriteTask(task, "y\n".to_owned());
