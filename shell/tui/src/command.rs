@@ -102,7 +102,7 @@ pub(crate) fn parse(line: &str) -> Result<(Action, &str), String> {
 }
 
 /// Commands that a line may become, while only its name is typed: those that begin like it, or else those that have its
-/// letters in this order.
+/// characters in this order.
 pub(crate) fn completions(line: &str) -> Vec<&'static Command> {
     let name = match line.strip_prefix('/') {
         Some(name) if !name.contains(char::is_whitespace) => name,
@@ -113,8 +113,8 @@ pub(crate) fn completions(line: &str) -> Vec<&'static Command> {
         return begin;
     }
     let in_order = |command: &&Command| {
-        let mut letters = command.name.chars();
-        name.chars().all(|wanted| letters.any(|letter| letter == wanted))
+        let mut rest = command.name.chars();
+        name.chars().all(|wanted| rest.any(|c| c == wanted))
     };
     COMMANDS.iter().filter(in_order).collect()
 }

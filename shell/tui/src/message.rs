@@ -5,8 +5,9 @@ use holon_facts::ids::{BriefId, TaskId, TimerId};
 use holon_facts::workspace::WorkspaceId;
 use holon_facts::{AgentId, EventSeq, Millis, Wall};
 
+use crate::entry::Entry;
 use crate::output::Piece;
-use crate::overlay::{Entry, Kind};
+use crate::overlay::Kind;
 use crate::row::{Part, Row};
 
 /// Something happened.

@@ -3,7 +3,7 @@
 
 use anstream::adapter::strip_str;
 
-use crate::overlay::Entry;
+use crate::entry::Entry;
 use crate::text::clean;
 
 /// Most lines of an output in memory; `holon task output` has all of it.

@@ -1,9 +1,8 @@
 //! What lies over the conversation: one list at a time on top of those below it.
 
-use holon_facts::AgentId;
-use holon_facts::ids::{BriefId, TaskId, TimerId};
-use holon_facts::workspace::WorkspaceId;
+use holon_facts::ids::TaskId;
 
+use crate::entry::{Entry, Target};
 use crate::output::Output;
 
 /// What an overlay is about.
@@ -97,26 +96,6 @@ impl Kind {
     }
 }
 
-/// What an entry stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Target {
-    Agent(AgentId),
-    Ask(AgentId, BriefId),
-    Task(TaskId),
-    Timer(TimerId),
-    Trigger,
-    Workspace(WorkspaceId),
-    Model(String),
-    Command(&'static str),
-}
-
-/// One line, or what belongs to the one before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) text: String,
-    pub(crate) target: Option<Target>,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Overlay {
     pub(crate) kind: Kind,
@@ -169,15 +148,5 @@ impl Overlay {
 
     pub(crate) fn target(&self) -> Option<&Target> {
         self.entries.as_ref()?.get(self.selected)?.target.as_ref()
-    }
-}
-
-impl Entry {
-    pub(crate) fn line(text: impl Into<String>) -> Self {
-        Self { text: text.into(), target: None }
-    }
-
-    pub(crate) fn of(text: impl Into<String>, target: Target) -> Self {
-        Self { text: text.into(), target: Some(target) }
     }
 }

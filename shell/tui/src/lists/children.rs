@@ -4,7 +4,7 @@ use holon_api::{AgentStatus, ClientError, Control as Runtime};
 use holon_facts::AgentId;
 use holon_text::moment;
 
-use crate::overlay::{Entry, Target};
+use crate::entry::{Entry, Target};
 
 /// Children that are listed: each one is asked for its own.
 const CHILDREN: usize = 200;

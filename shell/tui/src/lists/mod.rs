@@ -11,7 +11,8 @@ use holon_facts::AgentId;
 use holon_text::moment;
 
 use crate::command::COMMANDS;
-use crate::overlay::{Entry, Kind, Target};
+use crate::entry::{Entry, Target};
+use crate::overlay::Kind;
 use crate::perform::parts;
 use crate::row::Part;
 

@@ -5,7 +5,7 @@ use holon_facts::AgentId;
 use holon_facts::workspace::{WorkspaceId, Worktree};
 use holon_text::{moment, time};
 
-use crate::overlay::{Entry, Target};
+use crate::entry::{Entry, Target};
 
 pub(super) async fn timers(client: &impl Runtime, agent: &AgentId) -> Result<Vec<Entry>, ClientError> {
     let timers = client.timers(agent, TimersQuery::default()).await?.into_reply().timers;

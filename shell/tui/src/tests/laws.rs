@@ -117,7 +117,7 @@ proptest! {
         update(&mut model, Msg::Answer(Answer::Done(Err(text.clone()))));
         prop_assert!(!screen(&model).contains(acts));
         model.overlays.push(crate::overlay::Overlay::new(crate::overlay::Kind::Why));
-        let entries = Ok(vec![crate::overlay::Entry::line(text)]);
+        let entries = Ok(vec![crate::entry::Entry::line(text)]);
         update(&mut model, Msg::Answer(Answer::Opened(agent(), crate::overlay::Kind::Why, entries)));
         prop_assert!(!screen(&model).contains(acts));
     }
@@ -206,7 +206,8 @@ fn an_interrupt_clears_and_a_second_one_soon_leaves() {
 
 #[test]
 fn an_ask_is_answered_and_a_task_is_fed_from_the_composer() {
-    use crate::overlay::{Entry, Kind, Target};
+    use crate::entry::{Entry, Target};
+    use crate::overlay::Kind;
     let mut model = model(80, 24);
     update(&mut model, loaded(rows(1..3), false));
     let (ask, task) = ("brief_3".parse().unwrap(), "task_7".parse().unwrap());

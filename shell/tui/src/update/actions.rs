@@ -9,9 +9,10 @@ use jiff::SignedDuration;
 
 use super::{open, switch};
 use crate::command::{self, Action};
+use crate::entry::Target;
 use crate::message::{Control, Prompt, Request};
 use crate::model::{Model, Recipient};
-use crate::overlay::{Kind, Target};
+use crate::overlay::Kind;
 use crate::text::clean;
 
 /// Prompts that may be on their way at once.

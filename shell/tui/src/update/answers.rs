@@ -3,9 +3,10 @@
 use holon_facts::AgentId;
 
 use super::{ask_status, open, switch};
+use crate::entry::Entry;
 use crate::message::{Answer, Loaded, Request};
 use crate::model::{Link, Model};
-use crate::overlay::{Entry, Kind};
+use crate::overlay::Kind;
 use crate::text::clean;
 
 pub(super) fn came(model: &mut Model, answer: Answer) -> Vec<Request> {

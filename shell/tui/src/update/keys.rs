@@ -6,10 +6,11 @@ use holon_facts::ids::TaskId;
 
 use super::{actions, open, reload, scroll};
 use crate::command;
+use crate::entry::Target;
 use crate::layout::conversation_height;
 use crate::message::{Control, Request};
 use crate::model::{Link, Model, Recipient};
-use crate::overlay::{Kind, Target};
+use crate::overlay::Kind;
 
 /// Ctrl-C twice within this leaves.
 const TWICE: Millis = Millis(2_000);
