@@ -15,6 +15,9 @@ use rustix::termios::{Winsize, tcsetwinsize};
 const ROWS: NonZero<u16> = NonZero::new(40).expect("not zero");
 const COLUMNS: NonZero<u16> = NonZero::new(80).expect("not zero");
 
+/// What asks a terminal where its cursor stands.
+const ASKS: &[u8] = b"\x1b[6n";
+
 /// A program that runs on a terminal of its own, which controls it.
 pub struct OnTerminal {
     pub child: Child,
@@ -60,7 +63,16 @@ impl OnTerminal {
             let mut buffer = [0; 4_096];
             // The last one to leave the other side ends this with an error.
             while let Ok(count @ 1..) = screen.read(&mut buffer) {
-                kept.lock().expect("no test panics here").extend_from_slice(&buffer[..count]);
+                let mut written = kept.lock().expect("no test panics here");
+                written.extend_from_slice(&buffer[..count]);
+                // A program that asks where the cursor stands is answered, as terminals do.
+                if buffer[..count].windows(ASKS.len()).any(|asked| asked == ASKS) {
+                    let mut shown = vt100::Parser::new(ROWS, COLUMNS, 0);
+                    shown.process(&written);
+                    let (row, column) = shown.screen().cursor_position();
+                    let answer = format!("\x1b[{};{}R", row + 1, column + 1);
+                    screen.write_all(answer.as_bytes()).expect("the terminal is there");
+                }
             }
         });
         Self { child, keyboard, written, reader, size }

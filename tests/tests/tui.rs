@@ -53,6 +53,93 @@ fn a_console_is_used_resized_survives_a_crash_of_the_runtime_and_leaves_the_agen
     assert_eq!(daemon.events_of("turn_terminal"), 2, "each prompt was taken once");
 }
 
+/// A console on a runtime that answers "Hello", in its own screen or another way.
+fn console(options: &[&str]) -> (Daemon, OnTerminal) {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let terminal = OnTerminal::start(&daemon.0.command(&[&["tui"], options].concat()), None);
+    shows(&terminal, "connected");
+    (daemon, terminal)
+}
+
+/// Closes the list on top: a key that follows at once would be another one.
+fn close(terminal: &mut OnTerminal) {
+    terminal.press(b"\x1b");
+    wait_for("no list", || !terminal.screen().contains("Esc closes"));
+}
+
+fn task_is(daemon: &Daemon, task: &str, status: &str) {
+    wait_for(status, || daemon.ok(&["task", "status", task, "--json"]).json()["task"]["status"] == status);
+}
+
+#[test]
+fn a_task_is_followed_fed_stopped_and_killed() {
+    let (daemon, mut terminal) = console(&[]);
+    terminal.press(b"/run echo begin; read word; echo got $word; read end\r");
+    shows(&terminal, "output of task_1 \u{b7} live, not durable yet");
+    shows(&terminal, "begin");
+    terminal.press(b"\x14");
+    shows(&terminal, "input of task_1");
+    terminal.press("漢字\r".as_bytes());
+    shows(&terminal, "got 漢字");
+    terminal.press(b"\r");
+    shows(&terminal, "task_1 is completed after");
+    close(&mut terminal);
+    terminal.press(b"/run trap '' TERM INT HUP; while :; do sleep 0.1; done\r");
+    shows(&terminal, "output of task_2");
+    close(&mut terminal);
+    terminal.press(b"/tasks\r");
+    shows(&terminal, "task_1 completed");
+    terminal.press(b"\x18");
+    shows(&terminal, "task_2 is cancelling");
+    terminal.press(b"\x0b");
+    task_is(&daemon, "task_2", "cancelled");
+    shows(&terminal, "task_2 cancelled");
+    close(&mut terminal);
+    leave(terminal);
+}
+
+#[test]
+fn places_are_lists_with_their_actions() {
+    let (daemon, mut terminal) = console(&[]);
+    let folder = daemon.0.work();
+    terminal.press(format!("/workspace attach {}\r", folder.display()).as_bytes());
+    shows(&terminal, "attached ");
+    terminal.press(b"/workspace\r");
+    shows(&terminal, "* agent_home");
+    terminal.press(b"\x1b[B\r");
+    shows(&terminal, "from the next turn on");
+    wait_for("another workspace", || terminal.screen().contains("  agent_home"));
+    close(&mut terminal);
+    terminal.press(b"/workspace exit\r");
+    shows(&terminal, "its own home");
+    terminal.press(b"/workspace\r");
+    shows(&terminal, "* agent_home");
+    terminal.press(b"\x1b[B\x18");
+    shows(&terminal, "attached no longer");
+    close(&mut terminal);
+    terminal.press(b"/timer 10m tea\r");
+    shows(&terminal, "timer_1 fires at");
+    terminal.press(b"/timers\r");
+    shows(&terminal, "timer_1 active");
+    terminal.press(b"\x18");
+    shows(&terminal, "timer_1 cancelled");
+    close(&mut terminal);
+    terminal.press(b"/trigger rotate\r");
+    shows(&terminal, "has a new address");
+    terminal.press(b"/trigger\r");
+    shows(&terminal, "active since");
+    terminal.press(b"\x18");
+    shows(&terminal, "revoked since");
+    terminal.press(b"\x12");
+    shows(&terminal, "active since");
+    close(&mut terminal);
+    terminal.press(b"/children\r");
+    shows(&terminal, "main has no children that are alive");
+    close(&mut terminal);
+    leave(terminal);
+}
+
 #[test]
 fn without_a_runtime_it_offers_to_start_one() {
     let daemon = Daemon::hello();

@@ -23,6 +23,9 @@ pub(crate) enum Action {
     Work,
     Children,
     Timers,
+    Timer,
+    Trigger,
+    Run,
     Workspace,
     Transcript,
     Events,
@@ -42,19 +45,22 @@ const fn command(name: &'static str, argument: &'static str, about: &'static str
     Command { name, argument, about, action }
 }
 
-pub(crate) const COMMANDS: [Command; 22] = [
+pub(crate) const COMMANDS: [Command; 25] = [
     command("display", "[info|verbose|debug]", "Choose how much the conversation shows", Action::Display),
     command("agents", "", "List agents and switch to one", Action::Agents),
     command("agent", "NAME", "Switch to an agent", Action::Agent),
     command("inbox", "", "List what agents ask of you, and answer", Action::Inbox),
     command("why", "", "Explain why the agent is in its state", Action::Why),
-    command("tasks", "", "List background tasks: output, input, stop", Action::Tasks),
+    command("tasks", "", "List background tasks: output, input, stop, kill", Action::Tasks),
     command("work", "", "List work items", Action::Work),
-    command("children", "", "List child agents that are alive", Action::Children),
-    command("timers", "", "List timers", Action::Timers),
+    command("children", "", "Show child agents that are alive, as a tree", Action::Children),
+    command("timers", "", "List timers, and cancel them", Action::Timers),
+    command("timer", "AFTER [TEXT]", "Wake the agent after a time, for example 10m", Action::Timer),
+    command("trigger", "[rotate|revoke]", "Show or change the address that wakes the agent", Action::Trigger),
+    command("run", "COMMAND", "Run a command in the background, and follow its output", Action::Run),
     command(
         "workspace",
-        "[attach|use PATH, or exit]",
+        "[attach|use PATH, detach ID, exit, prune]",
         "Show or change where the agent works",
         Action::Workspace,
     ),
@@ -95,14 +101,22 @@ pub(crate) fn parse(line: &str) -> Result<(Action, &str), String> {
     Ok((found.action, argument))
 }
 
-/// Commands that a line may become, while only its name is typed.
+/// Commands that a line may become, while only its name is typed: those that begin like it, or else those that have its
+/// characters in this order.
 pub(crate) fn completions(line: &str) -> Vec<&'static Command> {
-    match line.strip_prefix('/') {
-        Some(name) if !name.contains(char::is_whitespace) => {
-            COMMANDS.iter().filter(|command| command.name.starts_with(name)).collect()
-        }
-        Some(_) | None => Vec::new(),
+    let name = match line.strip_prefix('/') {
+        Some(name) if !name.contains(char::is_whitespace) => name,
+        Some(_) | None => return Vec::new(),
+    };
+    let begin: Vec<_> = COMMANDS.iter().filter(|command| command.name.starts_with(name)).collect();
+    if !begin.is_empty() {
+        return begin;
     }
+    let in_order = |command: &&Command| {
+        let mut rest = command.name.chars();
+        name.chars().all(|wanted| rest.any(|c| c == wanted))
+    };
+    COMMANDS.iter().filter(in_order).collect()
 }
 
 #[cfg(test)]
@@ -122,6 +136,7 @@ mod tests {
         let names = |line| completions(line).iter().map(|command| command.name).collect::<Vec<_>>();
         assert_eq!(names("/ag"), ["agents", "agent"]);
         assert_eq!(names("/"), COMMANDS.map(|command| command.name));
+        assert_eq!(names("/wsp"), ["workspace"]);
         assert!(names("/agent x").is_empty() && names("a").is_empty());
     }
 }

@@ -6,11 +6,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use crossterm::event::Event as Typed;
-use holon_api::{ClientError, Control as Runtime, Events, Followed};
+use holon_api::Control as Runtime;
 use holon_facts::{AgentId, EventSeq, Millis};
 use holon_platform::{clock, entropy, spawn};
 use holon_present::Level;
-use ratatui::text::Line;
 use ratatui::widgets::Widget;
 use tokio::process::Command;
 use tokio::sync::mpsc;
@@ -19,10 +18,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use crate::message::{Answer, Msg, Request};
 use crate::model::{Link, Look, Model};
-use crate::row::Row;
 use crate::terminal::Taken;
 use crate::update::{begin, update};
-use crate::{layout, lists, perform, view};
+use crate::{layout, lists, perform, streams, view};
 
 /// Between two frames.
 const FRAME: Duration = Duration::from_millis(33);
@@ -53,6 +51,8 @@ struct Console<C> {
     model: Model,
     sender: mpsc::Sender<Msg>,
     follower: Option<JoinHandle<()>>,
+    /// Follows the output of a task.
+    watcher: Option<JoinHandle<()>>,
     /// The last row that went to the scrollback, and whose it is.
     printed: (AgentId, EventSeq),
 }
@@ -74,7 +74,8 @@ where
     let model = Model::new(options.agent, options.level, look, name, options.start.is_some());
     let (sender, mut incoming) = mpsc::channel(WAITING);
     let mut keys = typed()?;
-    let mut console = Console { client, start: options.start, model, sender, follower: None, printed };
+    let mut console =
+        Console { client, start: options.start, model, sender, follower: None, watcher: None, printed };
     for request in begin(&console.model) {
         console.perform(request);
     }
@@ -113,11 +114,13 @@ where
                 console.perform(request);
             }
         }
+        if console.model.followed().is_none() {
+            stop(&mut console.watcher);
+        }
         changed = true;
     }
-    if let Some(follower) = console.follower.take() {
-        follower.abort();
-    }
+    stop(&mut console.follower);
+    stop(&mut console.watcher);
     Ok(())
 }
 
@@ -152,16 +155,15 @@ impl<C: Runtime + Clone + Send + Sync + 'static> Console<C> {
         for row in rows {
             last = row.seq;
             if row.is_shown(self.model.level) {
-                lines.extend(layout::lines(row, columns));
+                lines.extend(layout::lines(row, columns, self.model.look.colour));
             }
         }
         self.printed.1 = last;
         for some in lines.chunks(usize::from(u8::MAX)) {
             let height = u16::try_from(some.len()).unwrap_or(u16::MAX);
             taken.screen.insert_before(height, |buffer| {
-                for (y, (voice, text)) in (0..height).zip(some) {
-                    let area = ratatui::layout::Rect { y, height: 1, ..buffer.area };
-                    Line::styled(text.as_str(), view::styled(&self.model, *voice)).render(area, buffer);
+                for (y, line) in (0..height).zip(some) {
+                    line.render(ratatui::layout::Rect { y, height: 1, ..buffer.area }, buffer);
                 }
             })?;
         }
@@ -174,13 +176,11 @@ impl<C: Runtime + Clone + Send + Sync + 'static> Console<C> {
         match request {
             Request::Leave => {}
             Request::Follow(agent, after) => {
-                if let Some(before) = self.follower.take() {
-                    before.abort();
-                }
+                stop(&mut self.follower);
                 if self.printed.0 != agent {
                     self.printed = (agent.clone(), EventSeq(0));
                 }
-                self.follower = Some(spawn::task(follow(client, agent, after, sender)));
+                self.follower = Some(spawn::task(streams::follow(client, agent, after, sender)));
             }
             Request::StartRuntime => {
                 let start = self.start.clone().unwrap_or_default();
@@ -207,6 +207,10 @@ impl<C: Runtime + Clone + Send + Sync + 'static> Console<C> {
                 let entries = lists::entries(&client, &agent, &kind).await;
                 Answer::Opened(agent, kind, entries.map_err(|error| perform::worded(&error)))
             }),
+            Request::FollowOutput(agent, task, serial) => {
+                stop(&mut self.watcher);
+                self.watcher = Some(spawn::task(streams::output(client, (agent, task), serial, sender)));
+            }
             Request::Control(agent, control) => {
                 self.answer(async move { perform::control(&client, agent, control).await });
             }
@@ -236,44 +240,8 @@ async fn started(command: &[String]) -> Answer {
     })
 }
 
-/// Follows an agent's events behind one of them; what breaks is resumed by the client, from the last event that came.
-async fn follow<C: Runtime>(client: C, agent: AgentId, after: EventSeq, sender: mpsc::Sender<Msg>) {
-    let mut events = client.follow(&agent, Some(after), true);
-    let mut connected = events.connected();
-    loop {
-        let msg = tokio::select! {
-            biased;
-            Ok(()) = connected.changed() => Msg::Connected(*connected.borrow_and_update()),
-            next = events.next() => match next {
-                Ok(Followed::Event(event)) => Msg::Event(agent.clone(), Row::of(&event)),
-                Ok(Followed::Live { kind, data }) => match live(&agent, &kind, &data) {
-                    Some(msg) => msg,
-                    None => continue,
-                },
-                Err(error) => {
-                    let failed = failed(&agent, &error);
-                    if sender.send(failed).await.is_err() {
-                        return;
-                    }
-                    sleep(AGAIN).await;
-                    continue;
-                }
-            },
-        };
-        if sender.send(msg).await.is_err() {
-            return;
-        }
+fn stop(task: &mut Option<JoinHandle<()>>) {
+    if let Some(task) = task.take() {
+        task.abort();
     }
-}
-
-fn live(agent: &AgentId, kind: &str, data: &serde_json::Value) -> Option<Msg> {
-    match kind {
-        "live_attempt" => Some(Msg::LiveAttempt(agent.clone())),
-        "live_text" => Some(Msg::LiveText(agent.clone(), data.get("text")?.as_str()?.to_owned())),
-        _ => None,
-    }
-}
-
-fn failed(agent: &AgentId, error: &ClientError) -> Msg {
-    Msg::FollowFailed(agent.clone(), error.code().map(ToOwned::to_owned), perform::worded(error))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use holon_facts::EventSeq;
 
-use crate::row::Row;
+use crate::row::{Part, Row};
 
 /// Most rows in memory.
 pub(crate) const ROWS: usize = 5_000;
@@ -82,10 +82,10 @@ impl Conversation {
     }
 
     /// The whole texts of rows in a span; those that have none keep what they show.
-    pub(crate) fn texts(&mut self, span: (EventSeq, EventSeq), texts: Vec<(EventSeq, String)>) {
-        for (seq, text) in texts {
+    pub(crate) fn texts(&mut self, span: (EventSeq, EventSeq), texts: Vec<(EventSeq, Vec<Part>)>) {
+        for (seq, parts) in texts {
             if let Ok(at) = self.rows.binary_search_by_key(&seq, |row| row.seq) {
-                self.rows[at].text = text;
+                self.rows[at].parts = parts;
             }
         }
         self.wanted.retain(|seq| *seq < span.0 || *seq > span.1);

@@ -1,37 +1,80 @@
 //! Rows in lines, the same for what is drawn and for what scrolling counts.
 
-use holon_present::markdown;
+use holon_present::markdown::{self, Piece};
+use ratatui::style::Style;
+use ratatui::text::Span;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::model::{Anchor, Model};
-use crate::row::{Row, Voice};
-use crate::text::wrapped;
+use crate::row::{Part, Row, Voice};
+use crate::style;
+use crate::text::{fitting, wrapped};
 
 /// Smallest screen on which anything is drawn, in columns and lines.
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
 /// Most lines of the composer.
 const COMPOSER: usize = 8;
 
-/// Whose line it is, and its text.
-pub(crate) type Line = (Voice, String);
+/// A line in its styles.
+pub(crate) type Line = ratatui::text::Line<'static>;
 
 /// One row; a message and a report have a blank line before them.
-pub(crate) fn lines(row: &Row, columns: usize) -> Vec<Line> {
-    let (before, indent, text) = match row.voice {
-        Voice::Message => (true, "› ", row.text.clone()),
-        Voice::Brief | Voice::Ask => (
-            true,
-            if row.voice == Voice::Ask { "? " } else { "" },
-            markdown::render(&row.text, columns, false),
-        ),
-        Voice::Alarm | Voice::Activity | Voice::Aside => (false, "", row.text.clone()),
+pub(crate) fn lines(row: &Row, columns: usize, colour: bool) -> Vec<Line> {
+    let style = style::of(row.voice, colour);
+    let (before, mark) = match row.voice {
+        Voice::Message => (true, "› "),
+        Voice::Ask => (true, "? "),
+        Voice::Brief => (true, ""),
+        Voice::Alarm | Voice::Activity | Voice::Aside => (false, ""),
     };
-    let text = wrapped(text.trim_end(), columns.saturating_sub(indent.len().min(2)));
-    let first = before.then(|| (row.voice, String::new()));
-    let shown = text.into_iter().enumerate().map(|(at, line)| {
-        let indent = if at == 0 { indent } else { &"  "[..indent.chars().count()] };
-        (row.voice, format!("{indent}{line}"))
+    let indent = mark.chars().count();
+    let columns = columns.saturating_sub(indent).max(2);
+    let shown = row.parts.iter().flat_map(|part| of_part(part, columns, style, colour));
+    let shown = shown.enumerate().map(|(at, mut line)| {
+        let before = if at == 0 { mark } else { &"  "[..indent] };
+        if indent > 0 {
+            line.spans.insert(0, Span::styled(before.to_owned(), style));
+        }
+        line
     });
-    first.into_iter().chain(shown).collect()
+    before.then(Line::default).into_iter().chain(shown).collect()
+}
+
+fn of_part(part: &Part, columns: usize, style: Style, colour: bool) -> Vec<Line> {
+    match part {
+        Part::Plain(text) => plain(text.trim_end(), columns, style),
+        Part::Detail((look, text)) => plain(text.trim_end(), columns, style::of_detail(*look, colour)),
+        Part::Markdown(text) => {
+            let rendered = markdown::lines(text, columns, colour);
+            rendered.into_iter().flat_map(|line| broken(line, columns, colour)).collect()
+        }
+    }
+}
+
+pub(crate) fn plain(text: &str, columns: usize, style: Style) -> Vec<Line> {
+    wrapped(text, columns).into_iter().map(|line| Line::styled(line, style)).collect()
+}
+
+/// A rendered line, broken where what stays whole there is longer than a line: code, and long words.
+fn broken(pieces: Vec<Piece>, columns: usize, colour: bool) -> Vec<Line> {
+    let (mut lines, mut line, mut used) = (Vec::new(), Line::default(), 0);
+    for (text, style) in pieces {
+        let style = style::of_piece(style, colour);
+        let mut rest = text.as_str();
+        while used + rest.width() > columns {
+            // Where nothing fits behind what is there, the next line begins.
+            let fits = used == 0
+                || rest.chars().next().and_then(|c| c.width()).unwrap_or_default() <= columns - used;
+            let end = if fits { fitting(rest, columns - used) } else { 0 };
+            line.push_span(Span::styled(rest[..end].to_owned(), style));
+            lines.push(std::mem::take(&mut line));
+            (rest, used) = (&rest[end..], 0);
+        }
+        used += rest.width();
+        line.push_span(Span::styled(rest.to_owned(), style));
+    }
+    lines.push(line);
+    lines
 }
 
 /// Lines for the conversation: what the composer, the notices and the status leave.
@@ -71,7 +114,7 @@ pub(crate) fn visible(model: &Model) -> (Vec<Line>, bool) {
         if shown.len() >= height + below {
             break;
         }
-        shown.extend(lines(row, columns).into_iter().rev());
+        shown.extend(lines(row, columns, model.look.colour).into_iter().rev());
     }
     let missing = shown.len() < height + below && model.conversation.more;
     let mut shown: Vec<Line> = shown.into_iter().skip(below).take(height).collect();
@@ -79,16 +122,28 @@ pub(crate) fn visible(model: &Model) -> (Vec<Line>, bool) {
     (shown, missing)
 }
 
+/// Whether the screen has space for older rows than those in memory.
+pub(crate) fn wants_older(model: &Model) -> bool {
+    if !model.conversation.more || model.look.inline {
+        return false;
+    }
+    // Each row that is shown has a line at least: with enough of them nothing needs to be laid out.
+    let needed = conversation_height(model) + model.anchor.map_or(0, |anchor| anchor.below);
+    let rows = model.conversation.rows();
+    let end = model.anchor.map_or(rows.len(), |anchor| model.conversation.index_of(anchor.seq) + 1);
+    let shown = rows.range(..end.min(rows.len())).rev().filter(|row| row.is_shown(model.level));
+    shown.take(needed).count() < needed && visible(model).1
+}
+
 /// What is not durable yet: prompts on their way, and what the model says.
 fn pending(model: &Model, columns: usize) -> Vec<Line> {
-    let mut shown = Vec::new();
+    let (mut shown, aside) = (Vec::new(), style::of(Voice::Aside, model.look.colour));
     if let Some(live) = &model.live {
-        shown.extend(wrapped(&format!("… {live}"), columns).into_iter().map(|line| (Voice::Aside, line)));
+        shown.extend(plain(&format!("… {live}"), columns, aside));
     }
     for prompt in &model.sending {
         let text = crate::text::clean(&prompt.text);
-        let lines = wrapped(&format!("› {text} (sending)"), columns);
-        shown.extend(lines.into_iter().map(|line| (Voice::Aside, line)));
+        shown.extend(plain(&format!("› {text} (sending)"), columns, aside));
     }
     shown
 }
@@ -99,7 +154,7 @@ pub(crate) fn scrolled(model: &Model, up: isize) -> Option<Anchor> {
     let rows = model.conversation.rows();
     let height = |at: usize| {
         let row = &rows[at];
-        if row.is_shown(model.level) { lines(row, columns).len() } else { 0 }
+        if row.is_shown(model.level) { lines(row, columns, false).len() } else { 0 }
     };
     let last = rows.len().checked_sub(1)?;
     let (mut at, mut below) = match model.anchor {

@@ -7,13 +7,18 @@ mod command;
 mod composer;
 mod console;
 mod conversation;
+mod entry;
 mod layout;
 mod lists;
 mod message;
 mod model;
+mod output;
 mod overlay;
 mod perform;
 mod row;
+mod screen;
+mod streams;
+mod style;
 mod terminal;
 #[cfg(test)]
 mod tests;

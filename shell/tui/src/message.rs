@@ -1,11 +1,14 @@
 //! What reaches the model, and what it asks for.
 
 use crossterm::event::KeyEvent;
-use holon_facts::ids::{BriefId, TaskId};
+use holon_facts::ids::{BriefId, TaskId, TimerId};
+use holon_facts::workspace::WorkspaceId;
 use holon_facts::{AgentId, EventSeq, Millis, Wall};
 
-use crate::overlay::{Entry, Kind};
-use crate::row::Row;
+use crate::entry::Entry;
+use crate::output::Piece;
+use crate::overlay::Kind;
+use crate::row::{Part, Row};
 
 /// Something happened.
 #[derive(Debug, Clone)]
@@ -20,6 +23,8 @@ pub(crate) enum Msg {
     /// The model is asked (again), and says more; not durable.
     LiveAttempt(AgentId),
     LiveText(AgentId, String),
+    /// What a followed task writes, of the request with this number; not durable until the task ends.
+    Output(u64, Piece),
     /// Whether the stream stands.
     Connected(bool),
     /// What is followed can't be followed on; the code of the refusal where there is one.
@@ -46,7 +51,7 @@ pub(crate) enum Answer {
     Texts {
         agent: AgentId,
         span: (EventSeq, EventSeq),
-        texts: Vec<(EventSeq, String)>,
+        texts: Vec<(EventSeq, Vec<Part>)>,
     },
     Status(AgentId, Option<Status>),
     Sent(String),
@@ -58,6 +63,8 @@ pub(crate) enum Answer {
     Opened(AgentId, Kind, Result<Vec<Entry>, String>),
     Done(Result<String, String>),
     Forked(AgentId),
+    /// A command runs in the background.
+    Began(AgentId, TaskId),
 }
 
 /// What a fresh view begins with.
@@ -100,6 +107,8 @@ pub(crate) enum Request {
     Status(AgentId),
     Send(Prompt),
     Open(AgentId, Kind),
+    /// Follow what a task writes, under a number.
+    FollowOutput(AgentId, TaskId, u64),
     Control(AgentId, Control),
     StartRuntime,
     Leave,
@@ -118,7 +127,21 @@ pub(crate) enum Control {
     Attach(String),
     Use(String),
     Exit,
-    StopTask(TaskId),
+    UseKnown(WorkspaceId),
+    Detach(WorkspaceId),
+    /// Removes worktrees that nobody uses and that have no changes.
+    Prune,
+    RunTask(String),
+    StopTask {
+        task: TaskId,
+        /// Everything is killed at once.
+        force: bool,
+    },
     WriteTask(TaskId, String),
+    /// Wakes the agent after a time, with a text.
+    AddTimer(Millis, String),
+    CancelTimer(TimerId),
+    RotateTrigger,
+    RevokeTrigger,
     CloseAsk(BriefId),
 }

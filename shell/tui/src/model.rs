@@ -88,6 +88,8 @@ pub(crate) struct Session {
     /// What its idempotency keys begin with.
     pub(crate) name: String,
     pub(crate) sent: u64,
+    /// Outputs that were followed.
+    pub(crate) followed: u64,
     /// When Ctrl-C was pressed last.
     pub(crate) interrupted: Option<Millis>,
     pub(crate) leaving: bool,
@@ -112,8 +114,13 @@ impl Model {
             overlays: Vec::new(),
             notice: None,
             flight: Flight::default(),
-            session: Session { name, sent: 0, interrupted: None, leaving: false, can_start },
+            session: Session { name, sent: 0, followed: 0, interrupted: None, leaving: false, can_start },
         }
+    }
+
+    /// Which task is followed, as the number of its request.
+    pub(crate) fn followed(&self) -> Option<u64> {
+        self.overlays.iter().find_map(|overlay| Some(overlay.output.as_ref()?.serial))
     }
 
     /// Whether something on the screen grows older by the second.

@@ -1,7 +1,9 @@
 //! What lies over the conversation: one list at a time on top of those below it.
 
-use holon_facts::AgentId;
-use holon_facts::ids::{BriefId, TaskId};
+use holon_facts::ids::TaskId;
+
+use crate::entry::{Entry, Target};
+use crate::output::Output;
 
 /// What an overlay is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +16,7 @@ pub(crate) enum Kind {
     Work,
     Children,
     Timers,
+    Triggers,
     Workspaces,
     Transcript,
     Events,
@@ -34,6 +37,7 @@ impl Kind {
             Self::Work => "work items",
             Self::Children => "children",
             Self::Timers => "timers",
+            Self::Triggers => "triggers",
             Self::Workspaces => "workspaces",
             Self::Transcript => "transcript",
             Self::Events => "events",
@@ -50,19 +54,39 @@ impl Kind {
         match self {
             Self::Agents => "Enter switches · Esc closes",
             Self::Inbox => "Enter answers · Ctrl-D closes the ask · Esc closes",
-            Self::Tasks => "Enter output · Ctrl-T input · Ctrl-X stop · Esc closes",
+            Self::Tasks => "Enter output · Ctrl-T input · Ctrl-X stop · Ctrl-K kill · Esc closes",
+            Self::Output(_) => "Ctrl-T input · Ctrl-X stop · Ctrl-K kill · Esc closes",
+            Self::Children => "Enter switches · Esc closes",
+            Self::Timers => "Ctrl-X cancels · Esc closes",
+            Self::Triggers => "Ctrl-R a new address · Ctrl-X revokes · Esc closes",
+            Self::Workspaces => "Enter uses it · Ctrl-X detaches · Esc closes",
             Self::Models => "Enter chooses · Esc closes",
             Self::Actions => "Enter types the command · Esc closes",
-            Self::Why
-            | Self::Output(_)
+            Self::Why | Self::Work | Self::Transcript | Self::Events | Self::Prompt(_) | Self::Help => {
+                "Up and Down scroll · Esc closes"
+            }
+        }
+    }
+
+    /// Whether it lists how things stand now, which an event may change.
+    pub(crate) fn is_current(&self) -> bool {
+        match self {
+            Self::Agents
+            | Self::Inbox
+            | Self::Why
+            | Self::Tasks
             | Self::Work
             | Self::Children
             | Self::Timers
-            | Self::Workspaces
+            | Self::Triggers
+            | Self::Workspaces => true,
+            Self::Output(_)
             | Self::Transcript
             | Self::Events
             | Self::Prompt(_)
-            | Self::Help => "Up and Down scroll · Esc closes",
+            | Self::Models
+            | Self::Actions
+            | Self::Help => false,
         }
     }
 
@@ -72,41 +96,41 @@ impl Kind {
     }
 }
 
-/// What an entry stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Target {
-    Agent(AgentId),
-    Ask(AgentId, BriefId),
-    Task(TaskId),
-    Model(String),
-    Command(&'static str),
-}
-
-/// One line, or what belongs to the one before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) text: String,
-    pub(crate) target: Option<Target>,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Overlay {
     pub(crate) kind: Kind,
     /// None until they have arrived.
     pub(crate) entries: Option<Vec<Entry>>,
     pub(crate) selected: usize,
+    /// What a followed task has written.
+    pub(crate) output: Option<Output>,
 }
 
 impl Overlay {
     pub(crate) fn new(kind: Kind) -> Self {
-        Self { kind, entries: None, selected: 0 }
+        Self { kind, entries: None, selected: 0, output: None }
     }
 
+    /// Takes what it lists; what was selected before is selected again where it is still there.
     pub(crate) fn fill(&mut self, entries: Vec<Entry>) {
         let last = entries.len().saturating_sub(1);
         let first = self.entries.is_none();
-        self.selected = if first && self.kind.begins_at_end() { last } else { self.selected.min(last) };
+        let same = self.target().and_then(|target| {
+            entries.iter().position(|entry| entry.target.as_ref().is_some_and(|other| other == target))
+        });
+        let stays = same.unwrap_or(self.selected.min(last));
+        self.selected = if first && self.kind.begins_at_end() { last } else { stays };
         self.entries = Some(entries);
+    }
+
+    /// Takes more of what a followed task has written; whoever looks at its end stays there.
+    pub(crate) fn write(&mut self, change: impl FnOnce(&mut Output, &mut Vec<Entry>) -> usize) {
+        let Some(output) = &mut self.output else { return };
+        let entries = self.entries.get_or_insert_default();
+        let at_end = self.selected + 1 >= entries.len();
+        let dropped = change(output, entries);
+        let last = entries.len().saturating_sub(1);
+        self.selected = if at_end { last } else { self.selected.saturating_sub(dropped) };
     }
 
     pub(crate) fn select(&mut self, by: isize) {
@@ -114,17 +138,15 @@ impl Overlay {
         self.selected = self.selected.saturating_add_signed(by).min(last);
     }
 
+    /// The task that it is about: the selected one, or the one whose output it shows.
+    pub(crate) fn task(&self) -> Option<TaskId> {
+        match (&self.kind, self.target()) {
+            (Kind::Output(task), _) | (_, Some(Target::Task(task))) => Some(*task),
+            (_, _) => None,
+        }
+    }
+
     pub(crate) fn target(&self) -> Option<&Target> {
         self.entries.as_ref()?.get(self.selected)?.target.as_ref()
-    }
-}
-
-impl Entry {
-    pub(crate) fn line(text: impl Into<String>) -> Self {
-        Self { text: text.into(), target: None }
-    }
-
-    pub(crate) fn of(text: impl Into<String>, target: Target) -> Self {
-        Self { text: text.into(), target: Some(target) }
     }
 }

@@ -1,15 +1,16 @@
 //! Requests as they are made over the typed client, and their answers in the model's words.
 
-use holon_api::{Abort, AgentStatus, ControlReply, StopTask};
 use holon_api::{
-    Action, AttachWorkspace, Block, ClientError, Control as Runtime, ControlAgent, EventsQuery, ForkAgent,
-    Item, Order, PageQuery, Prompt as Body, PromptQuery, SetModel, TranscriptEntry, UseWorkspace, WriteTask,
+    Abort, Action, AgentStatus, AttachWorkspace, Block, ClientError, Control as Runtime, ControlAgent,
+    ControlReply, CreateTimer, DetachWorkspace, EventsQuery, ForkAgent, Item, Order, PageQuery,
+    Prompt as Body, PromptQuery, RunTask, SetModel, StopTask, TranscriptEntry, UseWorkspace, WriteTask,
 };
-use holon_facts::{AgentId, EventSeq};
-use holon_present::{Extent, call_lines, error_line, result_lines};
+use holon_facts::{AgentId, EventSeq, Millis};
+use holon_present::{DetailLine, Extent, call_lines, error_line, result_lines};
+use holon_text::moment;
 
 use crate::message::{Answer, Control, Loaded, Prompt, Status};
-use crate::row::Row;
+use crate::row::{Part, Row};
 use crate::text::clean;
 
 /// Events of one page.
@@ -61,39 +62,48 @@ pub(crate) async fn texts(client: &impl Runtime, agent: AgentId, first: EventSeq
         let Ok(page) = client.transcript(&agent, query(after)).await else { break };
         let page = page.into_reply();
         let within = page.entries.iter().filter(|entry| entry.event_seq <= last);
-        texts.extend(within.filter_map(|entry| Some((entry.event_seq, clean(&text(entry)?)))));
+        let shown = within.map(|entry| (entry.event_seq, parts(entry)));
+        texts.extend(shown.filter(|(_, parts)| !parts.is_empty()));
         let Some(next) = page.next.filter(|next| page.more && *next > after) else { break };
         after = next;
     }
     if let Ok(page) = client.briefs(&agent, query(EventSeq(first.0.saturating_sub(1)))).await {
         let briefs = page.into_reply().briefs.into_iter().filter(|brief| brief.event_seq <= last);
-        texts.extend(briefs.map(|brief| (brief.event_seq, clean(&brief.text))));
+        texts.extend(briefs.map(|brief| (brief.event_seq, vec![Part::Markdown(clean(&brief.text))])));
     }
     Answer::Texts { agent, span: (first, last), texts }
 }
 
-/// An entry of the transcript as a row shows it.
-pub(crate) fn text(entry: &TranscriptEntry) -> Option<String> {
-    let lines: Vec<String> = match &entry.item {
-        Item::IncomingMessage { text, .. } | Item::RuntimeFailure { text, .. } => vec![text.clone()],
+/// An entry of the transcript as a row shows it; none where it shows nothing.
+pub(crate) fn parts(entry: &TranscriptEntry) -> Vec<Part> {
+    let detail = |(look, line): DetailLine| Part::Detail((look, clean(&line)));
+    match &entry.item {
+        Item::IncomingMessage { text, .. } | Item::RuntimeFailure { text, .. } => {
+            Some(clean(text.trim_end()))
+                .filter(|text| !text.is_empty())
+                .map(Part::Plain)
+                .into_iter()
+                .collect()
+        }
         Item::AssistantRound { blocks, .. } => blocks.iter().flat_map(block).collect(),
         Item::ToolResults { error: Some(error), .. } => {
-            vec![error_line(&error.kind.to_string(), error.message.preview()).1]
+            vec![detail(error_line(&error.kind.to_string(), error.message.preview()))]
         }
         Item::ToolResults { text, changed_files, error: None, .. } => {
             let text = text.as_deref().unwrap_or_default();
-            result_lines(text, changed_files, EXTENT).into_iter().map(|(_, line)| line).collect()
+            result_lines(text, changed_files, EXTENT).into_iter().map(detail).collect()
         }
-        Item::ContinuationPrompt { .. } => return None,
-    };
-    Some(lines.join("\n").trim_end().to_owned()).filter(|text| !text.is_empty())
+        Item::ContinuationPrompt { .. } => Vec::new(),
+    }
 }
 
-fn block(block: &Block) -> Vec<String> {
+fn block(block: &Block) -> Vec<Part> {
     match block {
-        Block::Text { text } => vec![text.trim().to_owned()],
+        Block::Text { text } if text.trim().is_empty() => Vec::new(),
+        Block::Text { text } => vec![Part::Markdown(clean(text.trim()))],
         Block::ToolCall { tool_name, arguments, .. } => {
-            call_lines(tool_name, arguments, EXTENT).into_iter().map(|(_, line)| line).collect()
+            let lines = call_lines(tool_name, arguments, EXTENT).into_iter();
+            lines.map(|(look, line)| Part::Detail((look, clean(&line)))).collect()
         }
     }
 }
@@ -142,6 +152,13 @@ pub(crate) async fn control(client: &impl Runtime, agent: AgentId, control: Cont
             Err(error) => Answer::Done(Err(worded(&error))),
         };
     }
+    if let Control::RunTask(cmd) = control {
+        let body = RunTask { cmd, accepts_input: Some(true), ..RunTask::default() };
+        return match client.run_task(&agent, body).await {
+            Ok(begun) => Answer::Began(agent, begun.task.task_id),
+            Err(error) => Answer::Done(Err(worded(&error))),
+        };
+    }
     Answer::Done(controlled(client, &agent, control).await.map_err(|error| worded(&error)))
 }
 
@@ -152,14 +169,8 @@ pub(crate) fn worded(error: &ClientError) -> String {
 
 async fn controlled(client: &impl Runtime, agent: &AgentId, control: Control) -> Result<String, ClientError> {
     Ok(match control {
-        Control::Start => {
-            let reply = client.control(agent, ControlAgent { action: Action::Start }).await?;
-            outcome("start", &reply)
-        }
-        Control::Stop => {
-            let reply = client.control(agent, ControlAgent { action: Action::Stop }).await?;
-            outcome("stop", &reply)
-        }
+        Control::Start => acted(client, agent, "start", Action::Start).await?,
+        Control::Stop => acted(client, agent, "stop", Action::Stop).await?,
         Control::Abort => outcome("abort", &client.abort(agent, Abort::default()).await?.into_reply()),
         Control::Compact => {
             client.compact(agent).await?;
@@ -181,26 +192,83 @@ async fn controlled(client: &impl Runtime, agent: &AgentId, control: Control) ->
         }
         Control::Use(path) => {
             let body = UseWorkspace { path: Some(path.clone()), workspace_id: None, cwd: None };
-            client.use_workspace(agent, body).await?;
-            format!("works in {path} from the next turn on")
+            used(client, agent, body, &path).await?
         }
         Control::Exit => {
             client.exit_workspace(agent).await?;
             "works in its own home from the next turn on".to_owned()
         }
-        Control::StopTask(task) => {
-            client.stop_task((agent, task), StopTask { force: false }).await?;
-            format!("{task} is being stopped")
+        Control::UseKnown(id) => {
+            let name = id.to_string();
+            used(client, agent, UseWorkspace { path: None, workspace_id: Some(id), cwd: None }, &name).await?
+        }
+        Control::Detach(workspace_id) => {
+            client.detach_workspace(agent, DetachWorkspace { workspace_id: workspace_id.clone() }).await?;
+            format!("{workspace_id} is attached no longer; its files stay")
+        }
+        Control::Prune => {
+            client.prune_worktrees(agent).await?;
+            "worktrees that nobody uses and that have no changes are being removed".to_owned()
+        }
+        Control::RunTask(cmd) => format!("{cmd} is run by another request"),
+        Control::StopTask { task, force } => {
+            let stopped = client.stop_task((agent, task), StopTask { force }).await?.into_reply();
+            let already = if stopped.changed { "" } else { " already" };
+            format!("{task} is {}{already}", stopped.task.status)
+        }
+        Control::AddTimer(after, text) => timed(client, agent, after, text).await?,
+        Control::CancelTimer(timer) => {
+            format!("{timer} is {}", client.cancel_timer((agent, timer)).await?.timer.status)
+        }
+        Control::RotateTrigger => {
+            client.rotate_trigger(agent).await?;
+            "the trigger has a new address; the one before wakes nobody".to_owned()
+        }
+        Control::RevokeTrigger => {
+            client.revoke_trigger(agent).await?;
+            "the trigger has no address until it is rotated".to_owned()
         }
         Control::WriteTask(task, input) => {
-            let reply = client.write_task((agent, task), WriteTask { input }).await?;
-            reply.into_reply().result.summary_text
+            client.write_task((agent, task), WriteTask { input }).await?.into_reply().result.summary_text
         }
         Control::CloseAsk(brief) => {
             client.close_ask((agent, brief)).await?;
             format!("{brief} is closed without an answer")
         }
     })
+}
+
+async fn acted(
+    client: &impl Runtime,
+    agent: &AgentId,
+    asked: &str,
+    action: Action,
+) -> Result<String, ClientError> {
+    let reply = client.control(agent, ControlAgent { action }).await?;
+    Ok(outcome(asked, &reply))
+}
+
+async fn used(
+    client: &impl Runtime,
+    agent: &AgentId,
+    body: UseWorkspace,
+    name: &str,
+) -> Result<String, ClientError> {
+    client.use_workspace(agent, body).await?;
+    Ok(format!("works in {name} from the next turn on"))
+}
+
+async fn timed(
+    client: &impl Runtime,
+    agent: &AgentId,
+    after: Millis,
+    text: String,
+) -> Result<String, ClientError> {
+    let summary = Some(text).filter(|text| !text.is_empty());
+    let body = CreateTimer { duration_ms: after.0, interval_ms: None, misfire: None, summary };
+    let timer = client.create_timer(agent, body).await?.into_reply().timer;
+    let due = timer.next_fire_at.map(moment::near).unwrap_or_default();
+    Ok(format!("{} fires at {due}", timer.timer_id))
 }
 
 /// What a request about the agent did.

@@ -4,7 +4,7 @@
 use holon_api::Envelope;
 use holon_facts::event::{BriefFact, InboxFact, TurnFact};
 use holon_facts::{Event, EventSeq, Wall};
-use holon_present::{Category, Level, Presentation, Visibility};
+use holon_present::{Category, DetailLine, Level, Presentation, Visibility};
 
 use crate::text::clean;
 
@@ -25,6 +25,15 @@ pub(crate) enum Voice {
     Aside,
 }
 
+/// What a row shows, or a part of it; nothing in it acts on a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    Plain(String),
+    Markdown(String),
+    /// A line of a call or of its result.
+    Detail(DetailLine),
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) seq: EventSeq,
@@ -32,7 +41,7 @@ pub(crate) struct Row {
     pub(crate) kind: String,
     pub(crate) visibility: Visibility,
     pub(crate) voice: Voice,
-    pub(crate) text: String,
+    pub(crate) parts: Vec<Part>,
     /// Whether the transcript has more of it than the event.
     pub(crate) wants_text: bool,
 }
@@ -43,16 +52,19 @@ impl Row {
         let Ok(record) = event.record() else {
             // A newer runtime has events that this program does not know.
             let (visibility, voice) = (Visibility::Debug, Voice::Aside);
-            return Self { seq, at, text: clean(&kind), kind, visibility, voice, wants_text: false };
+            let parts = vec![Part::Plain(clean(&kind))];
+            return Self { seq, at, parts, kind, visibility, voice, wants_text: false };
         };
         let shown = Presentation::of(&record);
         let voice = voice(&shown);
-        let text = match (&shown.body, voice) {
-            (Some(body), Voice::Message | Voice::Brief | Voice::Ask) => clean(body),
-            (_, _) => clean(&shown.shown()),
+        let part = match (&shown.body, voice) {
+            (Some(body), Voice::Message) => Part::Plain(clean(body)),
+            (Some(body), Voice::Brief | Voice::Ask) => Part::Markdown(clean(body)),
+            (Some(body), _) if shown.category == Category::AssistantProgress => Part::Markdown(clean(body)),
+            (_, _) => Part::Plain(clean(&shown.shown())),
         };
         let wants_text = wants_text(&record.event);
-        Self { seq, at, kind, visibility: shown.visibility, voice, text, wants_text }
+        Self { seq, at, kind, visibility: shown.visibility, voice, parts: vec![part], wants_text }
     }
 
     pub(crate) fn is_shown(&self, level: Level) -> bool {

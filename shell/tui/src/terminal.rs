@@ -1,6 +1,6 @@
 //! The terminal while the console has it: raw, with whole pastes, and given back however the console ends.
 
-use std::io::{self, Stdout, stdout};
+use std::io::{self, stdout};
 use std::panic;
 
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
@@ -9,12 +9,14 @@ use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_ra
 use ratatui::backend::CrosstermBackend;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
+use crate::screen::Screen;
+
 /// Lines at the bottom that are drawn where rows go to the scrollback.
 const INLINE: u16 = 14;
 
 /// Gives the terminal back when it is dropped.
 pub(crate) struct Taken {
-    pub(crate) screen: Terminal<CrosstermBackend<Stdout>>,
+    pub(crate) screen: Terminal<Screen>,
     inline: bool,
 }
 
@@ -34,7 +36,7 @@ impl Taken {
         Ok(Self { screen: taken?, inline })
     }
 
-    fn screen(inline: bool) -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
+    fn screen(inline: bool) -> io::Result<Terminal<Screen>> {
         execute!(stdout(), EnableBracketedPaste)?;
         let viewport = if inline {
             Viewport::Inline(INLINE)
@@ -42,7 +44,8 @@ impl Taken {
             execute!(stdout(), EnterAlternateScreen)?;
             Viewport::Fullscreen
         };
-        Terminal::with_options(CrosstermBackend::new(stdout()), TerminalOptions { viewport })
+        let screen = Screen::begin(CrosstermBackend::new(stdout()), inline)?;
+        Terminal::with_options(screen, TerminalOptions { viewport })
     }
 
     /// Columns and lines that are drawn.

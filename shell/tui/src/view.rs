@@ -1,11 +1,13 @@
 //! The screen as a picture of the model. Pure; draws whatever the model holds, and changes nothing.
 
+use std::collections::VecDeque;
+
 use holon_facts::Wall;
 use holon_present::{Level, within};
 use holon_text::time::duration;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::Clear;
 
@@ -14,7 +16,7 @@ use crate::layout::{self, SMALLEST};
 use crate::model::{Link, Model, Recipient};
 use crate::overlay::Overlay;
 use crate::row::Voice;
-use crate::text::wrapped;
+use crate::style;
 
 /// Completions that are shown at once.
 const COMPLETIONS: usize = 8;
@@ -69,17 +71,8 @@ fn put(frame: &mut Frame<'_>, area: Rect, text: &str, style: Style) {
     frame.render_widget(Line::styled(within(text, usize::from(area.width)), style), area);
 }
 
-pub(crate) fn styled(model: &Model, voice: Voice) -> Style {
-    let plain = Style::new();
-    let coloured = |colour: Color| if model.look.colour { plain.fg(colour) } else { plain };
-    match voice {
-        Voice::Message => coloured(Color::Cyan).add_modifier(Modifier::BOLD),
-        Voice::Brief => plain,
-        Voice::Ask => coloured(Color::Yellow).add_modifier(Modifier::BOLD),
-        Voice::Alarm => coloured(Color::Red),
-        Voice::Activity => coloured(Color::Green),
-        Voice::Aside => plain.add_modifier(Modifier::DIM),
-    }
+fn styled(model: &Model, voice: Voice) -> Style {
+    style::of(voice, model.look.colour)
 }
 
 fn status_line(model: &Model) -> String {
@@ -117,26 +110,30 @@ fn draw_conversation(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     {
         let key = if model.session.can_start { "Ctrl-R starts it, or run: " } else { "start it with: " };
         let text = format!("No runtime answers.\n{problem}\n\n{key}holon daemon start");
-        let lines = wrapped(&text, usize::from(area.width));
-        draw_lines(frame, area, lines.iter().map(|line| (line.as_str(), Style::new())));
+        draw_lines(frame, area, layout::plain(&text, usize::from(area.width), Style::new()));
         return;
     }
     let (lines, _) = layout::visible(model);
     // The newest row stands at the bottom.
     let empty = usize::from(area.height).saturating_sub(lines.len());
-    let blank = std::iter::repeat_n(("", Style::new()), empty);
-    let shown = lines.iter().map(|(voice, text)| (text.as_str(), styled(model, *voice)));
-    draw_lines(frame, area, blank.chain(shown));
+    draw_lines(frame, area, std::iter::repeat_n(layout::Line::default(), empty).chain(lines));
 }
 
-fn draw_lines<'a>(frame: &mut Frame<'_>, area: Rect, lines: impl Iterator<Item = (&'a str, Style)>) {
-    for (y, (text, style)) in (area.y..area.bottom()).zip(lines) {
-        frame.render_widget(Line::styled(text, style), Rect { y, height: 1, ..area });
+fn draw_lines(frame: &mut Frame<'_>, area: Rect, lines: impl IntoIterator<Item = layout::Line>) {
+    for (y, line) in (area.y..area.bottom()).zip(lines) {
+        frame.render_widget(line, Rect { y, height: 1, ..area });
     }
 }
 
 fn draw_overlay(model: &Model, overlay: &Overlay, frame: &mut Frame<'_>, area: Rect) {
-    put(frame, area, &format!("── {} ", overlay.kind.title()), Style::new().add_modifier(Modifier::BOLD));
+    let live = overlay.output.as_ref().is_some_and(|output| !output.ended);
+    let live = if live { "· live, not durable yet " } else { "" };
+    put(
+        frame,
+        area,
+        &format!("── {} {live}", overlay.kind.title()),
+        Style::new().add_modifier(Modifier::BOLD),
+    );
     let list = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     let Some(entries) = &overlay.entries else {
         return put(frame, list, "loading …", styled(model, Voice::Aside));
@@ -144,23 +141,28 @@ fn draw_overlay(model: &Model, overlay: &Overlay, frame: &mut Frame<'_>, area: R
     if entries.is_empty() {
         return put(frame, list, "nothing here", styled(model, Voice::Aside));
     }
-    let columns = usize::from(list.width);
-    let mut lines = Vec::new();
-    let (mut begin, mut end) = (0, 0);
-    for (at, entry) in entries.iter().enumerate() {
-        let selected = at == overlay.selected;
-        if selected {
-            begin = lines.len();
-        }
-        let style = if selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
-        lines.extend(wrapped(&entry.text, columns).into_iter().map(|line| (line, style)));
-        if selected {
-            end = lines.len();
+    let (columns, height) = (usize::from(list.width), usize::from(list.height));
+    let lines = |at: usize| {
+        let chosen = if at == overlay.selected { Modifier::REVERSED } else { Modifier::empty() };
+        layout::plain(&entries[at].text, columns, Style::new().add_modifier(chosen))
+    };
+    // The selected entry and what stands before it, as far as that fits; then what follows.
+    let mut shown: VecDeque<layout::Line> = lines(overlay.selected).into_iter().take(height).collect();
+    for at in (0..overlay.selected).rev() {
+        let before = lines(at);
+        let fits = height.saturating_sub(shown.len());
+        before.into_iter().rev().take(fits).for_each(|line| shown.push_front(line));
+        if fits == 0 {
+            break;
         }
     }
-    let height = usize::from(list.height);
-    let first = end.saturating_sub(height).min(begin);
-    draw_lines(frame, list, lines[first..].iter().map(|(line, style)| (line.as_str(), *style)));
+    for at in overlay.selected + 1..entries.len() {
+        if shown.len() >= height {
+            break;
+        }
+        shown.extend(lines(at));
+    }
+    draw_lines(frame, list, shown);
 }
 
 fn draw_rule(model: &Model, frame: &mut Frame<'_>, area: Rect) {
@@ -192,12 +194,13 @@ fn draw_completions(model: &Model, frame: &mut Frame<'_>, rule: Rect) {
     let count = u16::try_from(found.len().min(COMPLETIONS)).unwrap_or_default().min(rule.y.saturating_sub(1));
     let area = Rect { y: rule.y - count, height: count, ..rule };
     frame.render_widget(Clear, area);
-    let lines: Vec<String> = found
+    let lines = found
         .iter()
         .map(|command| format!("/{} {}  {}", command.name, command.argument, command.about))
-        .map(|line| within(&line, usize::from(area.width)))
-        .collect();
-    draw_lines(frame, area, lines.iter().map(|line| (line.as_str(), styled(model, Voice::Activity))));
+        .map(|line| {
+            layout::Line::styled(within(&line, usize::from(area.width)), styled(model, Voice::Activity))
+        });
+    draw_lines(frame, area, lines);
 }
 
 fn draw_hints(model: &Model, frame: &mut Frame<'_>, area: Rect) {

@@ -3,16 +3,18 @@
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
+use super::Piece;
+
 /// Pieces of text in their styles; a line end within a piece is a line end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inline {
-    pieces: Vec<(String, Style)>,
+    pieces: Vec<Piece>,
 }
 
 /// What stands between two blanks; it may change its style within.
 #[derive(Default)]
 struct Word {
-    pieces: Vec<(String, Style)>,
+    pieces: Vec<Piece>,
     width: usize,
 }
 
@@ -32,8 +34,8 @@ impl Inline {
     }
 
     /// Lines of at most so many columns, each with its own width; a word that is longer stays whole.
-    pub(super) fn lines(&self, columns: usize, colour: bool) -> Vec<(String, usize)> {
-        let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
+    pub(super) fn lines(&self, columns: usize) -> Vec<(Vec<Piece>, usize)> {
+        let (mut lines, mut line, mut used) = (Vec::new(), Vec::new(), 0);
         for word in self.words() {
             let Some(word) = word else {
                 lines.push((std::mem::take(&mut line), std::mem::take(&mut used)));
@@ -43,11 +45,11 @@ impl Inline {
                 lines.push((std::mem::take(&mut line), std::mem::take(&mut used)));
             }
             if used > 0 {
-                line.push(' ');
+                line.push((" ".to_owned(), Style::new()));
                 used += 1;
             }
-            line.push_str(&word.shown(colour));
             used += word.width;
+            line.extend(word.pieces);
         }
         if used > 0 || lines.is_empty() {
             lines.push((line, used));
@@ -88,12 +90,5 @@ impl Word {
             self.pieces.push((part.to_owned(), style));
             self.width += part.width();
         }
-    }
-
-    fn shown(&self, colour: bool) -> String {
-        let piece = |(text, style): &(String, Style)| {
-            if colour && !style.is_plain() { format!("{style}{text}{style:#}") } else { text.clone() }
-        };
-        self.pieces.iter().map(piece).collect()
     }
 }

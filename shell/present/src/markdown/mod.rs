@@ -8,31 +8,48 @@ mod tests;
 
 use anstyle::{AnsiColor, Style};
 use inline::Inline;
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use table::Table;
 use unicode_width::UnicodeWidthStr;
+
+use super::detail::{Look, diff};
 
 /// What stands before code.
 const CODE: &str = "    ";
 /// Text is never wrapped to less.
 const NARROWEST: usize = 10;
 
+/// A part of a line, and its style.
+pub type Piece = (String, Style);
+
 /// Renders a text for so many columns, with a line end after each line.
 pub fn render(text: &str, columns: usize, colour: bool) -> String {
+    let piece = |(text, style): &Piece| {
+        if colour && !style.is_plain() { format!("{style}{text}{style:#}") } else { text.clone() }
+    };
+    lines(text, columns, colour)
+        .iter()
+        .map(|line| line.iter().map(piece).collect::<String>() + "\n")
+        .collect()
+}
+
+/// Renders a text as lines in styles, for so many columns; code that is longer, and words that are, stay whole. Without
+/// `colour`, code among words is marked by backticks.
+pub fn lines(text: &str, columns: usize, colour: bool) -> Vec<Vec<Piece>> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut page = Page { columns, colour, ..Page::default() };
     for event in Parser::new_ext(text, options) {
         page.take(event);
     }
     page.flush();
-    page.lines.into_iter().map(|line| line + "\n").collect()
+    page.lines
 }
 
 #[derive(Default)]
 struct Page {
     columns: usize,
     colour: bool,
-    lines: Vec<String>,
+    lines: Vec<Vec<Piece>>,
     /// The text of the block so far.
     inline: Inline,
     styles: Vec<Style>,
@@ -47,6 +64,8 @@ struct Page {
     /// The address of each link around.
     links: Vec<String>,
     code: Option<String>,
+    /// Whether the code is a patch.
+    patch: bool,
     table: Option<Table>,
 }
 
@@ -67,7 +86,7 @@ impl Page {
             Event::HardBreak => self.text("\n"),
             Event::Rule => {
                 self.separate();
-                self.line(&"─".repeat(self.room().min(40)));
+                self.line(vec![("─".repeat(self.room().min(40)), Style::new())]);
             }
             Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }),
             _ => {}
@@ -83,8 +102,13 @@ impl Page {
                 let underlined = level == HeadingLevel::H1;
                 self.push(if underlined { Style::new().bold().underline() } else { Style::new().bold() });
             }
-            Tag::CodeBlock(_) => {
+            Tag::CodeBlock(kind) => {
                 self.separate();
+                let language = match &kind {
+                    CodeBlockKind::Fenced(language) => language.split_whitespace().next().unwrap_or_default(),
+                    CodeBlockKind::Indented => "",
+                };
+                self.patch = matches!(language, "diff" | "patch");
                 self.code = Some(String::new());
             }
             Tag::List(first) => {
@@ -140,8 +164,8 @@ impl Page {
                 self.indents.pop();
             }
             TagEnd::Table => {
-                let lines = self.table.take().map(|table| table.lines(self.room(), self.colour));
-                lines.into_iter().flatten().for_each(|line| self.line(&line));
+                let lines = self.table.take().map(|table| table.lines(self.room()));
+                lines.into_iter().flatten().for_each(|line| self.line(line));
             }
             TagEnd::TableHead => drop(self.styles.pop()),
             TagEnd::TableCell => {
@@ -172,9 +196,13 @@ impl Page {
 
     fn end_code(&mut self) {
         let code = self.code.take().unwrap_or_default();
-        let style = if self.colour { colour(AnsiColor::Cyan) } else { Style::new() };
-        for line in code.lines() {
-            self.line(format!("{CODE}{style}{line}{style:#}").trim_end());
+        let lines: Vec<(Style, String)> = if self.patch {
+            diff(&code, usize::MAX).into_iter().map(|(look, line)| (of_patch(look), line)).collect()
+        } else {
+            code.lines().map(|line| (colour(AnsiColor::Cyan), line.to_owned())).collect()
+        };
+        for (style, line) in lines {
+            self.line(vec![(CODE.to_owned(), Style::new()), (line, style)]);
         }
     }
 
@@ -202,12 +230,13 @@ impl Page {
     /// Ends the block before, with a blank line after it.
     fn separate(&mut self) {
         self.flush();
-        let empty = self.lines.last().is_none_or(|line| line.trim_end_matches(['│', ' ']).is_empty());
+        let blank = |(text, _): &Piece| text.trim_end_matches(['│', ' ']).is_empty();
+        let empty = self.lines.last().is_none_or(|line| line.iter().all(blank));
         // Items that are paragraphs are as far apart as those.
         if (self.marker.is_none() || self.later) && !empty {
             let around = self.indents.len() - usize::from(self.marker.is_some());
             let before = self.indents[..around].concat();
-            self.lines.push(before.trim_end().to_owned());
+            self.lines.push(vec![(before.trim_end().to_owned(), Style::new())]);
         }
     }
 
@@ -217,17 +246,25 @@ impl Page {
         if inline.is_empty() {
             return;
         }
-        for (line, _) in inline.lines(self.room(), self.colour) {
-            self.line(&line);
+        for (line, _) in inline.lines(self.room()) {
+            self.line(line);
         }
     }
 
-    fn line(&mut self, text: &str) {
+    fn line(&mut self, mut line: Vec<Piece>) {
         let before = match (self.marker.take(), self.indents.split_last()) {
             (Some(marker), Some((_, outer))) => outer.concat() + &marker,
             (Some(_) | None, _) => self.indents.concat(),
         };
-        self.lines.push(format!("{before}{text}").trim_end().to_owned());
+        line.insert(0, (before, Style::new()));
+        while let Some((text, _)) = line.last_mut() {
+            text.truncate(text.trim_end().len());
+            if !text.is_empty() {
+                break;
+            }
+            line.pop();
+        }
+        self.lines.push(line);
     }
 
     /// Columns for text behind the indents.
@@ -239,4 +276,14 @@ impl Page {
 
 fn colour(colour: AnsiColor) -> Style {
     Style::new().fg_color(Some(colour.into()))
+}
+
+/// A line of a patch.
+pub fn of_patch(look: Look) -> Style {
+    match look {
+        Look::Plain => Style::new(),
+        Look::Good => colour(AnsiColor::Green),
+        Look::Bad => colour(AnsiColor::Red),
+        Look::Aside => Style::new().dimmed(),
+    }
 }

@@ -2,6 +2,7 @@
 
 use anstyle::Style;
 
+use super::Piece;
 use super::inline::Inline;
 
 /// Between two columns.
@@ -26,15 +27,14 @@ impl Table {
         }
     }
 
-    pub(super) fn lines(&self, columns: usize, colour: bool) -> Vec<String> {
+    pub(super) fn lines(&self, columns: usize) -> Vec<Vec<Piece>> {
         let widths = self.widths(columns);
         let mut lines = Vec::new();
         for (at, row) in self.rows.iter().enumerate() {
-            lines.extend(self::row(row, &widths, colour));
+            lines.extend(self::row(row, &widths));
             if at == 0 {
                 let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                let (rule, dim) = (rule.join(GAP), Style::new().dimmed());
-                lines.push(if colour { format!("{dim}{rule}{dim:#}") } else { rule });
+                lines.push(vec![(rule.join(GAP), Style::new().dimmed())]);
             }
         }
         lines
@@ -45,7 +45,7 @@ impl Table {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let natural = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.flat_map(|cell| cell.lines(usize::MAX, false)).map(|(_, width)| width).max().unwrap_or(0)
+            cells.flat_map(|cell| cell.lines(usize::MAX)).map(|(_, width)| width).max().unwrap_or(0)
         };
         let mut widths: Vec<usize> = (0..count).map(natural).collect();
         let room = columns.saturating_sub(GAP.len() * count.saturating_sub(1));
@@ -58,16 +58,19 @@ impl Table {
 }
 
 /// One row: as many lines as its highest cell.
-fn row(cells: &[Inline], widths: &[usize], colour: bool) -> Vec<String> {
-    let cells: Vec<_> = cells.iter().zip(widths).map(|(cell, width)| cell.lines(*width, colour)).collect();
+fn row(cells: &[Inline], widths: &[usize]) -> Vec<Vec<Piece>> {
+    let cells: Vec<_> = cells.iter().zip(widths).map(|(cell, width)| cell.lines(*width)).collect();
     let height = cells.iter().map(Vec::len).max().unwrap_or_default();
     let line = |at: usize| {
-        let part = |(cell, width): (&Vec<(String, usize)>, &usize)| {
-            let (text, used) = cell.get(at).cloned().unwrap_or_default();
-            text + &" ".repeat(width.saturating_sub(used))
-        };
-        let parts: Vec<String> = cells.iter().zip(widths).map(part).collect();
-        parts.join(GAP).trim_end().to_owned()
+        let mut line = Vec::new();
+        for (number, (cell, width)) in cells.iter().zip(widths).enumerate() {
+            let gap = if number > 0 { GAP } else { "" };
+            line.push((gap.to_owned(), Style::new()));
+            let (pieces, used) = cell.get(at).cloned().unwrap_or_default();
+            line.extend(pieces);
+            line.push((" ".repeat(width.saturating_sub(used)), Style::new()));
+        }
+        line
     };
     (0..height).map(line).collect()
 }

@@ -92,6 +92,18 @@ fn colours_end_with_their_words() {
     );
 }
 
+#[test]
+fn patches_are_coloured_line_by_line() {
+    let shown = render("```diff\n@@ -1 +1 @@\n-old\n+new\n same\n```", 80, true);
+    let expected = [
+        "    \u{1b}[2m@@ -1 +1 @@\u{1b}[0m",
+        "    \u{1b}[31m-old\u{1b}[0m",
+        "    \u{1b}[32m+new\u{1b}[0m",
+        "     same",
+    ];
+    assert_eq!(shown.lines().collect::<Vec<_>>(), expected);
+}
+
 /// Whatever a model writes ends, and loses no word.
 #[test]
 fn nothing_that_is_odd_breaks_it() {

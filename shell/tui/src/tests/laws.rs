@@ -117,7 +117,7 @@ proptest! {
         update(&mut model, Msg::Answer(Answer::Done(Err(text.clone()))));
         prop_assert!(!screen(&model).contains(acts));
         model.overlays.push(crate::overlay::Overlay::new(crate::overlay::Kind::Why));
-        let entries = Ok(vec![crate::overlay::Entry::line(text)]);
+        let entries = Ok(vec![crate::entry::Entry::line(text)]);
         update(&mut model, Msg::Answer(Answer::Opened(agent(), crate::overlay::Kind::Why, entries)));
         prop_assert!(!screen(&model).contains(acts));
     }
@@ -206,7 +206,8 @@ fn an_interrupt_clears_and_a_second_one_soon_leaves() {
 
 #[test]
 fn an_ask_is_answered_and_a_task_is_fed_from_the_composer() {
-    use crate::overlay::{Entry, Kind, Target};
+    use crate::entry::{Entry, Target};
+    use crate::overlay::Kind;
     let mut model = model(80, 24);
     update(&mut model, loaded(rows(1..3), false));
     let (ask, task) = ("brief_3".parse().unwrap(), "task_7".parse().unwrap());
@@ -221,7 +222,10 @@ fn an_ask_is_answered_and_a_task_is_fed_from_the_composer() {
     let entries = Ok(vec![Entry::of("sleep", Target::Task(task))]);
     update(&mut model, Msg::Answer(Answer::Opened(agent(), Kind::Tasks, entries)));
     let key = |c| Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL), Millis(0));
-    assert_eq!(update(&mut model, key('x')), [Request::Control(agent(), Control::StopTask(task))]);
+    assert_eq!(
+        update(&mut model, key('x')),
+        [Request::Control(agent(), Control::StopTask { task, force: false })]
+    );
     update(&mut model, key('t'));
     typed(&mut model, "y");
     let written = Control::WriteTask(task, "y\n".to_owned());

@@ -2,7 +2,9 @@
 
 mod laws;
 mod load;
+mod promises;
 mod screens;
+mod terminal;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use holon_facts::{AgentId, EventSeq, Millis, Wall};
@@ -12,7 +14,7 @@ use ratatui::backend::TestBackend;
 
 use crate::message::{Answer, Loaded, Msg, Request, Status};
 use crate::model::{Look, Model};
-use crate::row::{Row, Voice};
+use crate::row::{Part, Row, Voice};
 use crate::update::update;
 use crate::view::view;
 
@@ -33,7 +35,9 @@ fn row(seq: u64, voice: Voice, text: &str) -> Row {
         Voice::Aside => Visibility::Debug,
     };
     let (at, kind, text) = (Wall::default(), "test".to_owned(), crate::text::clean(text));
-    Row { seq: EventSeq(seq), at, kind, visibility, voice, text, wants_text: false }
+    let part =
+        if matches!(voice, Voice::Brief | Voice::Ask) { Part::Markdown(text) } else { Part::Plain(text) };
+    Row { seq: EventSeq(seq), at, kind, visibility, voice, parts: vec![part], wants_text: false }
 }
 
 fn loaded(rows: Vec<Row>, more: bool) -> Msg {

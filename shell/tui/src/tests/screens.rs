@@ -36,8 +36,8 @@ fn a_list_lies_over_the_conversation() {
     update(&mut model, loaded(conversation(), false));
     press(&mut model, KeyCode::F(2));
     let entries = vec![
-        crate::overlay::Entry::of("main · idle", crate::overlay::Target::Agent(agent())),
-        crate::overlay::Entry::line("helper · active turn"),
+        crate::entry::Entry::of("main · idle", crate::entry::Target::Agent(agent())),
+        crate::entry::Entry::line("helper · active turn"),
     ];
     update(&mut model, Msg::Answer(Answer::Opened(agent(), crate::overlay::Kind::Agents, Ok(entries))));
     insta::assert_snapshot!("agents_80x24", screen(&model));

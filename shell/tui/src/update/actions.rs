@@ -1,21 +1,25 @@
 //! What Enter does: it sends, chooses, or runs a command.
 
 use holon_facts::AgentId;
+use holon_facts::Millis;
 use holon_facts::model_ref::ModelRef;
+use holon_facts::workspace::WorkspaceId;
 use holon_present::Level;
+use jiff::SignedDuration;
 
 use super::{open, switch};
 use crate::command::{self, Action};
+use crate::entry::Target;
 use crate::message::{Control, Prompt, Request};
 use crate::model::{Model, Recipient};
-use crate::overlay::{Kind, Target};
+use crate::overlay::Kind;
 use crate::text::clean;
 
 /// Prompts that may be on their way at once.
 const SENDING: usize = 64;
 
 pub(super) fn enter(model: &mut Model) -> Vec<Request> {
-    if model.composer.is_blank() {
+    if model.composer.is_blank() && !matches!(model.recipient, Recipient::Task(_)) {
         return match model.overlays.last().and_then(|overlay| overlay.target()).cloned() {
             Some(target) => choose(model, target),
             None => Vec::new(),
@@ -47,6 +51,8 @@ fn send(model: &mut Model) -> Vec<Request> {
         Recipient::Agent => (model.agent.clone(), None),
         Recipient::Ask(agent, brief) => (agent, Some(brief)),
         Recipient::Task(task) => {
+            // A command that was answered may ask for more.
+            model.recipient = Recipient::Task(task);
             let input = Control::WriteTask(task, format!("{text}\n"));
             return vec![Request::Control(model.agent.clone(), input)];
         }
@@ -68,6 +74,11 @@ fn choose(model: &mut Model, target: Target) -> Vec<Request> {
             Vec::new()
         }
         Target::Task(task) => open(model, Kind::Output(task)),
+        // They have keys of their own; nothing is chosen.
+        Target::Timer(_) | Target::Trigger => Vec::new(),
+        Target::Workspace(workspace) => {
+            vec![Request::Control(model.agent.clone(), Control::UseKnown(workspace))]
+        }
         Target::Model(name) => {
             model.overlays.pop();
             run(model, Action::Model, &name)
@@ -89,6 +100,7 @@ fn run(model: &mut Model, action: Action, argument: &str) -> Vec<Request> {
         Action::Work => Kind::Work,
         Action::Children => Kind::Children,
         Action::Timers => Kind::Timers,
+        Action::Trigger if argument.is_empty() => Kind::Triggers,
         Action::Transcript => Kind::Transcript,
         Action::Events => Kind::Events,
         Action::Actions => Kind::Actions,
@@ -107,6 +119,9 @@ fn run(model: &mut Model, action: Action, argument: &str) -> Vec<Request> {
         }
         Action::Model
         | Action::Workspace
+        | Action::Run
+        | Action::Timer
+        | Action::Trigger
         | Action::Start
         | Action::Stop
         | Action::Abort
@@ -159,10 +174,10 @@ fn asked(action: Action, argument: &str) -> Result<Control, String> {
     let workspace = || match argument.split_once(' ') {
         Some(("attach", path)) => Ok(Control::Attach(path.trim().to_owned())),
         Some(("use", path)) => Ok(Control::Use(path.trim().to_owned())),
+        Some(("detach", id)) => Ok(Control::Detach(WorkspaceId::named(id.trim()))),
         None if argument == "exit" => Ok(Control::Exit),
-        Some(_) | None => {
-            Err("write /workspace attach PATH, /workspace use PATH or /workspace exit".to_owned())
-        }
+        None if argument == "prune" => Ok(Control::Prune),
+        Some(_) | None => Err("write /workspace attach PATH, use PATH, detach ID, exit or prune".to_owned()),
     };
     match action {
         Action::Start => Ok(Control::Start),
@@ -176,6 +191,11 @@ fn asked(action: Action, argument: &str) -> Result<Control, String> {
         },
         Action::Fork => AgentId::new(argument).map(Control::Fork).map_err(|problem| problem.to_string()),
         Action::Workspace => workspace(),
+        Action::Run => Ok(Control::RunTask(argument.to_owned())),
+        Action::Timer => timer(argument),
+        Action::Trigger if argument == "rotate" => Ok(Control::RotateTrigger),
+        Action::Trigger if argument == "revoke" => Ok(Control::RevokeTrigger),
+        Action::Trigger => Err("write /trigger rotate or /trigger revoke".to_owned()),
         Action::Display
         | Action::Agents
         | Action::Agent
@@ -192,4 +212,14 @@ fn asked(action: Action, argument: &str) -> Result<Control, String> {
         | Action::Help
         | Action::Quit => Err("this is no request".to_owned()),
     }
+}
+
+/// A time with its unit, and what the agent is to be reminded of.
+fn timer(argument: &str) -> Result<Control, String> {
+    let (after, text) = argument.split_once(' ').unwrap_or((argument, ""));
+    let read: Option<SignedDuration> = after.parse().ok();
+    let after = read.and_then(|after| u64::try_from(after.as_millis()).ok());
+    let after =
+        after.ok_or("write /timer 10m TEXT: a time with its unit (90s, 10m, 1h30m), and what it is about")?;
+    Ok(Control::AddTimer(Millis(after), text.trim().to_owned()))
 }

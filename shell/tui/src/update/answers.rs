@@ -3,9 +3,10 @@
 use holon_facts::AgentId;
 
 use super::{ask_status, open, switch};
+use crate::entry::Entry;
 use crate::message::{Answer, Loaded, Request};
 use crate::model::{Link, Model};
-use crate::overlay::{Entry, Kind};
+use crate::overlay::Kind;
 use crate::text::clean;
 
 pub(super) fn came(model: &mut Model, answer: Answer) -> Vec<Request> {
@@ -33,18 +34,19 @@ pub(super) fn came(model: &mut Model, answer: Answer) -> Vec<Request> {
             if let Some(status) = status {
                 model.status = status;
             }
+            let mut requests = current(model);
             if std::mem::take(&mut model.flight.status_again) {
-                return ask_status(model);
+                requests.extend(ask_status(model));
             }
+            return requests;
         }
         Answer::Sent(key) => model.sending.retain(|prompt| prompt.key != key),
         Answer::NotSent { key, again, problem } => not_sent(model, &key, again, &problem),
         Answer::Opened(agent, kind, entries) if agent == model.agent => opened(model, &kind, entries),
         Answer::Done(Ok(done)) => {
             model.notice = Some(clean(&done));
-            let again = model.overlays.last().map(|overlay| overlay.kind.clone());
             let mut requests = ask_status(model);
-            requests.extend(again.map(|kind| Request::Open(model.agent.clone(), kind)));
+            requests.extend(current(model));
             return requests;
         }
         Answer::Done(Err(problem)) => model.notice = Some(clean(&problem)),
@@ -52,6 +54,11 @@ pub(super) fn came(model: &mut Model, answer: Answer) -> Vec<Request> {
             model.notice = Some(format!("this is {agent} now"));
             return switch(model, agent);
         }
+        Answer::Began(agent, task) if agent == model.agent => {
+            model.notice = Some(format!("{task} runs; Esc closes its output, and it goes on"));
+            return open(model, Kind::Output(task));
+        }
+        Answer::Began(_, task) => model.notice = Some(format!("{task} runs")),
         Answer::Loaded(..)
         | Answer::LoadFailed { .. }
         | Answer::Older { .. }
@@ -61,6 +68,12 @@ pub(super) fn came(model: &mut Model, answer: Answer) -> Vec<Request> {
         | Answer::Opened(..) => {}
     }
     Vec::new()
+}
+
+/// What the list on top shows may be another now.
+fn current(model: &Model) -> Vec<Request> {
+    let top = model.overlays.last().map(|overlay| overlay.kind.clone());
+    top.filter(Kind::is_current).map(|kind| Request::Open(model.agent.clone(), kind)).into_iter().collect()
 }
 
 fn came_first(model: &mut Model, agent: AgentId, loaded: Loaded) -> Vec<Request> {

@@ -2,13 +2,15 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use holon_facts::Millis;
+use holon_facts::ids::TaskId;
 
 use super::{actions, open, reload, scroll};
 use crate::command;
+use crate::entry::Target;
 use crate::layout::conversation_height;
 use crate::message::{Control, Request};
 use crate::model::{Link, Model, Recipient};
-use crate::overlay::{Kind, Target};
+use crate::overlay::Kind;
 
 /// Ctrl-C twice within this leaves.
 const TWICE: Millis = Millis(2_000);
@@ -97,13 +99,12 @@ fn controlled(model: &mut Model, c: char) -> Vec<Request> {
         'h' => model.composer.backspace(),
         'w' => model.composer.delete_word(),
         'u' => model.composer.delete_to_begin(),
-        'k' => model.composer.delete_to_end(),
         'p' => return open(model, Kind::Actions),
         'r' if model.session.can_start && matches!(model.link, Link::Missing(_) | Link::Lost) => {
             model.notice = Some("starting the runtime".to_owned());
             return vec![Request::StartRuntime];
         }
-        't' | 'x' | 'd' => return of_selected(model, c),
+        't' | 'x' | 'd' | 'k' | 'r' => return of_selected(model, c),
         _ => {}
     }
     Vec::new()
@@ -111,23 +112,36 @@ fn controlled(model: &mut Model, c: char) -> Vec<Request> {
 
 /// What can be done to a selected entry besides Enter.
 fn of_selected(model: &mut Model, c: char) -> Vec<Request> {
-    let target = model.overlays.last().and_then(|overlay| overlay.target()).cloned();
-    match (c, target) {
-        ('x', Some(Target::Task(task))) => {
-            vec![Request::Control(model.agent.clone(), Control::StopTask(task))]
+    let top = model.overlays.last();
+    let target = top.and_then(|overlay| overlay.target()).cloned();
+    let control = match (c, top.and_then(|overlay| overlay.task()), target) {
+        ('x' | 'k', Some(task), _) => Control::StopTask { task, force: c == 'k' },
+        ('t', Some(task), _) => return feed(model, task),
+        ('x', None, Some(Target::Timer(timer))) => Control::CancelTimer(timer),
+        ('x', None, Some(Target::Trigger)) => Control::RevokeTrigger,
+        ('r', None, Some(Target::Trigger)) => Control::RotateTrigger,
+        ('x', None, Some(Target::Workspace(workspace))) => Control::Detach(workspace),
+        ('d', None, Some(Target::Ask(agent, brief))) => {
+            return vec![Request::Control(agent, Control::CloseAsk(brief))];
         }
-        ('t', Some(Target::Task(task))) => {
-            model.recipient = Recipient::Task(task);
-            model.overlays.clear();
-            Vec::new()
-        }
-        ('d', Some(Target::Ask(agent, brief))) => vec![Request::Control(agent, Control::CloseAsk(brief))],
-        ('d', _) => {
+        ('d', _, _) => {
             model.composer.delete();
-            Vec::new()
+            return Vec::new();
         }
-        (_, _) => Vec::new(),
-    }
+        ('k', None, _) => {
+            model.composer.delete_to_end();
+            return Vec::new();
+        }
+        (_, _, _) => return Vec::new(),
+    };
+    vec![Request::Control(model.agent.clone(), control)]
+}
+
+/// The composer writes to a task, whose output lies over the conversation.
+fn feed(model: &mut Model, task: TaskId) -> Vec<Request> {
+    model.recipient = Recipient::Task(task);
+    let shown = model.overlays.last().is_some_and(|overlay| overlay.kind == Kind::Output(task));
+    if shown { Vec::new() } else { open(model, Kind::Output(task)) }
 }
 
 fn interrupt(model: &mut Model, now: Millis) -> Vec<Request> {
@@ -144,7 +158,12 @@ fn interrupt(model: &mut Model, now: Millis) -> Vec<Request> {
 
 /// Closes what is on top, then what the composer is about, then what is typed as a command.
 fn escape(model: &mut Model) -> Vec<Request> {
-    if model.overlays.pop().is_some() {
+    if let Some(closed) = model.overlays.pop() {
+        // What is written next is for the agent again.
+        if matches!((&closed.kind, &model.recipient), (Kind::Output(shown), Recipient::Task(fed)) if shown == fed)
+        {
+            model.recipient = Recipient::Agent;
+        }
         return Vec::new();
     }
     if model.recipient != Recipient::Agent {

@@ -9,6 +9,7 @@ use holon_facts::AgentId;
 use crate::layout;
 use crate::message::{Msg, Request};
 use crate::model::{Anchor, Flight, Link, Model, Recipient};
+use crate::output::{Output, Piece};
 use crate::overlay::{Kind, Overlay};
 use crate::row::Row;
 use crate::text::clean;
@@ -45,6 +46,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Request> {
         }
         Msg::LiveText(agent, text) if agent == model.agent => {
             live(model, &text);
+            Vec::new()
+        }
+        Msg::Output(serial, piece) => {
+            output(model, serial, piece);
             Vec::new()
         }
         Msg::Connected(connected) => link(model, connected),
@@ -94,6 +99,14 @@ fn live(model: &mut Model, text: &str) {
     live.drain(..begin);
 }
 
+fn output(model: &mut Model, serial: u64, piece: Piece) {
+    let mut of = model.overlays.iter_mut();
+    let found = of.find(|overlay| overlay.output.as_ref().is_some_and(|output| output.serial == serial));
+    if let Some(overlay) = found {
+        overlay.write(|output, lines| output.take(piece, lines));
+    }
+}
+
 /// The stream stands again: what was on its way is sent once more, under the same key.
 fn link(model: &mut Model, connected: bool) -> Vec<Request> {
     let was = std::mem::replace(&mut model.link, if connected { Link::Connected } else { Link::Lost });
@@ -121,9 +134,8 @@ fn missing(model: &mut Model) -> Vec<Request> {
         model.flight.texts = true;
         requests.push(Request::Texts(model.agent.clone(), first, last));
     }
-    let (_, above) = layout::visible(model);
-    if above
-        && !model.flight.older
+    if !model.flight.older
+        && layout::wants_older(model)
         && let Some(first) = model.conversation.first()
     {
         model.flight.older = true;
@@ -148,8 +160,16 @@ fn reload(model: &mut Model) -> Vec<Request> {
 fn open(model: &mut Model, kind: Kind) -> Vec<Request> {
     // One of a kind: what is opened again comes to the top.
     model.overlays.retain(|overlay| overlay.kind != kind);
-    model.overlays.push(Overlay::new(kind.clone()));
-    vec![Request::Open(model.agent.clone(), kind)]
+    let Kind::Output(task) = kind else {
+        model.overlays.push(Overlay::new(kind.clone()));
+        return vec![Request::Open(model.agent.clone(), kind)];
+    };
+    // One task is followed at a time.
+    model.overlays.retain(|overlay| overlay.output.is_none());
+    model.session.followed += 1;
+    let output = Some(Output::new(model.session.followed));
+    model.overlays.push(Overlay { output, ..Overlay::new(kind) });
+    vec![Request::FollowOutput(model.agent.clone(), task, model.session.followed)]
 }
 
 fn scroll(model: &mut Model, up: isize) -> Vec<Request> {

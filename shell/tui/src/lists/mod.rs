@@ -1,22 +1,25 @@
 //! What overlays list, as their entries.
 
+mod children;
+mod places;
+
 use holon_api::{
-    ClientError, Control as Runtime, DebugPrompt, EventsQuery, InboxQuery, ListQuery, Order, OutputQuery,
-    PageQuery, TasksQuery, TimersQuery, WorkItemsQuery,
+    ClientError, Control as Runtime, DebugPrompt, EventsQuery, InboxQuery, ListQuery, Order, PageQuery,
+    TasksQuery, WorkItemsQuery,
 };
 use holon_facts::AgentId;
 use holon_text::moment;
 
 use crate::command::COMMANDS;
-use crate::overlay::{Entry, Kind, Target};
-use crate::perform::text;
+use crate::entry::{Entry, Target};
+use crate::overlay::Kind;
+use crate::perform::parts;
+use crate::row::Part;
 
 /// Agents of one page of the list.
 const AGENTS: u32 = 1_000;
 /// Events that are shown as they are recorded.
 const EVENTS: u32 = 256;
-/// Characters of a task's output.
-const OUTPUT: u32 = 32_000;
 /// Entries of the transcript.
 const ENTRIES: u32 = 100;
 
@@ -42,16 +45,13 @@ pub(crate) async fn entries(
         Kind::Inbox => inbox(client).await,
         Kind::Why => why(client, agent).await,
         Kind::Tasks => tasks(client, agent).await,
-        Kind::Output(task) => {
-            let query = OutputQuery { block: Some(false), timeout_ms: None, characters: Some(OUTPUT) };
-            let output = client.task_output((agent, *task), query).await?;
-            let head = format!("{} · {}", output.task.status, output.task.summary);
-            Ok(std::iter::once(Entry::line(head)).chain(lines(&output.task.output_preview)).collect())
-        }
+        // What a task writes is followed.
+        Kind::Output(_) => Ok(Vec::new()),
         Kind::Work => work(client, agent).await,
-        Kind::Children => children(client, agent).await,
-        Kind::Timers => timers(client, agent).await,
-        Kind::Workspaces => workspaces(client, agent).await,
+        Kind::Children => children::tree(client, agent).await,
+        Kind::Timers => places::timers(client, agent).await,
+        Kind::Triggers => places::triggers(client, agent).await,
+        Kind::Workspaces => places::workspaces(client, agent).await,
         Kind::Transcript => transcript(client, agent).await,
         Kind::Events => events(client, agent).await,
         Kind::Prompt(text) => prompt(client, agent, text.clone()).await,
@@ -65,6 +65,13 @@ pub(crate) async fn entries(
 
 fn lines(text: &str) -> Vec<Entry> {
     text.lines().map(Entry::line).collect()
+}
+
+/// A part of a row as it was written.
+fn raw(part: &Part) -> Vec<Entry> {
+    match part {
+        Part::Plain(text) | Part::Markdown(text) | Part::Detail((_, text)) => lines(text),
+    }
 }
 
 fn actions() -> Vec<Entry> {
@@ -178,52 +185,12 @@ async fn work(client: &impl Runtime, agent: &AgentId) -> Result<Vec<Entry>, Clie
     Ok(page.work_items.iter().map(entry).collect())
 }
 
-async fn children(client: &impl Runtime, agent: &AgentId) -> Result<Vec<Entry>, ClientError> {
-    let status = client.status(agent).await?;
-    let children = status.active_children.iter().map(|child| {
-        let (id, since) = (&child.child_agent_id, moment::relative(child.created_at));
-        let observed = child.observed.as_ref();
-        let phase = observed.map_or_else(String::new, |observed| format!(" · {}", observed.phase));
-        let what = observed.and_then(|observed| observed.work_summary.as_ref());
-        let what = what.map_or_else(String::new, |what| format!(" · {what}"));
-        Entry::of(format!("{id} {since}{phase}{what}"), Target::Agent(id.clone()))
-    });
-    Ok(children.collect())
-}
-
-async fn timers(client: &impl Runtime, agent: &AgentId) -> Result<Vec<Entry>, ClientError> {
-    let timers = client.timers(agent, TimersQuery::default()).await?.into_reply().timers;
-    let entry = |timer: &holon_api::TimerSnapshot| {
-        let due = timer.next_fire_at.map_or_else(String::new, |at| format!(" at {}", moment::exact(at)));
-        let what = timer.summary.as_deref().unwrap_or("without a summary");
-        Entry::line(format!("{} {}{due} · {what}", timer.timer_id, timer.status))
-    };
-    Ok(timers.iter().map(entry).collect())
-}
-
-async fn workspaces(client: &impl Runtime, agent: &AgentId) -> Result<Vec<Entry>, ClientError> {
-    let shown = client.workspaces(agent).await?.into_reply();
-    let mut entries = vec![
-        Entry::line(format!(
-            "works in {} ({})",
-            shown.state.active_workspace_id, shown.state.execution_root_id
-        )),
-        Entry::line(format!("home: {}", shown.agent_home)),
-        Entry::line(format!("profile: {}", shown.boundaries.profile)),
-    ];
-    let attached = shown.state.attached_workspaces.iter();
-    entries
-        .extend(attached.map(|one| Entry::line(format!("{}: {}", one.workspace_id, one.workspace_anchor))));
-    entries.push(Entry::line("/workspace attach PATH, /workspace use PATH, /workspace exit"));
-    Ok(entries)
-}
-
 async fn transcript(client: &impl Runtime, agent: &AgentId) -> Result<Vec<Entry>, ClientError> {
     let query = PageQuery { limit: Some(ENTRIES), ..PageQuery::default() };
     let page = client.transcript(agent, query).await?.into_reply();
     let of = |entry: &holon_api::TranscriptEntry| {
         let head = Entry::line(format!("── {} · event {}", moment::exact(entry.at), entry.event_seq));
-        std::iter::once(head).chain(lines(&text(entry).unwrap_or_default())).collect::<Vec<_>>()
+        std::iter::once(head).chain(parts(entry).iter().flat_map(raw)).collect::<Vec<_>>()
     };
     Ok(page.entries.iter().flat_map(of).collect())
 }
