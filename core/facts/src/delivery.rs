@@ -27,7 +27,7 @@ pub struct Delivery {
     /// did not count them.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub thoughts_left_out: u32,
-    /// A line stood for each image that the provider has refused, in this request or in an earlier one. Earlier builds did
+    /// Images that the provider has refused were named only, in this request or in an earlier one. Earlier builds did
     /// not record it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub images_refused: bool,
