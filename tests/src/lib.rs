@@ -3,6 +3,7 @@
 pub mod confined;
 pub mod daemon;
 pub mod durable;
+pub mod fences;
 pub mod http;
 pub mod life;
 pub mod load;

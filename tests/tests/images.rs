@@ -8,7 +8,7 @@ use std::process::Command;
 use end_to_end::confined::{Scene, text};
 use end_to_end::daemon::Daemon;
 use end_to_end::pictures::{gif, png, shown};
-use end_to_end::provider::{Provider, Reply, calls, fails, says};
+use end_to_end::provider::{Provider, Reply, calls, command, fails, says};
 use end_to_end::{Holon, payloads, wait_for};
 use serde_json::{Value, json};
 
@@ -160,14 +160,32 @@ fn a_model_that_reads_none_is_not_offered_the_tool_and_reads_of_what_others_saw(
 fn what_a_provider_refuses_is_left_out_in_the_same_attempt() {
     let refusal = r#"{"error":{"type":"invalid_request_error","message":"Could not process image"}}"#;
     for model in SEEING {
-        let provider = Provider::start([calls(&[view("a.png")]), fails(400, refusal), says("Done.")]);
+        let provider = Provider::start([
+            calls(&[view("a.png")]),
+            fails(400, refusal),
+            calls(&[view("b.png")]),
+            calls(&[command("true")]),
+            says("Done."),
+        ]);
         let holon = with(Holon::new(), &provider, model);
-        let bytes = png(10, 10, b"cut off behind its header");
+        let (bytes, good) = (png(10, 10, b"cut off behind its header"), png(11, 11, b"whole"));
         put(&holon, "a.png", &bytes);
-        let ended = holon.run(&["run", "look"]);
+        put(&holon, "b.png", &good);
+        let ended = holon.run(&["run", "--json", "look"]);
         assert_eq!(ended.code, Some(0), "{model}: {ended:?}");
-        let times: Vec<_> = provider.requests().iter().map(|request| shown(request, &bytes)).collect();
-        assert_eq!(times, [0, 1, 0], "{model}");
+        let times = |bytes: &[u8]| -> Vec<usize> {
+            provider.requests().iter().map(|request| shown(request, bytes)).collect()
+        };
+        assert_eq!(times(&bytes), [0, 1, 0, 0, 0], "{model}: what was refused once is not sent again");
+        assert_eq!(times(&good), [0, 0, 0, 1, 1], "{model}");
+        let attempts = ended.json()["provider_attempt_timeline"]["attempts"].clone();
+        let refused: Vec<bool> = attempts
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|attempt| attempt["delivery"]["images_refused"] == true)
+            .collect();
+        assert_eq!(refused, [false, true, true, true], "{model}");
     }
 }
 

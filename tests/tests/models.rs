@@ -51,6 +51,12 @@ const THINKS: [(&str, &str); 4] = [
     ),
 ];
 
+/// What is on record of each attempt's delivery under that name.
+fn attempts(records: &[Value], name: &str) -> Vec<Value> {
+    let attempts = payloads(records, "provider_attempt_recorded").into_iter();
+    attempts.map(|fact| fact["attempt"]["delivery"][name].clone()).collect()
+}
+
 #[test]
 fn a_model_gets_back_what_it_thought_in_each_round() {
     for (model, settings) in THINKS {
@@ -77,6 +83,7 @@ fn thoughts_that_a_provider_refuses_are_left_out_in_the_same_attempt() {
     let requests = provider.requests();
     assert_eq!(requests.iter().map(thoughts).collect::<Vec<_>>(), [0, 1, 0]);
     assert_eq!(count(&records, "provider_attempt_recorded"), 2, "one attempt for each round");
+    assert_eq!(attempts(&records, "thoughts_left_out"), [Value::Null, json!(1)]);
     assert!(
         requests[2].get("thinking").is_none(),
         "the turn began without a thought, as the provider sees it"
@@ -94,7 +101,10 @@ fn another_model_in_the_middle_of_a_turn_gets_no_thoughts() {
         says("Done."),
     ]);
     let holon = with(&provider, model, settings).with("HOLON_MODEL_FALLBACKS", "openai/gpt-5.1");
-    completed(&holon, &holon.run(&["run", "--json", "go"]));
+    let records = completed(&holon, &holon.run(&["run", "--json", "go"]));
+    let left_out: Vec<u64> =
+        attempts(&records, "thoughts_left_out").iter().filter_map(Value::as_u64).collect();
+    assert_eq!(left_out, [1, 1], "of both requests to the other model");
     let asked = provider.asked();
     let paths: Vec<&str> = asked.iter().map(|asked| &*asked.path).collect();
     assert_eq!(paths, ["/v1/messages", "/v1/messages", "/v1/responses", "/v1/responses"]);
@@ -255,6 +265,24 @@ fn a_chatgpt_login_is_used_and_never_changed() {
     assert_eq!(thoughts(&asked[1].body), 1);
     assert_eq!(std::fs::read_to_string(holon.work().join("auth.json")).expect("a file"), next);
     assert!(!format!("{ended:?}").contains("canary-"), "{ended:?}");
+}
+
+#[test]
+fn what_a_login_has_used_of_its_quotas_is_on_record() {
+    let busy = fails(503, "busy")
+        .header("x-codex-primary-used-percent", "41.5")
+        .header("x-codex-primary-window-minutes", "300")
+        .header("x-codex-primary-reset-at", "1800000000");
+    let provider = Provider::start([busy]);
+    let holon = codex(&provider, ACCEPTED);
+    holon.file("auth.json", &login(3_600, "canary-first"));
+    let ended = holon.run(&["run", "--json", "go"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let records = holon.records(ended.json()["ledger"].as_str().expect("a ledger").as_ref());
+    let used = json!({
+        "window": "primary", "used_percent": 42, "window_minutes": 300, "resets_at": "2027-01-15T08:00:00.000000Z"
+    });
+    assert_eq!(attempts(&records, "quotas"), [json!([used])]);
 }
 
 #[test]

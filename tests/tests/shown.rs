@@ -3,6 +3,7 @@
 
 use end_to_end::Holon;
 use end_to_end::daemon::Daemon;
+use end_to_end::fences::outside;
 use end_to_end::http::ask;
 use end_to_end::provider::{Provider, Reply, calls, command, says};
 use end_to_end::{count, wait_for};
@@ -87,19 +88,6 @@ fn text(content: &Value) -> String {
     let parts = content.as_array().into_iter().flatten();
     let parts: String = parts.filter_map(|part| part["text"].as_str()).collect();
     content.as_str().map_or(parts, ToOwned::to_owned)
-}
-
-/// What stands outside of all fences; each is closed by its own tag.
-fn outside(text: &str) -> String {
-    let (mut rest, mut outside) = (text, String::new());
-    while let Some((before, quoted)) = rest.split_once("<quoted-") {
-        let tag = quoted.get(..16).unwrap_or_default();
-        let close = format!("</quoted-{tag}>\n");
-        let Some((_, after)) = quoted.split_once(&close) else { panic!("{tag} is open: {text}") };
-        outside += before;
-        rest = after;
-    }
-    outside + rest
 }
 
 fn judged(model: &str) {

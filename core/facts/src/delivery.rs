@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::ContentId;
+use crate::time::Wall;
 
 /// Of one attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,7 +23,33 @@ pub struct Delivery {
     /// episode are without it, too. Earlier builds did not record it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub thoughts_refused: bool,
+    /// Thoughts of the conversation that were not sent: another model's, or such as the provider refused. Earlier builds
+    /// did not count them.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub thoughts_left_out: u32,
+    /// Images that the provider has refused were named only, in this request or in an earlier one. Earlier builds did
+    /// not record it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub images_refused: bool,
+    /// How much of a login's quotas is used, as the provider reports it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotas: Vec<QuotaUse>,
 }
+
+/// What is used of a quota that is full again after some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuotaUse {
+    pub window: QuotaWindow,
+    /// Of 100, rounded up.
+    pub used_percent: u8,
+    /// How long the window is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_minutes: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<Wall>,
+}
+
+names! { QuotaWindow { Primary "primary", Secondary "secondary" } }
 
 /// A part of a request that its provider left out before the model read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

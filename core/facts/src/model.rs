@@ -70,17 +70,23 @@ impl Item {
 }
 
 impl Item {
-    /// Whether it shows images.
-    pub fn has_images(&self) -> bool {
-        match self {
-            Self::ToolResults { results } => {
-                results.iter().any(|result| !result.named_only && !result.receipt.images.is_empty())
-            }
-            Self::User { parts } => {
-                parts.iter().any(|part| matches!(part, Part::Image(shown) if !shown.named_only))
-            }
-            Self::Assistant { .. } => false,
-        }
+    /// The images that it shows.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        let (results, parts): (&[CallResult], &[Part]) = match self {
+            Self::ToolResults { results } => (results, &[]),
+            Self::User { parts } => (&[], parts),
+            Self::Assistant { .. } => (&[], &[]),
+        };
+        let seen = results.iter().filter(|result| !result.named_only);
+        let shown = parts.iter().filter_map(|part| match part {
+            Part::Image(shown) if !shown.named_only => Some(&shown.image),
+            Part::Image(_)
+            | Part::Rendered(_)
+            | Part::Given(_)
+            | Part::Excerpt { .. }
+            | Part::Quoted { .. } => None,
+        });
+        seen.flat_map(|result| &result.receipt.images).chain(shown)
     }
 }
 

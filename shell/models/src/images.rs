@@ -94,8 +94,8 @@ fn unshown(lowering: &Lowering<'_>, image: &Image, named_only: bool, most: u64) 
         let why = "the request has as many images as it may have; it can be viewed again later";
         return Some(why.to_owned());
     }
-    if !lowering.images {
-        return Some("the provider refused the images of this request".to_owned());
+    if lowering.refused.contains(&image.sha256) {
+        return Some("the provider refused it".to_owned());
     }
     (image.data.bytes() > most)
         .then(|| format!("the provider takes images of at most {} bytes; view a smaller copy", most / 4 * 3))

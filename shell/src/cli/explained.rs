@@ -17,7 +17,7 @@ use holon_core::summary::{QueueSummary, StatusLabel};
 use holon_core::view::RunVerdict;
 use holon_facts::closure::{ClosureDecision, ClosureEvidence, ClosureOutcome};
 use holon_facts::decision::{Evidence, SchedulerDecision};
-use holon_facts::delivery::{AppliedEdit, Delivery, EditKind, Incremental, WholeReason};
+use holon_facts::delivery::{AppliedEdit, Delivery, EditKind, Incremental, QuotaUse, WholeReason};
 use holon_facts::lifecycle::Status;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::request::{PrefixBreak, RequestRecord};
@@ -150,7 +150,9 @@ pub(super) fn request(RequestRecord { size, layers, shared_bytes, broke, .. }: &
 }
 
 /// How a request went over the wire, and what its provider did with it.
-pub(super) fn delivery(Delivery { incremental, edits, thoughts_refused }: &Delivery) -> String {
+pub(super) fn delivery(delivery: &Delivery) -> String {
+    let Delivery { incremental, edits, thoughts_refused, thoughts_left_out, images_refused, quotas } =
+        delivery;
     let edits = edits.iter().map(|AppliedEdit { kind, cleared, cleared_input_tokens }| {
         let what = match kind {
             EditKind::ClearToolUses => "tool results",
@@ -159,13 +161,28 @@ pub(super) fn delivery(Delivery { incremental, edits, thoughts_refused }: &Deliv
         format!("the provider left out {cleared} {what} ({cleared_input_tokens} tokens)")
     });
     let refused = "the provider refused what the model had thought; repeated without it".to_owned();
+    let left_out = match thoughts_left_out {
+        0 => None,
+        1 => Some("1 thought was not sent".to_owned()),
+        more => Some(format!("{more} thoughts were not sent")),
+    };
+    let images = "images that the provider has refused are named only".to_owned();
     incremental
         .iter()
         .map(sent)
         .chain(edits)
         .chain(thoughts_refused.then_some(refused))
+        .chain(left_out)
+        .chain(images_refused.then_some(images))
+        .chain(quotas.iter().map(quota))
         .collect::<Vec<_>>()
         .join("; ")
+}
+
+fn quota(QuotaUse { window, used_percent, window_minutes, resets_at }: &QuotaUse) -> String {
+    let of = window_minutes.map_or_else(String::new, |minutes| format!(" of {minutes} minutes"));
+    let until = resets_at.map_or_else(String::new, |at| format!(", full again at {at}"));
+    format!("{used_percent} % of the {window} quota{of} is used{until}")
 }
 
 fn sent(Incremental { response_id, whole, items, items_sent }: &Incremental) -> String {

@@ -12,6 +12,7 @@ use axum::response::Response;
 use holon_api::OpenMetrics;
 use holon_api::rows::ShowMetrics;
 use holon_core::summary::context::cached_share;
+use holon_facts::delivery::{QuotaUse, WholeReason};
 use holon_facts::event::{OperationFact, TurnFact};
 use holon_facts::request::RequestRecord;
 use holon_facts::usage::TokenUsage;
@@ -42,6 +43,8 @@ struct Counted {
     tokens: Family<[(&'static str, &'static str); 1], Counter>,
     request_bytes: Family<[(&'static str, &'static str); 1], Counter>,
     prefix_breaks: Family<[(&'static str, &'static str); 1], Counter>,
+    incremental: Family<[(&'static str, &'static str); 1], Counter>,
+    quotas: Family<[(&'static str, String); 2], Gauge<f64, AtomicU64>>,
     cached: Family<[(&'static str, String); 1], Gauge<f64, AtomicU64>>,
     requests: Family<[(&'static str, String); 3], Counter>,
     agents: Gauge,
@@ -71,6 +74,15 @@ impl Metrics {
             let labels =
                 [("provider", attempt.provider.clone()), ("outcome", attempt.outcome.name().to_owned())];
             counted.attempts.get_or_create(&labels).inc();
+            let quotas = attempt.delivery.iter().flat_map(|delivery| &delivery.quotas);
+            for QuotaUse { window, used_percent, .. } in quotas {
+                let labels = [("provider", attempt.provider.clone()), ("window", window.name().to_owned())];
+                counted.quotas.get_or_create(&labels).set(f64::from(*used_percent) / 100.0);
+            }
+            if let Some(sent) = attempt.delivery.as_ref().and_then(|delivery| delivery.incremental.as_ref()) {
+                let sent = sent.whole.map_or("part", WholeReason::name);
+                counted.incremental.get_or_create(&[("sent", sent)]).inc();
+            }
         }
         if let TurnFact::RuntimeError(fact) = fact {
             let summary = fact.failure.summary.preview().chars().take(SUMMARY).collect();
@@ -121,6 +133,16 @@ impl Metrics {
             "prefix_breaks",
             "Requests to models that don't begin with all of the one before, by what is another one",
             counted.prefix_breaks.clone(),
+        );
+        registry.register(
+            "incremental_requests",
+            "Requests to providers that keep responses: those of which a part was sent, and why all of the others",
+            counted.incremental.clone(),
+        );
+        registry.register(
+            "login_quota_used_ratio",
+            "Used part of the quotas of a login, as its provider reported it last",
+            counted.quotas.clone(),
         );
         registry.register(
             "cached_input_ratio",
@@ -183,4 +205,43 @@ pub(super) async fn count(State(app): State<App>, request: Request, next: Next) 
     let labels = [("route", path), ("method", method), ("status", response.status().as_u16().to_string())];
     app.metrics.0.requests.get_or_create(&labels).inc();
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use holon_facts::delivery::{Delivery, Incremental};
+    use holon_facts::event::turn::ProviderAttemptRecorded;
+    use holon_facts::ids::{EventSeq, RoundIndex, RunId, StepSeq};
+    use holon_facts::model::{AttemptRecord, ModelRef, Timing};
+
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_what_of_them_was_sent() {
+        let metrics = Metrics::default();
+        let seen = |delivery: Option<Delivery>| {
+            let model = ModelRef::new("openai/test").unwrap();
+            let attempt = AttemptRecord::new(model, (1, 1), Timing::default());
+            let attempt = AttemptRecord { delivery: delivery.map(Box::new), ..attempt };
+            let fact = ProviderAttemptRecorded { run_id: RunId(1), round: RoundIndex(0), attempt };
+            let agent = AgentId::new("main").unwrap();
+            let event = fact.into();
+            metrics.see(&Record { step: StepSeq(1), agent, event_seq: EventSeq(1), at: Wall(1), event });
+        };
+        for whole in [Some(WholeReason::NoResponse), None, None] {
+            let incremental = Incremental { response_id: None, whole, items: 3, items_sent: 1 };
+            seen(Some(Delivery { incremental: Some(incremental), ..Delivery::default() }));
+        }
+        seen(Some(Delivery::default()));
+        seen(None);
+        let mut text = String::new();
+        encode(&mut text, &metrics.registry()).unwrap();
+        let counted: Vec<_> =
+            text.lines().filter(|line| line.starts_with("holon_incremental_requests_total")).collect();
+        assert_eq!(counted.len(), 2, "{text}");
+        for (sent, count) in [("part", 2), ("no_response", 1)] {
+            let line = format!("holon_incremental_requests_total{{sent=\"{sent}\"}} {count}");
+            assert!(counted.contains(&line.as_str()), "{counted:?}");
+        }
+    }
 }

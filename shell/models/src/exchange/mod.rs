@@ -9,6 +9,7 @@ mod endpoint;
 mod excerpt;
 mod failure;
 mod near;
+mod refused_images;
 mod reported;
 mod sender;
 mod sniff;
@@ -21,17 +22,20 @@ mod turn_state;
 pub(super) mod usage;
 mod wait;
 
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use endpoint::Endpoint;
 use holon_facts::Millis;
-use holon_facts::delivery::{Incremental, StoredResponse, WholeReason};
+use holon_facts::content::ContentId;
+use holon_facts::delivery::{Incremental, QuotaUse, StoredResponse, WholeReason};
 use holon_facts::model::{Block, FailureKind, Item, ModelRequest};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::usage::TokenUsage;
 use holon_text::{TextError, Texts};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use refused_images::RefusedImages;
 use sender::Sender;
 use serde_json::Value;
 use sniff::Form;
@@ -93,6 +97,11 @@ pub(crate) trait Protocol: Send + Sync {
         None
     }
 
+    /// What an answer's head reports of a login's quotas.
+    fn quotas(_: &HeaderMap) -> Vec<QuotaUse> {
+        Vec::new()
+    }
+
     /// Whether it is spoken with these options.
     ///
     /// # Errors
@@ -145,8 +154,8 @@ pub(super) struct Lowering<'a> {
     pub(super) tools: &'a Tools,
     /// Whether the model is told again what it has thought; not where its provider has refused that.
     pub(super) thoughts: bool,
-    /// Whether it is shown images, where it reads any; not where its provider has refused them.
-    pub(super) images: bool,
+    /// Images that its provider has refused: lines stand for them.
+    pub(super) refused: BTreeSet<ContentId>,
     /// Why it goes on from no response, whatever the request says.
     pub(super) whole: Option<WholeReason>,
 }
@@ -159,7 +168,7 @@ impl<'a> Lowering<'a> {
         spec: &'a ProviderSpec,
         tools: &'a Tools,
     ) -> Self {
-        Self { texts, request, spec, tools, thoughts: true, images: true, whole: None }
+        Self { texts, request, spec, tools, thoughts: true, refused: BTreeSet::new(), whole: None }
     }
 }
 
@@ -186,9 +195,19 @@ impl<'a> Lowering<'a> {
     /// Whether images are in what is sent.
     fn shows_images(&self) -> bool {
         let request = self.request;
-        self.images
-            && self.spec.takes_images(&request.model)
-            && request.conversation.iter().any(Item::has_images)
+        self.spec.takes_images(&request.model)
+            && request.conversation.iter().flat_map(Item::images).any(|it| !self.refused.contains(&it.sha256))
+    }
+
+    /// Thoughts of the conversation that are not sent.
+    fn thoughts_left_out(&self) -> u32 {
+        let request = self.request;
+        let left_out = |block: &&Block| matches!(block, Block::Reasoning { model, .. } if !self.thoughts || *model != request.model);
+        let blocks = request.conversation.iter().flat_map(|item| match item {
+            Item::Assistant { blocks } => &blocks[..],
+            Item::User { .. } | Item::ToolResults { .. } => &[],
+        });
+        u32::try_from(blocks.filter(left_out).count()).unwrap_or(u32::MAX)
     }
 
     /// Whether thoughts of the model that is asked are in the conversation.
@@ -210,12 +229,13 @@ pub(crate) const fn transport<P: Protocol + 'static>(name: &'static str) -> Tran
 /// A provider that speaks this protocol.
 struct OverHttp<P> {
     turns: TurnStates,
+    refused_images: RefusedImages,
     protocol: PhantomData<P>,
 }
 
 impl<P> Default for OverHttp<P> {
     fn default() -> Self {
-        Self { turns: TurnStates::default(), protocol: PhantomData }
+        Self { turns: TurnStates::default(), refused_images: RefusedImages::default(), protocol: PhantomData }
     }
 }
 
@@ -230,7 +250,7 @@ impl<P: Protocol> Provider for OverHttp<P> {
     }
 
     fn attempt<'a>(&'a self, attempt: Attempt<'a>) -> Attempting<'a> {
-        Box::pin(exchange::<P>(attempt, &self.turns))
+        Box::pin(exchange::<P>(attempt, &self.turns, &self.refused_images))
     }
 
     fn lower(
@@ -259,10 +279,14 @@ impl<P: Protocol> Provider for OverHttp<P> {
 }
 
 /// One attempt.
-async fn exchange<P: Protocol>(attempt: Attempt<'_>, turns: &TurnStates) -> Result<Reply, Failure> {
+async fn exchange<P: Protocol>(
+    attempt: Attempt<'_>,
+    turns: &TurnStates,
+    refused_images: &RefusedImages,
+) -> Result<Reply, Failure> {
     usable::<P>(attempt.spec)?;
     let state = P::TURN_STATE.and_then(|_| turns.of(attempt.request));
-    let mut sender = Sender::new::<P>(attempt, state)?;
+    let mut sender = Sender::new::<P>(attempt, state, refused_images)?;
     let mut answered = answer::<P>(&mut sender, attempt).await;
     // Some servers look for a response only once they have begun to answer.
     if answered.as_ref().is_err_and(|failure| failure.kind == FailureKind::Client) && sender.forget_response()

@@ -1,6 +1,6 @@
 //! Sends the request of an attempt: once, and where it is repeated in another form, within the same time.
 
-use holon_facts::delivery::{AppliedEdit, Delivery, StoredResponse, WholeReason};
+use holon_facts::delivery::{AppliedEdit, Delivery, QuotaUse, StoredResponse, WholeReason};
 use holon_facts::model::FailureKind;
 use holon_facts::{Millis, Now};
 use holon_platform::clock;
@@ -9,6 +9,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use url::Url;
 
 use super::endpoint::Endpoint;
+use super::refused_images::RefusedImages;
 use super::turn_state::stated;
 use super::{Lowered, Lowering, Protocol, ReportedError, advice, classify};
 use crate::answer::{Failure, Reply};
@@ -25,6 +26,9 @@ pub(super) struct Sender<'a> {
     /// What the server wants to see again in this turn, and what it gives for the next request.
     state: Option<HeaderValue>,
     pub(super) given: Option<HeaderValue>,
+    /// What the server reports of the login's quotas.
+    quotas: Vec<QuotaUse>,
+    refused_images: &'a RefusedImages,
     started: Now,
 }
 
@@ -32,13 +36,15 @@ impl<'a> Sender<'a> {
     pub(super) fn new<P: Protocol>(
         attempt: Attempt<'a>,
         state: Option<HeaderValue>,
+        refused_images: &'a RefusedImages,
     ) -> Result<Self, Failure> {
         let Attempt { client, texts, spec, tools, request, .. } = attempt;
         let Endpoint { url, headers: signed, .. } = Endpoint::new::<P>(spec, &request.model)?;
-        let lowering = Lowering::new(texts, request, spec, tools);
+        let refused = refused_images.of(request);
+        let lowering = Lowering { refused, ..Lowering::new(texts, request, spec, tools) };
         let headers = headers(spec, signed);
-        let started = clock::now();
-        Ok(Self { client, url, headers, lowering, sent: None, state, given: None, started })
+        let (sent, given, quotas, started) = (None, None, Vec::new(), clock::now());
+        Ok(Self { client, url, headers, lowering, sent, state, given, quotas, refused_images, started })
     }
 
     /// What is left of the attempt's time.
@@ -69,7 +75,7 @@ impl<'a> Sender<'a> {
             && self.lowering.shows_images()
             && classify::refuses_images(received.status.as_u16(), &ReportedError::body(said))
         {
-            self.lowering.images = false;
+            self.lowering.refused = self.refused_images.all_of(self.lowering.request);
             received = self.post::<P>().await?;
             refusal = received.refused().await;
         }
@@ -100,7 +106,14 @@ impl<'a> Sender<'a> {
     /// What is on record of how the request went over the wire.
     pub(super) fn delivery(&self, edits: Vec<AppliedEdit>) -> Option<Box<Delivery>> {
         let incremental = self.sent.as_ref().and_then(|sent| sent.incremental.clone());
-        let delivery = Delivery { incremental, edits, thoughts_refused: !self.lowering.thoughts };
+        let delivery = Delivery {
+            incremental,
+            edits,
+            thoughts_refused: !self.lowering.thoughts,
+            thoughts_left_out: self.lowering.thoughts_left_out(),
+            images_refused: !self.lowering.refused.is_empty(),
+            quotas: self.quotas.clone(),
+        };
         (delivery != Delivery::default()).then(|| Box::new(delivery))
     }
 
@@ -123,6 +136,7 @@ impl<'a> Sender<'a> {
         let received = post(self.client, ask).await;
         let received = received.map_err(|failure| advice::unreachable(failure, &self.url, spec))?;
         self.given = P::TURN_STATE.and_then(|name| received.headers.get(name).cloned());
+        self.quotas = P::quotas(&received.headers);
         Ok(received)
     }
 }

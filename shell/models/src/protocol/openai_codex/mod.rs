@@ -1,6 +1,8 @@
 //! `openai_codex_responses`: the responses of a ChatGPT login (contract: context.md, Provider lowering). Streams only, and
 //! takes fewer fields than the public interface; everything else is the same.
 
+use holon_facts::Wall;
+use holon_facts::delivery::{QuotaUse, QuotaWindow};
 use holon_text::{TextError, Texts};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
@@ -67,6 +69,13 @@ impl Protocol for OpenaiCodex {
         headers.insert(HeaderName::from_static("originator"), HeaderValue::from_static("holon"));
     }
 
+    fn quotas(headers: &HeaderMap) -> Vec<QuotaUse> {
+        [QuotaWindow::Primary, QuotaWindow::Secondary]
+            .into_iter()
+            .filter_map(|window| quota(headers, window))
+            .collect()
+    }
+
     fn usable(spec: &ProviderSpec) -> Result<(), String> {
         if !spec.options.accept_unofficial {
             return Err(format!(
@@ -81,6 +90,25 @@ impl Protocol for OpenaiCodex {
     fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
         OpenaiResponses::read(texts, root)
     }
+}
+
+/// `x-codex-primary-used-percent` and the like; a number that can't be is none.
+fn quota(headers: &HeaderMap, window: QuotaWindow) -> Option<QuotaUse> {
+    let number = |what: &str| {
+        let text = headers.get(format!("x-codex-{window}-{what}"))?.to_str().ok()?;
+        text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)
+    };
+    let percent = number("used-percent")?.ceil().min(100.0);
+    // None is negative, and each is bounded.
+    let whole = |number: f64, most: f64| number.min(most) as u64;
+    Some(QuotaUse {
+        window,
+        used_percent: u8::try_from(whole(percent, 100.0)).unwrap_or(100),
+        window_minutes: number("window-minutes").and_then(|it| u32::try_from(whole(it, 1e9)).ok()),
+        resets_at: number("reset-at")
+            .and_then(|it| i64::try_from(whole(it, 1e11)).ok())
+            .map(|seconds| Wall(seconds.saturating_mul(1_000_000))),
+    })
 }
 
 #[cfg(test)]
@@ -161,6 +189,27 @@ mod tests {
         let asked = server.asked.lock().unwrap().clone();
         let tokens: Vec<bool> = asked.iter().map(|(head, _)| head.contains("bearer second")).collect();
         assert_eq!(tokens, [false, true, true], "and nothing is repeated with the same login");
+    }
+
+    #[test]
+    fn quotas_are_read_as_far_as_they_can_be() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("x-codex-primary-used-percent", "12.5"),
+            ("x-codex-primary-window-minutes", "300"),
+            ("x-codex-primary-reset-at", "1800000000"),
+            ("x-codex-secondary-used-percent", "1e300"),
+            ("x-codex-secondary-window-minutes", "-5"),
+            ("x-codex-secondary-reset-at", "soon"),
+        ] {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let [first, second] = OpenaiCodex::quotas(&headers).try_into().unwrap();
+        assert_eq!((first.used_percent, first.window_minutes), (13, Some(300)));
+        assert_eq!(first.resets_at, Some(Wall(1_800_000_000_000_000)));
+        assert_eq!((second.used_percent, second.window_minutes, second.resets_at), (100, None, None));
+        headers.insert("x-codex-primary-used-percent", HeaderValue::from_static("NaN"));
+        assert_eq!(OpenaiCodex::quotas(&headers).len(), 1);
     }
 
     /// What an answer came with goes along with the next request of the same turn, and with no other.

@@ -1,0 +1,42 @@
+//! Images that a provider has refused: lines stand for them in later requests to the same model, so that each is sent in
+//! vain once. Which of the images of a request was meant no refusal names, so all of them are. Kept in memory alone: another
+//! process sends them once again.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use holon_facts::content::ContentId;
+use holon_facts::model::{Item, ModelRequest};
+use holon_facts::model_ref::ModelRef;
+
+/// Most that are kept; then they are forgotten together.
+const MOST: usize = 4_096;
+
+#[derive(Default)]
+pub(super) struct RefusedImages(Mutex<BTreeSet<(ModelRef, ContentId)>>);
+
+impl RefusedImages {
+    /// Those of a request.
+    pub(super) fn of(&self, request: &ModelRequest) -> BTreeSet<ContentId> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.is_empty() {
+            return BTreeSet::new();
+        }
+        images(request).filter(|image| kept.contains(&(request.model.clone(), *image))).collect()
+    }
+
+    /// All of a request are refused.
+    pub(super) fn all_of(&self, request: &ModelRequest) -> BTreeSet<ContentId> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: BTreeSet<ContentId> = images(request).collect();
+        if kept.len() + all.len() > MOST {
+            kept.clear();
+        }
+        kept.extend(all.iter().map(|image| (request.model.clone(), *image)));
+        all
+    }
+}
+
+fn images(request: &ModelRequest) -> impl Iterator<Item = ContentId> {
+    request.conversation.iter().flat_map(Item::images).map(|image| image.sha256)
+}
