@@ -245,7 +245,8 @@ impl Episodes {
         begins_anew.into_iter().find_map(|(holds, boundary)| holds.then_some(boundary))
     }
 
-    /// A run has begun: where no episode is open, it opens one. One that goes on says what changed meanwhile.
+    /// A run has begun: where no episode is open, it opens one. One that goes on says what changed meanwhile: its own
+    /// conversation is shown after all that other turns have shown since it was left.
     pub(super) fn run_began(&mut self, at: (EventSeq, Wall), run: &mut Run, now: Now, left: Shown) {
         let goes_on = !left.is_empty();
         if self.open.is_none() {
@@ -258,7 +259,7 @@ impl Episodes {
         run.environment.shown_before = open.shown.clone();
         run.environment.goes_on = goes_on;
         if goes_on {
-            open.shown = left;
+            open.shown.again(run);
         }
         let (work, summary) = (open.shown.work(now.work), open.summary.take());
         if !goes_on {

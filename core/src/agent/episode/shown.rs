@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Agent;
 use crate::agent::skills::ActiveSkill;
 use crate::agent::task::Task;
+use crate::agent::turn::Run;
 use crate::agent::work::outline::WorkOutline;
 
 /// Tasks that a head names.
@@ -121,6 +122,18 @@ pub struct StandingChange {
 impl Shown {
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What a run has shown is shown again, after everything else.
+    pub(super) fn again(&mut self, run: &Run) {
+        for changes in run.changes() {
+            if let Some(change) = &changes.work {
+                self.work.clone_from(&change.now);
+            }
+            if let Some(change) = &changes.standing {
+                self.standing = Some(change.now.clone());
+            }
+        }
     }
 
     /// Shows work items as they stand.

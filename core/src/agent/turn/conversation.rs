@@ -160,6 +160,12 @@ impl Conversation {
         self.notes.push(Note::Changed { changes });
     }
 
+    /// What was shown of changes, in order.
+    pub(super) fn changes(&self) -> impl Iterator<Item = &Changes> {
+        let notes = self.rounds.iter().flat_map(|round| &round.notes).chain(&self.notes);
+        notes.filter_map(|note| if let Note::Changed { changes } = note { Some(changes) } else { None })
+    }
+
     /// What changed once is no news any more. Of summaries the newest stays for which `stays` is true: it stands for what
     /// those before it did. Whether there was none to stay.
     pub(super) fn forget_changes(&mut self, stays: impl Fn(&Summary) -> bool) -> bool {

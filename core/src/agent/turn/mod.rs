@@ -249,6 +249,11 @@ impl Run {
         }
     }
 
+    /// What its requests show of changes, in order.
+    pub(super) fn changes(&self) -> impl Iterator<Item = &Changes> {
+        core::iter::once(&self.about.changes).chain(self.conversation.changes())
+    }
+
     /// What changed once is no news any more, but for the newest summary for which `stays` is true.
     pub(super) fn forget_changes(&mut self, stays: impl Fn(&Summary) -> bool) {
         let none = self.conversation.forget_changes(&stays);

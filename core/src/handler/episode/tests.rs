@@ -2,7 +2,8 @@ use crate::effect::Answer;
 use crate::input::ControlRequest;
 use crate::input::Input;
 use crate::testing::{
-    World, agent, calls, config, context, fails, interjection, long, prompt, says, tool_gives, tool_says,
+    World, agent, calls, config, context, context_with_notes, fails, ingress, interjection, long, prompt,
+    says, tool_gives, tool_says,
 };
 use alloc::format;
 use alloc::string::String;
@@ -12,7 +13,9 @@ use holon_facts::episode::{Compaction, EpisodeBoundary};
 use holon_facts::event::{EpisodeClosed, EpisodeFact, Event};
 use holon_facts::frame::Part;
 use holon_facts::ids::EpisodeId;
+use holon_facts::message::Priority;
 use holon_facts::model::{FailureKind, Item, ModelRequest};
+use holon_facts::provenance::MessageKind;
 use holon_facts::terminal::{TurnKind, TurnReason};
 use holon_facts::time::Millis;
 
@@ -348,6 +351,25 @@ fn what_a_new_head_shows_is_known_after_an_interruption() {
     let (open, run) = (agent.episodes.open.as_ref().unwrap(), agent.run.as_ref().unwrap());
     assert!(open.shown.standing.is_some());
     assert_eq!(run.environment.shown_before, open.shown);
+}
+
+/// A turn that another one came before, which found another file: the file is again as the first had read it.
+#[test]
+fn what_other_turns_have_shown_meanwhile_is_put_right_where_a_turn_goes_on() {
+    let mut world = World::with_agent("main");
+    turn(&mut world, "first", "done");
+    world.admit("main", ingress(MessageKind::WebhookEvent, Priority::Background, "an event"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("c", "ExecCommand", r#"{"cmd":"true"}"#)]));
+    world.admit("main", prompt("in between"));
+    world.crash();
+    world.complete("main", context_with_notes());
+    assert!(rendered(last_request(&world)).contains("memory/self.md"));
+    world.complete("main", says("done"));
+    world.complete("main", context());
+    let shown = rendered(last_request(&world));
+    let (event, gone) = (shown.rfind("an event"), shown.rfind("files that no longer hold"));
+    assert!(gone.is_some() && gone > event, "{shown}");
 }
 
 #[test]
