@@ -159,6 +159,7 @@ impl Checks {
             let twice = self.sabotage == Some(Sabotage::PaidTwice);
             self.spending.record(record, self.bounds.config(), twice)?;
         }
+        self.promises.others = self.sabotage == Some(Sabotage::OtherLetter);
         self.due = self.promises.step(&row.call, &row.records)?;
         self.shown.step(&row.call, &row.records)?;
         self.stops.step(&row.call, &row.records, &self.folded);
@@ -185,7 +186,8 @@ impl Checks {
         let begins = decision.kind == DecisionKind::StartModelTurn;
         let waits = decision.evidence.contains(&Evidence::NoFreeSlot);
         if begins || waits {
-            let slots = self.bounds.config().limits.concurrent_turns;
+            let none = self.sabotage == Some(Sabotage::NoSlots);
+            let slots = if none { 0 } else { self.bounds.config().limits.concurrent_turns };
             let running = self.totals.running;
             let right = begins == (running < slots);
             ensure!(right, "G6", "{} decides {decision:?} with {running} of {slots} turns", record.agent);

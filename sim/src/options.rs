@@ -184,6 +184,18 @@ pub enum Sabotage {
     NameImage,
     /// What a model made of an episode is not shown.
     DropSummary,
+    /// A request has lost what changed of work items and waits.
+    OldWork,
+    /// A request has lost what changed of the environment and of instruction files.
+    OldStanding,
+    /// A request shows work items in another state.
+    OtherWork,
+    /// The caller of a stop is not told of a folder that was given up.
+    HideRoot,
+    /// Every slot for a turn is taken for a used one.
+    NoSlots,
+    /// What one agent has for another is taken for something else.
+    OtherLetter,
     /// A request has lost its fences.
     Unfence,
     /// An agent's inputs reach its neighbour.

@@ -86,6 +86,12 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::TwiceTheImage, "M3"),
         (Sabotage::NameImage, "M13"),
         (Sabotage::DropSummary, "M6"),
+        (Sabotage::OldWork, "M4"),
+        (Sabotage::OldStanding, "M4"),
+        (Sabotage::OtherWork, "M4"),
+        (Sabotage::HideRoot, "E3"),
+        (Sabotage::NoSlots, "G6"),
+        (Sabotage::OtherLetter, "M9"),
     ] {
         let found = caught(sabotage, law);
         assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");

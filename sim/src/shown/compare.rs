@@ -10,7 +10,7 @@ use holon_facts::terminal::TurnKind;
 use holon_facts::{AgentId, MessageId, Text};
 
 use super::talk::{Expected, Hinted, Past, Piece, Round, Said, Told};
-use super::{digests, fences, images, skills};
+use super::{digests, fences, images, skills, standing};
 use crate::failure::{Failure, ensure, safety};
 
 type Items<'a> = std::slice::Iter<'a, Item>;
@@ -36,7 +36,7 @@ pub(super) fn request(
         ensure!(stands, "M6", "a request of {agent} does not show what an episode came to: {summary:?}");
     }
     *said.entry("M6").or_default() += digests::shown(request, &expected.digests)?;
-    *said.entry("M4").or_default() += 1;
+    *said.entry("M4").or_default() += 1 + standing::judge(request, expected)?;
     *said.entry("M13").or_default() += images::judge(request)?;
     let along = expected.messages.iter().map(|told| told.message.skills.len() as u64);
     *said.entry("M16").or_default() += along.sum::<u64>();
@@ -75,12 +75,13 @@ fn ended(agent: &AgentId, items: &mut Items<'_>, past: &Past) -> Result<(), Fail
 }
 
 /// What is said of work and environment where it is new.
-const CHANGES: [&str; 7] = [
+const CHANGES: [&str; 8] = [
     "[your summary of an earlier part",
     "[your work items and waits now]",
     "[your execution environment now",
     "[instruction file as it is now",
-    "[instruction files that no longer hold]",
+    "[your memory file as it is now",
+    "[files that no longer hold]",
     "[skills that are new, or are as follows now]",
     "[skills that are no longer there]",
 ];

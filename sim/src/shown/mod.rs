@@ -8,7 +8,9 @@ mod digests;
 mod fences;
 mod images;
 mod skills;
+mod standing;
 mod talk;
+mod work;
 
 use std::collections::BTreeMap;
 

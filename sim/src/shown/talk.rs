@@ -15,12 +15,14 @@ use holon_facts::ids::TaskId;
 use holon_facts::lifecycle::ControlAction;
 use holon_facts::message::Message;
 use holon_facts::model::Block;
+use holon_facts::outcome::LoadedContext;
 use holon_facts::receipt::{Receipt, SelfCall, TaskCall, Verdict};
 use holon_facts::terminal::TurnKind;
 use holon_facts::{AgentId, Event, MessageId, Record, RunId, Text};
 
 use super::calls::Called;
 use super::digests::{self, Over};
+use super::work::Work;
 use crate::failure::{Failure, ensure};
 
 /// Episodes that any request may show.
@@ -51,6 +53,9 @@ pub(super) struct Talk {
     /// Tasks that live messages tell of.
     told_tasks: BTreeMap<MessageId, Vec<TaskId>>,
     ended: BTreeSet<TaskId>,
+    work: Work,
+    /// Somebody outside can wake the agent.
+    trigger: bool,
 }
 
 /// What a source has said last, and the last of its bodies.
@@ -72,6 +77,17 @@ struct Turn {
     rests: bool,
     /// The task whose end the call in progress looks at.
     looks: Option<TaskId>,
+    stands: Stands,
+}
+
+/// How things stood when a run began, or its episode.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stands {
+    /// Work items and waits in the words of a request.
+    pub(super) work: Arc<str>,
+    pub(super) context: Option<Arc<LoadedContext>>,
+    /// Whether somebody outside could wake the agent.
+    pub(super) trigger: bool,
 }
 
 /// What was said in a turn, in order.
@@ -112,6 +128,7 @@ pub(super) struct Expected {
     pub(super) closes: u64,
     /// A summary that stands in it once.
     pub(super) summary: Option<Text>,
+    pub(super) stands: Stands,
 }
 
 /// A turn that is over.
@@ -176,6 +193,7 @@ impl Talk {
             digests: self.digests.iter().cloned().collect(),
             closes: self.closes,
             summary: self.summary.clone().and_then(|(text, due)| due.then_some(text)),
+            stands: turn.stands.clone(),
         })
     }
 
@@ -217,6 +235,7 @@ impl Talk {
         record: &Record,
         said: &mut BTreeMap<&'static str, u64>,
     ) -> Result<(), Failure> {
+        self.work.follow(record);
         match &record.event {
             Event::Inbox(fact) => self.inbox(fact),
             Event::Turn(fact) => self.turn(&record.agent, fact, said)?,
@@ -320,6 +339,12 @@ impl Talk {
             TurnFact::ToolExecutionFailed(fact) => {
                 self.result(agent, &fact.call_id, &fact.tool_name, &fact.receipt, said)?;
             }
+            TurnFact::TurnContextBuilt(fact) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.stands.context = Some(Arc::new(fact.context.clone()));
+                    turn.stands.trigger = fact.context.execution.external_trigger && self.trigger;
+                }
+            }
             TurnFact::ReminderInjected(fact) => {
                 if let Some(turn) = &mut self.turn {
                     turn.said.pieces.push(Piece::Reminder(fact.text.as_str().into()));
@@ -362,6 +387,7 @@ impl Talk {
         }
         if let Some(turn) = &mut self.turn {
             turn.said.recapped = fact.hidden_rounds as usize;
+            turn.stands.work = self.work.words().into();
         }
         Ok(())
     }
@@ -389,7 +415,8 @@ impl Talk {
             })
         };
         let told = messages.iter().filter_map(told).collect();
-        self.turn = Some(Turn { run: fact.run_id, messages, told, said, rests: false, looks: None });
+        let stands = Stands { work: self.work.words().into(), ..Stands::default() };
+        self.turn = Some(Turn { run: fact.run_id, messages, told, said, rests: false, looks: None, stands });
         Ok(())
     }
 
@@ -466,6 +493,8 @@ impl Talk {
                 let told = told.into_values().chain(std::mem::take(&mut self.folded)).collect();
                 self.told_hints.insert(fact.message_id, told);
             }
+            WakeFact::ExternalTriggerProvisioned(_) => self.trigger = true,
+            WakeFact::ExternalTriggerRevoked(_) => self.trigger = false,
             WakeFact::WakeHintsShown(fact) => {
                 let shown = fact.sources.iter().filter_map(|source| self.hints.remove(source)).collect();
                 if let Some(turn) = &mut self.turn {

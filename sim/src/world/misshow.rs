@@ -33,6 +33,11 @@ impl World<'_> {
         {
             outcome.cancelled_ops.pop();
         }
+        if let Effect::Reply { answer: Answer::Controlled(outcome), .. } = effect
+            && sabotage == Sabotage::HideRoot
+        {
+            outcome.released_roots.pop();
+        }
         let Effect::Perform { work, .. } = effect else { return };
         if let Work::PrepareCommand { call, .. } | Work::CallTool { call } = work
             && sabotage == Sabotage::AnotherCall
@@ -52,7 +57,7 @@ impl World<'_> {
 type Break = fn(&mut ModelRequest);
 
 /// What is done to each request.
-const MISSHOWN: [(Sabotage, Break); 15] = [
+const MISSHOWN: [(Sabotage, Break); 18] = [
     (Sabotage::DropMessage, |request| {
         let parts = input(request);
         *parts = parts.drain(..).map(emptied).filter(|part| !matches!(part, Part::Given(_))).collect();
@@ -133,16 +138,23 @@ const MISSHOWN: [(Sabotage, Break); 15] = [
             result.named_only = true;
         }
     }),
-    (Sabotage::DropSummary, |request| {
-        let sums_up =
-            |part: &Part| matches!(part, Part::Rendered(text) if text.starts_with("[your summary "));
-        for item in &mut request.conversation {
-            let Item::User { parts } = item else { continue };
-            if let Some(at) = parts.iter().position(sums_up) {
-                parts.drain(at..parts.len().min(at + 2));
+    (Sabotage::DropSummary, |request| unchanged(request, &["[your summary "])),
+    (Sabotage::OldWork, |request| unchanged(request, &["[your work items and waits now]"])),
+    (Sabotage::OldStanding, |request| {
+        unchanged(request, &["[your execution environment now", "[instruction file as it is now"]);
+    }),
+    (Sabotage::OtherWork, |request| {
+        let mut frame = (*request.frame).clone();
+        for block in frame.context_blocks.iter_mut().filter(|block| block.label == "work_items") {
+            for part in &mut block.parts {
+                let Part::Quoted { parts, .. } = part else { continue };
+                for part in parts {
+                    let Part::Rendered(text) = part else { continue };
+                    *text = text.replace("runnable", "blocked");
+                }
             }
         }
-        request.conversation.retain(|item| !matches!(item, Item::User { parts } if parts.is_empty()));
+        request.frame = Arc::new(frame);
     }),
     (Sabotage::Unfence, |request| {
         let parts = input(request);
@@ -153,6 +165,19 @@ const MISSHOWN: [(Sabotage, Break); 15] = [
         *parts = parts.drain(..).flat_map(bare).collect();
     }),
 ];
+
+/// Without what stands in a fence below one of these headings.
+fn unchanged(request: &mut ModelRequest, headings: &[&str]) {
+    let changes =
+        |part: &Part| matches!(part, Part::Rendered(text) if headings.iter().any(|it| text.starts_with(it)));
+    for item in &mut request.conversation {
+        let Item::User { parts } = item else { continue };
+        while let Some(at) = parts.iter().position(changes) {
+            parts.drain(at..parts.len().min(at + 2));
+        }
+    }
+    request.conversation.retain(|item| !matches!(item, Item::User { parts } if parts.is_empty()));
+}
 
 /// Results with images.
 fn seen(request: &mut ModelRequest) -> impl Iterator<Item = &mut CallResult> {
