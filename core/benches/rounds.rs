@@ -28,6 +28,21 @@ fn round_after(bencher: Bencher<'_, '_>, rounds: u64) {
     });
 }
 
+/// The same where an operator has closed the episode in the middle: the digest of what there was, and a request that shows a
+/// recap of the rounds instead of them.
+#[divan::bench(args = [20, 200], sample_count = 30, sample_size = 1)]
+fn round_that_closes_an_episode_after(bencher: Bencher<'_, '_>, rounds: u64) {
+    let closing = || {
+        let mut turn = Turn::after(rounds);
+        turn.step(Input::Compact { agent: turn.agent.clone(), reply: ReplyId(3) });
+        turn
+    };
+    bencher.with_inputs(closing).bench_local_values(|mut turn| {
+        turn.round();
+        turn
+    });
+}
+
 struct Turn {
     host: Host,
     agent: AgentId,

@@ -176,7 +176,7 @@ pub const WORLD: [WorldLaw; 60] = [
         S,
         Sabotage::AddWords,
         "A request shows the rounds and notes of its turn and of those before it in the episode as they are on record, and \
-         nothing else; work items, waits, environment and instruction files are shown as they stood when the run began.",
+         nothing else; work items, waits, environment and instruction files are shown as they were when the run began.",
     ),
     law(
         "M5",

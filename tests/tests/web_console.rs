@@ -396,7 +396,7 @@ fn the_demo_is_watched_in_a_browser() {
 
     let made = std::fs::read_dir(folder.path()).expect("a folder").next().expect("one").expect("one").path();
     let repaired = || std::fs::read_to_string(made.join("project/greet.sh")).unwrap_or_default();
-    end_to_end::wait_for("the repair", || repaired().contains("Hello, $1"));
+    end_to_end::wait_for("the repair", || repaired().contains("Hello, ${1:-World}"));
     let signal = ["-INT".to_owned(), demo.id().to_string()];
     assert!(Command::new("kill").args(signal).status().expect("kill runs").success());
     assert_eq!(demo.wait().expect("it ends").code(), Some(0));

@@ -240,6 +240,9 @@ pub fn what_is_restored_is_what_was<S: Store>() {
     assert!(loaded.iter().all(|restored| restored.unusable.is_empty()));
 }
 
+/// The newest two, and the oldest of a long stretch.
+const STATES: usize = 3;
+
 pub fn a_state_that_is_no_good_gives_way_to_the_older_one_and_then_to_the_log<S: Store>() {
     let mut runtime = Runtime::start(S::default());
     let main = id("main");
@@ -256,18 +259,27 @@ pub fn a_state_that_is_no_good_gives_way_to_the_older_one_and_then_to_the_log<S:
     assert!(older.snapshot.as_ref().is_some_and(|snapshot| snapshot.agent.event_seq < newest));
     assert_eq!(runtime.folded(older), state);
 
-    // What a start has rejected is not found again; the one before it is damaged in its turn.
-    let mut batch = <S::Writer as LedgerWriter>::Batch::default();
-    batch.reject_snapshot(main.clone(), newest);
-    runtime.store.writer().send(batch).unwrap();
-    runtime.prompt("main", "it goes on");
-    assert_eq!(runtime.store.reader().load(&main).unwrap().unusable.len(), 0);
-    runtime.store.damage_state(&main);
-    let log = runtime.store.reader().load(&main).unwrap();
-    assert!(log.snapshot.is_none());
-    assert_eq!(log.unusable.len(), 1, "only two are kept");
-    assert_eq!(log.tail, runtime.records);
-    assert_eq!(runtime.folded(log), runtime.state("main"));
+    // What a start has rejected is not found again; those before it are damaged in their turn.
+    let mut damaged = newest;
+    for _ in 0..STATES {
+        let mut batch = <S::Writer as LedgerWriter>::Batch::default();
+        batch.reject_snapshot(main.clone(), damaged);
+        runtime.store.writer().send(batch).unwrap();
+        runtime.prompt("main", "it goes on");
+        let log = runtime.store.reader().load(&main).unwrap();
+        assert_eq!(log.unusable.len(), 0);
+        damaged = log.snapshot.as_ref().unwrap().agent.event_seq;
+        runtime.store.damage_state(&main);
+        let log = runtime.store.reader().load(&main).unwrap();
+        assert!(log.unusable.iter().map(|(at, _)| *at).eq([damaged]));
+        let whole = log.snapshot.is_none().then(|| log.tail.clone());
+        assert_eq!(runtime.folded(log), runtime.state("main"));
+        if let Some(tail) = whole {
+            assert_eq!(tail, runtime.records);
+            return;
+        }
+    }
+    panic!("no more than {STATES} states are kept of so short a log");
 }
 
 pub fn an_agent_that_is_not_there_is_absent<S: Store>() {
