@@ -81,9 +81,9 @@ mod tests {
     #[test]
     fn every_reminder_is_another_sentence() {
         let reminders = |world: World| -> Vec<String> {
-            let texts = world.log.iter().filter_map(|record| match &record.event {
-                Event::Turn(TurnFact::ReminderInjected(fact)) => Some(fact.text.clone()),
-                _ => None,
+            let texts = world.log.iter().filter_map(|record| {
+                let Event::Turn(TurnFact::ReminderInjected(fact)) = &record.event else { return None };
+                Some(fact.text.clone())
             });
             texts.collect()
         };

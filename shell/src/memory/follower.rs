@@ -33,7 +33,7 @@ impl Memory {
     pub fn follow(&self) -> io::Result<Follower> {
         *locked(&self.inner.wanted) = Wanted { look: true, end: false };
         let memory = self.clone();
-        let thread = spawn::thread("memory", move || memory.keep_up())?;
+        let thread = spawn::yielding_thread("memory", move || memory.keep_up())?;
         Ok(Follower { memory: self.clone(), thread: Some(thread) })
     }
 
