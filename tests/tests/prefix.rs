@@ -73,9 +73,9 @@ impl Figures {
         whole as f64 / self.shares.len() as f64
     }
 
-    fn print(&self, what: &str) {
+    fn shown(&self, what: &str) -> String {
         let least = self.shares.iter().copied().fold(1.0, f64::min);
-        println!(
+        format!(
             "{what}: {} requests; {:.1} % begin with 99 % of the one before (least share {:.1} %); {:.1} % of all bytes \
              repeat; {:.1} full-price kB of input a turn",
             self.requests,
@@ -83,7 +83,7 @@ impl Figures {
             least * 100.0,
             self.cached * 100.0,
             self.kilobytes
-        );
+        )
     }
 }
 
@@ -108,7 +108,7 @@ fn restart(daemon: &Daemon) {
 #[test]
 fn within_an_episode_each_request_begins_the_next() {
     let figures = day(|_, _| {});
-    figures.print("one episode");
+    println!("{}", figures.shown("one episode"));
     assert!(figures.whole() >= 0.99, "{:?}", figures.shares);
     assert!(figures.kilobytes < 60.0, "{}", figures.kilobytes);
 }
@@ -120,7 +120,7 @@ fn a_restart_in_the_middle_changes_nothing_of_that() {
             restart(daemon);
         }
     });
-    figures.print("a restart in the middle");
+    println!("{}", figures.shown("a restart in the middle"));
     assert!(figures.whole() >= 0.99, "{:?}", figures.shares);
 }
 
@@ -149,6 +149,6 @@ fn over_a_day_of_mixed_work_nine_of_ten_requests_begin_the_next() {
             restart(daemon);
         }
     });
-    figures.print("a day of mixed work");
+    println!("{}", figures.shown("a day of mixed work"));
     assert!(figures.whole() >= 0.9, "{:?}", figures.shares);
 }
