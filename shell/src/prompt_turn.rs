@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use holon_core::view::RunVerdict;
-use holon_facts::event::{Event, InboxFact, TaskFact, TurnFact, WaitFact};
+use holon_facts::event::{Event, InboxFact, SchedulingFact, TaskFact, TurnFact, WaitFact, WorkFact};
 use holon_facts::ids::{MessageId, RunId, TaskId, WaitId};
 use holon_facts::wait::WaitKind;
 use holon_facts::{EventSeq, Record};
@@ -19,11 +19,20 @@ pub struct PromptTurn {
     tasks: BTreeSet<TaskId>,
     /// Waits for the operator that the turn has begun and that nothing has ended.
     questions: BTreeSet<WaitId>,
+    /// The turn has put something off: a sleep, a wait, work.
+    puts_off: bool,
 }
 
 impl PromptTurn {
     pub fn of(prompt: MessageId) -> Self {
-        Self { prompt, run: None, ended: None, tasks: BTreeSet::new(), questions: BTreeSet::new() }
+        Self {
+            prompt,
+            run: None,
+            ended: None,
+            tasks: BTreeSet::new(),
+            questions: BTreeSet::new(),
+            puts_off: false,
+        }
     }
 
     /// How the turn ended, and at which event; none while the prompt is still to be dealt with.
@@ -42,12 +51,14 @@ impl PromptTurn {
     }
 
     /// How the prompt stands, its turn having ended so. `agent` is the verdict of its agent, if there is one by now. A
-    /// question of the turn comes before whatever else its agent waits for.
+    /// question of the turn comes before whatever else its agent waits for, and what the turn has not put off is not the
+    /// prompt's.
     pub fn verdict(&self, ended: RunVerdict, agent: Option<RunVerdict>) -> RunVerdict {
         if ended == RunVerdict::Completed && !self.questions.is_empty() {
             return RunVerdict::WaitingForOperator;
         }
-        ended.of_prompt(agent, !self.tasks.is_empty())
+        let others = ended == RunVerdict::Completed && !self.puts_off;
+        ended.of_prompt(agent.filter(|_| !others), !self.tasks.is_empty())
     }
 
     /// Takes the next durable record of the agent.
@@ -81,9 +92,20 @@ impl PromptTurn {
                 None
             }
             Event::Wait(WaitFact::WaitRegistered(fact)) => {
-                if fact.kind == WaitKind::Operator && Some(fact.run_id) == self.run {
-                    self.questions.insert(fact.wait_id);
+                if Some(fact.run_id) == self.run {
+                    self.puts_off = true;
+                    if fact.kind == WaitKind::Operator {
+                        self.questions.insert(fact.wait_id);
+                    }
                 }
+                None
+            }
+            Event::Scheduling(SchedulingFact::SleepBegun(fact)) => {
+                self.puts_off |= Some(fact.run_id) == self.run;
+                None
+            }
+            Event::Work(WorkFact::WorkItemWritten(fact)) => {
+                self.puts_off |= fact.run_id.is_some() && fact.run_id == self.run;
                 None
             }
             Event::Wait(WaitFact::WaitResolved(fact)) => {

@@ -64,6 +64,15 @@ fn a_question_of_the_turn_comes_before_what_is_due_later() {
 }
 
 #[test]
+fn work_that_the_turn_has_not_touched_is_not_the_prompts() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.ok(&["work", "add", "rotate the keys"]);
+    let ended = daemon.0.run(&["prompt", "--wait", "--json", "say hello"]);
+    assert_eq!((ended.code, &ended.json()["verdict"]), (Some(0), &json!("completed")), "{ended:?}");
+}
+
+#[test]
 fn what_is_due_later_is_told() {
     let sleep = json!({ "duration_ms": 3_600_000 });
     for how in ["--wait", "--wait=settled"] {
