@@ -10,6 +10,8 @@ mod queue;
 mod quiet;
 mod report;
 #[cfg(feature = "sqlite")]
+mod sql;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod store;
 #[cfg(any(test, feature = "suite"))]

@@ -98,7 +98,7 @@ impl Ledger {
         let epoch = open::take_over(&mut connection)?;
         reached(Point::PenTaken);
         let kinds = open::kinds(&connection)?;
-        let last = link::newest(&connection)?;
+        let last = link::newest((&connection).into())?;
         let wal_pages = Arc::new(AtomicI32::new(0));
         let seen = wal_pages.clone();
         connection

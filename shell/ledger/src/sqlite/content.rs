@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use holon_facts::ContentId;
-use rusqlite::OptionalExtension;
 
 use super::error::{LedgerError, Position};
 use super::read::Reader;
@@ -16,10 +15,7 @@ impl Reader {
     pub fn content(&self, id: ContentId) -> Result<Option<String>, LedgerError> {
         let sql = "SELECT text FROM content WHERE id = ?1";
         let found = self
-            .read(|connection| {
-                let mut statement = connection.prepare_cached(sql)?;
-                statement.query_row([id.0], |row| row.get::<_, Option<String>>(0)).optional()
-            })
+            .read(|source| source.first(sql, &[(&id.0).into()], |row| row.get::<Option<String>>(0)))
             .map_err(LedgerError::unreadable(Position::default()))?;
         match found {
             None => Ok(None),

@@ -9,6 +9,7 @@ use rusqlite::{ErrorCode, ffi};
 
 use super::locked::holders_of;
 use crate::report::{Holders, Stall};
+use crate::sql::SqlError;
 use crate::store::StoreError;
 
 /// Where in the ledger something is; as much of it as is known.
@@ -168,9 +169,21 @@ impl LedgerError {
         }
     }
 
+    /// A statement that was not answered.
+    pub(super) fn database(doing: &'static str) -> impl FnOnce(SqlError) -> Self {
+        move |source| match source {
+            SqlError::Sqlite(source) => Self::sqlite(doing)(source),
+            SqlError::NoRow => Self::damaged(Position::default(), source),
+        }
+    }
+
     /// A row that SQLite can't give, or not in the shape that was written.
-    pub(super) fn unreadable(at: Position) -> impl FnOnce(rusqlite::Error) -> Self {
+    pub(super) fn unreadable(at: Position) -> impl FnOnce(SqlError) -> Self {
         move |source| {
+            let source = match source {
+                SqlError::Sqlite(source) => source,
+                SqlError::NoRow => return Self::damaged(at, source),
+            };
             let shape = matches!(
                 &source,
                 rusqlite::Error::FromSqlConversionFailure(..)

@@ -9,7 +9,12 @@ use holon_law::replay::call_line;
 use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::recorded::each_call;
+use super::restore;
 use super::row::{RECORD_COLUMNS, StoredRecord};
+use crate::sql::Source;
+
+/// Records that are read at once.
+const PAGE: u64 = 512;
 
 /// Why an export ended early.
 #[derive(Debug, thiserror::Error)]
@@ -30,30 +35,53 @@ pub fn export(reader: &Reader, agent: Option<&AgentId>, out: &mut dyn Write) -> 
     if let Some(agent) = agent {
         reader.last_event(agent)?;
     }
-    reader.at_one_moment(|connection| {
-        let failed = |at: &Position| LedgerError::unreadable(at.clone());
-        let sql = format!(
-            "SELECT {RECORD_COLUMNS} FROM records WHERE ?1 IS NULL OR agent = ?1 ORDER BY agent, event_seq"
-        );
-        let one = format!("SELECT {RECORD_COLUMNS} FROM records WHERE agent = ?1 ORDER BY event_seq");
-        let sql = if agent.is_some() { one } else { sql };
-        let mut at = Position::default();
-        let mut statement = connection.prepare(&sql).map_err(failed(&at))?;
-        let mut rows = statement.query([agent.map(AgentId::as_str)]).map_err(failed(&at))?;
-        let mut lines = 0;
-        let mut before: Option<StoredRecord> = None;
-        while let Some(row) = rows.next().map_err(failed(&at))? {
-            let record = StoredRecord::read(row).map_err(failed(&at))?;
-            let same_log = before.filter(|before| before.row.agent == record.row.agent);
-            check(same_log.map(|before| before.row.event_seq), &record)?;
-            write_line(&record, out)?;
-            at = record.at();
-            before = Some(record);
-            lines += 1;
+    reader.at_one_moment(|source| {
+        let mut lines = Lines { out, before: None, written: 0 };
+        match agent {
+            Some(agent) => lines.of_agent(source, agent.as_str())?,
+            None => {
+                for row in restore::agent_names(source)? {
+                    lines.of_agent(source, &row)?;
+                }
+            }
         }
-        out.flush()?;
-        Ok(lines)
+        lines.out.flush()?;
+        Ok(lines.written)
     })
+}
+
+/// Lines in the writing.
+struct Lines<'a> {
+    out: &'a mut dyn Write,
+    /// The event of the last line of this agent.
+    before: Option<i64>,
+    written: u64,
+}
+
+impl Lines<'_> {
+    /// A page of records at a time.
+    fn of_agent(&mut self, source: Source<'_>, agent: &str) -> Result<(), ExportError> {
+        let sql = format!(
+            "SELECT {RECORD_COLUMNS} FROM records WHERE agent = ?1 AND event_seq > ?2 ORDER BY event_seq LIMIT {PAGE}"
+        );
+        self.before = None;
+        loop {
+            let (after, written) = (self.before.unwrap_or(0), self.written);
+            let at = || Position::event(agent, after, None);
+            let failed = |error| ExportError::from(LedgerError::unreadable(at())(error));
+            source.each(&sql, &[agent.into(), after.into()], failed, |row| {
+                let record = StoredRecord::read(row).map_err(failed)?;
+                check(self.before, &record)?;
+                write_line(&record, self.out)?;
+                self.before = Some(record.row.event_seq);
+                self.written += 1;
+                Ok(())
+            })?;
+            if self.written - written < PAGE {
+                return Ok(());
+            }
+        }
+    }
 }
 
 /// Writes the flight recorder, and says how many lines: each call as `{"type":"call","step","call"}` (`step` only
@@ -65,8 +93,8 @@ pub fn export(reader: &Reader, agent: Option<&AgentId>, out: &mut dyn Write) -> 
 pub fn export_recorder(reader: &Reader, out: &mut dyn Write) -> Result<u64, ExportError> {
     let mut ends: BTreeMap<String, i64> = BTreeMap::new();
     let mut lines = 0;
-    reader.at_one_moment(|connection| {
-        each_call::<ExportError>(connection, |call, records| {
+    reader.at_one_moment(|source| {
+        each_call::<ExportError>(source, |call, records| {
             let step = call.step.map(|step| StepSeq(u64::try_from(step).unwrap_or(0)));
             writeln!(out, "{}", call_line(step, &call.call))?;
             for record in records {

@@ -3,13 +3,13 @@
 
 use holon_core::agent::budget::Account;
 use holon_facts::{AgentId, EventSeq, Record};
-use rusqlite::{Row, ToSql};
 
 use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::restore::{account, agent_row};
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
+use crate::sql::Row;
 use crate::store::AgentRow;
 
 /// Which records of an agent are wanted.
@@ -65,12 +65,8 @@ impl Reader {
         );
         let (after, before) = (stored(wanted.after.0)?, stored(wanted.before.0)?);
         let limit = stored(wanted.limit as u64)?;
-        let found = self.read(|connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let params: [&dyn ToSql; 4] = [&agent.as_str(), &after, &before, &limit];
-            let rows = statement.query_map(&params[..], StoredRecord::read)?;
-            rows.collect::<Result<Vec<_>, _>>()
-        });
+        let params = [agent.as_str().into(), after.into(), before.into(), limit.into()];
+        let found = self.read(|source| source.all(&sql, &params, StoredRecord::read));
         let mut found = found.map_err(LedgerError::unreadable(at()))?;
         if wanted.newest {
             found.reverse();
@@ -90,22 +86,30 @@ impl Reader {
     ) -> Result<Vec<ListedAgent>, LedgerError> {
         let failed = || LedgerError::unreadable(Position::default());
         let limit = stored(limit as u64)?;
-        let rows = self.read(|connection| {
+        let rows = self.read(|source| {
             let which = match listing {
                 Listing::All => "AND private = 0",
                 Listing::WithPrivate => "",
-                Listing::Asking if schema::version(connection)? < schema::STANDING => return Ok(Vec::new()),
+                Listing::Asking if schema::version(source)? < schema::STANDING => return Ok(Vec::new()),
                 Listing::Asking => "AND private = 0 AND asks > 0",
             };
-            let columns = schema::agent_columns(connection, true)?;
+            let columns = schema::agent_columns(source, true)?;
             let sql = format!(
                 "SELECT {columns} FROM agents
                  WHERE agent > ?1 {which} ORDER BY agent LIMIT ?2"
             );
-            let mut statement = connection.prepare_cached(&sql).map_err(failed())?;
-            let rows = statement.query_map((after.map_or("", AgentId::as_str), limit), |row| Ok(listed(row)));
-            let rows: Vec<_> = rows.map_err(failed())?.collect::<Result<_, _>>().map_err(failed())?;
-            rows.into_iter().collect::<Result<Vec<_>, LedgerError>>()
+            let params = [after.map_or("", AgentId::as_str).into(), limit.into()];
+            let mut rows = Vec::new();
+            source.each(
+                &sql,
+                &params,
+                |error| failed()(error),
+                |row| {
+                    rows.push(listed(row)?);
+                    Ok::<(), LedgerError>(())
+                },
+            )?;
+            Ok::<_, LedgerError>(rows)
         })?;
         let mut agents = Vec::with_capacity(rows.len());
         for (row, account) in rows {
@@ -120,7 +124,7 @@ impl Reader {
 }
 
 fn listed(row: &Row<'_>) -> Result<(AgentRow, Account), LedgerError> {
-    let json = row.get::<_, Option<String>>(8).map_err(LedgerError::unreadable(Position::default()))?;
+    let json = row.get::<Option<String>>(8).map_err(LedgerError::unreadable(Position::default()))?;
     let row = agent_row(row)?;
     let account = json.map(|json| account(row.agent.as_str(), &json)).transpose()?.unwrap_or_default();
     Ok((row, account))
@@ -159,11 +163,11 @@ mod tests {
         let home = Home::with_turns(1);
         let plan: String = home
             .reader()
-            .read(|connection| {
+            .read(|source| {
                 let sql = "EXPLAIN QUERY PLAN SELECT payload FROM records WHERE agent = ?1
                     AND kind = 'brief_created' AND event_seq > ?2 AND event_seq < ?3
                     ORDER BY event_seq DESC LIMIT ?4";
-                connection.query_row(sql, ("main", 1, 9, 1), |row| row.get(3))
+                source.one(sql, &["main".into(), 1.into(), 9.into(), 1.into()], |row| row.get(3))
             })
             .unwrap();
         assert!(plan.contains("briefs"), "{plan}");

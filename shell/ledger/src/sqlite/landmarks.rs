@@ -4,7 +4,6 @@
 use holon_facts::event::{InboxFact, TurnFact};
 use holon_facts::ids::{MessageId, TurnIndex};
 use holon_facts::{AgentId, Event, EventSeq, Record, RunId};
-use rusqlite::OptionalExtension;
 
 use super::error::{LedgerError, Position};
 use super::read::Reader;
@@ -132,10 +131,8 @@ impl Reader {
         let sql = format!("SELECT {RECORD_COLUMNS} FROM records WHERE agent = ?1 AND event_seq = ?2");
         let number = stored(seq.0)?;
         let at = Position::event(agent.as_str(), number, None);
-        let found = self.read(|connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            statement.query_row((agent.as_str(), number), StoredRecord::read).optional()
-        });
+        let params = [agent.as_str().into(), number.into()];
+        let found = self.read(|source| source.first(&sql, &params, StoredRecord::read));
         found.map_err(LedgerError::unreadable(at))?.map(|stored| stored.decode()).transpose()
     }
 
@@ -145,11 +142,8 @@ impl Reader {
 
     fn landmark(&self, agent: &AgentId, sql: &str, number: i64) -> Result<Option<EventSeq>, LedgerError> {
         let at = Position::event(agent.as_str(), 0, None);
-        let found = self.read(|connection| {
-            let mut statement = connection.prepare_cached(sql)?;
-            let seq = statement.query_row((agent.as_str(), number), |row| row.get::<_, Option<i64>>(0));
-            seq.optional()
-        });
+        let params = [agent.as_str().into(), number.into()];
+        let found = self.read(|source| source.first(sql, &params, |row| row.get::<Option<i64>>(0)));
         let seq = found.map_err(LedgerError::unreadable(at))?.flatten();
         Ok(seq.and_then(|seq| u64::try_from(seq).ok()).map(EventSeq))
     }
@@ -192,17 +186,17 @@ mod tests {
         for (which, side) in [("max", "<"), ("min", ">")] {
             let sql = format!("EXPLAIN QUERY PLAN {}", nearest(which, side, Landmark::TurnStarted));
             let plan: String =
-                reader.read(|connection| connection.query_row(&sql, ("main", 9), |row| row.get(3))).unwrap();
+                reader.read(|source| source.one(&sql, &["main".into(), 9.into()], |row| row.get(3))).unwrap();
             assert!(plan.contains("landmarks"), "{plan}");
         }
         let by_number = nth(Landmark::MessageAdmitted, schema::SCHEMA_VERSION);
         let sql = format!("EXPLAIN QUERY PLAN {by_number}");
         let plan: String =
-            reader.read(|connection| connection.query_row(&sql, ("main", 1), |row| row.get(3))).unwrap();
+            reader.read(|source| source.one(&sql, &["main".into(), 1.into()], |row| row.get(3))).unwrap();
         assert!(plan.contains("COVERING INDEX landmarks"), "{plan}");
         let oldest = nth(Landmark::TurnStarted, 1);
         let third: i64 =
-            reader.read(|connection| connection.query_row(&oldest, ("main", 2), |row| row.get(0))).unwrap();
+            reader.read(|source| source.one(&oldest, &["main".into(), 2.into()], |row| row.get(0))).unwrap();
         assert_eq!(
             Some(u64::try_from(third).unwrap()),
             reader.turn(&main, TurnIndex(3)).unwrap().map(|it| it.event_seq.0)

@@ -1,11 +1,11 @@
 //! The hash link of a batch: it covers the link before it and every row that the batch brought, so that a row
 //! that was changed, removed or added afterwards is noticed.
 
-use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
 use super::error::{LedgerError, Position};
 use super::row::{CALL_COLUMNS, Hash, RECORD_COLUMNS, StoredCall, StoredRecord};
+use crate::sql::{Row, Source, SqlError};
 
 /// The link before the first batch.
 pub(super) const GENESIS: Hash = [0; 32];
@@ -33,7 +33,7 @@ impl BatchRow {
     pub(super) const START: Self =
         Self { batch: 0, epoch: 0, ends: Ends { step: 0, record: 0, call: 0, content: 0 }, link: GENESIS };
 
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, SqlError> {
         Ok(Self {
             batch: row.get(0)?,
             epoch: row.get(1)?,
@@ -71,43 +71,39 @@ impl Link {
 
 /// Reads a batch and compares it with its link. `each` sees its records and calls on the way.
 pub(super) fn check<E: From<LedgerError>>(
-    connection: &Connection,
+    source: Source<'_>,
     previous: &BatchRow,
     batch: &BatchRow,
     each: &mut dyn FnMut(Part<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut link = Link::new(&previous.link, batch.batch, batch.epoch, batch.ends);
     let at = || Position::batch(batch.batch);
+    let failed = |error| E::from(LedgerError::unreadable(at())(error));
     let (from, to) = (previous.ends, batch.ends);
 
     let sql = format!(
         "SELECT {RECORD_COLUMNS} FROM records WHERE position > ?1 AND position <= ?2 ORDER BY position"
     );
-    let mut statement = connection.prepare_cached(&sql).map_err(LedgerError::unreadable(at()))?;
-    let rows = statement.query_map([from.record, to.record], StoredRecord::read);
-    for row in rows.map_err(LedgerError::unreadable(at()))? {
-        let record = row.map_err(LedgerError::unreadable(at()))?;
+    source.each(&sql, &[from.record.into(), to.record.into()], failed, |row| {
+        let record = StoredRecord::read(row).map_err(failed)?;
         link.row(&record.checked_hash()?);
-        each(Part::Record(&record))?;
-    }
+        each(Part::Record(&record))
+    })?;
 
     let sql = format!(
         "SELECT {CALL_COLUMNS} FROM recorder WHERE position > ?1 AND position <= ?2 ORDER BY position"
     );
-    let mut statement = connection.prepare_cached(&sql).map_err(LedgerError::unreadable(at()))?;
-    let rows = statement.query_map([from.call, to.call], StoredCall::read);
-    for row in rows.map_err(LedgerError::unreadable(at()))? {
-        let call = row.map_err(LedgerError::unreadable(at()))?;
+    source.each(&sql, &[from.call.into(), to.call.into()], failed, |row| {
+        let call = StoredCall::read(row).map_err(failed)?;
         link.row(&call.checked_hash()?);
-        each(Part::Call)?;
-    }
+        each(Part::Call)
+    })?;
 
     let sql = "SELECT id FROM content WHERE position > ?1 AND position <= ?2 ORDER BY position";
-    let mut statement = connection.prepare_cached(sql).map_err(LedgerError::unreadable(at()))?;
-    let rows = statement.query_map([from.content, to.content], |row| row.get::<_, Hash>(0));
-    for row in rows.map_err(LedgerError::unreadable(at()))? {
-        link.row(&row.map_err(LedgerError::unreadable(at()))?);
-    }
+    source.each(sql, &[from.content.into(), to.content.into()], failed, |row| {
+        link.row(&row.get::<Hash>(0).map_err(failed)?);
+        Ok(())
+    })?;
 
     if link.finish() == batch.link {
         return Ok(());
@@ -123,12 +119,11 @@ pub(super) enum Part<'a> {
 }
 
 /// The newest batch, after checking it against the one before: it is where an interrupted write would show.
-pub(super) fn newest(connection: &Connection) -> Result<BatchRow, LedgerError> {
+pub(super) fn newest(source: Source<'_>) -> Result<BatchRow, LedgerError> {
     let sql = format!("SELECT {BATCH_COLUMNS} FROM batches ORDER BY batch DESC LIMIT 1 OFFSET ?1");
     let read = |offset: i64| {
-        connection
-            .query_row(&sql, [offset], BatchRow::read)
-            .optional()
+        source
+            .first(&sql, &[offset.into()], BatchRow::read)
             .map_err(LedgerError::unreadable(Position::default()))
     };
     let Some(newest) = read(0)? else { return Ok(BatchRow::START) };
@@ -136,6 +131,6 @@ pub(super) fn newest(connection: &Connection) -> Result<BatchRow, LedgerError> {
     if previous.batch + 1 != newest.batch {
         return Err(LedgerError::damaged(Position::batch(previous.batch + 1), "the batch is missing"));
     }
-    check::<LedgerError>(connection, &previous, &newest, &mut |_| Ok(()))?;
+    check::<LedgerError>(source, &previous, &newest, &mut |_| Ok(()))?;
     Ok(newest)
 }

@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
-use rusqlite::OptionalExtension;
-
 use super::error::{LedgerError, Position};
-use super::overall::{self, LedgerSeq, Located, Overall};
+use super::overall::{self, LedgerSeq, Overall};
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, stored};
 
@@ -25,8 +23,8 @@ impl Reader {
         limit: usize,
     ) -> Result<Overall, LedgerError> {
         let failed = || LedgerError::unreadable(Position::default());
-        self.at_one_moment(|connection| {
-            let last = overall::last(connection)?;
+        self.at_one_moment(|source| {
+            let last = overall::last(source)?;
             let highest = last.0.min(after.0.saturating_add(LOOKED_AT));
             // Kinds are names of this build.
             let mut named = String::new();
@@ -39,10 +37,8 @@ impl Reader {
                 "SELECT {RECORD_COLUMNS}, position FROM records
                  WHERE position > ?1 AND position <= ?2 AND kind IN ({named}) ORDER BY position LIMIT ?3"
             );
-            let mut statement = connection.prepare_cached(&sql).map_err(failed())?;
-            let between = (stored(after.0)?, stored(highest)?, stored(limit as u64)?);
-            let rows = statement.query_map(between, overall::located).map_err(failed())?;
-            let records = rows.collect::<Result<Vec<Located>, _>>().map_err(failed())?;
+            let between = [stored(after.0)?.into(), stored(highest)?.into(), stored(limit as u64)?.into()];
+            let records = source.all(&sql, &between, overall::located).map_err(failed())?;
             // A page that is full may have left something out.
             let full = records.last().filter(|_| records.len() == limit).map(|record| record.at);
             let reached = full.unwrap_or(LedgerSeq(highest.max(after.0)));
@@ -59,16 +55,14 @@ impl Reader {
     pub fn sum_at(&self, at: LedgerSeq) -> Result<Option<i64>, LedgerError> {
         let position = stored(at.0)?;
         let sql = "SELECT sum FROM records WHERE position = ?1";
-        let found = self.read(|connection| {
-            let mut statement = connection.prepare_cached(sql)?;
-            statement.query_row([position], |row| row.get(0)).optional()
-        });
+        let found = self.read(|source| source.first(sql, &[position.into()], |row| row.get(0)));
         found.map_err(LedgerError::unreadable(Position::default()))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::overall::Located;
     use super::super::testing::Home;
     use super::*;
 

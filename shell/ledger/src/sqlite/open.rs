@@ -76,14 +76,14 @@ pub(super) fn compare(
     files: Files,
     durability: Durability,
 ) -> Result<(HeadFile, Vec<String>), LedgerError> {
-    let newest = match schema::version(connection)? {
+    let newest = match schema::version(connection.into())? {
         0 => BatchRow::START,
         found if found > schema::SCHEMA_VERSION => {
             return Err(LedgerError::NewerSchema { found, known: schema::SCHEMA_VERSION });
         }
-        _ => link::newest(connection)?,
+        _ => link::newest(connection.into())?,
     };
-    let found = files.compare(path, connection, &newest, durability)?;
+    let found = files.compare(path, connection.into(), &newest, durability)?;
     // What is in the write-ahead log is what was acknowledged: it may be moved into the file from here on.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)

@@ -1,13 +1,12 @@
 //! Records of all public agents in the one order in which they were written: the same for every reader, at any time.
 
-use rusqlite::{Connection, ToSql};
-
 use holon_facts::Record;
 
 use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
+use crate::sql::{Row, Source, SqlError};
 
 /// Rows of any agents that one read looks at, at most: those of private agents are left out.
 const LOOKED_AT: u64 = 4_096;
@@ -66,8 +65,8 @@ impl Reader {
     /// # Errors
     /// When the ledger can't be read; a damaged record comes as what is wrong with it.
     pub fn of_all(&self, stretch: Stretch) -> Result<Overall, LedgerError> {
-        self.at_one_moment(|connection| {
-            let last = last(connection)?;
+        self.at_one_moment(|source| {
+            let last = last(source)?;
             let highest = stretch.before.map_or(last.0, |before| last.0.min(before.0.saturating_sub(1)));
             let (lowest, highest, more) = if stretch.newest {
                 let lowest = stretch.after.0.max(highest.saturating_sub(LOOKED_AT));
@@ -76,7 +75,7 @@ impl Reader {
                 let reached = highest.min(stretch.after.0.saturating_add(LOOKED_AT));
                 (stretch.after.0, reached, reached < highest)
             };
-            let records = between(connection, lowest, highest, stretch)?;
+            let records = between(source, lowest, highest, stretch)?;
             // A page that is full may have left something out.
             let full = records.last().filter(|_| records.len() == stretch.limit).map(|record| record.at);
             let end = if stretch.newest { lowest + 1 } else { highest };
@@ -87,23 +86,22 @@ impl Reader {
     }
 }
 
-pub(super) fn last(connection: &Connection) -> Result<LedgerSeq, LedgerError> {
+pub(super) fn last(source: Source<'_>) -> Result<LedgerSeq, LedgerError> {
     let sql = "SELECT coalesce(max(position), 0) FROM records";
-    let last = connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let last = source.first(sql, &[], |row| row.get::<i64>(0));
     let last = last.map_err(LedgerError::unreadable(Position::default()))?;
-    Ok(LedgerSeq(u64::try_from(last).unwrap_or(0)))
+    Ok(LedgerSeq(last.and_then(|last| u64::try_from(last).ok()).unwrap_or(0)))
 }
 
 fn between(
-    connection: &Connection,
+    source: Source<'_>,
     lowest: u64,
     highest: u64,
     stretch: Stretch,
 ) -> Result<Vec<Located>, LedgerError> {
-    let failed = || LedgerError::unreadable(Position::default());
     let order = if stretch.newest { "DESC" } else { "ASC" };
     // A ledger of an earlier build, which nobody has written since, has no children.
-    let public = if schema::version(connection)? < schema::CHILDREN {
+    let public = if schema::version(source)? < schema::CHILDREN {
         ""
     } else {
         "AND NOT EXISTS (SELECT 1 FROM agents WHERE agents.agent = records.agent AND agents.private > 0)"
@@ -112,16 +110,13 @@ fn between(
         "SELECT {RECORD_COLUMNS}, position FROM records WHERE position > ?1 AND position <= ?2 {public}
          ORDER BY position {order} LIMIT ?3"
     );
-    let (lowest, highest, limit) = (stored(lowest)?, stored(highest)?, stored(stretch.limit as u64)?);
-    let mut statement = connection.prepare_cached(&sql).map_err(failed())?;
-    let params: [&dyn ToSql; 3] = [&lowest, &highest, &limit];
-    let rows = statement.query_map(&params[..], located).map_err(failed())?;
-    rows.collect::<Result<Vec<_>, _>>().map_err(failed())
+    let params = [stored(lowest)?.into(), stored(highest)?.into(), stored(stretch.limit as u64)?.into()];
+    source.all(&sql, &params, located).map_err(LedgerError::unreadable(Position::default()))
 }
 
 /// A row of [`RECORD_COLUMNS`] and its position.
-pub(super) fn located(row: &rusqlite::Row<'_>) -> rusqlite::Result<Located> {
-    let (stored, position) = (StoredRecord::read(row)?, row.get::<_, i64>(9)?);
+pub(super) fn located(row: &Row<'_>) -> Result<Located, SqlError> {
+    let (stored, position) = (StoredRecord::read(row)?, row.get::<i64>(9)?);
     Ok(Located {
         at: LedgerSeq(u64::try_from(position).unwrap_or(0)),
         record: stored.decode(),

@@ -9,10 +9,10 @@ use flate2::write::ZlibEncoder;
 use holon_core::snapshot::{AgentSnapshot, SnapshotError};
 use holon_facts::{AgentId, EventSeq};
 use holon_text::hash;
-use rusqlite::{Connection, Row};
 
 use super::error::LedgerError;
 use super::schema;
+use crate::sql::{Row, Source, SqlError};
 use crate::store::State;
 
 /// Bytes of a state as text. A larger one is not stored; the log is.
@@ -77,19 +77,19 @@ impl State for Packed {
 
 impl Kept {
     /// Columns that [`Kept::read`] takes, from `first` on.
-    pub(super) fn columns(connection: &Connection) -> Result<&'static str, LedgerError> {
-        let packed = schema::version(connection)? >= schema::PACKED;
+    pub(super) fn columns(source: Source<'_>) -> Result<&'static str, LedgerError> {
+        let packed = schema::version(source)? >= schema::PACKED;
         Ok(if packed { "version, state, hash, packed" } else { "version, state, hash, NULL" })
     }
 
-    pub(super) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+    pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Self, SqlError> {
         let packed: Option<Vec<u8>> = row.get(first + 3)?;
         Ok(Self {
-            version: row.get(first)?,
+            version: u16::try_from(row.get::<i64>(first)?).unwrap_or(u16::MAX),
             packed: packed.is_some(),
             bytes: match packed {
                 Some(packed) => packed,
-                None => row.get::<_, String>(first + 1)?.into_bytes(),
+                None => row.get::<String>(first + 1)?.into_bytes(),
             },
             hash: row.get(first + 2)?,
         })

@@ -1,17 +1,19 @@
 //! An agent as it stood right before one of its events, and the runtime that recorded the event. What is read is what was
 //! recorded since the newest state that is stored before the event; without one, since the agent's first record.
 
+use std::ops::ControlFlow;
+
 use holon_core::agent::Agent;
 use holon_core::replay::Call;
 use holon_facts::config::Config;
 use holon_facts::{AgentId, EventSeq, Record, Seed};
-use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::error::{LedgerError, Position};
 use super::packed::Kept;
 use super::read::Reader;
 use super::restore::usable;
 use super::row::{CALL_COLUMNS, StoredCall, stored};
+use crate::sql::{Source, SqlError};
 
 /// Records that are folded at most.
 pub const PAST_RECORDS: u64 = 2_000_000;
@@ -72,7 +74,7 @@ impl Reader {
             return Err(PastError::Beyond { agent: agent.clone(), event: through, last });
         }
         let event = through.next();
-        let state = self.read(|connection| state_at(connection, agent, through))?;
+        let state = self.read(|source| state_at(source, agent, through))?;
         let records = through.0 - state.as_ref().map_or(0, |state| state.event_seq.0);
         if records > PAST_RECORDS {
             return Err(PastError::TooFar { event, records });
@@ -108,7 +110,7 @@ impl Reader {
     pub fn runtime_of(&self, agent: &AgentId, event: EventSeq) -> Result<Option<PastRuntime>, LedgerError> {
         let number = stored(event.0)?;
         let at = Position::event(agent.as_str(), number, None);
-        let calls = self.read(|connection| first_calls(connection, agent, number));
+        let calls = self.read(|source| first_calls(source, agent, number));
         for stored in calls.map_err(LedgerError::unreadable(at))? {
             stored.checked_hash()?;
             let damaged =
@@ -136,38 +138,33 @@ fn fold(agent: &mut Agent, record: &Record) -> Result<(), LedgerError> {
 }
 
 /// The newest state that is stored through an event, and that this build can use.
-fn state_at(
-    connection: &Connection,
-    agent: &AgentId,
-    through: EventSeq,
-) -> Result<Option<Agent>, LedgerError> {
-    let failed = || LedgerError::unreadable(Position::event(agent.as_str(), 0, None));
-    let columns = Kept::columns(connection)?;
+fn state_at(source: Source<'_>, agent: &AgentId, through: EventSeq) -> Result<Option<Agent>, LedgerError> {
+    let failed = |error| LedgerError::unreadable(Position::event(agent.as_str(), 0, None))(error);
+    let columns = Kept::columns(source)?;
     let sql = format!(
         "SELECT event_seq, {columns} FROM snapshots WHERE agent = ?1 AND event_seq <= ?2
          ORDER BY event_seq DESC LIMIT {STATES}"
     );
-    let mut statement = connection.prepare_cached(&sql).map_err(failed())?;
-    let mut rows = statement.query((agent.as_str(), stored(through.0)?)).map_err(failed())?;
-    while let Some(row) = rows.next().map_err(failed())? {
-        let seq = row.get::<_, i64>(0).map_err(failed())?;
-        let seq = EventSeq(u64::try_from(seq).unwrap_or(0));
+    let mut newest = None;
+    source.until(&sql, &[agent.as_str().into(), stored(through.0)?.into()], failed, |row| {
+        let seq = EventSeq(u64::try_from(row.get::<i64>(0).map_err(failed)?).unwrap_or(0));
         // A state that can't be used is as good as none: the log is there.
-        if let Ok((snapshot, _)) = usable(row, agent, seq) {
-            return Ok(Some(snapshot.agent));
-        }
-    }
-    Ok(None)
+        newest = usable(row, agent, seq).ok().map(|(snapshot, _)| snapshot.agent);
+        Ok(if newest.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
+    Ok(newest)
 }
 
 /// The first calls of the runtime that recorded an event. Batches are numbered without gaps, and those of one runtime lie
 /// together.
-fn first_calls(connection: &Connection, agent: &AgentId, event: i64) -> rusqlite::Result<Vec<StoredCall>> {
+fn first_calls(source: Source<'_>, agent: &AgentId, event: i64) -> Result<Vec<StoredCall>, SqlError> {
     let batch = "SELECT batch FROM records WHERE agent = ?1 AND event_seq = ?2";
-    let batch = connection.prepare_cached(batch)?.query_row((agent.as_str(), event), |row| row.get(0));
-    let Some(batch) = batch.optional()? else { return Ok(Vec::new()) };
-    let mut epoch = connection.prepare_cached("SELECT epoch FROM batches WHERE batch = ?1")?;
-    let mut epoch = |batch: i64| epoch.query_row([batch], |row: &Row<'_>| row.get::<_, i64>(0));
+    let batch = source.first(batch, &[agent.as_str().into(), event.into()], |row| row.get::<i64>(0))?;
+    let Some(batch) = batch else { return Ok(Vec::new()) };
+    let epoch = |batch: i64| {
+        let epoch = "SELECT epoch FROM batches WHERE batch = ?1";
+        source.first(epoch, &[batch.into()], |row| row.get::<i64>(0))?.ok_or(SqlError::NoRow)
+    };
     let own = epoch(batch)?;
     let (mut low, mut high) = (1, batch);
     while low < high {
@@ -179,13 +176,11 @@ fn first_calls(connection: &Connection, agent: &AgentId, event: i64) -> rusqlite
         }
     }
     let before = "SELECT through_call FROM batches WHERE batch = ?1";
-    let before = connection.prepare_cached(before)?.query_row([low - 1], |row| row.get::<_, i64>(0));
-    let before = before.optional()?.unwrap_or(0);
+    let before = source.first(before, &[(low - 1).into()], |row| row.get::<i64>(0))?.unwrap_or(0);
     let sql = format!(
         "SELECT {CALL_COLUMNS} FROM recorder WHERE position > ?1 ORDER BY position LIMIT {FIRST_CALLS}"
     );
-    let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_map([before], StoredCall::read)?.collect()
+    source.all(&sql, &[before.into()], StoredCall::read)
 }
 
 #[cfg(test)]
@@ -262,7 +257,7 @@ mod tests {
         println!("{last} records: the slowest of 101 past states took {slowest} ms");
         let kept: i64 = home
             .reader()
-            .read(|connection| connection.query_row("SELECT count(*) FROM snapshots", [], |row| row.get(0)))
+            .read(|source| source.one("SELECT count(*) FROM snapshots", &[], |row| row.get(0)))
             .unwrap();
         assert!(u64::try_from(kept).unwrap() <= last / stretch + 3, "{kept} states are kept");
         let report = super::super::verify(&home.reader(), &mut |_| Ok(())).unwrap();

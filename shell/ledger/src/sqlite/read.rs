@@ -8,6 +8,7 @@ use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
 
 use super::error::LedgerError;
 use super::schema;
+use crate::sql::Source;
 
 /// How long a reader waits for another program's lock.
 const BUSY: Duration = Duration::from_secs(5);
@@ -35,7 +36,7 @@ impl Reader {
     /// When there is no ledger, or its schema is newer than this build.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let connection = connect(path)?;
-        let found = schema::version(&connection)?;
+        let found = schema::version((&connection).into())?;
         if found > schema::SCHEMA_VERSION {
             return Err(LedgerError::NewerSchema { found, known: schema::SCHEMA_VERSION });
         }
@@ -63,19 +64,21 @@ impl Reader {
     }
 
     /// One read.
-    pub(super) fn read<T, E>(&self, read: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {
-        read(&self.connection.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn read<T, E>(&self, read: impl FnOnce(Source<'_>) -> Result<T, E>) -> Result<T, E> {
+        read((&*self.connection.lock().unwrap_or_else(PoisonError::into_inner)).into())
     }
 
     /// Many reads of the ledger as it is at one moment.
     pub(super) fn at_one_moment<T, E: From<LedgerError>>(
         &self,
-        read: impl FnOnce(&Connection) -> Result<T, E>,
+        read: impl FnOnce(Source<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.read(|connection| {
-            let transaction =
-                connection.unchecked_transaction().map_err(LedgerError::sqlite("beginning to read"))?;
-            read(&transaction)
+        self.read(|source| match source {
+            Source::Sqlite(connection) => {
+                let transaction =
+                    connection.unchecked_transaction().map_err(LedgerError::sqlite("beginning to read"))?;
+                read((&*transaction).into())
+            }
         })
     }
 }

@@ -1,30 +1,30 @@
 //! The flight recorder with the records that each call brought, in the order in which they were written.
 
-use rusqlite::{Connection, Rows};
-
 use super::error::{LedgerError, Position};
 use super::row::{CALL_COLUMNS, RECORD_COLUMNS, StoredCall, StoredRecord};
+use crate::sql::{Row, Source, SqlError};
 
-/// Gives every call with its records to `each`; one call at a time is in memory. Both are checked against
-/// their sums.
+/// Rows that are read at once.
+const PAGE: usize = 512;
+
+/// Gives every call with its records to `each`; a page of both is in memory. Both are checked against their sums.
 ///
 /// # Errors
 /// At the first damage, a record that no call has brought, or the first error of `each`.
 pub(super) fn each_call<E: From<LedgerError>>(
-    connection: &Connection,
+    source: Source<'_>,
     mut each: impl FnMut(&StoredCall, &[StoredRecord]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let failed = || LedgerError::unreadable(Position::default());
-    let calls = format!("SELECT {CALL_COLUMNS} FROM recorder ORDER BY position");
-    let mut calls = connection.prepare(&calls).map_err(failed())?;
-    let mut calls = calls.query([]).map_err(failed())?;
-    let records = format!("SELECT {RECORD_COLUMNS} FROM records ORDER BY position");
-    let mut records = connection.prepare(&records).map_err(failed())?;
-    let mut records = Recorded { rows: records.query([]).map_err(failed())?, ahead: None };
-    while let Some(row) = calls.next().map_err(failed())? {
-        let call = StoredCall::read(row).map_err(failed())?;
+    let mut calls = Pages::new(source, "recorder", CALL_COLUMNS, |row| {
+        let call = StoredCall::read(row)?;
+        Ok((call.position, call))
+    });
+    let columns = format!("{RECORD_COLUMNS}, position");
+    let mut records =
+        Pages::new(source, "records", &columns, |row| Ok((row.get(9)?, StoredRecord::read(row)?)));
+    while let Some(call) = calls.take()? {
         call.checked_hash()?;
-        each(&call, &records.of_step(call.step)?)?;
+        each(&call, &of_step(&mut records, call.step)?)?;
     }
     match records.peek()? {
         Some(stored) => Err(LedgerError::damaged(stored.at(), "no call has recorded it").into()),
@@ -32,27 +32,50 @@ pub(super) fn each_call<E: From<LedgerError>>(
     }
 }
 
-/// Records in the order in which they were written, read along with the calls.
-struct Recorded<'a> {
-    rows: Rows<'a>,
-    ahead: Option<StoredRecord>,
+fn of_step(
+    records: &mut Pages<'_, StoredRecord>,
+    step: Option<i64>,
+) -> Result<Vec<StoredRecord>, LedgerError> {
+    let mut found = Vec::new();
+    while records.peek()?.is_some_and(|stored| Some(stored.row.step) == step) {
+        found.extend(records.take()?);
+    }
+    Ok(found)
 }
 
-impl Recorded<'_> {
-    fn of_step(&mut self, step: Option<i64>) -> Result<Vec<StoredRecord>, LedgerError> {
-        let mut records = Vec::new();
-        while self.peek()?.is_some_and(|stored| Some(stored.row.step) == step) {
-            records.extend(self.ahead.take());
-        }
-        Ok(records)
+/// A row with its position.
+type ReadRow<T> = fn(&Row<'_>) -> Result<(i64, T), SqlError>;
+
+/// The rows of a table in the order of their positions.
+struct Pages<'a, T> {
+    source: Source<'a>,
+    sql: String,
+    read: ReadRow<T>,
+    /// Of the last row that was read.
+    last: i64,
+    page: std::vec::IntoIter<T>,
+    ended: bool,
+}
+
+impl<'a, T> Pages<'a, T> {
+    fn new(source: Source<'a>, table: &str, columns: &str, read: ReadRow<T>) -> Self {
+        let sql = format!("SELECT {columns} FROM {table} WHERE position > ?1 ORDER BY position LIMIT {PAGE}");
+        Self { source, sql, read, last: 0, page: Vec::new().into_iter(), ended: false }
     }
 
-    fn peek(&mut self) -> Result<Option<&StoredRecord>, LedgerError> {
-        if self.ahead.is_none() {
-            let failed = || LedgerError::unreadable(Position::default());
-            let row = self.rows.next().map_err(failed())?;
-            self.ahead = row.map(StoredRecord::read).transpose().map_err(failed())?;
+    fn peek(&mut self) -> Result<Option<&T>, LedgerError> {
+        if self.page.as_slice().is_empty() && !self.ended {
+            let page = self.source.all(&self.sql, &[self.last.into()], self.read);
+            let page = page.map_err(LedgerError::unreadable(Position::default()))?;
+            self.ended = page.len() < PAGE;
+            self.last = page.last().map_or(self.last, |(position, _)| *position);
+            self.page = page.into_iter().map(|(_, row)| row).collect::<Vec<_>>().into_iter();
         }
-        Ok(self.ahead.as_ref())
+        Ok(self.page.as_slice().first())
+    }
+
+    fn take(&mut self) -> Result<Option<T>, LedgerError> {
+        self.peek()?;
+        Ok(self.page.next())
     }
 }

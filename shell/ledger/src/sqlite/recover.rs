@@ -189,11 +189,11 @@ fn assemble(path: &Path, draft: &Path, wal: Option<&Wal>, take: Take) -> io::Res
 /// Where a draft ends, if it holds together.
 fn holds(draft: &Path, mut laws: RecordCheck) -> Result<Head, String> {
     let reader = Reader::open_alone(draft).map_err(|error| error.to_string())?;
-    let checked: rusqlite::Result<String> =
-        reader.read(|connection| connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)));
+    let checked =
+        reader.read(|source| source.first("PRAGMA integrity_check(1)", &[], |row| row.get::<String>(0)));
     match checked {
-        Ok(verdict) if verdict == "ok" => {}
-        Ok(verdict) => return Err(verdict),
+        Ok(Some(verdict)) if verdict == "ok" => {}
+        Ok(verdict) => return Err(verdict.unwrap_or_default()),
         Err(error) => return Err(error.to_string()),
     }
     // A ledger whose first transaction is not whole is an empty one.

@@ -27,8 +27,8 @@ pub enum ReplayFailure {
 /// At the first difference, broken law, or damage.
 pub fn replay(reader: &Reader, again: Again) -> Result<AuditReport, ReplayFailure> {
     let mut audit = Audit::<Replay>::new(again);
-    reader.at_one_moment(|connection| {
-        each_call::<ReplayFailure>(connection, |call, records| {
+    reader.at_one_moment(|source| {
+        each_call::<ReplayFailure>(source, |call, records| {
             let records: Vec<Record> = records.iter().map(StoredRecord::decode).collect::<Result<_, _>>()?;
             audit.call(&call.call, &records).map_err(|error| {
                 let at = Box::new(Position::call(call.position, Some(call.batch)));
@@ -84,9 +84,9 @@ mod tests {
         let home = home();
         // The same fact under another seed and time still hashes right: only deciding again shows it.
         let reader = home.reader();
-        let stored = reader.read(|connection| {
+        let stored = reader.read(|source| {
             let sql = format!("SELECT {CALL_COLUMNS} FROM recorder WHERE position = 4");
-            connection.query_row(&sql, [], StoredCall::read)
+            source.one(&sql, &[], StoredCall::read)
         });
         let stored = stored.unwrap();
         let call = stored.call.replace("0000Z", "0001Z");

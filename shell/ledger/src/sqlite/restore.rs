@@ -1,23 +1,29 @@
 //! What a start reads: which agents there are, and each of them as its newest snapshot and the records after
 //! it. The time that takes does not depend on how much happened before.
 
+use std::ops::ControlFlow;
+
 use holon_core::accounts::Accounts;
 use holon_core::agent::budget::Account;
 use holon_core::snapshot::{AgentSnapshot, SnapshotError};
 use holon_facts::lifecycle::Status;
 use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};
 use holon_platform::build;
-use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::error::{LedgerError, Position};
 use super::packed::Kept;
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
+use crate::sql::{Row, Source, SqlError};
 use crate::store::{AgentRow, LedgerReader, Restored};
 
 /// Records that are read at once.
 const PAGE: usize = 512;
+/// Rows of agents that are read at once.
+const AGENTS: usize = 4_096;
+/// Stored states that are tried: after an update they are all of another build.
+const STATES: i64 = 8;
 
 /// Records of one agent in their order, read page by page; ends after the first error.
 #[derive(Debug)]
@@ -37,31 +43,31 @@ impl LedgerReader for Reader {
     fn last_step(&self) -> Result<StepSeq, LedgerError> {
         let sql = "SELECT through_step FROM batches ORDER BY batch DESC LIMIT 1";
         let step = self
-            .read(|connection| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).optional())
+            .read(|source| source.first(sql, &[], |row| row.get::<i64>(0)))
             .map_err(LedgerError::unreadable(Position::default()))?;
         Ok(StepSeq(u64::try_from(step.unwrap_or(0)).unwrap_or(0)))
     }
 
     fn each_agent(&self, mut each: impl FnMut(AgentRow)) -> Result<(), LedgerError> {
-        self.read(|connection| rows_of_agents(connection, &mut each))
+        self.read(|source| rows_of_agents(source, &mut each))
     }
 
     fn newest_record(&self) -> Result<Option<Wall>, LedgerError> {
         let sql = "SELECT at FROM records ORDER BY position DESC LIMIT 1";
-        self.read(|connection| connection.query_row(sql, [], |row| row.get(0)).optional())
+        self.read(|source| source.first(sql, &[], |row| row.get(0)))
             .map(|at| at.map(Wall))
             .map_err(LedgerError::unreadable(Position::default()))
     }
 
     fn accounts(&self) -> Result<Accounts, LedgerError> {
         let mut accounts = Accounts::default();
-        self.read(|connection| each_account(connection, &mut |_, account| accounts.add_absent(&account)))?;
+        self.read(|source| each_account(source, &mut |_, account| accounts.add_absent(&account)))?;
         Ok(accounts)
     }
 
     fn load(&self, agent: &AgentId) -> Result<Restored, LedgerError> {
         let last = self.last_event(agent)?;
-        let (found, unusable) = self.read(|connection| newest_snapshot(connection, agent, last))?;
+        let (found, unusable) = self.read(|source| newest_snapshot(source, agent, last))?;
         let (snapshot, state_bytes) = found.map_or((None, 0), |(snapshot, bytes)| (Some(snapshot), bytes));
         let after = snapshot.as_ref().map_or(EventSeq(0), |snapshot| snapshot.agent.event_seq);
         let mut records = self.records(agent, after, last)?;
@@ -109,14 +115,13 @@ impl Reader {
     /// The agent that has this second name.
     pub fn agent_named(&self, name: &AgentId) -> Result<Option<AgentId>, LedgerError> {
         let failed = "looking for the agent of a name";
-        let agent = self.read(|connection| {
-            if schema::version(connection)? < schema::NAMES {
+        let agent = self.read(|source| {
+            if schema::version(source)? < schema::NAMES {
                 return Ok(None);
             }
             let sql = "SELECT agent FROM agents WHERE name = ?1";
-            let mut statement = connection.prepare_cached(sql).map_err(LedgerError::sqlite(failed))?;
-            let agent = statement.query_row([name.as_str()], |row| row.get::<_, String>(0));
-            agent.optional().map_err(LedgerError::sqlite(failed))
+            let agent = source.first(sql, &[name.as_str().into()], |row| row.get::<String>(0));
+            agent.map_err(LedgerError::database(failed))
         })?;
         let damaged = |error| LedgerError::damaged(Position::default(), error);
         agent.map(|agent| AgentId::new(&agent).map_err(damaged)).transpose()
@@ -126,12 +131,12 @@ impl Reader {
     pub fn last_event(&self, agent: &AgentId) -> Result<EventSeq, LedgerError> {
         let sql = "SELECT (SELECT event_seq FROM agents WHERE agent = ?1),
             (SELECT max(event_seq) FROM records WHERE agent = ?1)";
-        let ends = self.read(|connection| {
-            let ends = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
-            connection.query_row(sql, [agent.as_str()], ends)
+        let ends = self.read(|source| {
+            let ends = |row: &Row<'_>| Ok((row.get::<Option<i64>>(0)?, row.get::<Option<i64>>(1)?));
+            source.first(sql, &[agent.as_str().into()], ends)
         });
         let at = |event_seq| Position::event(agent.as_str(), event_seq, None);
-        let (last, stored) = match ends.map_err(LedgerError::unreadable(at(0)))? {
+        let (last, stored) = match ends.map_err(LedgerError::unreadable(at(0)))?.unwrap_or_default() {
             (None, None) => return Err(LedgerError::NoAgent { agent: agent.as_str().to_owned() }),
             (None, Some(_)) => return Err(LedgerError::damaged(at(1), "the agent has a log, but no row")),
             (Some(last), stored) => (last, stored.unwrap_or(0)),
@@ -187,52 +192,50 @@ impl Records<'_> {
              ORDER BY event_seq LIMIT {PAGE}"
         );
         let mut page = Vec::new();
-        // A row that SQLite can't give is the one after those that it gave.
-        let unreadable = |read: usize| {
-            let event_seq = self.next.saturating_add(i64::try_from(read).unwrap_or(0));
-            LedgerError::unreadable(Position::event(self.agent.as_str(), event_seq, None))
-        };
-        self.reader.read(|connection| {
-            let mut statement = connection.prepare_cached(&sql).map_err(unreadable(0))?;
-            let rows =
-                statement.query_map((self.agent.as_str(), self.next, self.through), StoredRecord::read);
-            for row in rows.map_err(unreadable(0))? {
-                match row {
-                    Ok(row) => page.push(row),
-                    Err(error) if page.is_empty() => return Err(unreadable(0)(error)),
-                    // What was read is good; the next page begins with what is not.
-                    Err(_) => break,
-                }
-            }
-            Ok(page)
-        })
+        let unreadable = LedgerError::unreadable(Position::event(self.agent.as_str(), self.next, None));
+        let params = [self.agent.as_str().into(), self.next.into(), self.through.into()];
+        let read = self.reader.read(|source| {
+            source.each(
+                &sql,
+                &params,
+                |error| error,
+                |row| {
+                    page.push(StoredRecord::read(row)?);
+                    Ok(())
+                },
+            )
+        });
+        match read {
+            Err(error) if page.is_empty() => Err(unreadable(error)),
+            // What was read is good; the next page begins with what is not.
+            Ok(()) | Err(_) => Ok(page),
+        }
     }
 }
 
 /// The newest that can be used, with the bytes of its text, and those that can't.
 type Snapshots = (Option<(AgentSnapshot, usize)>, Vec<(EventSeq, SnapshotError)>);
 
-fn newest_snapshot(
-    connection: &Connection,
-    agent: &AgentId,
-    last: EventSeq,
-) -> Result<Snapshots, LedgerError> {
-    let at = || Position::event(agent.as_str(), 0, None);
-    let columns = Kept::columns(connection)?;
-    let sql = format!("SELECT event_seq, {columns} FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC");
-    let mut statement = connection.prepare_cached(&sql).map_err(LedgerError::unreadable(at()))?;
-    let mut rows = statement.query([agent.as_str()]).map_err(LedgerError::unreadable(at()))?;
-    let mut unusable = Vec::new();
-    while let Some(row) = rows.next().map_err(LedgerError::unreadable(at()))? {
-        let event_seq =
-            EventSeq(row.get::<_, i64>(0).ok().and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0));
+fn newest_snapshot(source: Source<'_>, agent: &AgentId, last: EventSeq) -> Result<Snapshots, LedgerError> {
+    let failed = |error| LedgerError::unreadable(Position::event(agent.as_str(), 0, None))(error);
+    let columns = Kept::columns(source)?;
+    let sql = format!(
+        "SELECT event_seq, {columns} FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC LIMIT {STATES}"
+    );
+    let (mut newest, mut unusable) = (None, Vec::new());
+    source.until(&sql, &[agent.as_str().into()], failed, |row| {
+        let event_seq = EventSeq(row.get::<i64>(0).ok().and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0));
         match usable(row, agent, event_seq) {
-            Ok(found) if event_seq <= last => return Ok((Some(found), unusable)),
+            Ok(found) if event_seq <= last => {
+                newest = Some(found);
+                return Ok(ControlFlow::Break(()));
+            }
             Ok(_) => unusable.push((event_seq, SnapshotError::Damaged("it is ahead of the log".into()))),
             Err(error) => unusable.push((event_seq, error)),
         }
-    }
-    Ok((None, unusable))
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok((newest, unusable))
 }
 
 pub(super) fn usable(
@@ -253,24 +256,53 @@ pub(super) fn usable(
 }
 
 /// What agents have spent, those who have spent nothing left out.
-pub(super) fn accounts_of(connection: &Connection) -> Result<Vec<(AgentId, Account)>, LedgerError> {
+pub(super) fn accounts_of(source: Source<'_>) -> Result<Vec<(AgentId, Account)>, LedgerError> {
     let mut accounts = Vec::new();
-    each_account(connection, &mut |agent, account| accounts.push((agent, account)))?;
+    each_account(source, &mut |agent, account| accounts.push((agent, account)))?;
     Ok(accounts)
 }
 
-fn each_account(connection: &Connection, each: &mut dyn FnMut(AgentId, Account)) -> Result<(), LedgerError> {
-    let sql = "SELECT agent, account FROM agents WHERE account IS NOT NULL ORDER BY agent";
-    let failed = || LedgerError::unreadable(Position::default());
-    let mut statement = connection.prepare(sql).map_err(failed())?;
-    let mut rows = statement.query([]).map_err(failed())?;
-    while let Some(row) = rows.next().map_err(failed())? {
-        let (name, json): (String, String) = (row.get(0).map_err(failed())?, row.get(1).map_err(failed())?);
+fn each_account(source: Source<'_>, each: &mut dyn FnMut(AgentId, Account)) -> Result<(), LedgerError> {
+    let sql = format!(
+        "SELECT agent, account FROM agents WHERE account IS NOT NULL AND agent > ?1 ORDER BY agent LIMIT {AGENTS}"
+    );
+    each_page(source, &sql, |row| {
+        let (name, json) = (row.get::<String>(0), row.get::<String>(1));
+        let (name, json) = (name.map_err(whole())?, json.map_err(whole())?);
         let at = || Position::event(&name, 0, None);
         let agent = AgentId::new(&name).map_err(|error| LedgerError::damaged(at(), error))?;
         each(agent, account(&name, &json)?);
+        Ok(name)
+    })
+}
+
+/// Gives the rows of a statement whose `?1` is the name after which it begins, page by page. Each row names its agent.
+fn each_page(
+    source: Source<'_>,
+    sql: &str,
+    mut each: impl FnMut(&Row<'_>) -> Result<String, LedgerError>,
+) -> Result<(), LedgerError> {
+    let mut last = String::new();
+    loop {
+        let (mut rows, after) = (0, last.clone());
+        source.each(
+            sql,
+            &[after.as_str().into()],
+            |error| whole()(error),
+            |row| {
+                last = each(row)?;
+                rows += 1;
+                Ok(())
+            },
+        )?;
+        if rows < AGENTS {
+            return Ok(());
+        }
     }
-    Ok(())
+}
+
+fn whole() -> impl FnOnce(SqlError) -> LedgerError {
+    LedgerError::unreadable(Position::default())
 }
 
 /// What an agent has spent, as its row holds it.
@@ -278,35 +310,41 @@ pub(super) fn account(agent: &str, json: &str) -> Result<Account, LedgerError> {
     serde_json::from_str(json).map_err(|error| LedgerError::damaged(Position::event(agent, 0, None), error))
 }
 
-pub(super) fn agent_rows(connection: &Connection) -> Result<Vec<AgentRow>, LedgerError> {
+pub(super) fn agent_rows(source: Source<'_>) -> Result<Vec<AgentRow>, LedgerError> {
     let mut agents = Vec::new();
-    rows_of_agents(connection, &mut |row| agents.push(row))?;
+    rows_of_agents(source, &mut |row| agents.push(row))?;
     Ok(agents)
 }
 
-fn rows_of_agents(connection: &Connection, each: &mut dyn FnMut(AgentRow)) -> Result<(), LedgerError> {
-    let sql = format!("SELECT {} FROM agents ORDER BY agent", schema::agent_columns(connection, false)?);
-    let failed = || LedgerError::unreadable(Position::default());
-    let mut statement = connection.prepare(&sql).map_err(failed())?;
-    let mut rows = statement.query([]).map_err(failed())?;
-    while let Some(row) = rows.next().map_err(failed())? {
-        each(agent_row(row)?);
-    }
-    Ok(())
+/// The names of all that have records, damaged ones as they are stored.
+pub(super) fn agent_names(source: Source<'_>) -> Result<Vec<String>, LedgerError> {
+    let sql = "SELECT DISTINCT agent FROM records ORDER BY agent";
+    source.all(sql, &[], |row| row.get(0)).map_err(whole())
+}
+
+fn rows_of_agents(source: Source<'_>, each: &mut dyn FnMut(AgentRow)) -> Result<(), LedgerError> {
+    let columns = schema::agent_columns(source, false)?;
+    let sql = format!("SELECT {columns} FROM agents WHERE agent > ?1 ORDER BY agent LIMIT {AGENTS}");
+    each_page(source, &sql, |row| {
+        let row = agent_row(row)?;
+        let name = row.agent.as_str().to_owned();
+        each(row);
+        Ok(name)
+    })
 }
 
 pub(super) fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
     let name: String = row.get(0).map_err(LedgerError::unreadable(Position::default()))?;
     let at = || Position::event(&name, 0, None);
     let number = |column: usize| -> Result<u64, LedgerError> {
-        let number = row.get::<_, i64>(column).map_err(LedgerError::unreadable(at()))?;
+        let number = row.get::<i64>(column).map_err(LedgerError::unreadable(at()))?;
         u64::try_from(number).map_err(|error| LedgerError::damaged(at(), error))
     };
     let status: String = row.get(2).map_err(LedgerError::unreadable(at()))?;
     let status = Status::ALL.iter().find(|known| known.name() == status);
-    let deadline = row.get::<_, Option<i64>>(3).map_err(LedgerError::unreadable(at()))?;
-    let standing = row.get::<_, Option<String>>(7).map_err(LedgerError::unreadable(at()))?;
-    let second = row.get::<_, Option<String>>(9).map_err(LedgerError::unreadable(at()))?;
+    let deadline = row.get::<Option<i64>>(3).map_err(LedgerError::unreadable(at()))?;
+    let standing = row.get::<Option<String>>(7).map_err(LedgerError::unreadable(at()))?;
+    let second = row.get::<Option<String>>(9).map_err(LedgerError::unreadable(at()))?;
     let second = second.as_deref().map(AgentId::new).transpose();
     Ok(AgentRow {
         agent: AgentId::new(&name).map_err(|error| LedgerError::damaged(at(), error))?,
@@ -341,9 +379,9 @@ mod tests {
         world.ledger.close().unwrap();
         let (state, restored) = (home.state("main"), home.reader().load(&id("main")).unwrap());
         let sizes = "SELECT length(state), length(packed) FROM snapshots";
-        let size = home.reader().read(|connection| {
-            connection.query_row(sizes, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))
-        });
+        let size = home
+            .reader()
+            .read(|source| source.one(sizes, &[], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?))));
         let (as_text, packed) = size.unwrap();
         let packed = usize::try_from(packed).unwrap();
         assert!(as_text == 0 && packed * 4 < state.len(), "{packed} of {}", state.len());
@@ -369,10 +407,8 @@ mod tests {
     fn what_is_restored_says_how_much_was_read() {
         let home = Home::with_turns(4);
         let restored = home.reader().load(&id("main")).unwrap();
-        let payload = home.reader().read(|connection| {
-            connection.query_row("SELECT sum(length(CAST(payload AS BLOB))) FROM records", [], |row| {
-                row.get::<_, i64>(0)
-            })
+        let payload = home.reader().read(|source| {
+            source.one("SELECT sum(length(CAST(payload AS BLOB))) FROM records", &[], |row| row.get::<i64>(0))
         });
         let payload = usize::try_from(payload.unwrap()).unwrap();
         assert_eq!(restored.tail_bytes, payload + restored.tail.len() * super::super::row::ROW_BYTES);
@@ -415,9 +451,9 @@ mod tests {
             let home = Home::with_turns(1);
             home.vandal(&format!("UPDATE records SET {change} WHERE event_seq = 3"));
             let reader = home.reader();
-            let sum = reader.read(|connection| {
+            let sum = reader.read(|source| {
                 let sql = format!("SELECT {RECORD_COLUMNS} FROM records WHERE event_seq = 3");
-                connection.query_row(&sql, [], StoredRecord::read)
+                source.one(&sql, &[], StoredRecord::read)
             });
             let sum = super::super::row::sum(&sum.unwrap().row.hash());
             home.vandal(&format!("UPDATE records SET sum = {sum} WHERE event_seq = 3"));

@@ -2,10 +2,10 @@
 
 use holon_facts::event::DecodeError;
 use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq, Wall};
-use rusqlite::Row;
 use sha2::{Digest, Sha256};
 
 use super::error::{LedgerError, Position};
+use crate::sql::{Row, SqlError};
 
 /// A record, ready to be stored or just read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl RecordRow {
 }
 
 impl StoredRecord {
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, SqlError> {
         Ok(Self {
             batch: row.get(0)?,
             sum: row.get(1)?,
@@ -124,7 +124,7 @@ impl StoredRecord {
 }
 
 impl StoredCall {
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, SqlError> {
         Ok(Self {
             position: row.get(0)?,
             batch: row.get(1)?,

@@ -1,9 +1,10 @@
 //! The tables, and how a ledger of an older build becomes one of this build. A migration is never changed
 //! once it was released; the next one is appended.
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::Transaction;
 
 use super::error::LedgerError;
+use crate::sql::Source;
 
 /// Marks the file as ours ("Holn").
 pub(super) const APPLICATION_ID: i32 = 0x486f_6c6e;
@@ -15,8 +16,8 @@ pub(super) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// The columns of a row of `agents`, with what stands for those that a ledger of an older build lacks. A start reads every
 /// row and needs none of those for lists.
-pub(super) fn agent_columns(connection: &Connection, for_lists: bool) -> Result<String, LedgerError> {
-    let version = version(connection)?;
+pub(super) fn agent_columns(source: Source<'_>, for_lists: bool) -> Result<String, LedgerError> {
+    let version = version(source)?;
     let since = |first: i64, column, instead| if version < first { instead } else { column };
     Ok(format!(
         "agent, event_seq, status, next_deadline, open_work, {}, {}, {}, {}, {}",
@@ -165,15 +166,17 @@ pub(super) const CHILDREN: i64 = 5;
 pub(super) const ACCOUNTS: i64 = 4;
 
 /// Schema version of an open file; zero when it is empty.
-pub(super) fn version(connection: &Connection) -> Result<i64, LedgerError> {
-    connection
-        .pragma_query_value(None, "user_version", |row| row.get(0))
-        .map_err(LedgerError::sqlite("reading the schema version"))
+pub(super) fn version(source: Source<'_>) -> Result<i64, LedgerError> {
+    match source {
+        Source::Sqlite(connection) => connection
+            .pragma_query_value(None, "user_version", |row| row.get(0))
+            .map_err(LedgerError::sqlite("reading the schema version")),
+    }
 }
 
 /// Brings the schema up to date within `transaction`.
 pub(super) fn migrate(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
-    let found = version(transaction)?;
+    let found = version((&**transaction).into())?;
     if found > SCHEMA_VERSION {
         return Err(LedgerError::NewerSchema { found, known: SCHEMA_VERSION });
     }

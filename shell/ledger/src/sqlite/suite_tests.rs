@@ -90,14 +90,14 @@ impl Store for Written {
 
     fn texts(&self) -> usize {
         let sql = "SELECT count(*) FROM content";
-        let count = self.reader.read(|connection| connection.query_row(sql, [], |row| row.get::<_, i64>(0)));
-        usize::try_from(count.unwrap()).unwrap()
+        let count = self.reader.read(|source| source.first(sql, &[], |row| row.get::<i64>(0)));
+        usize::try_from(count.unwrap().unwrap()).unwrap()
     }
 
     fn calls(&self) -> Vec<Call> {
         let mut calls = Vec::new();
-        let read = self.reader.read(|connection| {
-            recorded::each_call(connection, |stored, _| {
+        let read = self.reader.read(|source| {
+            recorded::each_call(source, |stored, _| {
                 calls.push(serde_json::from_str(&stored.call).unwrap());
                 Ok::<(), LedgerError>(())
             })

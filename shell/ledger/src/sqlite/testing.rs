@@ -79,11 +79,11 @@ impl Home {
     /// The newest stored state of an agent, as text.
     #[cfg(test)]
     pub(super) fn state(&self, agent: &str) -> String {
-        let kept = self.reader().read(|connection| {
-            let columns = super::packed::Kept::columns(connection).unwrap();
+        let kept = self.reader().read(|source| {
+            let columns = super::packed::Kept::columns(source).unwrap();
             let sql =
                 format!("SELECT {columns} FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC LIMIT 1");
-            connection.query_row(&sql, [agent], |row| super::packed::Kept::read(row, 0))
+            source.one(&sql, &[agent.into()], |row| super::packed::Kept::read(row, 0))
         });
         kept.unwrap().text().unwrap()
     }

@@ -9,14 +9,19 @@ use holon_core::snapshot::{AgentSnapshot, SNAPSHOT_VERSION, SnapshotHeader};
 use holon_facts::{AgentId, ContentId, Record};
 use holon_platform::build;
 use holon_text::hash;
-use rusqlite::{Connection, OptionalExtension};
 
 use super::error::{LedgerError, Position};
 use super::link::{self, BATCH_COLUMNS, BatchRow, Ends, Part};
 use super::packed::Kept;
 use super::read::Reader;
 use super::{restore, schema};
+use crate::sql::{Row, Source};
 use crate::store::AgentRow;
+
+/// Batches that are read at once.
+const PAGE: usize = 512;
+/// Texts that are read at once.
+const TEXTS: usize = 64;
 
 /// How much was found in order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -55,11 +60,11 @@ pub fn verify(
     reader: &Reader,
     laws: &mut dyn FnMut(&Record) -> Result<(), String>,
 ) -> Result<VerifyReport, VerifyError> {
-    reader.at_one_moment(|connection| {
-        let snapshots = snapshot_positions(connection)?;
+    reader.at_one_moment(|source| {
+        let snapshots = snapshot_positions(source)?;
         let agents = BTreeMap::new();
         let report = VerifyReport::default();
-        let mut check = Check { connection, laws, agents, snapshots, report };
+        let mut check = Check { source, laws, agents, snapshots, report };
         let last = check.batches()?;
         check.nothing_behind(last)?;
         check.agents()?;
@@ -69,7 +74,7 @@ pub fn verify(
 }
 
 struct Check<'a> {
-    connection: &'a Connection,
+    source: Source<'a>,
     laws: &'a mut dyn FnMut(&Record) -> Result<(), String>,
     agents: BTreeMap<AgentId, Agent>,
     /// Snapshots that the fold has not come by yet.
@@ -79,41 +84,45 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn batches(&mut self) -> Result<BatchRow, VerifyError> {
-        let connection = self.connection;
-        let sql = format!("SELECT {BATCH_COLUMNS} FROM batches ORDER BY batch");
+        let sql = format!("SELECT {BATCH_COLUMNS} FROM batches WHERE batch > ?1 ORDER BY batch LIMIT {PAGE}");
         let mut previous = BatchRow::START;
-        let at = |previous: &BatchRow| LedgerError::unreadable(Position::batch(previous.batch + 1));
-        let mut statement = connection.prepare(&sql).map_err(at(&previous))?;
-        let mut rows = statement.query([]).map_err(at(&previous))?;
-        while let Some(row) = rows.next().map_err(at(&previous))? {
-            let batch = BatchRow::read(row).map_err(at(&previous))?;
-            follows(&previous, &batch)?;
-            let mut last_step = previous.ends.step;
-            link::check(connection, &previous, &batch, &mut |part| match part {
-                Part::Record(stored) => {
-                    let record = stored.decode()?;
-                    let in_order = stored.row.step >= last_step.max(previous.ends.step + 1)
-                        && stored.row.step <= batch.ends.step
-                        && stored.batch == batch.batch;
-                    if !in_order {
-                        return Err(LedgerError::damaged(
-                            stored.at(),
-                            "the record is in another batch or step",
-                        )
-                        .into());
-                    }
-                    last_step = stored.row.step;
-                    self.record(&record, &stored.at(), batch.ends)
-                }
-                Part::Call => {
-                    self.report.calls += 1;
-                    Ok(())
-                }
-            })?;
-            self.report.batches += 1;
-            previous = batch;
+        loop {
+            let at = LedgerError::unreadable(Position::batch(previous.batch + 1));
+            let page = self.source.all(&sql, &[previous.batch.into()], BatchRow::read).map_err(at)?;
+            let ended = page.len() < PAGE;
+            for batch in page {
+                self.batch(&previous, &batch)?;
+                previous = batch;
+            }
+            if ended {
+                return Ok(previous);
+            }
         }
-        Ok(previous)
+    }
+
+    fn batch(&mut self, previous: &BatchRow, batch: &BatchRow) -> Result<(), VerifyError> {
+        follows(previous, batch)?;
+        let mut last_step = previous.ends.step;
+        link::check(self.source, previous, batch, &mut |part| match part {
+            Part::Record(stored) => {
+                let record = stored.decode()?;
+                let in_order = stored.row.step >= last_step.max(previous.ends.step + 1)
+                    && stored.row.step <= batch.ends.step
+                    && stored.batch == batch.batch;
+                if !in_order {
+                    let problem = "the record is in another batch or step";
+                    return Err(LedgerError::damaged(stored.at(), problem).into());
+                }
+                last_step = stored.row.step;
+                self.record(&record, &stored.at(), batch.ends)
+            }
+            Part::Call => {
+                self.report.calls += 1;
+                Ok(())
+            }
+        })?;
+        self.report.batches += 1;
+        Ok(())
     }
 
     fn record(&mut self, record: &Record, at: &Position, ends: Ends) -> Result<(), VerifyError> {
@@ -138,11 +147,8 @@ impl Check<'_> {
     /// A text is stored with, or before, the first record that names it.
     fn is_stored(&self, id: ContentId, at: &Position, ends: Ends) -> Result<(), LedgerError> {
         let sql = "SELECT position FROM content WHERE id = ?1";
-        let position = self
-            .connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.query_row([id.0], |row| row.get::<_, i64>(0)).optional())
-            .map_err(LedgerError::unreadable(at.clone()))?;
+        let position = self.source.first(sql, &[(&id.0).into()], |row| row.get::<i64>(0));
+        let position = position.map_err(LedgerError::unreadable(at.clone()))?;
         match position {
             Some(position) if position <= ends.content => Ok(()),
             Some(_) => Err(LedgerError::damaged(at.clone(), format!("content {id} was stored too late"))),
@@ -151,16 +157,13 @@ impl Check<'_> {
     }
 
     fn snapshot(&mut self, record: &Record, at: &Position) -> Result<(), VerifyError> {
-        let columns = Kept::columns(self.connection)?;
+        let columns = Kept::columns(self.source)?;
         let sql = format!("SELECT {columns} FROM snapshots WHERE agent = ?1 AND event_seq = ?2");
         let event_seq = i64::try_from(record.event_seq.0).unwrap_or(i64::MAX);
-        let kept = self
-            .connection
-            .prepare_cached(&sql)
-            .and_then(|mut statement| {
-                statement.query_row((record.agent.as_str(), event_seq), |row| Kept::read(row, 0))
-            })
-            .map_err(LedgerError::unreadable(at.clone()))?;
+        let params = [record.agent.as_str().into(), event_seq.into()];
+        let kept = self.source.first(&sql, &params, |row| Kept::read(row, 0));
+        let kept = kept.map_err(LedgerError::unreadable(at.clone()))?;
+        let kept = kept.ok_or_else(|| LedgerError::damaged(at.clone(), "its snapshot is missing"))?;
         if kept.version != SNAPSHOT_VERSION {
             self.report.skipped += 1;
             return Ok(());
@@ -186,12 +189,9 @@ impl Check<'_> {
         let tables =
             [("records", last.ends.record), ("recorder", last.ends.call), ("content", last.ends.content)];
         for (table, end) in tables {
-            let found = self
-                .connection
-                .query_row(&format!("SELECT coalesce(max(position), 0) FROM {table}"), [], |row| {
-                    row.get::<_, i64>(0)
-                })
-                .map_err(LedgerError::unreadable(Position::batch(last.batch)))?;
+            let sql = format!("SELECT coalesce(max(position), 0) FROM {table}");
+            let found = self.source.first(&sql, &[], |row| row.get::<i64>(0));
+            let found = found.map_err(LedgerError::unreadable(Position::batch(last.batch)))?.unwrap_or(0);
             if found != end {
                 let at = Position::batch(last.batch);
                 return Err(LedgerError::damaged(at, format!("{table} reach {found}, the batches {end}")));
@@ -202,7 +202,7 @@ impl Check<'_> {
 
     fn agents(&mut self) -> Result<(), LedgerError> {
         let accounts = self.accounts()?;
-        let rows = restore::agent_rows(self.connection)?;
+        let rows = restore::agent_rows(self.source)?;
         let at = |row: &AgentRow| {
             Position::event(row.agent.as_str(), i64::try_from(row.event_seq.0).unwrap_or(i64::MAX), None)
         };
@@ -240,34 +240,47 @@ impl Check<'_> {
 
     /// What the rows say that was spent; none where the ledger is too old to say.
     fn accounts(&self) -> Result<Option<BTreeMap<AgentId, Account>>, LedgerError> {
-        if schema::version(self.connection)? < schema::ACCOUNTS {
+        if schema::version(self.source)? < schema::ACCOUNTS {
             return Ok(None);
         }
-        Ok(Some(restore::accounts_of(self.connection)?.into_iter().collect()))
+        Ok(Some(restore::accounts_of(self.source)?.into_iter().collect()))
     }
 
     fn contents(&mut self) -> Result<(), LedgerError> {
-        let connection = self.connection;
-        let failed = || LedgerError::unreadable(Position::default());
-        let mut statement =
-            connection.prepare("SELECT id, bytes, text FROM content ORDER BY position").map_err(failed())?;
-        let mut rows = statement.query([]).map_err(failed())?;
-        while let Some(row) = rows.next().map_err(failed())? {
-            let id = ContentId(row.get(0).map_err(failed())?);
-            let bytes: i64 = row.get(1).map_err(failed())?;
-            let damaged =
-                |problem: &str| LedgerError::damaged(Position::default(), format!("content {id} {problem}"));
-            let text = row.get_ref(2).and_then(|text| Ok(text.as_bytes_or_null()?));
-            let Some(text) = text.map_err(|error| damaged(&error.to_string()))? else {
-                self.report.erased += 1;
-                continue;
-            };
-            if hash(text) != id || i64::try_from(text.len()) != Ok(bytes) {
-                return Err(damaged("is not what was written"));
+        let sql = format!(
+            "SELECT position, id, bytes, text FROM content WHERE position > ?1 ORDER BY position LIMIT {TEXTS}"
+        );
+        let failed = |error| LedgerError::unreadable(Position::default())(error);
+        let source = self.source;
+        let mut last = 0;
+        loop {
+            let mut read = 0;
+            source.each(&sql, &[last.into()], failed, |row| {
+                (last, read) = (row.get(0).map_err(failed)?, read + 1);
+                self.content(row)
+            })?;
+            if read < TEXTS {
+                return Ok(());
             }
-            self.report.contents += 1;
-            self.report.content_bytes += text.len() as u64;
         }
+    }
+
+    fn content(&mut self, row: &Row<'_>) -> Result<(), LedgerError> {
+        let failed = || LedgerError::unreadable(Position::default());
+        let id = ContentId(row.get(1).map_err(failed())?);
+        let bytes: i64 = row.get(2).map_err(failed())?;
+        let damaged =
+            |problem: &str| LedgerError::damaged(Position::default(), format!("content {id} {problem}"));
+        let text = row.get::<Option<String>>(3).map_err(|error| damaged(&error.to_string()))?;
+        let Some(text) = text else {
+            self.report.erased += 1;
+            return Ok(());
+        };
+        if hash(text.as_bytes()) != id || i64::try_from(text.len()) != Ok(bytes) {
+            return Err(damaged("is not what was written"));
+        }
+        self.report.contents += 1;
+        self.report.content_bytes += text.len() as u64;
         Ok(())
     }
 }
@@ -290,11 +303,9 @@ fn follows(previous: &BatchRow, batch: &BatchRow) -> Result<(), LedgerError> {
     Err(LedgerError::damaged(Position::batch(batch.batch), problem))
 }
 
-fn snapshot_positions(connection: &Connection) -> Result<BTreeSet<(String, i64)>, LedgerError> {
-    let failed = || LedgerError::unreadable(Position::default());
-    let mut statement = connection.prepare("SELECT agent, event_seq FROM snapshots").map_err(failed())?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
-    rows.and_then(Iterator::collect).map_err(failed())
+fn snapshot_positions(source: Source<'_>) -> Result<BTreeSet<(String, i64)>, LedgerError> {
+    let all = source.all("SELECT agent, event_seq FROM snapshots", &[], |row| Ok((row.get(0)?, row.get(1)?)));
+    Ok(all.map_err(LedgerError::unreadable(Position::default()))?.into_iter().collect())
 }
 
 #[cfg(test)]

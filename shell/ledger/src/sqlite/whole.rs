@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use holon_platform::hex;
-use rusqlite::{Connection, OptionalExtension};
 
 use super::append::Durability;
 use super::error::{LedgerError, Position};
@@ -14,6 +13,7 @@ use super::head::{self, Head, HeadFile, Kept};
 use super::link::{self, BatchRow};
 use super::read::Reader;
 use super::wal::Wal;
+use crate::sql::Source;
 
 /// A runtime that lives writes its log meanwhile: damage stays where it is.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -80,13 +80,13 @@ impl Files {
     pub(super) fn compare(
         self,
         path: &Path,
-        connection: &Connection,
+        source: Source<'_>,
         newest: &BatchRow,
         durability: Durability,
     ) -> Result<(HeadFile, Vec<String>), LedgerError> {
         let mut warnings = self.warnings;
         if let Some(head) = head_of(&self.head)
-            && let Some(problem) = behind(connection, newest, head)?
+            && let Some(problem) = behind(source, newest, head)?
         {
             if !head.may_be_lost() {
                 return Err(LedgerError::Lost { path: path.to_owned(), problem });
@@ -121,13 +121,13 @@ fn missing(path: &Path, head: Option<&Head>, wal: Option<&Wal>) -> Result<(), Le
 }
 
 /// What is wrong where a ledger does not hold what its head names.
-fn behind(connection: &Connection, newest: &BatchRow, head: &Head) -> Result<Option<String>, LedgerError> {
+fn behind(source: Source<'_>, newest: &BatchRow, head: &Head) -> Result<Option<String>, LedgerError> {
     if head.batch > newest.batch {
         return Ok(Some(shorter(newest, head)));
     }
-    let link = connection
-        .query_row("SELECT link FROM batches WHERE batch = ?1", [head.batch], |row| row.get::<_, [u8; 32]>(0))
-        .optional()
+    let sql = "SELECT link FROM batches WHERE batch = ?1";
+    let link = source
+        .first(sql, &[head.batch.into()], |row| row.get::<[u8; 32]>(0))
         .map_err(LedgerError::unreadable(Position::batch(head.batch)))?;
     if link.is_some_and(|link| hex::write(&link) == head.link) {
         return Ok(None);
@@ -159,9 +159,9 @@ pub fn check_end(path: &Path) -> Result<(), LedgerError> {
     }
     let Some(head) = head_of(&head).filter(|head| !head.may_be_lost()) else { return Ok(()) };
     let problem = match Reader::open(path) {
-        Ok(reader) => reader.at_one_moment(|connection| {
-            let newest = link::newest(connection)?;
-            behind(connection, &newest, head)
+        Ok(reader) => reader.at_one_moment(|source| {
+            let newest = link::newest(source)?;
+            behind(source, &newest, head)
         })?,
         Err(error) if error.is_empty() => Some(shorter(&BatchRow::START, head)),
         Err(error) => return Err(error),
