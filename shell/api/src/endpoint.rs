@@ -132,6 +132,7 @@ impl Row {
                 Code::UnsupportedMediaType,
                 Code::DiskFull,
                 Code::LedgerLocked,
+                Code::DatabaseAway,
                 Code::NotStoredYet,
             ]);
         }

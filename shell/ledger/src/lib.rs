@@ -8,6 +8,10 @@
 mod load;
 mod queue;
 mod quiet;
+#[cfg(feature = "sqlite")]
+mod place;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod report;
 #[cfg(feature = "sqlite")]
 mod sql;
@@ -19,6 +23,8 @@ mod store;
 pub mod suite;
 
 pub use load::Load;
+#[cfg(feature = "sqlite")]
+pub use place::{Opened, Place, Store, unreadable};
 pub use queue::{AppendError, Queue, Reserve, Turn};
 pub use quiet::Tidied;
 pub use report::{Holders, Message, Report, Stall};

@@ -18,6 +18,9 @@ use crate::store::{Batch, StoreError};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// Between two attempts to reach a database.
+const LONGEST_AWAY: Duration = Duration::from_millis(500);
+
 /// Attempts at a full disk once nobody sends any more.
 const LAST_ATTEMPTS: u32 = 4;
 
@@ -44,6 +47,9 @@ pub enum AppendError<E> {
     Full,
     /// Another process holds a lock; the same.
     Locked { by: Holders },
+    /// The database gives no answer. Whether the batch was written is not known: the same batch is appended again, with
+    /// nothing added to it, which settles it.
+    Away { problem: String },
     /// It is not known what was written. The ledger takes nothing more; the runtime ends.
     Fatal(E),
 }
@@ -71,6 +77,8 @@ pub struct Queue<B: Batch, E> {
     full: Option<Duration>,
     /// Why, as it was reported.
     stalled: Option<Stall>,
+    /// What became of the first batch is not known: nothing joins it.
+    unsettled: bool,
     closed: bool,
     attempts_left: u32,
     /// The pause is over, or something new is there.
@@ -92,6 +100,7 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
             batches: VecDeque::new(),
             full: None,
             stalled: None,
+            unsettled: false,
             closed: false,
             attempts_left: LAST_ATTEMPTS,
             awake: false,
@@ -184,6 +193,7 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
         result: Result<Durable, AppendError<E>>,
         reserve: &mut impl Reserve<Error = E>,
     ) -> Result<(), E> {
+        self.unsettled = matches!(result, Err(AppendError::Away { .. }));
         let why = match result {
             Ok(durable) => {
                 self.send(Report::Durable(durable), group.load());
@@ -192,6 +202,7 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
             }
             Err(AppendError::Full) => Stall::Full,
             Err(AppendError::Locked { by }) => Stall::Locked { by },
+            Err(AppendError::Away { problem }) => Stall::Away { problem },
             Err(AppendError::Fatal(error)) => return Err(error),
         };
         self.batches.push_front(group);
@@ -238,7 +249,7 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
     /// What has piled up, as one transaction takes it.
     fn next_group(&mut self) -> Option<B> {
         let mut group = self.batches.pop_front()?;
-        while let Some(next) = self.batches.front() {
+        while let Some(next) = self.batches.front().filter(|_| !self.unsettled) {
             let load = group.load().plus(next.load());
             if load.calls > self.group.calls || load.bytes > self.group.bytes {
                 break;
@@ -263,7 +274,11 @@ impl<B: Batch, E: StoreError> Queue<B, E> {
                 // However much comes, only time makes the pauses longer.
                 let longer = if self.early { pause } else { pause * 2 };
                 // An attempt at a lock waits for it in any case.
-                let longest = if why == Stall::Full { LONGEST_PAUSE } else { FIRST_PAUSE };
+                let longest = match why {
+                    Stall::Full => LONGEST_PAUSE,
+                    Stall::Locked { .. } => FIRST_PAUSE,
+                    Stall::Away { .. } => LONGEST_AWAY,
+                };
                 self.full = Some(longer.clamp(FIRST_PAUSE, longest));
             }
         }

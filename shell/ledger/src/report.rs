@@ -39,6 +39,8 @@ pub enum Stall {
     Full,
     /// Other processes hold locks on the ledger.
     Locked { by: Holders },
+    /// The database of the ledger gives no answer.
+    Away { problem: String },
 }
 
 impl fmt::Display for Stall {
@@ -47,6 +49,9 @@ impl fmt::Display for Stall {
             Self::Full => f.write_str("the disk of the ledger is full; waiting for free space"),
             Self::Locked { by } => {
                 write!(f, "the ledger is locked by {by}; waiting until it releases the lock")
+            }
+            Self::Away { problem } => {
+                write!(f, "the database of the ledger gives no answer ({problem}); waiting for it")
             }
         }
     }

@@ -20,6 +20,7 @@ const FREE_SPACE: &str =
     "free space on that disk, then try again; holon daemon status shows whether it is enough";
 
 const UNLOCK: &str = "end the process that holds the lock, or wait for it; then try again";
+const ANSWERS: &str = "see that the database runs and can be reached; then try again";
 const STORED_LATER: &str =
     "free space on that disk, and check the outcome before you try again: without a key it may be done twice";
 
@@ -93,7 +94,7 @@ impl Failure {
         }
         if matches!(
             self.code,
-            Code::QueueFull | Code::Draining | Code::DiskFull | Code::LedgerLocked | Code::NotStoredYet
+            Code::QueueFull | Code::Draining | Code::DiskFull | Code::LedgerLocked | Code::DatabaseAway | Code::NotStoredYet
         ) {
             headers.insert(RETRY_AFTER, RETRY_SECONDS);
         }
@@ -184,6 +185,7 @@ impl From<Unavailable> for Box<Failure> {
             }
             Unavailable::DiskFull => Failure::new(Code::DiskFull, &unavailable).hint(FREE_SPACE),
             Unavailable::LedgerLocked { .. } => Failure::new(Code::LedgerLocked, &unavailable).hint(UNLOCK),
+            Unavailable::DatabaseAway { .. } => Failure::new(Code::DatabaseAway, &unavailable).hint(ANSWERS),
             Unavailable::NotStoredYet => Failure::new(Code::NotStoredYet, &unavailable).hint(STORED_LATER),
             Unavailable::Damaged { agent, .. } => Failure::new(Code::AgentDamaged, &unavailable)
                 .hint("look at it with `holon ledger verify`")
@@ -203,6 +205,7 @@ impl From<LedgerError> for Box<Failure> {
                 Failure::new(Code::AgentDamaged, &error).hint("look at it with `holon ledger verify`")
             }
             LedgerError::Locked { .. } => Failure::new(Code::LedgerLocked, &error).hint(UNLOCK),
+            LedgerError::Away { .. } => Failure::new(Code::DatabaseAway, &error).hint(ANSWERS),
             LedgerError::Full => Failure::new(Code::DiskFull, &error).hint(FREE_SPACE),
             LedgerError::Open { .. }
             | LedgerError::NotALedger { .. }
@@ -214,6 +217,8 @@ impl From<LedgerError> for Box<Failure> {
             | LedgerError::Reserve { .. }
             | LedgerError::Overrun { .. }
             | LedgerError::Sqlite { .. }
+            | LedgerError::Refused { .. }
+            | LedgerError::HistoryLost { .. }
             | LedgerError::Range { .. }
             | LedgerError::WriterEnded
             | LedgerError::Json { .. }

@@ -65,6 +65,11 @@ pub enum Unavailable {
         "the ledger is locked by {by}: the runtime admits nothing new until that process releases it, or ends"
     )]
     LedgerLocked { by: String },
+    /// The database of the ledger gives no answer.
+    #[error(
+        "the database of the ledger gives no answer ({problem}): the runtime admits nothing new until it does"
+    )]
+    DatabaseAway { problem: String },
     /// It was taken in and can't be taken back.
     #[error(
         "it is not stored yet: the disk of the ledger is full, or another process has it locked. It was taken in, and is \
@@ -216,6 +221,7 @@ impl Runtime {
             self.disk.stall().map(|stall| match stall {
                 Stall::Full => Unavailable::DiskFull,
                 Stall::Locked { by } => Unavailable::LedgerLocked { by: by.to_string() },
+                Stall::Away { problem } => Unavailable::DatabaseAway { problem },
             })
         };
         if self.stopped { Some(Unavailable::Stopped) } else { stall() }
@@ -229,6 +235,7 @@ impl Runtime {
             Unavailable::Leaving
             | Unavailable::Stopped
             | Unavailable::LedgerLocked { .. }
+            | Unavailable::DatabaseAway { .. }
             | Unavailable::NotStoredYet
             | Unavailable::Damaged { .. } => unavailable,
         }

@@ -305,6 +305,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
                 let was = match self.stall.take() {
                     Some(Stall::Full) | None => "the disk of the ledger has free space again",
                     Some(Stall::Locked { .. }) => "the ledger is not locked any more",
+                    Some(Stall::Away { .. }) => "the database of the ledger answers again",
                 };
                 self.warnings.push(was.to_owned());
             }

@@ -3,6 +3,8 @@
 
 mod column;
 mod param;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 
 use std::ops::ControlFlow;
 
@@ -13,6 +15,8 @@ pub(crate) use param::Param;
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
     Sqlite(&'a rusqlite::Connection),
+    #[cfg(feature = "postgres")]
+    Postgres(&'a postgres::Session),
 }
 
 /// A statement that was not answered, or a column that is not what was expected.
@@ -20,6 +24,12 @@ pub(crate) enum Source<'a> {
 pub(crate) enum SqlError {
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Postgres(#[from] postgres::PostgresError),
+    /// A column that holds something else.
+    #[error("column {column} can't be read: {problem}")]
+    Column { column: usize, problem: String },
     #[error("a row that others refer to is missing")]
     NoRow,
 }
@@ -31,6 +41,11 @@ impl<'a> From<&'a rusqlite::Connection> for Source<'a> {
 }
 
 impl Source<'_> {
+    /// Whether SQLite is asked, which is told its index where it would choose a wrong one.
+    pub(crate) fn is_sqlite(self) -> bool {
+        matches!(self, Self::Sqlite(_))
+    }
+
     /// Gives each row to `take`, until it has enough. `failed` says what an error of the database is to the caller.
     ///
     /// # Errors
@@ -49,6 +64,17 @@ impl Source<'_> {
                 let mut rows = statement.query(rusqlite::params_from_iter(params)).map_err(failed)?;
                 while let Some(row) = rows.next().map_err(failed)? {
                     if take(&Row::Sqlite(row))?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => {
+                let params: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> =
+                    params.iter().map(|param| param as _).collect();
+                for row in session.of_cell(sql, &params).map_err(|error| failed(error.into()))? {
+                    if take(&Row::Postgres(&row))?.is_break() {
                         break;
                     }
                 }

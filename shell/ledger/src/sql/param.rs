@@ -37,3 +37,29 @@ impl rusqlite::ToSql for Param<'_> {
         }))
     }
 }
+
+#[cfg(feature = "postgres")]
+mod postgres {
+    use std::error::Error;
+
+    use tokio_postgres::types::private::BytesMut;
+    use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+
+    use super::Param;
+
+    impl ToSql for Param<'_> {
+        fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+            match self {
+                Self::Integer(number) => number.to_sql(kind, out),
+                Self::Text(text) => text.to_sql(kind, out),
+                Self::Blob(bytes) => bytes.to_sql(kind, out),
+            }
+        }
+
+        fn accepts(kind: &Type) -> bool {
+            matches!(*kind, Type::INT8 | Type::TEXT | Type::BYTEA)
+        }
+
+        to_sql_checked!();
+    }
+}

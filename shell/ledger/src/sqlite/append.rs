@@ -133,6 +133,7 @@ impl Ledger {
             }
             Err(AppendError::Full) => Err(AppendError::Full),
             Err(AppendError::Locked) => Err(AppendError::Locked),
+            Err(AppendError::Away(problem)) => Err(AppendError::Away(problem)),
             Err(AppendError::Fatal(error)) => {
                 self.failed = true;
                 Err(error.into())
@@ -239,7 +240,7 @@ impl Ledger {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the transaction with these steps has been committed")]
-fn attest(step: i64) -> Durable {
+pub(crate) fn attest(step: i64) -> Durable {
     Durable::attest(StepSeq(u64::try_from(step).unwrap_or(0)))
 }
 

@@ -31,32 +31,32 @@ pub struct EncodedCall {
 /// Steps in the order in which they were made, with everything that becomes durable together with them.
 #[derive(Debug, Default)]
 pub struct Batch {
-    pub(super) calls: Vec<CallRow>,
-    pub(super) records: Vec<RecordRow>,
-    pub(super) contents: BTreeMap<ContentId, Arc<str>>,
-    pub(super) agents: BTreeMap<AgentId, AgentRow>,
+    pub(crate) calls: Vec<CallRow>,
+    pub(crate) records: Vec<RecordRow>,
+    pub(crate) contents: BTreeMap<ContentId, Arc<str>>,
+    pub(crate) agents: BTreeMap<AgentId, AgentRow>,
     /// What they have spent.
-    pub(super) accounts: BTreeMap<AgentId, Account>,
+    pub(crate) accounts: BTreeMap<AgentId, Account>,
     /// States after these steps; they are compressed and written later, with a batch that follows.
-    pub(super) snapshots: BTreeMap<AgentId, AgentSnapshot>,
+    pub(crate) snapshots: BTreeMap<AgentId, AgentSnapshot>,
     /// States after earlier steps.
-    pub(super) packed: Vec<Packed>,
+    pub(crate) packed: Vec<Packed>,
     /// Bytes that agents' records take on disk, roughly.
     written: BTreeMap<AgentId, usize>,
     /// Agents that leave memory, as their logs leave them.
-    pub(super) rests: Vec<AgentRow>,
+    pub(crate) rests: Vec<AgentRow>,
     /// Stored states that turned out to be unusable.
-    pub(super) rejected: Vec<(AgentId, EventSeq)>,
-    pub(super) through: Option<StepSeq>,
+    pub(crate) rejected: Vec<(AgentId, EventSeq)>,
+    pub(crate) through: Option<StepSeq>,
     steps: usize,
     bytes: usize,
     urgent: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct CallRow {
-    pub(super) step: Option<i64>,
-    pub(super) json: String,
+pub(crate) struct CallRow {
+    pub(crate) step: Option<i64>,
+    pub(crate) json: String,
 }
 
 impl EncodedCall {
@@ -120,7 +120,7 @@ impl Batch {
 
     /// Compresses the states that it brought, so that they are written with it.
     #[cfg(any(test, feature = "testing"))]
-    pub(super) fn pack(&mut self) {
+    pub(crate) fn pack(&mut self) {
         let states = std::mem::take(&mut self.snapshots);
         self.packed.extend(states.values().filter_map(State::of));
     }

@@ -17,10 +17,10 @@ use super::row::{RecordRow, call_hash, stored, sum};
 use crate::store::AgentRow;
 
 /// Newest snapshots that are kept per agent.
-const SNAPSHOTS: i64 = 2;
+pub(crate) const SNAPSHOTS: i64 = 2;
 /// Of each stretch of so many events the oldest snapshot is kept as well: a past state is folded from no farther back, and
 /// from the distance of two snapshots.
-pub(super) const STRETCH: i64 = 8_192;
+pub(crate) const STRETCH: i64 = 8_192;
 
 /// One batch in the writing.
 pub(super) struct BatchWriter<'a> {
@@ -251,7 +251,7 @@ impl BatchWriter<'_> {
     }
 }
 
-fn gap(agent: &str, expected: i64, got: i64) -> LedgerError {
+pub(crate) fn gap(agent: &str, expected: i64, got: i64) -> LedgerError {
     let at = Position::event(agent, got, None);
     LedgerError::damaged(
         at,
@@ -259,7 +259,7 @@ fn gap(agent: &str, expected: i64, got: i64) -> LedgerError {
     )
 }
 
-fn count(rows: usize) -> i64 {
+pub(crate) fn count(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
 /// What an agent has spent, as its row keeps it.

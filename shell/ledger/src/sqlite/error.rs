@@ -10,6 +10,8 @@ use rusqlite::{ErrorCode, ffi};
 use super::locked::holders_of;
 use crate::report::{Holders, Stall};
 use crate::sql::SqlError;
+#[cfg(feature = "postgres")]
+use crate::sql::postgres::PostgresError;
 use crate::store::StoreError;
 
 /// Where in the ledger something is; as much of it as is known.
@@ -24,15 +26,15 @@ pub struct Position {
 }
 
 impl Position {
-    pub(super) fn batch(batch: i64) -> Self {
+    pub(crate) fn batch(batch: i64) -> Self {
         Self { batch: Some(batch), ..Self::default() }
     }
 
-    pub(super) fn event(agent: &str, event_seq: i64, batch: Option<i64>) -> Self {
+    pub(crate) fn event(agent: &str, event_seq: i64, batch: Option<i64>) -> Self {
         Self { agent: Some(agent.to_owned()), event_seq: Some(event_seq), call: None, batch }
     }
 
-    pub(super) fn call(call: i64, batch: Option<i64>) -> Self {
+    pub(crate) fn call(call: i64, batch: Option<i64>) -> Self {
         Self { call: Some(call), batch, ..Self::default() }
     }
 }
@@ -96,6 +98,21 @@ pub enum LedgerError {
     Locked { by: Holders },
     #[error("the ledger failed while {doing}: {source}")]
     Sqlite { doing: &'static str, source: rusqlite::Error },
+    /// Whether it was done is not known.
+    #[error("the database of the ledger gave no answer while {doing}: {problem}; see that it runs and can be reached")]
+    Away { doing: &'static str, problem: String },
+    /// It was restored from a backup, failed over to a standby that was behind, or is another one.
+    #[error(
+        "the database {database} has lost something that was acknowledged: {problem}. Nothing was changed. Restore what is \
+         newer{}", head.as_ref().map_or(String::new(), |head| format!(
+            ", or go on without what is lost: remove {}", head.display()
+        ))
+    )]
+    HistoryLost { database: String, problem: String, head: Option<PathBuf> },
+    #[error("the database {database} holds no ledger yet: start the runtime once, or check `store.url`")]
+    NoCell { database: String },
+    #[error("the database of the ledger refused {doing}: {problem}")]
+    Refused { doing: &'static str, problem: String },
     #[error("the number {number} is beyond what the ledger stores")]
     Range { number: u64 },
     #[error("the ledger's writer has ended")]
@@ -112,6 +129,7 @@ impl From<Stall> for LedgerError {
         match stall {
             Stall::Full => Self::Full,
             Stall::Locked { by } => Self::Locked { by },
+            Stall::Away { problem } => Self::Away { doing: "writing", problem },
         }
     }
 }
@@ -135,13 +153,16 @@ pub enum AppendError {
     /// Another process holds a lock; the same.
     #[error("another process has the ledger locked")]
     Locked,
+    /// The database gives no answer. Whether the batch was written is not known: appended again, alone, it is settled.
+    #[error("the database of the ledger gives no answer: {0}")]
+    Away(String),
     /// It is not known what was written. The ledger takes nothing more; the runtime ends.
     #[error("{0}")]
     Fatal(#[from] LedgerError),
 }
 
 impl LedgerError {
-    pub(super) const EMPTY: &str = "it is empty";
+    pub(crate) const EMPTY: &str = "it is empty";
 
     /// Whether it is a file that the next start makes a ledger of.
     pub fn is_empty(&self) -> bool {
@@ -150,14 +171,14 @@ impl LedgerError {
 
     /// Whether one place can't be read, and others may.
     pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Lost { .. } | Self::Newer { .. })
+        matches!(self, Self::Damaged { .. } | Self::Lost { .. } | Self::HistoryLost { .. } | Self::Newer { .. })
     }
 
-    pub(super) fn damaged(at: Position, problem: impl fmt::Display) -> Self {
+    pub(crate) fn damaged(at: Position, problem: impl fmt::Display) -> Self {
         Self::Damaged { at: Box::new(at), problem: problem.to_string() }
     }
 
-    pub(super) fn sqlite(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+    pub(crate) fn sqlite(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
         move |source| {
             if is_full(&source) {
                 Self::Full
@@ -169,20 +190,33 @@ impl LedgerError {
         }
     }
 
+    #[cfg(feature = "postgres")]
+    pub(crate) fn postgres(doing: &'static str) -> impl FnOnce(PostgresError) -> Self {
+        move |source| match source {
+            PostgresError::Unanswered(problem) => Self::Away { doing, problem },
+            PostgresError::Refused(refusal) if refusal.is_full() => Self::Full,
+            PostgresError::Refused(refusal) => Self::Refused { doing, problem: refusal.to_string() },
+        }
+    }
+
     /// A statement that was not answered.
-    pub(super) fn database(doing: &'static str) -> impl FnOnce(SqlError) -> Self {
+    pub(crate) fn database(doing: &'static str) -> impl FnOnce(SqlError) -> Self {
         move |source| match source {
             SqlError::Sqlite(source) => Self::sqlite(doing)(source),
-            SqlError::NoRow => Self::damaged(Position::default(), source),
+            #[cfg(feature = "postgres")]
+            SqlError::Postgres(source) => Self::postgres(doing)(source),
+            SqlError::NoRow | SqlError::Column { .. } => Self::damaged(Position::default(), source),
         }
     }
 
     /// A row that SQLite can't give, or not in the shape that was written.
-    pub(super) fn unreadable(at: Position) -> impl FnOnce(SqlError) -> Self {
+    pub(crate) fn unreadable(at: Position) -> impl FnOnce(SqlError) -> Self {
         move |source| {
             let source = match source {
                 SqlError::Sqlite(source) => source,
-                SqlError::NoRow => return Self::damaged(at, source),
+                #[cfg(feature = "postgres")]
+                SqlError::Postgres(source) => return Self::postgres("reading")(source),
+                SqlError::NoRow | SqlError::Column { .. } => return Self::damaged(at, source),
             };
             let shape = matches!(
                 &source,
@@ -206,13 +240,13 @@ pub fn unreadable(path: &Path, error: &LedgerError) -> String {
 }
 
 impl AppendError {
-    pub(super) fn sqlite(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+    pub(crate) fn sqlite(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
         move |source| LedgerError::sqlite(doing)(source).full_or_fatal()
     }
 }
 
 impl LedgerError {
-    pub(super) fn full_or_fatal(self) -> AppendError {
+    pub(crate) fn full_or_fatal(self) -> AppendError {
         if matches!(self, Self::Locked { .. }) {
             return AppendError::Locked;
         }
@@ -220,13 +254,13 @@ impl LedgerError {
     }
 
     /// Names who has the ledger locked, where somebody has.
-    pub(super) fn naming_holders(self, path: &Path) -> Self {
+    pub(crate) fn naming_holders(self, path: &Path) -> Self {
         if matches!(self, Self::Locked { .. }) { Self::Locked { by: holders_of(path) } } else { self }
     }
 }
 
 /// Another process holds what this one needs: nothing was changed, and it may be tried again.
-pub(super) fn is_locked(error: &rusqlite::Error) -> bool {
+pub(crate) fn is_locked(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed)

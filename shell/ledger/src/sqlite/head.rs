@@ -46,7 +46,7 @@ pub struct Head {
 
 /// What is in the file.
 #[derive(Debug)]
-pub(super) enum Kept {
+pub(crate) enum Kept {
     Nothing,
     Unreadable,
     Head(Box<Head>),
@@ -54,7 +54,7 @@ pub(super) enum Kept {
 
 /// The writing side.
 #[derive(Debug)]
-pub(super) struct HeadFile {
+pub(crate) struct HeadFile {
     /// None where it can't be written: the head is older than the ledger then, which is no damage.
     file: io::Result<File>,
     power_safe: bool,
@@ -74,13 +74,13 @@ impl std::fmt::Display for Head {
     }
 }
 
-pub(super) fn path_of(ledger: &Path) -> PathBuf {
+pub(crate) fn path_of(ledger: &Path) -> PathBuf {
     ledger.with_extension("head")
 }
 
 impl Head {
     /// What the newest batch of a ledger is.
-    pub(super) fn of(row: &BatchRow) -> Self {
+    pub(crate) fn of(row: &BatchRow) -> Self {
         Self {
             batch: row.batch,
             epoch: row.epoch,
@@ -96,13 +96,13 @@ impl Head {
     }
 
     /// Whether what it names may be gone by the rules: the process alone was to survive, and the machine ended.
-    pub(super) fn may_be_lost(&self) -> bool {
+    pub(crate) fn may_be_lost(&self) -> bool {
         !self.power_safe && process::boot_id().is_ok_and(|boot| boot != self.boot)
     }
 }
 
 /// What the head of a ledger says.
-pub(super) fn read(ledger: &Path) -> io::Result<Kept> {
+pub(crate) fn read(ledger: &Path) -> io::Result<Kept> {
     let bytes = match std::fs::read(path_of(ledger)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::Nothing),
@@ -136,7 +136,7 @@ fn sum_of(json: &str) -> String {
 }
 
 impl HeadFile {
-    pub(super) fn open(ledger: &Path, durability: Durability) -> Self {
+    pub(crate) fn open(ledger: &Path, durability: Durability) -> Self {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(path_of(ledger));
@@ -145,7 +145,7 @@ impl HeadFile {
     }
 
     /// After a commit.
-    pub(super) fn committed(&self, row: &BatchRow, batch: &Batch) -> io::Result<()> {
+    pub(crate) fn committed(&self, row: &BatchRow, batch: &Batch) -> io::Result<()> {
         let mut head = Head::of(row);
         if let Some(last) = batch.records.last() {
             head.agent = Some(last.agent.clone());
@@ -156,7 +156,7 @@ impl HeadFile {
     }
 
     /// The first of a process: lines of before are of no use any more.
-    pub(super) fn begin(&self, head: Head) -> io::Result<()> {
+    pub(crate) fn begin(&self, head: Head) -> io::Result<()> {
         if head.batch == 0 {
             return self.file()?.set_len(0);
         }
@@ -175,7 +175,7 @@ impl HeadFile {
     }
 
     /// When there is time.
-    pub(super) fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         self.file()?.sync_data()
     }
 

@@ -41,9 +41,8 @@ fn nearest(which: &str, side: &str, landmark: Landmark) -> String {
 
 /// The one before which there are so many of its kind. Left alone, SQLite reads the whole log in its order; ledgers of the
 /// first schema have no other index.
-fn nth(landmark: Landmark, version: i64) -> String {
-    let (kind, index) =
-        (landmark.kind(), if version < schema::LANDMARKS { "" } else { "INDEXED BY landmarks" });
+fn nth(landmark: Landmark, indexed: bool) -> String {
+    let (kind, index) = (landmark.kind(), if indexed { "INDEXED BY landmarks" } else { "" });
     format!(
         "SELECT event_seq FROM records {index} WHERE {LANDMARKS} AND agent = ?1 AND kind = '{kind}'
         ORDER BY event_seq LIMIT 1 OFFSET ?2"
@@ -137,7 +136,10 @@ impl Reader {
     }
 
     fn nth(&self, landmark: Landmark) -> Result<String, LedgerError> {
-        Ok(nth(landmark, self.read(schema::version)?))
+        let indexed = self.read(|source| {
+            Ok::<_, LedgerError>(source.is_sqlite() && schema::version(source)? >= schema::LANDMARKS)
+        })?;
+        Ok(nth(landmark, indexed))
     }
 
     fn landmark(&self, agent: &AgentId, sql: &str, number: i64) -> Result<Option<EventSeq>, LedgerError> {
@@ -189,12 +191,12 @@ mod tests {
                 reader.read(|source| source.one(&sql, &["main".into(), 9.into()], |row| row.get(3))).unwrap();
             assert!(plan.contains("landmarks"), "{plan}");
         }
-        let by_number = nth(Landmark::MessageAdmitted, schema::SCHEMA_VERSION);
+        let by_number = nth(Landmark::MessageAdmitted, true);
         let sql = format!("EXPLAIN QUERY PLAN {by_number}");
         let plan: String =
             reader.read(|source| source.one(&sql, &["main".into(), 1.into()], |row| row.get(3))).unwrap();
         assert!(plan.contains("COVERING INDEX landmarks"), "{plan}");
-        let oldest = nth(Landmark::TurnStarted, 1);
+        let oldest = nth(Landmark::TurnStarted, false);
         let third: i64 =
             reader.read(|source| source.one(&oldest, &["main".into(), 2.into()], |row| row.get(0))).unwrap();
         assert_eq!(

@@ -8,32 +8,32 @@ use super::row::{CALL_COLUMNS, Hash, RECORD_COLUMNS, StoredCall, StoredRecord};
 use crate::sql::{Row, Source, SqlError};
 
 /// The link before the first batch.
-pub(super) const GENESIS: Hash = [0; 32];
+pub(crate) const GENESIS: Hash = [0; 32];
 
 /// Where a batch ends, in each table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Ends {
-    pub(super) step: i64,
-    pub(super) record: i64,
-    pub(super) call: i64,
-    pub(super) content: i64,
+pub(crate) struct Ends {
+    pub(crate) step: i64,
+    pub(crate) record: i64,
+    pub(crate) call: i64,
+    pub(crate) content: i64,
 }
 
 /// A row of `batches`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BatchRow {
-    pub(super) batch: i64,
-    pub(super) epoch: i64,
-    pub(super) ends: Ends,
-    pub(super) link: Hash,
+pub(crate) struct BatchRow {
+    pub(crate) batch: i64,
+    pub(crate) epoch: i64,
+    pub(crate) ends: Ends,
+    pub(crate) link: Hash,
 }
 
 impl BatchRow {
     /// What stands before the first batch.
-    pub(super) const START: Self =
+    pub(crate) const START: Self =
         Self { batch: 0, epoch: 0, ends: Ends { step: 0, record: 0, call: 0, content: 0 }, link: GENESIS };
 
-    pub(super) fn read(row: &Row<'_>) -> Result<Self, SqlError> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, SqlError> {
         Ok(Self {
             batch: row.get(0)?,
             epoch: row.get(1)?,
@@ -44,14 +44,14 @@ impl BatchRow {
 }
 
 /// Columns of [`BatchRow::read`].
-pub(super) const BATCH_COLUMNS: &str =
+pub(crate) const BATCH_COLUMNS: &str =
     "batch, epoch, through_step, through_record, through_call, through_content, link";
 
 /// A link in the making: rows in the order records, calls, contents, each by its position.
-pub(super) struct Link(Sha256);
+pub(crate) struct Link(Sha256);
 
 impl Link {
-    pub(super) fn new(previous: &Hash, batch: i64, epoch: i64, ends: Ends) -> Self {
+    pub(crate) fn new(previous: &Hash, batch: i64, epoch: i64, ends: Ends) -> Self {
         let mut hash = Sha256::new();
         hash.update(previous);
         for number in [batch, epoch, ends.step, ends.record, ends.call, ends.content] {
@@ -60,17 +60,17 @@ impl Link {
         Self(hash)
     }
 
-    pub(super) fn row(&mut self, hash: &Hash) {
+    pub(crate) fn row(&mut self, hash: &Hash) {
         self.0.update(hash);
     }
 
-    pub(super) fn finish(self) -> Hash {
+    pub(crate) fn finish(self) -> Hash {
         self.0.finalize().into()
     }
 }
 
 /// Reads a batch and compares it with its link. `each` sees its records and calls on the way.
-pub(super) fn check<E: From<LedgerError>>(
+pub(crate) fn check<E: From<LedgerError>>(
     source: Source<'_>,
     previous: &BatchRow,
     batch: &BatchRow,
@@ -113,13 +113,13 @@ pub(super) fn check<E: From<LedgerError>>(
 }
 
 /// What [`check`] comes by.
-pub(super) enum Part<'a> {
+pub(crate) enum Part<'a> {
     Record(&'a StoredRecord),
     Call,
 }
 
 /// The newest batch, after checking it against the one before: it is where an interrupted write would show.
-pub(super) fn newest(source: Source<'_>) -> Result<BatchRow, LedgerError> {
+pub(crate) fn newest(source: Source<'_>) -> Result<BatchRow, LedgerError> {
     let sql = format!("SELECT {BATCH_COLUMNS} FROM batches ORDER BY batch DESC LIMIT 1 OFFSET ?1");
     let read = |offset: i64| {
         source

@@ -62,6 +62,23 @@ mod wal;
 mod whole;
 mod writer;
 
+/// Rows of a ledger and what writes them, whatever stores them.
+#[cfg(feature = "postgres")]
+pub(crate) mod rows {
+    pub(crate) use super::append::attest;
+    pub(crate) use super::batch::Batch;
+    pub(crate) use super::batch_writer::{SNAPSHOTS, STRETCH, count, gap};
+    pub(crate) use super::error::Position;
+    pub(crate) use super::head::HeadFile;
+    pub(crate) use super::link::{BatchRow, Ends, Link, newest};
+    pub(crate) use super::packed::Packed;
+    #[cfg(test)]
+    pub(crate) use super::recorded::each_call;
+    pub(crate) use super::row::{call_hash, stored, sum};
+    pub(crate) use super::thread::Disk;
+    pub(crate) use super::whole::HeadOnly;
+}
+
 pub use append::{Durability, Ledger, Opened};
 pub use batch::{Batch, EncodedCall};
 pub use content::text_reader;

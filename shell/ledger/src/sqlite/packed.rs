@@ -21,18 +21,18 @@ const MOST: usize = 64 << 20;
 /// An agent's state, ready to be written.
 #[derive(Debug, Clone)]
 pub struct Packed {
-    pub(super) agent: AgentId,
-    pub(super) event_seq: EventSeq,
-    pub(super) version: u16,
-    pub(super) bytes: Vec<u8>,
-    pub(super) hash: [u8; 32],
+    pub(crate) agent: AgentId,
+    pub(crate) event_seq: EventSeq,
+    pub(crate) version: u16,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) hash: [u8; 32],
     /// Bytes of the text.
-    pub(super) whole: usize,
+    pub(crate) whole: usize,
 }
 
 /// A row of the table.
-pub(super) struct Kept {
-    pub(super) version: u16,
+pub(crate) struct Kept {
+    pub(crate) version: u16,
     bytes: Vec<u8>,
     /// Builds before schema version [`schema::PACKED`] stored the text itself.
     packed: bool,
@@ -44,7 +44,7 @@ impl Packed {
     ///
     /// # Errors
     /// When it can't be written as text.
-    pub(super) fn of(snapshot: &AgentSnapshot) -> Result<Option<Self>, SnapshotError> {
+    pub(crate) fn of(snapshot: &AgentSnapshot) -> Result<Option<Self>, SnapshotError> {
         let text = snapshot.encode()?;
         if text.len() > MOST {
             return Ok(None);
@@ -77,12 +77,12 @@ impl State for Packed {
 
 impl Kept {
     /// Columns that [`Kept::read`] takes, from `first` on.
-    pub(super) fn columns(source: Source<'_>) -> Result<&'static str, LedgerError> {
+    pub(crate) fn columns(source: Source<'_>) -> Result<&'static str, LedgerError> {
         let packed = schema::version(source)? >= schema::PACKED;
         Ok(if packed { "version, state, hash, packed" } else { "version, state, hash, NULL" })
     }
 
-    pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Self, SqlError> {
+    pub(crate) fn read(row: &Row<'_>, first: usize) -> Result<Self, SqlError> {
         let packed: Option<Vec<u8>> = row.get(first + 3)?;
         Ok(Self {
             version: u16::try_from(row.get::<i64>(first)?).unwrap_or(u16::MAX),
@@ -96,7 +96,7 @@ impl Kept {
     }
 
     /// Whether its bytes are those that were written.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         hash(&self.bytes).0 == self.hash
     }
 
@@ -104,7 +104,7 @@ impl Kept {
     ///
     /// # Errors
     /// It is not what was written, or no state.
-    pub(super) fn text(self) -> Result<String, SnapshotError> {
+    pub(crate) fn text(self) -> Result<String, SnapshotError> {
         if !self.is_whole() {
             return Err(SnapshotError::Damaged("it is not what was written".into()));
         }

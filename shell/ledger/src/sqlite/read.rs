@@ -1,7 +1,12 @@
-//! The reading side: a connection that can't write, for restoring, for texts, and for the tools.
+//! The reading side: a connection that does not write, for restoring, for texts, and for the tools.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "postgres")]
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
@@ -9,6 +14,8 @@ use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
 use super::error::LedgerError;
 use super::schema;
 use crate::sql::Source;
+#[cfg(feature = "postgres")]
+use crate::sql::postgres::{Server, Session};
 
 /// How long a reader waits for another program's lock.
 const BUSY: Duration = Duration::from_secs(5);
@@ -16,16 +23,33 @@ const BUSY: Duration = Duration::from_secs(5);
 /// Reads a ledger, also while it is written. One read at a time; what takes long deserves a reader of its own.
 #[derive(Debug)]
 pub struct Reader {
-    connection: Mutex<Connection>,
+    database: Mutex<Database>,
+}
+
+#[derive(Debug)]
+enum Database {
+    Sqlite(Connection),
+    #[cfg(feature = "postgres")]
+    Postgres(Session),
 }
 
 /// Ends a read in progress, from another thread.
-pub struct Stopper(InterruptHandle);
+pub struct Stopper(Stop);
+
+enum Stop {
+    Sqlite(InterruptHandle),
+    #[cfg(feature = "postgres")]
+    Postgres(Arc<AtomicBool>),
+}
 
 impl Stopper {
-    /// The read in progress fails with its next row; where there is none, nothing happens.
+    /// The read in progress fails with its next row, or its next page. The reader is of no use afterwards.
     pub fn stop(&self) {
-        self.0.interrupt();
+        match &self.0 {
+            Stop::Sqlite(handle) => handle.interrupt(),
+            #[cfg(feature = "postgres")]
+            Stop::Postgres(stopped) => stopped.store(true, Ordering::Relaxed),
+        }
     }
 }
 
@@ -46,12 +70,22 @@ impl Reader {
         }
         connection.set_prepared_statement_cache_capacity(32);
         connection.busy_timeout(BUSY).map_err(LedgerError::sqlite("opening"))?;
-        Ok(Self { connection: Mutex::new(connection) })
+        Ok(Self { database: Mutex::new(Database::Sqlite(connection)) })
+    }
+
+    /// Reads a cell of a database. Its session comes about with the first read.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn of_cell(server: Server, cell: i64) -> Self {
+        Self { database: Mutex::new(Database::Postgres(Session::new(server, cell))) }
     }
 
     /// What ends a read that takes too long.
     pub fn stopper(&self) -> Stopper {
-        Stopper(self.connection.lock().unwrap_or_else(PoisonError::into_inner).get_interrupt_handle())
+        Stopper(match &*self.lock() {
+            Database::Sqlite(connection) => Stop::Sqlite(connection.get_interrupt_handle()),
+            #[cfg(feature = "postgres")]
+            Database::Postgres(session) => Stop::Postgres(session.stopped()),
+        })
     }
 
     /// Opens a ledger that nobody writes, and that has no write-ahead log, without leaving anything beside it.
@@ -60,16 +94,20 @@ impl Reader {
         let connection = Connection::open_with_flags(immutable(path), flags)
             .map_err(|error| LedgerError::Open { path: path.to_owned(), problem: error.to_string() })?;
         check_kind(&connection, path)?;
-        Ok(Self { connection: Mutex::new(connection) })
+        Ok(Self { database: Mutex::new(Database::Sqlite(connection)) })
     }
 
     /// One read.
-    pub(super) fn read<T, E>(&self, read: impl FnOnce(Source<'_>) -> Result<T, E>) -> Result<T, E> {
-        read((&*self.connection.lock().unwrap_or_else(PoisonError::into_inner)).into())
+    pub(crate) fn read<T, E>(&self, read: impl FnOnce(Source<'_>) -> Result<T, E>) -> Result<T, E> {
+        read(match &*self.lock() {
+            Database::Sqlite(connection) => connection.into(),
+            #[cfg(feature = "postgres")]
+            Database::Postgres(session) => Source::Postgres(session),
+        })
     }
 
     /// Many reads of the ledger as it is at one moment.
-    pub(super) fn at_one_moment<T, E: From<LedgerError>>(
+    pub(crate) fn at_one_moment<T, E: From<LedgerError>>(
         &self,
         read: impl FnOnce(Source<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
@@ -79,7 +117,18 @@ impl Reader {
                     connection.unchecked_transaction().map_err(LedgerError::sqlite("beginning to read"))?;
                 read((&*transaction).into())
             }
+            #[cfg(feature = "postgres")]
+            Source::Postgres(session) => {
+                session.begin().map_err(LedgerError::postgres("beginning to read"))?;
+                let done = read(source);
+                session.end();
+                done
+            }
         })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Database> {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

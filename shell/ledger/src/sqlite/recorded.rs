@@ -11,7 +11,7 @@ const PAGE: usize = 512;
 ///
 /// # Errors
 /// At the first damage, a record that no call has brought, or the first error of `each`.
-pub(super) fn each_call<E: From<LedgerError>>(
+pub(crate) fn each_call<E: From<LedgerError>>(
     source: Source<'_>,
     mut each: impl FnMut(&StoredCall, &[StoredRecord]) -> Result<(), E>,
 ) -> Result<(), E> {

@@ -9,53 +9,53 @@ use crate::sql::{Row, SqlError};
 
 /// A record, ready to be stored or just read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RecordRow {
-    pub(super) agent: String,
-    pub(super) event_seq: i64,
-    pub(super) step: i64,
-    pub(super) at: i64,
-    pub(super) kind: String,
-    pub(super) version: i64,
-    pub(super) payload: String,
+pub(crate) struct RecordRow {
+    pub(crate) agent: String,
+    pub(crate) event_seq: i64,
+    pub(crate) step: i64,
+    pub(crate) at: i64,
+    pub(crate) kind: String,
+    pub(crate) version: i64,
+    pub(crate) payload: String,
 }
 
 /// A record with what is known only of a stored one.
 #[derive(Debug, Clone)]
-pub(super) struct StoredRecord {
-    pub(super) batch: i64,
-    pub(super) sum: i64,
-    pub(super) row: RecordRow,
+pub(crate) struct StoredRecord {
+    pub(crate) batch: i64,
+    pub(crate) sum: i64,
+    pub(crate) row: RecordRow,
 }
 
 /// A call of the host, as the flight recorder keeps it.
 #[derive(Debug, Clone)]
-pub(super) struct StoredCall {
-    pub(super) position: i64,
-    pub(super) batch: i64,
-    pub(super) step: Option<i64>,
-    pub(super) call: String,
-    pub(super) sum: i64,
+pub(crate) struct StoredCall {
+    pub(crate) position: i64,
+    pub(crate) batch: i64,
+    pub(crate) step: Option<i64>,
+    pub(crate) call: String,
+    pub(crate) sum: i64,
 }
 
 /// Columns of [`StoredRecord::read`].
-pub(super) const RECORD_COLUMNS: &str = "batch, sum, agent, event_seq, step, at, kind, v, payload";
+pub(crate) const RECORD_COLUMNS: &str = "batch, sum, agent, event_seq, step, at, kind, v, payload";
 
 /// Columns of [`StoredCall::read`].
-pub(super) const CALL_COLUMNS: &str = "position, batch, step, call, sum";
+pub(crate) const CALL_COLUMNS: &str = "position, batch, step, call, sum";
 
 /// What a row costs beyond its text: a rough figure for the bound on what is under way.
-pub(super) const ROW_BYTES: usize = 100;
+pub(crate) const ROW_BYTES: usize = 100;
 
-pub(super) type Hash = [u8; 32];
+pub(crate) type Hash = [u8; 32];
 
 impl RecordRow {
     /// Roughly what it takes on disk.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.payload.len() + ROW_BYTES
     }
 
     /// Hash of everything in the row, each piece with its length.
-    pub(super) fn hash(&self) -> Hash {
+    pub(crate) fn hash(&self) -> Hash {
         let mut hash = Sha256::new();
         for number in [self.event_seq, self.step, self.at, self.version] {
             hash.update(number.to_le_bytes());
@@ -69,7 +69,7 @@ impl RecordRow {
 }
 
 impl StoredRecord {
-    pub(super) fn read(row: &Row<'_>) -> Result<Self, SqlError> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, SqlError> {
         Ok(Self {
             batch: row.get(0)?,
             sum: row.get(1)?,
@@ -85,12 +85,12 @@ impl StoredRecord {
         })
     }
 
-    pub(super) fn at(&self) -> Position {
+    pub(crate) fn at(&self) -> Position {
         Position::event(&self.row.agent, self.row.event_seq, Some(self.batch))
     }
 
     /// The row's hash, after comparing it with its sum.
-    pub(super) fn checked_hash(&self) -> Result<Hash, LedgerError> {
+    pub(crate) fn checked_hash(&self) -> Result<Hash, LedgerError> {
         let hash = self.row.hash();
         if sum(&hash) == self.sum {
             return Ok(hash);
@@ -99,7 +99,7 @@ impl StoredRecord {
     }
 
     /// The record, after checking that the row is what was written.
-    pub(super) fn decode(&self) -> Result<Record, LedgerError> {
+    pub(crate) fn decode(&self) -> Result<Record, LedgerError> {
         self.checked_hash()?;
         let row = &self.row;
         let at = || self.at();
@@ -124,7 +124,7 @@ impl StoredRecord {
 }
 
 impl StoredCall {
-    pub(super) fn read(row: &Row<'_>) -> Result<Self, SqlError> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, SqlError> {
         Ok(Self {
             position: row.get(0)?,
             batch: row.get(1)?,
@@ -134,7 +134,7 @@ impl StoredCall {
         })
     }
 
-    pub(super) fn checked_hash(&self) -> Result<Hash, LedgerError> {
+    pub(crate) fn checked_hash(&self) -> Result<Hash, LedgerError> {
         let hash = call_hash(self.step, &self.call);
         if sum(&hash) == self.sum {
             return Ok(hash);
@@ -144,7 +144,7 @@ impl StoredCall {
     }
 }
 
-pub(super) fn call_hash(step: Option<i64>, call: &str) -> Hash {
+pub(crate) fn call_hash(step: Option<i64>, call: &str) -> Hash {
     let mut hash = Sha256::new();
     hash.update([u8::from(step.is_some())]);
     hash.update(step.unwrap_or(0).to_le_bytes());
@@ -153,12 +153,12 @@ pub(super) fn call_hash(step: Option<i64>, call: &str) -> Hash {
 }
 
 /// What a row keeps of its hash: enough to notice damage in that row without reading its whole batch.
-pub(super) fn sum(hash: &Hash) -> i64 {
+pub(crate) fn sum(hash: &Hash) -> i64 {
     let [a, b, c, d, e, f, g, h, ..] = *hash;
     i64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// A number of the core as SQLite stores it.
-pub(super) fn stored(number: u64) -> Result<i64, LedgerError> {
+pub(crate) fn stored(number: u64) -> Result<i64, LedgerError> {
     i64::try_from(number).map_err(|_| LedgerError::Range { number })
 }

@@ -171,6 +171,9 @@ pub(super) fn version(source: Source<'_>) -> Result<i64, LedgerError> {
         Source::Sqlite(connection) => connection
             .pragma_query_value(None, "user_version", |row| row.get(0))
             .map_err(LedgerError::sqlite("reading the schema version")),
+        // Its tables have every column from the beginning.
+        #[cfg(feature = "postgres")]
+        Source::Postgres(_) => Ok(SCHEMA_VERSION),
     }
 }
 

@@ -22,7 +22,7 @@ const TIDY_AFTER: Duration = Duration::from_millis(if QUICK { 300 } else { 5_000
 const QUICK: bool = cfg!(any(test, feature = "crash-points"));
 
 /// What the thread writes to; a ledger, but in tests.
-pub(super) trait Disk: Send + 'static {
+pub(crate) trait Disk: Send + 'static {
     fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError>;
     fn tend(&mut self) -> Result<(), LedgerError>;
     fn close(self) -> Result<(), LedgerError>;
@@ -144,6 +144,7 @@ impl<D: Disk> Thread<D> {
         let result = result.map_err(|error| match error {
             AppendError::Full => queue::AppendError::Full,
             AppendError::Locked => queue::AppendError::Locked { by: self.disk.holders() },
+            AppendError::Away(problem) => queue::AppendError::Away { problem },
             AppendError::Fatal(error) => queue::AppendError::Fatal(error),
         });
         let appended = self.queue.appended(group, result, &mut self.reserve);
@@ -158,7 +159,7 @@ impl<D: Disk> Thread<D> {
             return Ok(());
         }
         match self.disk.keep(states) {
-            Ok(()) | Err(AppendError::Full | AppendError::Locked) => Ok(()),
+            Ok(()) | Err(AppendError::Full | AppendError::Locked | AppendError::Away(_)) => Ok(()),
             Err(AppendError::Fatal(error)) => Err(error),
         }
     }

@@ -106,6 +106,61 @@ impl Files {
     }
 }
 
+/// What a head alone says of a ledger that is in no file.
+#[cfg(feature = "postgres")]
+#[derive(Debug)]
+pub(crate) struct HeadOnly(Kept);
+
+#[cfg(feature = "postgres")]
+impl HeadOnly {
+    /// # Errors
+    /// When the file can't be read.
+    pub(crate) fn look(path: &Path) -> Result<Self, LedgerError> {
+        head::read(path).map(Self).map_err(failed(path))
+    }
+
+    /// Compares what the database holds with what was acknowledged, and begins the heads of this process. Returns what is
+    /// to be said to whoever starts the runtime, too.
+    ///
+    /// # Errors
+    /// When the database ends before the head, or holds another ledger; nothing is changed then.
+    pub(crate) fn compare(
+        self,
+        database: &str,
+        path: &Path,
+        source: Source<'_>,
+        newest: &BatchRow,
+        durability: Durability,
+    ) -> Result<(HeadFile, Vec<String>), LedgerError> {
+        self.check(database, path, source, newest)?;
+        let file = HeadFile::open(path, durability);
+        let begun = file.begin(Head::of(newest));
+        let shown = head::path_of(path);
+        let warning = |error| format!("{} can't be written: {error}; a loss may go unnoticed", shown.display());
+        Ok((file, begun.err().map(warning).into_iter().collect()))
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl HeadOnly {
+    /// Compares what the database holds with what was acknowledged.
+    ///
+    /// # Errors
+    /// When it ends before the head, or holds another ledger.
+    pub(crate) fn check(
+        &self,
+        database: &str,
+        path: &Path,
+        source: Source<'_>,
+        newest: &BatchRow,
+    ) -> Result<(), LedgerError> {
+        let Some(head) = head_of(&self.0) else { return Ok(()) };
+        let Some(problem) = behind(source, newest, head)? else { return Ok(()) };
+        let (database, head) = (database.to_owned(), Some(head::path_of(path)));
+        Err(LedgerError::HistoryLost { database, problem, head })
+    }
+}
+
 /// A file without content, or none at all, is the beginning of a ledger, unless there was one.
 fn missing(path: &Path, head: Option<&Head>, wal: Option<&Wal>) -> Result<(), LedgerError> {
     let lost = |problem| Err(LedgerError::Lost { path: path.to_owned(), problem });

@@ -44,6 +44,12 @@ impl Writer {
         Self::start_on(ledger, Reserve::new(home), texts)
     }
 
+    /// One that writes elsewhere than to a file of this machine; a reserve is not kept.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn start_on_disk(disk: impl Disk, texts: Texts) -> io::Result<Self> {
+        Self::start_on(disk, Reserve::new(None), texts)
+    }
+
     fn start_on(disk: impl Disk, reserve: Reserve, texts: Texts) -> io::Result<Self> {
         let (batches, inbox) = sync_channel(BATCHES);
         let (outbox, reports) = unbounded_channel();

@@ -117,7 +117,14 @@ pub(super) async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handle
     let idempotency = ingress.idempotency.clone();
     let ask = move |reply| Input::Ingress { agent: named, ingress, reply };
     let answered = match (app.runtime.ask(Some(&agent), ask).await, idempotency) {
-        (Err(Unavailable::DiskFull | Unavailable::LedgerLocked { .. }), Some(idempotency)) => {
+        (
+            Err(
+                Unavailable::DiskFull
+                | Unavailable::LedgerLocked { .. }
+                | Unavailable::DatabaseAway { .. },
+            ),
+            Some(idempotency),
+        ) => {
             known(app, agent.clone(), idempotency).await?
         }
         (answered, idempotency) => {

@@ -68,7 +68,10 @@ async fn now<T: Send + 'static>(
     let (seen, event_seq) = match read.await {
         Ok(Ok(seen)) => seen.ok_or_else(|| Failure::unknown_agent(agent))?,
         Ok(Err(
-            full @ (Unavailable::DiskFull | Unavailable::LedgerLocked { .. } | Unavailable::NotStoredYet),
+            full @ (Unavailable::DiskFull
+            | Unavailable::LedgerLocked { .. }
+            | Unavailable::DatabaseAway { .. }
+            | Unavailable::NotStoredYet),
         )) => {
             return Ok(Err(full.to_string()));
         }

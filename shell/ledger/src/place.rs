@@ -1,0 +1,150 @@
+//! Where a ledger is: in a file, or in a cell of a database.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use holon_facts::StepSeq;
+use holon_text::Texts;
+
+#[cfg(feature = "postgres")]
+use crate::postgres::{self, Pen, Server};
+use crate::sqlite::{self, Durability, Ledger, LedgerError, Reader, Writer};
+
+/// Where a ledger is.
+#[derive(Debug, Clone)]
+pub enum Place {
+    File(PathBuf),
+    #[cfg(feature = "postgres")]
+    Cell {
+        server: Server,
+        cell: i64,
+        /// Names a file of this machine that says what was acknowledged last; it lies beside the name, as `*.head`.
+        head: PathBuf,
+    },
+}
+
+/// What writes a ledger.
+#[derive(Debug)]
+pub enum Store {
+    File(Box<Ledger>),
+    #[cfg(feature = "postgres")]
+    Cell(Box<Pen>),
+}
+
+/// A ledger that was opened for writing.
+#[derive(Debug)]
+pub struct Opened {
+    pub store: Store,
+    /// For everything that is read while the ledger is written.
+    pub reader: Reader,
+    /// The newest step that it holds.
+    pub last_step: StepSeq,
+    /// What whoever starts the runtime is to know.
+    pub warnings: Vec<String>,
+}
+
+/// As messages name it.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            #[cfg(feature = "postgres")]
+            Self::Cell { server, .. } => write!(f, "{server}"),
+        }
+    }
+}
+
+impl From<PathBuf> for Place {
+    fn from(path: PathBuf) -> Self {
+        Self::File(path)
+    }
+}
+
+impl Place {
+    /// Opens it for writing, creates it where there is none, and takes it over from its last writer.
+    ///
+    /// # Errors
+    /// When it can't be opened, is damaged at its end, or holds what this build does not know.
+    pub fn open(&self, durability: Durability) -> Result<Opened, LedgerError> {
+        match self {
+            Self::File(path) => {
+                let opened = Ledger::open(path, durability)?;
+                let sqlite::Opened { ledger, reader, last_step, warnings, .. } = opened;
+                Ok(Opened { store: Store::File(Box::new(ledger)), reader, last_step, warnings })
+            }
+            #[cfg(feature = "postgres")]
+            Self::Cell { server, cell, head } => {
+                let opened = postgres::open(server, *cell, head)?;
+                let postgres::Opened { pen, reader, last_step, warnings, .. } = opened;
+                Ok(Opened { store: Store::Cell(Box::new(pen)), reader, last_step, warnings })
+            }
+        }
+    }
+
+    /// Reads it, also while it is written.
+    ///
+    /// # Errors
+    /// When there is none, or this build does not know its tables.
+    pub fn reader(&self) -> Result<Reader, LedgerError> {
+        match self {
+            Self::File(path) => Reader::open(path),
+            #[cfg(feature = "postgres")]
+            Self::Cell { server, cell, .. } => postgres::read(server, *cell),
+        }
+    }
+
+    /// Whether everything that was acknowledged is still there.
+    ///
+    /// # Errors
+    /// When it is not, or the ledger can't be read.
+    pub fn check_end(&self) -> Result<(), LedgerError> {
+        match self {
+            Self::File(path) => sqlite::check_end(path),
+            #[cfg(feature = "postgres")]
+            Self::Cell { server, cell, head } => postgres::check_end(server, *cell, head),
+        }
+    }
+
+    /// Whether nothing was ever written, as far as that is known without asking anybody else.
+    pub fn is_absent(&self) -> bool {
+        match self {
+            Self::File(path) => !path.is_file(),
+            #[cfg(feature = "postgres")]
+            Self::Cell { .. } => false,
+        }
+    }
+
+    /// The file, where it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            #[cfg(feature = "postgres")]
+            Self::Cell { .. } => None,
+        }
+    }
+}
+
+impl Store {
+    /// Starts the thread that writes it. Texts leave `texts`' memory as they become durable. A reserve is kept in
+    /// `home` for a file; room in a database is its operator's business.
+    ///
+    /// # Errors
+    /// When there is no thread.
+    pub fn start(self, home: Option<&Path>, texts: Texts) -> io::Result<Writer> {
+        match self {
+            Self::File(ledger) => Writer::start(*ledger, home, texts),
+            #[cfg(feature = "postgres")]
+            Self::Cell(pen) => Writer::start_on_disk(*pen, texts),
+        }
+    }
+}
+
+/// A ledger that can't be read, and why: it is named whatever it is.
+pub fn unreadable(place: &Place, error: &LedgerError) -> String {
+    match place {
+        Place::File(path) => sqlite::unreadable(path, error),
+        #[cfg(feature = "postgres")]
+        Place::Cell { .. } => format!("{place} can't be read: {error}"),
+    }
+}

@@ -1,0 +1,101 @@
+//! Opening a cell: nothing is changed before it is clear that this build may write it, and that the database has kept what
+//! it acknowledged.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use holon_facts::{Event, Millis, StepSeq};
+
+use super::pen::Pen;
+use super::schema;
+use crate::sql::postgres::{Server, Session};
+use crate::sqlite::rows::{HeadOnly, newest};
+use crate::sqlite::{Durability, LedgerError, Reader};
+
+/// How long an answer is waited for.
+pub(super) const ANSWER: Option<Millis> = Some(Millis::seconds(30));
+
+/// A cell that was opened for writing.
+#[derive(Debug)]
+pub struct Opened {
+    pub pen: Pen,
+    /// For everything that is read while the cell is written.
+    pub reader: Reader,
+    /// The newest step that it holds.
+    pub last_step: StepSeq,
+    /// Whether it is new.
+    pub created: bool,
+    /// What whoever starts the runtime is to know.
+    pub warnings: Vec<String>,
+}
+
+/// Opens a cell for writing, creates it where there is none, brings the tables up to date, and takes the cell over from
+/// its last writer. `head` is a file of this machine that names the last batch that was acknowledged to it. The newest
+/// batch is checked against its link; the rest is not read.
+///
+/// # Errors
+/// When the database does not answer, has lost what it acknowledged, or holds what this build does not know. Nothing is
+/// changed then but the tables.
+pub fn open(server: &Server, cell: i64, head: &Path) -> Result<Opened, LedgerError> {
+    let session = Session::new(server.clone(), cell);
+    schema::migrate(&session)?;
+    let failed = || LedgerError::postgres("opening the cell");
+    let create = "INSERT INTO cells (cell) VALUES ($1) ON CONFLICT DO NOTHING RETURNING 1";
+    let created = !session.query(create, &[&cell], ANSWER).map_err(failed())?.is_empty();
+    let kinds = kinds(&session)?;
+    for (kind, version) in &kinds {
+        if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= *version) {
+            return Err(LedgerError::NewerEvents { kind: kind.clone(), version: *version });
+        }
+    }
+    let reader = Reader::of_cell(server.clone(), cell);
+    let last = reader.read(newest)?;
+    let kept = HeadOnly::look(head)?;
+    let (head, warnings) =
+        reader.read(|source| kept.compare(&server.to_string(), head, source, &last, Durability::Full))?;
+    let epoch = take_over(&session)?;
+    let last_step = StepSeq(u64::try_from(last.ends.step).unwrap_or(0));
+    let pen = Pen::new(session, epoch, last, kinds, head);
+    Ok(Opened { pen, reader, last_step, created, warnings })
+}
+
+/// Reads a cell of a database.
+///
+/// # Errors
+/// When there is none, or this build does not know its tables.
+pub fn read(server: &Server, cell: i64) -> Result<Reader, LedgerError> {
+    let session = Session::new(server.clone(), cell);
+    schema::check(&session)?;
+    let there = session.query("SELECT 1 FROM cells WHERE cell = $1", &[&cell], ANSWER);
+    if there.map_err(LedgerError::postgres("opening the cell"))?.is_empty() {
+        return Err(LedgerError::NoCell { database: server.to_string() });
+    }
+    Ok(Reader::of_cell(server.clone(), cell))
+}
+
+/// Whether a cell holds everything that was acknowledged to this machine.
+///
+/// # Errors
+/// When it does not, or can't be read.
+pub fn check_end(server: &Server, cell: i64, head: &Path) -> Result<(), LedgerError> {
+    let kept = HeadOnly::look(head)?;
+    read(server, cell)?.at_one_moment(|source| kept.check(&server.to_string(), head, source, &newest(source)?))
+}
+
+/// Whoever wrote it before writes nothing more.
+fn take_over(session: &Session) -> Result<i64, LedgerError> {
+    let sql = "UPDATE cells SET epoch = epoch + 1 WHERE cell = $1 RETURNING epoch";
+    let found = session.query(sql, &[&session.cell()], ANSWER);
+    let found = found.map_err(LedgerError::postgres("taking over the cell"))?;
+    found.first().map(|row| row.get(0)).ok_or_else(|| LedgerError::Refused {
+        doing: "taking over the cell",
+        problem: format!("there is no cell {}", session.cell()),
+    })
+}
+
+fn kinds(session: &Session) -> Result<BTreeMap<String, i64>, LedgerError> {
+    let sql = "SELECT kind, v FROM kinds WHERE cell = $1";
+    let rows = session.query(sql, &[&session.cell()], ANSWER);
+    let rows = rows.map_err(LedgerError::postgres("reading the kinds"))?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}

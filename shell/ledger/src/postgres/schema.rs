@@ -1,0 +1,176 @@
+//! The tables, and how a database of an older build gets those of this one. Changes only add: nodes of two builds may work
+//! on one database. A version is never changed once it was released; the next one is appended.
+
+use holon_facts::Millis;
+
+use crate::sql::postgres::Session;
+use crate::sqlite::LedgerError;
+
+/// Version `n` of the tables is reached by the `n` first of these.
+const VERSIONS: &[&str] = &[V1];
+
+/// Two nodes that begin at once bring the tables about one after the other ("Holn").
+const LOCK: i64 = 0x486f_6c6e;
+
+/// How long another node's change of the tables is waited for.
+const CHANGE: Millis = Millis::seconds(60);
+
+const V1: &str = "
+CREATE TABLE cells (
+    cell bigint PRIMARY KEY,
+    epoch bigint NOT NULL DEFAULT 0,
+    batch bigint NOT NULL DEFAULT 0,
+    through_step bigint NOT NULL DEFAULT 0,
+    link bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex')
+) WITH (fillfactor = 50);
+
+CREATE TABLE batches (
+    cell bigint NOT NULL,
+    batch bigint NOT NULL,
+    epoch bigint NOT NULL,
+    through_step bigint NOT NULL,
+    through_record bigint NOT NULL,
+    through_call bigint NOT NULL,
+    through_content bigint NOT NULL,
+    link bytea NOT NULL,
+    PRIMARY KEY (cell, batch)
+);
+
+CREATE TABLE records (
+    cell bigint NOT NULL,
+    position bigint NOT NULL,
+    agent text COLLATE \"C\" NOT NULL,
+    event_seq bigint NOT NULL,
+    step bigint NOT NULL,
+    batch bigint NOT NULL,
+    at bigint NOT NULL,
+    kind text COLLATE \"C\" NOT NULL,
+    v bigint NOT NULL,
+    payload text NOT NULL,
+    sum bigint NOT NULL,
+    PRIMARY KEY (cell, agent, event_seq)
+);
+CREATE UNIQUE INDEX records_position ON records (cell, position);
+CREATE INDEX records_landmarks ON records (cell, agent, kind, event_seq)
+    WHERE kind IN ('message_admitted', 'turn_started', 'turn_terminal');
+CREATE INDEX records_briefs ON records (cell, agent, event_seq) WHERE kind = 'brief_created';
+
+CREATE TABLE recorder (
+    cell bigint NOT NULL,
+    position bigint NOT NULL,
+    batch bigint NOT NULL,
+    step bigint,
+    call text NOT NULL,
+    sum bigint NOT NULL,
+    PRIMARY KEY (cell, position)
+);
+
+CREATE TABLE content (
+    cell bigint NOT NULL,
+    position bigint NOT NULL,
+    id bytea NOT NULL,
+    bytes bigint NOT NULL,
+    text text, -- none when it was erased
+    PRIMARY KEY (cell, id)
+);
+CREATE UNIQUE INDEX content_position ON content (cell, position);
+
+CREATE TABLE snapshots (
+    cell bigint NOT NULL,
+    agent text COLLATE \"C\" NOT NULL,
+    event_seq bigint NOT NULL,
+    version bigint NOT NULL,
+    state text NOT NULL DEFAULT '',
+    hash bytea NOT NULL,
+    packed bytea,
+    PRIMARY KEY (cell, agent, event_seq)
+);
+
+CREATE TABLE agents (
+    cell bigint NOT NULL,
+    agent text COLLATE \"C\" NOT NULL,
+    event_seq bigint NOT NULL,
+    status text NOT NULL,
+    next_deadline bigint, -- microseconds since 1970
+    open_work bigint NOT NULL,
+    account text, -- none before anything was spent
+    private bigint NOT NULL,
+    archived bigint NOT NULL,
+    standing text,
+    asks bigint NOT NULL,
+    name text COLLATE \"C\",
+    continues bigint NOT NULL, -- the event that the last batch went on from
+    PRIMARY KEY (cell, agent)
+) WITH (fillfactor = 70);
+CREATE INDEX agents_asks ON agents (cell, agent) WHERE asks > 0 AND private = 0;
+CREATE INDEX agents_names ON agents (cell, name) WHERE name IS NOT NULL;
+
+CREATE TABLE kinds (
+    cell bigint NOT NULL,
+    kind text COLLATE \"C\" NOT NULL,
+    v bigint NOT NULL,
+    PRIMARY KEY (cell, kind)
+);
+";
+
+/// Brings the tables up to date, in one transaction. Nothing is changed where they are.
+pub(super) fn migrate(session: &Session) -> Result<(), LedgerError> {
+    let failed = || LedgerError::postgres("bringing the tables up to date");
+    let known = i64::try_from(VERSIONS.len()).unwrap_or(i64::MAX);
+    let found = version(session)?;
+    if found > known {
+        return Err(LedgerError::NewerSchema { found, known });
+    }
+    if found == known {
+        return Ok(());
+    }
+    let begin = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})");
+    session.execute(&begin).map_err(failed())?;
+    let changed = change(session, known);
+    if changed.is_err() {
+        // What was begun goes with its connection.
+        session.lose();
+        return changed;
+    }
+    session.execute("COMMIT").map_err(failed())
+}
+
+/// Refuses a database without tables of ours, or with newer ones.
+pub(super) fn check(session: &Session) -> Result<(), LedgerError> {
+    let known = i64::try_from(VERSIONS.len()).unwrap_or(i64::MAX);
+    match version(session)? {
+        0 => Err(LedgerError::NoCell { database: session.to_string() }),
+        found if found > known => Err(LedgerError::NewerSchema { found, known }),
+        _ => Ok(()),
+    }
+}
+
+/// Another node may have been faster.
+fn change(session: &Session, known: i64) -> Result<(), LedgerError> {
+    let failed = || LedgerError::postgres("bringing the tables up to date");
+    session
+        .execute("CREATE TABLE IF NOT EXISTS schema_versions (version bigint PRIMARY KEY)")
+        .map_err(failed())?;
+    let found = version(session)?;
+    for (number, sql) in (1..=known).zip(VERSIONS) {
+        if number > found {
+            session.execute(sql).map_err(failed())?;
+            let add = "INSERT INTO schema_versions VALUES ($1)";
+            session.query(add, &[&number], Some(CHANGE)).map_err(failed())?;
+        }
+    }
+    Ok(())
+}
+
+/// The version that the database has reached; zero where it has no tables of ours.
+pub(super) fn version(session: &Session) -> Result<i64, LedgerError> {
+    let failed = || LedgerError::postgres("reading the version of the tables");
+    let there = "SELECT to_regclass('schema_versions') IS NOT NULL";
+    let there = session.query(there, &[], Some(CHANGE)).map_err(failed())?;
+    if !there.first().is_some_and(|row| row.get::<_, bool>(0)) {
+        return Ok(0);
+    }
+    let newest = "SELECT coalesce(max(version), 0) FROM schema_versions";
+    let newest = session.query(newest, &[], Some(CHANGE)).map_err(failed())?;
+    Ok(newest.first().map_or(0, |row| row.get(0)))
+}

@@ -1,0 +1,74 @@
+//! The statements of this crate as PostgreSQL takes them. They are written for a file that holds one ledger; a database
+//! holds many cells, and every table has a column for its cell.
+
+use std::collections::HashMap;
+
+use tokio_postgres::Statement;
+
+/// Tables whose rows belong to a cell.
+const TABLES: [&str; 7] = ["agents", "batches", "content", "kinds", "recorder", "records", "snapshots"];
+/// Statements that a session keeps prepared at most.
+const KEPT: usize = 128;
+
+/// Statements that a session has prepared.
+#[derive(Default)]
+pub(crate) struct Statements(HashMap<String, Statement>);
+
+impl Statements {
+    pub(super) fn get(&self, sql: &str) -> Option<Statement> {
+        self.0.get(sql).cloned()
+    }
+
+    pub(super) fn keep(&mut self, sql: &str, statement: Statement) {
+        if self.0.len() >= KEPT {
+            self.0.clear();
+        }
+        self.0.insert(sql.to_owned(), statement);
+    }
+}
+
+/// A statement about one cell: `?1` becomes `$1`, and a table its rows of the cell, which the planner looks up by the same
+/// index as a condition of the statement itself.
+pub(super) fn of_cell(sql: &str, cell: i64) -> String {
+    let mut text = String::with_capacity(sql.len() + 64);
+    let mut words = sql.split_inclusive(char::is_whitespace).peekable();
+    let mut from = false;
+    while let Some(word) = words.next() {
+        let (name, rest) = split_name(word);
+        if from && TABLES.contains(&name) {
+            text.push_str(&format!("(SELECT * FROM {name} WHERE cell = {cell}) AS {name}{rest}"));
+        } else {
+            text.push_str(&word.replace('?', "$"));
+        }
+        from = word.trim() == "FROM";
+    }
+    text
+}
+
+fn split_name(word: &str) -> (&str, &str) {
+    let end = word.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(word.len());
+    word.split_at(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_becomes_its_rows_of_the_cell() {
+        let sql = "SELECT (SELECT event_seq FROM agents WHERE agent = ?1),
+            (SELECT max(event_seq) FROM records)";
+        let expected = "SELECT (SELECT event_seq FROM (SELECT * FROM agents WHERE cell = 7) AS agents WHERE agent = $1),
+            (SELECT max(event_seq) FROM (SELECT * FROM records WHERE cell = 7) AS records)";
+        assert_eq!(of_cell(sql, 7), expected);
+    }
+
+    #[test]
+    fn what_only_looks_like_a_table_stays() {
+        let sql = "SELECT batch FROM batches WHERE batch = ?1 AND records_of = ?2";
+        assert_eq!(
+            of_cell(sql, 1),
+            "SELECT batch FROM (SELECT * FROM batches WHERE cell = 1) AS batches WHERE batch = $1 AND records_of = $2"
+        );
+    }
+}
