@@ -9,18 +9,26 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use holon_facts::AgentId;
+use holon_ledger::LedgerPlace;
+use holon_ledger::postgres::{Server, UrlError};
 use holon_platform::Environment;
 use holon_platform::crash_point::{Point, reached};
 use rustix::fs::{Mode, mkdirat, open};
 use rustix::io::Errno;
 
 use self::draft::{Draft, FOLDER, put};
+use crate::settings::Settings;
 
 /// Paths below one home. Making one creates nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     root: PathBuf,
+    /// The database that holds its ledger.
+    database: Option<Server>,
 }
+
+/// Of a database, the cell that holds the ledger of a home.
+const CELL: i64 = 1;
 
 /// A home that can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +41,8 @@ pub enum HomeError {
     NotAFolder { path: PathBuf },
     #[error("{origin} is not UTF-8, or empty; name a home that can be written down")]
     NotText { origin: &'static str },
+    #[error("store.url names no database: {source}")]
+    Database { source: UrlError },
     #[error("{path} can't be created: {source}; is HOLON_HOME writable?")]
     NotWritable { path: PathBuf, source: io::Error },
 }
@@ -41,7 +51,7 @@ const AGENT_FOLDERS: [&str; 4] = ["memory", "notes", "work", "skills"];
 
 impl Home {
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), database: None }
     }
 
     /// The home that a flag or the environment names, absolute.
@@ -63,7 +73,10 @@ impl Home {
         if fs::metadata(&root).is_ok_and(|about| !about.is_dir()) {
             return Err(HomeError::NotAFolder { path: root });
         }
-        Ok(Self { root })
+        let home = Self { root, database: None };
+        let url = Settings::store(&home.config(), environment);
+        let server = url.map(|url| Server::new(url.as_str())).transpose();
+        Ok(Self { database: server.map_err(|source| HomeError::Database { source })?, ..home })
     }
 
     pub fn root(&self) -> &Path {
@@ -100,7 +113,18 @@ impl Home {
         self.root.join("control.token")
     }
 
-    pub fn ledger(&self) -> PathBuf {
+    /// Where its ledger is: in a file, unless `store.url` names a database.
+    pub fn ledger(&self) -> LedgerPlace {
+        match &self.database {
+            None => LedgerPlace::File(self.ledger_file()),
+            Some(server) => {
+                LedgerPlace::Cell { server: server.clone(), cell: CELL, head: self.root.join("ledger.cell") }
+            }
+        }
+    }
+
+    /// The file of its ledger, where it is in a file.
+    pub fn ledger_file(&self) -> PathBuf {
         self.root.join("ledger.sqlite3")
     }
 
@@ -125,7 +149,7 @@ impl Home {
 
     /// The home of a one-shot run: a ledger of its own, so that two never get in each other's way.
     pub fn run(&self, id: &str) -> Self {
-        Self { root: self.runs().join(id) }
+        Self { root: self.runs().join(id), database: None }
     }
 
     /// Where the homes of one-shot runs are.

@@ -1,13 +1,13 @@
 //! The ledger as a whole, checked: by a command, and by a runtime on demand. A runtime's check has a thread, which yields to
 //! others, and a connection of its own: agents write meanwhile, and nobody waits for it.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use holon_api::{LedgerCheck, LedgerCheckKind, LedgerCheckState};
 use holon_law::Laws;
 use holon_law::replay::{Again, AuditReport};
+use holon_ledger::LedgerPlace;
 use holon_ledger::sqlite::{self as ledger, Reader, VerifyError, VerifyReport};
 use holon_platform::{build, clock, spawn};
 use tokio::sync::{oneshot, watch};
@@ -69,11 +69,11 @@ impl Default for LedgerChecks {
 }
 
 impl LedgerChecks {
-    /// Begins a check of this file.
+    /// Begins a check of this ledger.
     ///
     /// # Errors
     /// The check that runs.
-    pub fn begin(&self, path: PathBuf, check: LedgerCheckKind) -> Result<LedgerCheck, LedgerCheck> {
+    pub fn begin(&self, ledger: LedgerPlace, check: LedgerCheckKind) -> Result<LedgerCheck, LedgerCheck> {
         let (state, started_at) = (LedgerCheckState::Running, clock::now().wall);
         let begun = LedgerCheck { check, state, started_at, ended_at: None, result: None };
         let mut running = None;
@@ -90,7 +90,7 @@ impl LedgerChecks {
         }
         let checks = self.clone();
         drop(spawn::task(async move {
-            let (state, result) = ended(path, check).await;
+            let (state, result) = ended(ledger, check).await;
             checks.0.send_modify(|checks| {
                 for one in checks.iter_mut().filter(|one| runs(one)) {
                     one.state = state;
@@ -120,8 +120,8 @@ fn runs(check: &LedgerCheck) -> bool {
 }
 
 /// How a check ends, and what is to be known of that.
-async fn ended(path: PathBuf, kind: LedgerCheckKind) -> (LedgerCheckState, String) {
-    let opened = spawn::blocking(move || open(&path)).await;
+async fn ended(ledger: LedgerPlace, kind: LedgerCheckKind) -> (LedgerCheckState, String) {
+    let opened = spawn::blocking(move || open(&ledger)).await;
     let reader = match opened.map_err(|error| error.to_string()).flatten() {
         Ok(reader) => reader,
         Err(problem) => return (LedgerCheckState::Failed, problem),
@@ -153,8 +153,8 @@ async fn ended(path: PathBuf, kind: LedgerCheckKind) -> (LedgerCheckState, Strin
     }
 }
 
-fn open(path: &Path) -> Result<Reader, String> {
-    ledger::check_end(path).and_then(|_| Reader::open(path)).map_err(|error| error.to_string())
+fn open(ledger: &LedgerPlace) -> Result<Reader, String> {
+    ledger.check_end().and_then(|()| ledger.reader()).map_err(|error| error.to_string())
 }
 
 fn checked(reader: &Reader, kind: LedgerCheckKind) -> Result<String, String> {
@@ -184,12 +184,12 @@ mod tests {
     async fn one_runs_at_a_time_and_the_newest_of_each_kind_is_kept() {
         let (home, checks) = (Home::with_turns(3), LedgerChecks::default());
         assert!(ended(&checks).await.is_empty());
-        let begun = checks.begin(home.ledger(), LedgerCheckKind::Verify).unwrap();
-        assert_eq!(checks.begin(home.ledger(), LedgerCheckKind::Replay), Err(begun.clone()));
+        let begun = checks.begin(home.ledger().into(), LedgerCheckKind::Verify).unwrap();
+        assert_eq!(checks.begin(home.ledger().into(), LedgerCheckKind::Replay), Err(begun.clone()));
         assert_eq!(checks.newest(), [begun]);
         for _ in 0..2 {
             ended(&checks).await;
-            checks.begin(home.ledger(), LedgerCheckKind::Replay).unwrap();
+            checks.begin(home.ledger().into(), LedgerCheckKind::Replay).unwrap();
         }
         let all = ended(&checks).await;
         let [(LedgerCheckKind::Replay, LedgerCheckState::Passed, replayed), (_, _, verified)] = &all[..]
@@ -204,13 +204,13 @@ mod tests {
     async fn what_is_not_in_order_is_named() {
         let (home, checks) = (Home::with_turns(1), LedgerChecks::default());
         home.vandal("UPDATE recorder SET call = '{' WHERE position = 2");
-        checks.begin(home.ledger(), LedgerCheckKind::Verify).unwrap();
+        checks.begin(home.ledger().into(), LedgerCheckKind::Verify).unwrap();
         let all = ended(&checks).await;
         assert!(
             matches!(&all[..], [(_, LedgerCheckState::Failed, problem)] if problem.contains("call 2")),
             "{all:?}"
         );
-        checks.begin(home.ledger().with_file_name("nothing"), LedgerCheckKind::Verify).unwrap();
+        checks.begin(home.ledger().with_file_name("nothing").into(), LedgerCheckKind::Verify).unwrap();
         let all = ended(&checks).await;
         assert!(
             matches!(&all[..], [(_, LedgerCheckState::Failed, problem)] if problem.contains("nothing")),

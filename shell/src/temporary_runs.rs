@@ -121,10 +121,10 @@ impl TemporaryRun {
         let agent = AgentId::new(name)?;
         let in_progress = HomeLock::probe(home.root()).is_err();
         let empty = || RunError::Empty { name: name.to_owned() };
-        if !home.ledger().is_file() {
+        if !home.ledger_file().is_file() {
             return Err(empty());
         }
-        let reader = Reader::open(&home.ledger())?;
+        let reader = Reader::open(&home.ledger_file())?;
         let listed = reader.agents_after(Listing::WithPrivate, None, MESSAGES)?;
         let listed = listed.into_iter().find(|listed| listed.row.agent == agent).ok_or_else(empty)?;
         let created = listed.created?.ok_or_else(empty)?;
@@ -159,7 +159,7 @@ impl TemporaryRun {
     }
 
     pub fn ledger(&self) -> PathBuf {
-        self.home.ledger()
+        self.home.ledger_file()
     }
 }
 

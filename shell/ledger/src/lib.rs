@@ -6,12 +6,12 @@
 //! performs it in virtual time, on a disk that crashes, fills up and lies.
 
 mod load;
-mod queue;
-mod quiet;
 #[cfg(feature = "sqlite")]
 mod place;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod queue;
+mod quiet;
 mod report;
 #[cfg(feature = "sqlite")]
 mod sql;
@@ -24,7 +24,7 @@ pub mod suite;
 
 pub use load::Load;
 #[cfg(feature = "sqlite")]
-pub use place::{Opened, Place, Store, unreadable};
+pub use place::{LedgerPlace, Opened, Store, unreadable};
 pub use queue::{AppendError, Queue, Reserve, Turn};
 pub use quiet::Tidied;
 pub use report::{Holders, Message, Report, Stall};

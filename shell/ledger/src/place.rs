@@ -13,7 +13,7 @@ use crate::sqlite::{self, Durability, Ledger, LedgerError, Reader, Writer};
 
 /// Where a ledger is.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum LedgerPlace {
     File(PathBuf),
     #[cfg(feature = "postgres")]
     Cell {
@@ -45,7 +45,7 @@ pub struct Opened {
 }
 
 /// As messages name it.
-impl fmt::Display for Place {
+impl fmt::Display for LedgerPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
@@ -55,13 +55,13 @@ impl fmt::Display for Place {
     }
 }
 
-impl From<PathBuf> for Place {
+impl From<PathBuf> for LedgerPlace {
     fn from(path: PathBuf) -> Self {
         Self::File(path)
     }
 }
 
-impl Place {
+impl LedgerPlace {
     /// Opens it for writing, creates it where there is none, and takes it over from its last writer.
     ///
     /// # Errors
@@ -141,10 +141,10 @@ impl Store {
 }
 
 /// A ledger that can't be read, and why: it is named whatever it is.
-pub fn unreadable(place: &Place, error: &LedgerError) -> String {
+pub fn unreadable(place: &LedgerPlace, error: &LedgerError) -> String {
     match place {
-        Place::File(path) => sqlite::unreadable(path, error),
+        LedgerPlace::File(path) => sqlite::unreadable(path, error),
         #[cfg(feature = "postgres")]
-        Place::Cell { .. } => format!("{place} can't be read: {error}"),
+        LedgerPlace::Cell { .. } => format!("{place} can't be read: {error}"),
     }
 }

@@ -8,7 +8,7 @@ use holon_api::{Abort, AgentWhy, Client, Control, CreateAgent};
 use holon_core::view::RunVerdict;
 use holon_facts::terminal::TurnKind;
 use holon_facts::{EventSeq, Record};
-use holon_ledger::sqlite::{Reader, text_reader};
+use holon_ledger::sqlite::text_reader;
 use holon_platform::clock;
 use holon_text::{Secrets, Texts, variables};
 
@@ -90,7 +90,7 @@ pub(super) async fn run(
         due,
         queued: why.explanation.queue.queued.iter().map(|(_, count)| count).sum(),
         duration_ms: clock::since(started).0,
-        ledger: request.home.ledger().display().to_string(),
+        ledger: request.home.ledger().to_string(),
         changes,
         verified,
     };
@@ -157,7 +157,7 @@ impl Attached<'_> {
 
 /// The texts that the records of the runtime name. What it knows as secrets was replaced before they were stored.
 fn texts_of(request: &RunRequest) -> Result<Texts, Failure> {
-    let reader = Arc::new(Reader::open(&request.home.ledger())?);
+    let reader = Arc::new(request.home.ledger().reader()?);
     Ok(Texts::new(Secrets::new(variables::secrets(&request.environment)), text_reader(reader)))
 }
 

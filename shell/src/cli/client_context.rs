@@ -11,7 +11,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use holon_api::{Client, ClientError, Control, ListQuery, Listed};
 use holon_facts::{AgentId, Millis};
-use holon_ledger::sqlite::{Reader, text_reader};
+use holon_ledger::sqlite::text_reader;
 use holon_platform::Environment;
 use holon_text::nearest::did_you_mean;
 use holon_text::{Secrets, Texts, variables};
@@ -217,7 +217,7 @@ impl ClientContext {
     /// Whether no runtime has ever been in the home, which is the one that is meant.
     pub(super) fn is_new(&self) -> bool {
         client::named_address(&self.environment).is_none()
-            && !self.home.ledger().exists()
+            && self.home.ledger().is_absent()
             && matches!(look(&self.home), Ok(ProbeResult::Nobody))
     }
 
@@ -238,7 +238,7 @@ impl ClientContext {
     /// another home's is never taken for it.
     pub(super) fn texts(&self) -> TextSource {
         let texts = TextSource::default();
-        if let Ok(reader) = Reader::open(&self.home.ledger()) {
+        if let Ok(reader) = self.home.ledger().reader() {
             let secrets = Secrets::new(variables::secrets(&self.environment));
             drop(texts.set(Texts::new(secrets, text_reader(Arc::new(reader)))));
         }

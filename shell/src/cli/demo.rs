@@ -78,7 +78,7 @@ fn played(args: &DemoArgs, folder: &Path) -> Result<Exit, Failure> {
     let project = folder.join("project");
     copy_project(&project)?;
     let home = Home::at(folder.join("home"));
-    let ledger = home.ledger();
+    let ledger = home.ledger_file();
     if !args.json && !args.quiet {
         output::line(&format!("A small broken project: {}", project.display()))?;
         output::line(&format!("The prompt: {PROMPT}\n"))?;

@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use holon_facts::AgentId;
 use holon_law::replay::Again;
+use holon_ledger::LedgerPlace;
 use holon_ledger::sqlite::{self as ledger, Reader};
 use holon_platform::{Environment, build};
 
@@ -68,19 +69,19 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
     match command {
         LedgerCommand::Export { ledger, agent, recorder, json: _ } => {
             let agent = agent.as_deref().map(AgentId::new).transpose().map_err(Failure::usage)?;
-            export(&open(&ledger.path(home)?)?, agent.as_ref(), recorder)?;
+            export(&open(&ledger.place(home)?)?, agent.as_ref(), recorder)?;
         }
         LedgerCommand::Verify { ledger, json } => {
-            let path = ledger.path(home)?;
-            if !path.is_dir() {
-                ledger::check_end(&path)?;
+            let place = ledger.place(home)?;
+            if !place.file().is_some_and(Path::is_dir) {
+                place.check_end()?;
             }
-            let report = verify(&open(&path)?)?;
+            let report = verify(&open(&place)?)?;
             output::line(&if json { serde_json::to_string(&report)? } else { verified(&report) })?;
         }
         LedgerCommand::Replay { ledger, all_builds, json } => {
             let again = if all_builds { Again::Every } else { Again::Build(build::id().to_owned()) };
-            let report = ledger::replay(&open(&ledger.path(home)?)?, again)?;
+            let report = ledger::replay(&open(&ledger.place(home)?)?, again)?;
             output::line(&if json { serde_json::to_string(&report)? } else { replayed(&report) })?;
         }
         LedgerCommand::Fork(args) => return fork::fork(home, args),
@@ -90,15 +91,16 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
 }
 
 impl Which {
-    pub(super) fn path(self, home: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    pub(super) fn place(self, home: Option<PathBuf>) -> Result<LedgerPlace, Failure> {
         match self.path {
-            Some(path) => Ok(path),
+            Some(path) => Ok(LedgerPlace::File(path)),
             None => Ok(Home::find(home, &Environment::of_process())?.ledger()),
         }
     }
 }
 
-fn open(path: &Path) -> Result<Reader, Failure> {
+fn open(place: &LedgerPlace) -> Result<Reader, Failure> {
+    let Some(path) = place.file() else { return Ok(place.reader()?) };
     if !path.exists() {
         let error = anyhow!("there is no ledger at {}", path.display());
         return Err(
@@ -107,7 +109,7 @@ fn open(path: &Path) -> Result<Reader, Failure> {
     }
     if path.is_dir() {
         let error = anyhow!("{} is a folder, and a ledger is a file", path.display());
-        let inside = Home::at(path).ledger();
+        let inside = Home::at(path).ledger_file();
         let hint = if inside.exists() {
             format!("{}, which is the ledger of that home", inside.display())
         } else {

@@ -24,8 +24,15 @@ pub(super) struct RecoverArgs {
 }
 
 pub(super) fn recover(home: Option<PathBuf>, args: RecoverArgs) -> Result<Exit, Failure> {
-    let path = args.ledger.path(home)?;
-    let path = std::path::absolute(&path)?;
+    let place = args.ledger.place(home)?;
+    let Some(path) = place.file() else {
+        let error =
+            anyhow::anyhow!("the ledger is in {place}, and what a database has lost is not in its files");
+        return Err(
+            Failure::usage(error).hint("holon ledger verify, then restore a newer backup of the database")
+        );
+    };
+    let path = std::path::absolute(path)?;
     if path.is_dir() {
         let error = anyhow::anyhow!("{} is a folder, and a ledger is a file", path.display());
         return Err(Failure::usage(error).hint("the file of a ledger, for example ledger.sqlite3 of a home"));

@@ -14,7 +14,6 @@ use holon_core::view::View;
 use holon_core::{Answer, Input};
 use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::{AgentId, Record, Reject, Wall};
-use holon_ledger::sqlite::Reader;
 use holon_platform::crash_point::{Point, reached};
 use holon_platform::{Environment, clock, process, spawn};
 use holon_supervise::confine::Confinement;
@@ -113,7 +112,7 @@ impl Server {
         let app = App::new(Parts {
             runtime: runtime.clone(),
             hub,
-            reader: Arc::new(Reader::open(&home.ledger())?),
+            reader: Arc::new(home.ledger().reader()?),
             home: home.clone(),
             templates,
             about: about(&endpoint, &metadata, default_agent, (started_at, confinement)),

@@ -129,7 +129,7 @@ impl Session {
             due: outcome.due,
             queued: outcome.queued,
             duration_ms: clock::since(started).0,
-            ledger: self.request.home.ledger().display().to_string(),
+            ledger: self.request.home.ledger().to_string(),
             changes,
             verified: outcome.verified,
         };

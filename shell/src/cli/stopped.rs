@@ -51,7 +51,7 @@ pub(super) async fn find(
     environment: &Environment,
     live: &Client,
 ) -> Result<Option<Stopped>, Failure> {
-    if !home.ledger().is_file() {
+    if home.ledger().is_absent() {
         return Ok(None);
     }
     let holder = match look(home) {
@@ -63,7 +63,7 @@ pub(super) async fn find(
     if (holder.is_some() || environment.get("HOLON_HTTP_ADDR").is_some()) && live.handshake().await.is_ok() {
         return Ok(None);
     }
-    let reader = Reader::open(&home.ledger())?;
+    let reader = home.ledger().reader()?;
     let last = reader.newest_record()?;
     let client = Client::over(InProcess::serve(router(app(home, environment, reader)?)));
     Ok(Some(Stopped { client, note: note(holder, last) }))

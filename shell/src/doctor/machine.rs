@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use holon_facts::execution::ExecutionPolicy;
-use holon_ledger::sqlite::{HomeLock, LockError, Reader};
+use holon_ledger::sqlite::{HomeLock, LedgerError, LockError};
 use holon_platform::Environment;
 
 use super::Finding;
@@ -23,12 +23,12 @@ pub(super) fn examine(home: &Home, settings: Option<&Settings>, environment: &En
 }
 
 fn ledger(home: &Home) -> Finding {
-    let (check, path) = ("ledger", home.ledger());
-    if !path.exists() {
-        return Finding::fine(check, format!("{} is made when it is needed", path.display()));
+    let (check, ledger) = ("ledger", home.ledger());
+    if ledger.is_absent() {
+        return Finding::fine(check, format!("{ledger} is made when it is needed"));
     }
-    match Reader::open(&path) {
-        Ok(_) => Finding::fine(check, format!("{} opens", path.display())),
+    match ledger.reader() {
+        Ok(_) | Err(LedgerError::NoCell { .. }) => Finding::fine(check, format!("{ledger} opens")),
         Err(error) => Finding::problem(check, error.to_string(), "holon ledger verify"),
     }
 }

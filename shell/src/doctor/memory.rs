@@ -1,6 +1,5 @@
 //! The index that agents search: that it can be used, and how far it is.
 
-use holon_ledger::sqlite::Reader;
 use holon_memory::Index;
 
 use super::Finding;
@@ -17,7 +16,7 @@ pub(super) fn examine(home: &Home) -> Vec<Finding> {
     match Index::look(&path) {
         Ok(None) => vec![Finding::fine(CHECK, format!("{shown} is made when something is searched"))],
         Ok(Some(Ok(through))) => {
-            let last = Reader::open(&home.ledger()).and_then(|ledger| ledger.last_of_all());
+            let last = home.ledger().reader().and_then(|ledger| ledger.last_of_all());
             let behind = last.map_or(0, |last| last.0.saturating_sub(through));
             let state = match behind {
                 0 => "is up to date".to_owned(),

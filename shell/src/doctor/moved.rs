@@ -17,7 +17,7 @@ const NAMED: usize = 8;
 
 /// Nothing is said of a ledger that can't be read: another finding does.
 pub(super) fn examine(home: &Home) -> Vec<Finding> {
-    let Ok(reader) = Reader::open(&home.ledger()) else { return Vec::new() };
+    let Ok(reader) = home.ledger().reader() else { return Vec::new() };
     let moved = moved(&reader, home).unwrap_or_default();
     if moved.is_empty() {
         return Vec::new();

@@ -9,8 +9,8 @@ use holon_core::replay::Call;
 use holon_driver::{Engine, InvariantCheck, Parts};
 use holon_facts::config::ConfigError;
 use holon_facts::{Config, Seed};
-use holon_ledger::Load;
-use holon_ledger::sqlite::{Durability, Ledger, LedgerError, Opened, Writer, text_reader};
+use holon_ledger::sqlite::{Durability, LedgerError, Writer, text_reader};
+use holon_ledger::{LedgerPlace, Load, Opened, Store};
 use holon_models::Providers;
 use holon_platform::{build, clock, entropy};
 use holon_text::{Secrets, Texts};
@@ -25,7 +25,7 @@ const STORE_AFTER: usize = if cfg!(feature = "crash-points") { 6 << 10 } else { 
 
 /// What a runtime is started with.
 pub struct Start {
-    pub ledger: PathBuf,
+    pub ledger: LedgerPlace,
     pub durability: Durability,
     pub config: Config,
     pub secrets: Secrets,
@@ -65,10 +65,9 @@ impl Driver {
     /// The same with a writer of one's own.
     pub(crate) async fn start_with(
         start: Start,
-        write: impl FnOnce(Ledger, Option<&Path>, Texts) -> io::Result<Writer>,
+        write: impl FnOnce(Store, Option<&Path>, Texts) -> io::Result<Writer>,
     ) -> Result<Self, StartError> {
-        let Opened { ledger, reader, last_step, mut warnings, .. } =
-            Ledger::open(&start.ledger, start.durability)?;
+        let Opened { store, reader, last_step, mut warnings } = start.ledger.open(start.durability)?;
         let reader = Arc::new(reader);
         let texts = Texts::new(start.secrets, text_reader(reader.clone()));
         let seed = Seed(entropy::seed()?);
@@ -79,7 +78,7 @@ impl Driver {
         config.worktrees = start.performing.real_worktrees().display().to_string();
         let host = Host::new(config.clone(), seed)?;
         warnings.extend(perform::tool::recover(&start.performing));
-        let writer = write(ledger, start.reserve.as_deref(), texts.clone())?;
+        let writer = write(store, start.reserve.as_deref(), texts.clone())?;
         let invariants = InvariantCheck::of_this_build();
         let parts = Parts { host, writer, reader, group: Load::GROUP, store_after: STORE_AFTER, invariants };
         let build = build::id().to_owned();
@@ -101,8 +100,8 @@ impl Driver {
 }
 
 /// The clock of a test stands still while something is on its way to the disk.
-fn begin_writing(ledger: Ledger, reserve: Option<&Path>, texts: Texts) -> io::Result<Writer> {
-    let writer = Writer::start(ledger, reserve, texts)?;
+fn begin_writing(store: Store, reserve: Option<&Path>, texts: Texts) -> io::Result<Writer> {
+    let writer = store.start(reserve, texts)?;
     #[cfg(test)]
     let writer = writer.standing_still();
     Ok(writer)

@@ -94,7 +94,12 @@ impl Failure {
         }
         if matches!(
             self.code,
-            Code::QueueFull | Code::Draining | Code::DiskFull | Code::LedgerLocked | Code::DatabaseAway | Code::NotStoredYet
+            Code::QueueFull
+                | Code::Draining
+                | Code::DiskFull
+                | Code::LedgerLocked
+                | Code::DatabaseAway
+                | Code::NotStoredYet
         ) {
             headers.insert(RETRY_AFTER, RETRY_SECONDS);
         }
@@ -218,6 +223,8 @@ impl From<LedgerError> for Box<Failure> {
             | LedgerError::Overrun { .. }
             | LedgerError::Sqlite { .. }
             | LedgerError::Refused { .. }
+            | LedgerError::NoCell { .. }
+            | LedgerError::Held { .. }
             | LedgerError::HistoryLost { .. }
             | LedgerError::Range { .. }
             | LedgerError::WriterEnded

@@ -56,7 +56,7 @@ impl OpenIndex {
     /// Opens the index, empty where there is none of this build and of this ledger.
     pub(super) fn of(home: &Home) -> Result<(Self, Option<Aside>), MemoryProblem> {
         let path = path(home);
-        let ledger = Reader::open(&home.ledger())?;
+        let ledger = home.ledger().reader()?;
         let key = key(home)?;
         let opened = Index::open(&path)?;
         let (mut index, mut aside) = (opened.index, opened.aside);

@@ -30,7 +30,7 @@ fn id(name: &str) -> AgentId {
 
 async fn begin(home: &TempDir) -> (Runtime, Ended) {
     let start = Start {
-        ledger: home.path().join("ledger.sqlite3"),
+        ledger: home.path().join("ledger.sqlite3").into(),
         durability: Durability::Full,
         config: Config::new(vec![ModelRef::new("scripted/demo").unwrap()]),
         secrets: Secrets::default(),

@@ -17,7 +17,7 @@ use toml_edit::Value;
 use super::execution::{SetVariables, VariablePattern};
 use super::page_origin::PageOrigin;
 use super::request_parts::{Headers, Query};
-use super::{Access, AuthMode, context_editing, prices};
+use super::{Access, AuthMode, StoreUrl, context_editing, prices};
 
 /// A type that a key of the configuration fills.
 pub(super) trait Field: Sized {
@@ -122,6 +122,15 @@ impl Field for Vec<PathBuf> {
     }
     fn show(&self) -> Json {
         self.iter().map(PathBuf::show).collect()
+    }
+}
+
+impl Field for Option<StoreUrl> {
+    fn read(value: &Value) -> Option<Self> {
+        StoreUrl::new(value.as_str()?).map(Some)
+    }
+    fn show(&self) -> Json {
+        json!(self.as_ref().map(StoreUrl::shown))
     }
 }
 

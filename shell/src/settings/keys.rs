@@ -96,6 +96,12 @@ pub const KEYS: &[Key<Settings>] = &[
         Kind::Word(&["full", "process"]),
         "`full` survives a loss of power, `process` only the end of the process"
     ),
+    key!(
+        "store.url" | "HOLON_STORE_URL",
+        store_url,
+        Kind::Database,
+        "the PostgreSQL database that holds the ledger; without it, a file of the home"
+    ),
     key!("runtime.retries", core.retry.retries, number(0, 100), "further attempts at one model"),
     key!(
         "runtime.retry_backoff_ms",

@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use toml_edit::{Array, Value};
 use url::Url;
 
+use super::StoreUrl;
 use super::context_editing::{self, MOST};
 use super::execution::{FOLDERS, SetVariables, VARIABLES, VariablePattern};
 use super::page_origin::{ORIGINS, PageOrigin};
@@ -37,6 +38,8 @@ pub enum Kind {
     Models,
     /// An address with one of these schemes.
     Url(&'static [&'static str]),
+    /// An address of a database.
+    Database,
     /// An IP address with a port.
     Address,
     /// The name of an environment variable.
@@ -93,6 +96,7 @@ impl Kind {
                 let schemes: Vec<String> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
                 format!("an address that starts with {}", schemes.join(" or "))
             }
+            Self::Database => "an address as postgres://USER:PASSWORD@HOST:PORT/DATABASE".to_owned(),
             Self::Address => "an IP address with a port, for example 127.0.0.1:7878".to_owned(),
             Self::Variable => {
                 "the name of an environment variable; the key itself belongs into `holon config \
@@ -159,6 +163,7 @@ impl Kind {
                 items.iter().all(|item| item.as_str().is_some_and(|text| ModelRef::new(text).is_ok()))
             }),
             Self::Url(schemes) => text.is_some_and(|text| is_url(text, schemes)),
+            Self::Database => text.is_some_and(|text| StoreUrl::new(text).is_some()),
             Self::Address => text.is_some_and(|text| text.parse::<SocketAddr>().is_ok()),
             Self::Variable => text.is_some_and(is_variable),
             Self::Name => text.is_some_and(is_name),
@@ -195,7 +200,7 @@ impl Kind {
     /// What came instead. Where a key or a password may stand by mistake it is not repeated.
     fn got(&self, value: &Value) -> String {
         let secretive = match self {
-            Self::Url(_) | Self::Variable | Self::Name => value.is_str(),
+            Self::Url(_) | Self::Database | Self::Variable | Self::Name => value.is_str(),
             Self::SetVariables
             | Self::Variables
             | Self::Origins
@@ -252,6 +257,7 @@ impl Kind {
             Self::Word(_)
             | Self::Model
             | Self::Url(_)
+            | Self::Database
             | Self::Address
             | Self::Variable
             | Self::Name
@@ -279,6 +285,7 @@ impl Kind {
             Self::Url(schemes) => {
                 json!({ "type": "string", "pattern": format!("^({})://", schemes.join("|")) })
             }
+            Self::Database => json!({ "type": "string", "pattern": "^postgres(ql)?://" }),
             Self::Address => json!({ "type": "string", "pattern": ":[0-9]{1,5}$" }),
             Self::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
             Self::Name => json!({ "type": "string", "pattern": NAME_PATTERN }),

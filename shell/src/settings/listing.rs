@@ -68,6 +68,7 @@ impl Settings {
                 | Kind::Word(_)
                 | Kind::Model
                 | Kind::Models
+                | Kind::Database
                 | Kind::Address
                 | Kind::Variable
                 | Kind::Name

@@ -26,6 +26,7 @@ mod schema;
 mod server;
 mod skills;
 mod source;
+mod store_url;
 #[cfg(test)]
 mod tests;
 
@@ -61,6 +62,7 @@ pub use schema::schema;
 pub use server::{Access, AuthMode, ServerSettings};
 pub use skills::SkillSettings;
 pub use source::SourceError;
+pub use store_url::StoreUrl;
 
 /// A file with so many problems was not written for this: the rest of it is not looked at.
 const MOST_PROBLEMS: usize = 100;
@@ -73,6 +75,8 @@ pub struct Settings {
     /// `5m` or `1h`.
     pub cache_ttl: String,
     pub durability: Durability,
+    /// The database that holds the ledger; none for a file of the home.
+    pub store_url: Option<StoreUrl>,
     pub commands: CommandSettings,
     pub execution: ExecutionSettings,
     pub skills: SkillSettings,
@@ -125,6 +129,7 @@ impl Settings {
             fallbacks: Vec::new(),
             cache_ttl: "5m".to_owned(),
             durability: Durability::Full,
+            store_url: None,
             commands: CommandSettings::default(),
             execution: ExecutionSettings::default(),
             skills: SkillSettings::default(),
@@ -168,6 +173,16 @@ impl Settings {
     pub fn socket(file: &Path, environment: &Environment) -> Option<PathBuf> {
         let named = environment.get("HOLON_SOCKET_PATH").map(PathBuf::from);
         named.or_else(|| Self::survey(file, environment).ok()?.0.server.socket)
+    }
+
+    /// The database that is configured, for whoever looks for the ledger. What is wrong with the files is left to
+    /// [`Settings::load`].
+    pub fn store(file: &Path, environment: &Environment) -> Option<StoreUrl> {
+        let mentioned = || std::fs::read(file).is_ok_and(|text| text.windows(5).any(|part| part == b"store"));
+        if environment.get("HOLON_STORE_URL").is_none() && !mentioned() {
+            return None;
+        }
+        Self::survey(file, environment).ok()?.0.store_url
     }
 
     /// As [`Settings::load`], with every problem and every value that has none.

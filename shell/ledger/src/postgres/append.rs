@@ -54,7 +54,11 @@ pub(super) enum Appended {
 
 /// Appends a batch. It waits for as long as the database takes: an append is never cancelled, for what became of it would
 /// not be known.
-pub(super) fn append(session: &Session, before: &[u8; 32], arrays: &Arrays<'_>) -> Result<Appended, PostgresError> {
+pub(super) fn append(
+    session: &Session,
+    before: &[u8; 32],
+    arrays: &Arrays<'_>,
+) -> Result<Appended, PostgresError> {
     let (cell, row) = (session.cell(), &arrays.row);
     let (ends, records, calls) = (&row.ends, &arrays.records, &arrays.calls);
     let (contents, agents) = (&arrays.contents, &arrays.agents);
@@ -118,7 +122,10 @@ pub(super) fn held(session: &Session, ids: &[&ContentId]) -> Result<Vec<ContentI
 }
 
 /// The agent among these whose log ends elsewhere than its records begin, with where it ends.
-pub(super) fn gap(session: &Session, arrays: &Arrays<'_>) -> Result<Option<(AgentId, i64, i64)>, PostgresError> {
+pub(super) fn gap(
+    session: &Session,
+    arrays: &Arrays<'_>,
+) -> Result<Option<(AgentId, i64, i64)>, PostgresError> {
     let sql = "SELECT u.agent, coalesce(a.event_seq, 0), u.continues
         FROM unnest($2::text[], $3::bigint[]) u(agent, continues)
         LEFT JOIN agents a ON a.cell = $1 AND a.agent = u.agent

@@ -6,8 +6,8 @@ use holon_core::agent::budget::Account;
 use holon_core::view::standing::Standing;
 use holon_facts::{AgentId, ContentId};
 
-use crate::sqlite::rows::{Batch, BatchRow, Ends, Link, Position, call_hash, count, gap, stored, sum};
 use crate::sqlite::LedgerError;
+use crate::sqlite::rows::{Batch, BatchRow, Ends, Link, Position, call_hash, count, gap, stored, sum};
 
 /// Columns of new records.
 #[derive(Debug, Default)]
@@ -121,11 +121,11 @@ impl<'a> Arrays<'a> {
             contents.bytes.push(count(text.len()));
             contents.text.push(text);
         }
-        let newer = batch.records.iter().filter(|record| {
-            kinds.get(&record.kind).is_none_or(|version| *version < record.version)
-        });
-        let newer: BTreeMap<&str, i64> =
-            newer.map(|record| (record.kind.as_str(), record.version)).collect();
+        let newer = batch
+            .records
+            .iter()
+            .filter(|record| kinds.get(&record.kind).is_none_or(|version| *version < record.version));
+        let newer: BTreeMap<&str, i64> = newer.map(|record| (record.kind.as_str(), record.version)).collect();
         let row = BatchRow { batch: last.batch + 1, epoch, ends, link: link.finish() };
         Ok(Self {
             row,

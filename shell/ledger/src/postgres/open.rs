@@ -8,7 +8,7 @@ use holon_facts::{Event, Millis, StepSeq};
 
 use super::pen::Pen;
 use super::schema;
-use crate::sql::postgres::{Server, Session};
+use crate::sql::postgres::{PostgresError, Server, Session};
 use crate::sqlite::rows::{HeadOnly, newest};
 use crate::sqlite::{Durability, LedgerError, Reader};
 
@@ -40,6 +40,9 @@ pub fn open(server: &Server, cell: i64, head: &Path) -> Result<Opened, LedgerErr
     let session = Session::new(server.clone(), cell);
     schema::migrate(&session)?;
     let failed = || LedgerError::postgres("opening the cell");
+    if !hold(&session).map_err(failed())? {
+        return Err(LedgerError::Held { database: server.to_string() });
+    }
     let create = "INSERT INTO cells (cell) VALUES ($1) ON CONFLICT DO NOTHING RETURNING 1";
     let created = !session.query(create, &[&cell], ANSWER).map_err(failed())?.is_empty();
     let kinds = kinds(&session)?;
@@ -79,7 +82,16 @@ pub fn read(server: &Server, cell: i64) -> Result<Reader, LedgerError> {
 /// When it does not, or can't be read.
 pub fn check_end(server: &Server, cell: i64, head: &Path) -> Result<(), LedgerError> {
     let kept = HeadOnly::look(head)?;
-    read(server, cell)?.at_one_moment(|source| kept.check(&server.to_string(), head, source, &newest(source)?))
+    read(server, cell)?
+        .at_one_moment(|source| kept.check(&server.to_string(), head, source, &newest(source)?))
+}
+
+/// Holds the cell for as long as the session lives, so that a second runtime does not take it by mistake. What keeps two
+/// writers apart is the epoch.
+pub(super) fn hold(session: &Session) -> Result<bool, PostgresError> {
+    let sql = "SELECT pg_try_advisory_lock($1, $2::bigint::int)";
+    let held = session.query(sql, &[&schema::LOCK, &session.cell()], ANSWER)?;
+    Ok(held.first().is_some_and(|row| row.get(0)))
 }
 
 /// Whoever wrote it before writes nothing more.

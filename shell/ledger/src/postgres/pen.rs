@@ -7,7 +7,7 @@ use holon_core::Durable;
 
 use super::append::{self, Appended};
 use super::arrays::Arrays;
-use super::open::ANSWER;
+use super::open::{ANSWER, hold};
 use super::states::States;
 use crate::quiet::Tidied;
 use crate::sql::postgres::{PostgresError, Session};
@@ -81,6 +81,8 @@ impl Pen {
         let sql = "SELECT epoch, batch, link FROM cells WHERE cell = $1 FOR UPDATE";
         let found = self.session.query(sql, &[&self.session.cell()], ANSWER);
         let found = found.map_err(|error| away("looking where the cell ends", error))?;
+        // A connection that was lost has let go of it. Whoever holds it meanwhile has raised the epoch.
+        drop(hold(&self.session));
         let (epoch, batch, link): (i64, i64, &[u8]) =
             found.first().map_or((0, 0, &[]), |row| (row.get(0), row.get(1), row.get(2)));
         if epoch != self.epoch {

@@ -30,7 +30,9 @@ impl Database {
         let (url, user) = if named.is_empty() || named == "required" {
             match own() {
                 Ok(Some((url, user))) => (url, Some(user)),
-                Ok(None) if named == "required" => panic!("HOLON_TEST_PG is required, and there is no PostgreSQL"),
+                Ok(None) if named == "required" => {
+                    panic!("HOLON_TEST_PG is required, and there is no PostgreSQL")
+                }
                 Ok(None) => return None,
                 Err(error) => panic!("PostgreSQL can't be started: {error}"),
             }
@@ -60,9 +62,8 @@ fn own() -> io::Result<Option<(String, File)>> {
     let me = rustix::process::getuid().as_raw();
     let folder = std::env::temp_dir().join(format!("holon-test-pg-{me}"));
     fs::create_dir_all(&folder)?;
-    let lock = |name: &str| {
-        OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(name))
-    };
+    let lock =
+        |name: &str| OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(name));
     let user = lock("users")?;
     user.lock_shared()?;
     let starting = lock("starting")?;
@@ -137,7 +138,10 @@ fn other_user() -> io::Result<Option<(u32, u32)>> {
         let mut fields = line.split(':').skip(2).map(|id| id.parse().ok());
         Some((fields.next()??, fields.next()??))
     };
-    of("postgres").or_else(|| of("nobody")).map(Some).ok_or_else(|| io::Error::other("there is no user but root"))
+    of("postgres")
+        .or_else(|| of("nobody"))
+        .map(Some)
+        .ok_or_else(|| io::Error::other("there is no user but root"))
 }
 
 /// The folder of `initdb` and `pg_ctl`: in `PATH`, or where Debian keeps them.

@@ -99,7 +99,9 @@ pub enum LedgerError {
     #[error("the ledger failed while {doing}: {source}")]
     Sqlite { doing: &'static str, source: rusqlite::Error },
     /// Whether it was done is not known.
-    #[error("the database of the ledger gave no answer while {doing}: {problem}; see that it runs and can be reached")]
+    #[error(
+        "the database of the ledger gave no answer while {doing}: {problem}; see that it runs and can be reached"
+    )]
     Away { doing: &'static str, problem: String },
     /// It was restored from a backup, failed over to a standby that was behind, or is another one.
     #[error(
@@ -109,6 +111,8 @@ pub enum LedgerError {
         ))
     )]
     HistoryLost { database: String, problem: String, head: Option<PathBuf> },
+    #[error("another runtime has the ledger in {database}: stop it, or name another database")]
+    Held { database: String },
     #[error("the database {database} holds no ledger yet: start the runtime once, or check `store.url`")]
     NoCell { database: String },
     #[error("the database of the ledger refused {doing}: {problem}")]
@@ -171,7 +175,10 @@ impl LedgerError {
 
     /// Whether one place can't be read, and others may.
     pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Lost { .. } | Self::HistoryLost { .. } | Self::Newer { .. })
+        matches!(
+            self,
+            Self::Damaged { .. } | Self::Lost { .. } | Self::HistoryLost { .. } | Self::Newer { .. }
+        )
     }
 
     pub(crate) fn damaged(at: Position, problem: impl fmt::Display) -> Self {

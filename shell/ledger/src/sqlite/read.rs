@@ -1,12 +1,12 @@
 //! The reading side: a connection that does not write, for restoring, for texts, and for the tools.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 #[cfg(feature = "postgres")]
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};

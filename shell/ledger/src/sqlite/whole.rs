@@ -136,7 +136,8 @@ impl HeadOnly {
         let file = HeadFile::open(path, durability);
         let begun = file.begin(Head::of(newest));
         let shown = head::path_of(path);
-        let warning = |error| format!("{} can't be written: {error}; a loss may go unnoticed", shown.display());
+        let warning =
+            |error| format!("{} can't be written: {error}; a loss may go unnoticed", shown.display());
         Ok((file, begun.err().map(warning).into_iter().collect()))
     }
 }

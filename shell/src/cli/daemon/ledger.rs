@@ -6,23 +6,23 @@ use holon_platform::spawn;
 
 use crate::cli::output::Failure;
 use crate::home::Home;
-use holon_ledger::sqlite::{Reader, unreadable};
+use holon_ledger::{LedgerPlace, unreadable};
 
 /// The file and what is wrong with it; none for one that can be read, and for none at all.
 pub(super) async fn problem(home: &Home) -> Result<Option<String>, Failure> {
-    let path = home.ledger();
-    Ok(spawn::blocking(move || look(&path)).await?)
+    let ledger = home.ledger();
+    Ok(spawn::blocking(move || look(&ledger)).await?)
 }
 
-pub(super) fn look(path: &Path) -> Option<String> {
-    match path.try_exists() {
+pub(super) fn look(ledger: &LedgerPlace) -> Option<String> {
+    match ledger.file().map_or(Ok(true), Path::try_exists) {
         Ok(false) => None,
         Ok(true) => {
-            let read = Reader::open(path).and_then(|reader| reader.agents());
+            let read = ledger.reader().and_then(|reader| reader.agents());
             // A start that was cut short leaves an empty one, and the next start goes on with it.
-            read.err().filter(|error| !error.is_empty()).map(|error| unreadable(path, &error))
+            read.err().filter(|error| !error.is_empty()).map(|error| unreadable(ledger, &error))
         }
-        Err(error) => Some(format!("{} can't be read: {error}", path.display())),
+        Err(error) => Some(format!("{ledger} can't be read: {error}")),
     }
 }
 
@@ -34,20 +34,20 @@ mod tests {
     #[test]
     fn a_ledger_that_can_not_be_read_is_named_with_its_reason() {
         let empty = Home::new();
-        assert_eq!(look(&empty.ledger()), None, "there is none yet");
+        assert_eq!(look(&empty.ledger().into()), None, "there is none yet");
         std::fs::write(empty.ledger(), "").unwrap();
-        assert_eq!(look(&empty.ledger()), None, "a start was cut short");
+        assert_eq!(look(&empty.ledger().into()), None, "a start was cut short");
         let home = Home::with_turns(1);
         let file = home.ledger().display().to_string();
-        assert_eq!(look(&home.ledger()), None);
+        assert_eq!(look(&home.ledger().into()), None);
         home.vandal("ALTER TABLE agents RENAME TO gone");
-        let problem = look(&home.ledger()).unwrap();
+        let problem = look(&home.ledger().into()).unwrap();
         assert!(problem.contains(&file) && problem.contains("no such table"), "{problem}");
         std::fs::write(home.ledger(), "nothing of ours".repeat(100)).unwrap();
-        let problem = look(&home.ledger()).unwrap();
+        let problem = look(&home.ledger().into()).unwrap();
         assert!(problem.contains(&file) && problem.contains("not a SQLite database"), "{problem}");
         let below = home.ledger().join("below");
-        let problem = look(&below).unwrap_or_default();
+        let problem = look(&below.clone().into()).unwrap_or_default();
         assert!(problem.contains(&below.display().to_string()), "{problem}");
     }
 }

@@ -39,7 +39,7 @@ fn create(agent: &str, reply: ReplyId) -> Input {
 async fn driver(home: &Home) -> Driver {
     let folder = home.folder.path().to_owned();
     let start = Start {
-        ledger: home.ledger(),
+        ledger: home.ledger().into(),
         durability: Durability::Process,
         config: config(),
         secrets: Secrets::default(),

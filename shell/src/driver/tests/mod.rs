@@ -14,6 +14,7 @@ use holon_facts::provenance::{AdmissionContext, Surface};
 use holon_facts::terminal::TurnKind;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Config, ContentId, MessageId, Millis, ReplyId};
+use holon_ledger::Store;
 use holon_ledger::sqlite::testing::{Home, id};
 use holon_ledger::sqlite::{Durability, Writer};
 use holon_models::{Providers, Tools, built_in};
@@ -31,7 +32,7 @@ type Told = oneshot::Receiver<Result<Answer, NoAnswer>>;
 async fn driver(home: &Home) -> (Driver, Arc<AtomicBool>) {
     let folder = home.folder.path();
     let start = Start {
-        ledger: home.ledger(),
+        ledger: home.ledger().into(),
         durability: Durability::Process,
         config: Config::new(vec![ModelRef::new("scripted/hello").unwrap()]),
         secrets: Secrets::default(),
@@ -44,7 +45,10 @@ async fn driver(home: &Home) -> (Driver, Arc<AtomicBool>) {
     };
     let full = Arc::new(AtomicBool::new(false));
     let is_full = full.clone();
-    let write = move |ledger, _: Option<&_>, texts| Writer::on_a_full_disk(ledger, is_full, texts);
+    let write = move |store, _: Option<&_>, texts| match store {
+        Store::File(ledger) => Writer::on_a_full_disk(*ledger, is_full, texts),
+        Store::Cell(_) => unreachable!("it is a file"),
+    };
     let mut driver = Driver::start_with(start, write).await.unwrap();
     let root = folder.display().to_string();
     let execution = ExecutionBinding::project(root.clone(), root);

@@ -118,15 +118,9 @@ pub(super) async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handle
     let ask = move |reply| Input::Ingress { agent: named, ingress, reply };
     let answered = match (app.runtime.ask(Some(&agent), ask).await, idempotency) {
         (
-            Err(
-                Unavailable::DiskFull
-                | Unavailable::LedgerLocked { .. }
-                | Unavailable::DatabaseAway { .. },
-            ),
+            Err(Unavailable::DiskFull | Unavailable::LedgerLocked { .. } | Unavailable::DatabaseAway { .. }),
             Some(idempotency),
-        ) => {
-            known(app, agent.clone(), idempotency).await?
-        }
+        ) => known(app, agent.clone(), idempotency).await?,
         (answered, idempotency) => {
             answered.map_err(|unavailable| unanswered(unavailable, idempotency.map(|it| it.key)))?
         }

@@ -10,7 +10,7 @@ use holon_core::summary::SchedulingPosture;
 use holon_core::view::View;
 use holon_facts::identity::Visibility;
 use holon_facts::lifecycle::Status;
-use holon_ledger::sqlite::unreadable;
+use holon_ledger::unreadable;
 use holon_platform::build;
 
 use super::super::App;

@@ -130,7 +130,7 @@ async fn pages_lead_from_one_to_the_next_in_both_directions() {
 async fn a_damaged_event_is_shown_as_such_and_hides_no_other() {
     let scene = three().await;
     let sql = "UPDATE records SET payload = '{}' WHERE agent = 'one' AND event_seq = 3";
-    rusqlite::Connection::open(scene.home.ledger()).unwrap().execute_batch(sql).unwrap();
+    rusqlite::Connection::open(scene.home.ledger_file()).unwrap().execute_batch(sql).unwrap();
     let query = AllEventsQuery { limit: Some(512), order: Some(Order::Asc), ..AllEventsQuery::default() };
     let page = scene.app.all_events(query).await.unwrap().into_reply();
     let damaged: Vec<&AnyEvent> =

@@ -286,7 +286,7 @@ async fn a_damaged_agent_is_told_and_concerns_nobody_else() {
     let scene = Scene::with_main().await;
     scene.create("other").await;
     scene.at_rest("main").await;
-    rusqlite::Connection::open(scene.home.ledger())
+    rusqlite::Connection::open(scene.home.ledger_file())
         .unwrap()
         .execute("UPDATE records SET payload = '{}' WHERE agent = 'main' AND event_seq = 1", [])
         .unwrap();

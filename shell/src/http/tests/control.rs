@@ -258,7 +258,7 @@ async fn a_past_request_shows_what_was_erased_as_such() {
     let shown = scene.post(path, json!({ "turn": 1 })).await;
     assert!(shown.ok().text.contains("a long text that will be erased"), "{}", shown.text);
     assert_eq!(shown.json["warnings"], serde_json::Value::Null);
-    let ledger = rusqlite::Connection::open(scene.home.ledger()).unwrap();
+    let ledger = rusqlite::Connection::open(scene.home.ledger_file()).unwrap();
     ledger.execute_batch("UPDATE content SET text = NULL").unwrap();
     let shown = scene.post(path, json!({ "turn": 1 })).await;
     let sections = shown.ok().json["sections"].as_array().unwrap();

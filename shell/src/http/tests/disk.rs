@@ -165,7 +165,7 @@ async fn nobody_waits_in_line_before_a_full_disk() {
 async fn a_ledger_that_can_not_be_read_is_named_with_its_reason() {
     let scene = Scene::with_main().await;
     assert_eq!(scene.get("/control/runtime/status").await.ok().json.get("problem"), None);
-    let file = scene.home.ledger();
+    let file = scene.home.ledger_file();
     rusqlite::Connection::open(&file).unwrap().execute_batch("ALTER TABLE agents RENAME TO gone").unwrap();
     let status = scene.get("/control/runtime/status").await.ok().json.clone();
     let problem = status["problem"].as_str().unwrap_or_else(|| panic!("{status}"));

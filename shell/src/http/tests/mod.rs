@@ -33,6 +33,7 @@ use bytes::Bytes;
 use holon_api::{Access, AuthMode};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, Config, Millis};
+use holon_ledger::Store;
 use holon_ledger::sqlite::{Durability, Reader, Writer};
 use holon_models::{Providers, Tools, built_in};
 use holon_platform::{clock, spawn};
@@ -138,7 +139,10 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
     };
     let driver = match setup.full.clone() {
         Some(full) => {
-            let write = move |ledger, _: Option<&_>, texts| Writer::on_a_full_disk(ledger, full, texts);
+            let write = move |store, _: Option<&_>, texts| match store {
+                Store::File(ledger) => Writer::on_a_full_disk(*ledger, full, texts),
+                Store::Cell(_) => unreachable!("it is a file"),
+            };
             Driver::start_with(start, write).await
         }
         None => Driver::start(start).await,
@@ -147,7 +151,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
     let app = App::new(Parts {
         runtime,
         hub,
-        reader: Arc::new(Reader::open(&home.ledger()).unwrap()),
+        reader: Arc::new(Reader::open(&home.ledger_file()).unwrap()),
         home: home.clone(),
         templates: crate::templates::Templates::in_home(home),
         about: About {

@@ -151,7 +151,7 @@ async fn damaged_events_are_told_and_keep_nothing_else_back() {
     let scene = Scene::with_main().await;
     scene.at_rest("main").await;
     let whole = why(&scene).await;
-    rusqlite::Connection::open(scene.home.ledger())
+    rusqlite::Connection::open(scene.home.ledger_file())
         .unwrap()
         .execute("UPDATE records SET payload = '{}' WHERE kind = 'scheduler_decision'", [])
         .unwrap();

@@ -34,7 +34,7 @@ async fn begin(home: &Path) -> Runtime {
         ..ProviderOptions::default()
     };
     let start = Start {
-        ledger: home.join("ledger.sqlite3"),
+        ledger: home.join("ledger.sqlite3").into(),
         durability: Durability::Process,
         config: Config::new(vec![ModelRef::new("local/some").unwrap()]),
         secrets: Secrets::default(),

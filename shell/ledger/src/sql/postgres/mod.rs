@@ -7,9 +7,9 @@ mod session;
 mod statement;
 
 pub use server::{Server, UrlError};
-use tokio_postgres::types::WrongType;
 pub(crate) use session::Session;
 pub(crate) use statement::Statements;
+use tokio_postgres::types::WrongType;
 
 /// A statement that a database did not carry out.
 #[derive(Debug, thiserror::Error)]

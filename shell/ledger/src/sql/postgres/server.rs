@@ -48,10 +48,12 @@ pub enum UrlError {
     Thread(#[from] io::Error),
 }
 
-/// Without the password.
-impl fmt::Display for Server {
+/// Without user, password and parameters.
+struct Shown<'a>(&'a Config);
+
+impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let config = &self.0.config;
+        let config = self.0;
         f.write_str("postgres://")?;
         for (at, host) in config.get_hosts().iter().enumerate() {
             let comma = if at == 0 { "" } else { "," };
@@ -67,6 +69,20 @@ impl fmt::Display for Server {
     }
 }
 
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Shown(&self.0.config).fmt(f)
+    }
+}
+
+impl PartialEq for Server {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.config == other.0.config
+    }
+}
+
+impl Eq for Server {}
+
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Server({self})")
@@ -81,10 +97,7 @@ impl Server {
     /// # Errors
     /// When the address can't be read.
     pub fn new(url: &str) -> Result<Self, UrlError> {
-        let mut config = Config::from_str(url).map_err(|error| UrlError::Syntax(super::chain(&error)))?;
-        if config.get_hosts().is_empty() {
-            return Err(UrlError::NoHost);
-        }
+        let mut config = parse(url)?;
         if config.get_ssl_mode() == SslMode::Prefer {
             let near = config.get_hosts().iter().all(is_near);
             config.ssl_mode(if near { SslMode::Disable } else { SslMode::Require });
@@ -99,6 +112,19 @@ impl Server {
         // The sender sends nothing: it is dropped.
         spawn::thread("postgres", move || drop(runtime.block_on(ended)))?;
         Ok(Self(Arc::new(Inner { config, handle, _alive: alive })))
+    }
+
+    /// Whether an address can be read.
+    ///
+    /// # Errors
+    /// When it can't.
+    pub fn check(url: &str) -> Result<(), UrlError> {
+        parse(url).map(drop)
+    }
+
+    /// An address without user, password and parameters.
+    pub fn shown(url: &str) -> Option<String> {
+        parse(url).ok().map(|config| Shown(&config).to_string())
     }
 
     /// A connection of its own.
@@ -126,6 +152,11 @@ impl Server {
             None => Err(PostgresError::Unanswered("no connection came about".to_owned())),
         }
     }
+}
+
+fn parse(url: &str) -> Result<Config, UrlError> {
+    let config = Config::from_str(url).map_err(|error| UrlError::Syntax(super::chain(&error)))?;
+    if config.get_hosts().is_empty() { Err(UrlError::NoHost) } else { Ok(config) }
 }
 
 /// Whether a host is this machine.

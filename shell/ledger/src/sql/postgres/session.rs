@@ -65,7 +65,11 @@ impl Session {
     ///
     /// # Errors
     /// When it is not answered in [`ANSWER`], or refused.
-    pub(crate) fn of_cell(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, PostgresError> {
+    pub(crate) fn of_cell(
+        &self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, PostgresError> {
         self.ask(sql, |sql| of_cell(sql, self.cell), params, Some(ANSWER))
     }
 
@@ -167,7 +171,9 @@ impl Session {
             return Ok(open.clone());
         }
         if self.in_transaction.load(Ordering::Relaxed) {
-            return Err(PostgresError::Unanswered("the connection was lost in the middle of a read".to_owned()));
+            return Err(PostgresError::Unanswered(
+                "the connection was lost in the middle of a read".to_owned(),
+            ));
         }
         let new = Open { client: self.server.connect()?, statements: Mutex::default() };
         Ok(open.insert(Arc::new(new)).clone())

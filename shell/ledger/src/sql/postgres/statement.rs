@@ -46,7 +46,8 @@ pub(super) fn of_cell(sql: &str, cell: i64) -> String {
 }
 
 fn split_name(word: &str) -> (&str, &str) {
-    let end = word.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(word.len());
+    let end =
+        word.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(word.len());
     word.split_at(end)
 }
 
@@ -58,7 +59,8 @@ mod tests {
     fn a_table_becomes_its_rows_of_the_cell() {
         let sql = "SELECT (SELECT event_seq FROM agents WHERE agent = ?1),
             (SELECT max(event_seq) FROM records)";
-        let expected = "SELECT (SELECT event_seq FROM (SELECT * FROM agents WHERE cell = 7) AS agents WHERE agent = $1),
+        let expected =
+            "SELECT (SELECT event_seq FROM (SELECT * FROM agents WHERE cell = 7) AS agents WHERE agent = $1),
             (SELECT max(event_seq) FROM (SELECT * FROM records WHERE cell = 7) AS records)";
         assert_eq!(of_cell(sql, 7), expected);
     }
