@@ -228,6 +228,7 @@ impl From<LedgerError> for Box<Failure> {
             | LedgerError::HistoryLost { .. }
             | LedgerError::Range { .. }
             | LedgerError::WriterEnded
+            | LedgerError::Unsettled
             | LedgerError::Json { .. }
             | LedgerError::NotInMemory(_) => Failure::internal(&error),
         }

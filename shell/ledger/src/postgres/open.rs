@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use holon_facts::{Event, Millis, StepSeq};
+use holon_platform::clock;
 
 use super::pen::Pen;
 use super::schema;
@@ -14,6 +16,9 @@ use crate::sqlite::{Durability, LedgerError, Reader};
 
 /// How long an answer is waited for.
 pub(super) const ANSWER: Option<Millis> = Some(Millis::seconds(30));
+
+/// How long a start waits for a cell that somebody else holds.
+const HELD: Millis = Millis::seconds(5);
 
 /// A cell that was opened for writing.
 #[derive(Debug)]
@@ -40,9 +45,7 @@ pub fn open(server: &Server, cell: i64, head: &Path) -> Result<Opened, LedgerErr
     let session = Session::new(server.clone(), cell);
     schema::migrate(&session)?;
     let failed = || LedgerError::postgres("opening the cell");
-    if !hold(&session).map_err(failed())? {
-        return Err(LedgerError::Held { database: server.to_string() });
-    }
+    wait_for_hold(&session)?;
     let create = "INSERT INTO cells (cell) VALUES ($1) ON CONFLICT DO NOTHING RETURNING 1";
     let created = !session.query(create, &[&cell], ANSWER).map_err(failed())?.is_empty();
     let kinds = kinds(&session)?;
@@ -89,9 +92,21 @@ pub fn check_end(server: &Server, cell: i64, head: &Path) -> Result<(), LedgerEr
 /// Holds the cell for as long as the session lives, so that a second runtime does not take it by mistake. What keeps two
 /// writers apart is the epoch.
 pub(super) fn hold(session: &Session) -> Result<bool, PostgresError> {
-    let sql = "SELECT pg_try_advisory_lock($1, $2::bigint::int)";
-    let held = session.query(sql, &[&schema::LOCK, &session.cell()], ANSWER)?;
+    let sql = "SELECT pg_try_advisory_lock(hashtext('holon ' || current_schema()), $1::bigint::int)";
+    let held = session.query(sql, &[&session.cell()], ANSWER)?;
     Ok(held.first().is_some_and(|row| row.get(0)))
+}
+
+/// A runtime that has just ended has let go of it as soon as the database has noticed.
+fn wait_for_hold(session: &Session) -> Result<(), LedgerError> {
+    let began = clock::now();
+    while !hold(session).map_err(LedgerError::postgres("opening the cell"))? {
+        if clock::since(began) > HELD {
+            return Err(LedgerError::Held { database: session.to_string() });
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
 }
 
 /// Whoever wrote it before writes nothing more.

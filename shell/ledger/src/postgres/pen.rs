@@ -11,7 +11,7 @@ use super::open::{ANSWER, hold};
 use super::states::States;
 use crate::quiet::Tidied;
 use crate::sql::postgres::{PostgresError, Session};
-use crate::sqlite::rows::{Batch, BatchRow, Disk, HeadFile, Packed, attest, gap};
+use crate::sqlite::rows::{Batch, BatchRow, Disk, HeadFile, Packed, attest, count, gap};
 use crate::sqlite::{AppendError, LedgerError};
 
 /// The only writer of a cell, as long as its epoch is the cell's. Owned by one thread.
@@ -52,6 +52,10 @@ impl Pen {
 
     fn write(&mut self, batch: &Batch) -> Result<BatchRow, AppendError> {
         if let Some(row) = self.unsettled {
+            if row.ends.call != self.last.ends.call + count(batch.calls.len()) {
+                // What landed would stand for more than it holds.
+                return Err(LedgerError::Unsettled.into());
+            }
             match self.stands(&row)? {
                 Stands::Behind => return Ok(row),
                 Stands::Before => {}

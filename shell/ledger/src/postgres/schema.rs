@@ -9,8 +9,8 @@ use crate::sqlite::LedgerError;
 /// Version `n` of the tables is reached by the `n` first of these.
 const VERSIONS: &[&str] = &[V1];
 
-/// Two nodes that begin at once bring the tables about one after the other, and hold their cells ("Holn").
-pub(super) const LOCK: i32 = 0x486f_6c6e;
+/// Two nodes that begin at once bring the tables about one after the other ("Holn").
+const LOCK: i64 = 0x486f_6c6e;
 
 /// How long another node's change of the tables is waited for.
 const CHANGE: Millis = Millis::seconds(60);

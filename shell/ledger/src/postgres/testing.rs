@@ -19,6 +19,10 @@ pub const NOT_TRIED: &str = "not tried: no PostgreSQL";
 pub struct Database {
     /// Where it is, as `store.url` takes it.
     pub url: String,
+    /// The user and the schema.
+    name: String,
+    /// For what only the owner of the server may do.
+    admin: Server,
     /// The server stays as long as somebody holds it.
     _user: Option<File>,
 }
@@ -39,11 +43,36 @@ impl Database {
         } else {
             (named, None)
         };
-        let schema = format!("holon_{:016x}", holon_platform::entropy::seed().unwrap());
-        let session = Session::new(Server::new(&url).unwrap(), 0);
-        session.execute(&format!("CREATE SCHEMA {schema}")).unwrap();
-        let and = if url.contains('?') { '&' } else { '?' };
-        Some(Self { url: format!("{url}{and}options=-csearch_path%3D{schema}"), _user: user })
+        let name = format!("holon_{:016x}", holon_platform::entropy::seed().unwrap());
+        // An address that is named has a user who may make others.
+        let url = if url.contains('?') { url } else { format!("{url}?") };
+        let admin =
+            Server::new(&if user.is_some() { format!("{url}&user=holon") } else { url.clone() }).unwrap();
+        let make = format!("CREATE ROLE {name} LOGIN; CREATE SCHEMA {name} AUTHORIZATION {name}");
+        Session::new(admin.clone(), 0).execute(&make).unwrap();
+        Some(Self {
+            url: format!("{url}&user={name}&options=-csearch_path%3D{name}"),
+            name,
+            admin,
+            _user: user,
+        })
+    }
+
+    /// Whether its runtimes may connect. Where they may not, those that are connected are cut off.
+    pub fn lets_in(&self, lets: bool) {
+        let session = Session::new(self.admin.clone(), 0);
+        let may = if lets { "LOGIN" } else { "NOLOGIN" };
+        session.execute(&format!("ALTER ROLE {} {may}", self.name)).unwrap();
+        if !lets {
+            self.cut();
+        }
+    }
+
+    /// Cuts all connections of its runtimes, whatever they are at.
+    pub fn cut(&self) {
+        let sql =
+            format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{}'", self.name);
+        Session::new(self.admin.clone(), 0).execute(&sql).unwrap();
     }
 
     pub fn server(&self) -> Server {
@@ -68,8 +97,11 @@ fn own() -> io::Result<Option<(String, File)>> {
     user.lock_shared()?;
     let starting = lock("starting")?;
     starting.lock()?;
-    let url = format!("postgres:///postgres?host={}&user=holon", folder.display());
-    if Session::new(Server::new(&url).map_err(io::Error::other)?, 0).execute("SELECT 1").is_err() {
+    let url = format!("postgres:///postgres?host={}", folder.display());
+    if Session::new(Server::new(&format!("{url}&user=holon")).map_err(io::Error::other)?, 0)
+        .execute("SELECT 1")
+        .is_err()
+    {
         start(&programs, &folder)?;
     }
     Ok(Some((url, user)))

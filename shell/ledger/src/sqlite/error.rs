@@ -119,6 +119,9 @@ pub enum LedgerError {
     Refused { doing: &'static str, problem: String },
     #[error("the number {number} is beyond what the ledger stores")]
     Range { number: u64 },
+    /// A mistake of this build.
+    #[error("another batch was appended before it was known whether the last one is there")]
+    Unsettled,
     #[error("the ledger's writer has ended")]
     WriterEnded,
     /// A mistake of the caller, or of this build.

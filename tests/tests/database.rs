@@ -1,0 +1,228 @@
+//! A home whose ledger is in a PostgreSQL database (`store.url`): everything that holds for a file holds for it, whatever
+//! happens to runtime and connections.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use end_to_end::daemon::Daemon;
+use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open, wait_until_quiet};
+use end_to_end::http::{ask, post_until_acknowledged};
+use end_to_end::life::Life;
+use end_to_end::provider::{Provider, Reply, command, says};
+use end_to_end::{Holon, wait_for};
+use holon_ledger::postgres::testing::{Database, NOT_TRIED};
+use serde_json::{Value, json};
+
+const PROMPT: &str = "/control/agents/main/prompt";
+
+/// A daemon over a database of its own, unless this machine has none.
+fn daemon(provider: &Provider) -> Option<(Database, Daemon)> {
+    let database = Database::new()?;
+    let daemon = Daemon::asking(Holon::new().with("HOLON_STORE_URL", &database.url), provider);
+    Some((database, daemon))
+}
+
+/// Another home, with the same address or another.
+fn beside(url: &str) -> Holon {
+    let holon = Holon::new().with("HOLON_STORE_URL", url).with("HOLON_HTTP_ADDR", "127.0.0.1:0");
+    holon.with("HOLON_MODEL", "scripted/hello")
+}
+
+/// A model that runs a command now and then.
+fn replies() -> impl Iterator<Item = Reply> {
+    (0..10_000).map(|number| match number % 5 {
+        0 => {
+            let (name, mut arguments) = command("echo done");
+            arguments["login"] = json!(false);
+            end_to_end::provider::calls(&[(name, arguments)])
+        }
+        _ => says("Done."),
+    })
+}
+
+fn records(daemon: &Daemon) -> Vec<Value> {
+    let exported = daemon.ok(&["ledger", "export"]).stdout;
+    exported.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
+}
+
+fn in_order(daemon: &Daemon) {
+    daemon.ok(&["ledger", "verify"]);
+    daemon.ok(&["ledger", "replay"]);
+}
+
+/// Prompts, one after the other, until it is told to end.
+fn client(daemon: &Daemon, ends: &AtomicBool) -> Acknowledged {
+    let mut acknowledged = Acknowledged::new();
+    let mut number = 0;
+    while !ends.load(Ordering::Acquire) {
+        let key = format!("main.{number}");
+        let body = json!({ "text": format!("message {number}") });
+        let answer = post_until_acknowledged(&daemon.run_file("holon.sock"), PROMPT, &key, &body);
+        let id = answer["message_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
+        acknowledged.insert(("main".to_owned(), key), id);
+        number += 1;
+    }
+    acknowledged
+}
+
+/// Does something to a runtime while a client prompts it; gives what was acknowledged.
+fn under_prompts(daemon: &Daemon, harm: impl FnOnce()) -> Acknowledged {
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let client = scope.spawn(|| client(daemon, &ends));
+        let harmed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(harm));
+        ends.store(true, Ordering::Release);
+        let acknowledged = client.join().expect("a client ends");
+        if let Err(panic) = harmed {
+            std::panic::resume_unwind(panic);
+        }
+        acknowledged
+    })
+}
+
+fn settled(daemon: &Daemon, acknowledged: &Acknowledged) {
+    wait_until_quiet(daemon, &["main"]);
+    let records = records(daemon);
+    every_key_once(&records, acknowledged);
+    nothing_is_open(&records);
+    daemon.ok(&["daemon", "stop"]);
+    in_order(daemon);
+}
+
+#[test]
+fn a_home_in_a_database_is_used_as_one_in_a_file() {
+    let provider = Provider::start(replies());
+    let Some((database, daemon)) = daemon(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    daemon.start();
+    let prompted = daemon.ok(&["prompt", "--wait", "hello"]);
+    assert!(prompted.stdout.contains("Done."), "{prompted:?}");
+    assert!(daemon.ok(&["status"]).stdout.contains("main"));
+    in_order(&daemon);
+    assert!(!daemon.ledger().exists(), "nothing is in a file");
+    let shown = daemon.ok(&["config", "get", "store.url"]).stdout;
+    assert!(shown.contains("postgres://") && !shown.contains("user="), "{shown}");
+
+    let other = beside(&database.url);
+    let refused = other.run(&["daemon", "start"]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert!(refused.stderr.contains("another runtime has the ledger in"), "{refused:?}");
+
+    daemon.ok(&["daemon", "stop"]);
+    let stopped = daemon.ok(&["agent", "list"]);
+    assert!(stopped.stdout.contains("main"), "a stopped home is read: {stopped:?}");
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "hello again"]);
+    daemon.ok(&["daemon", "stop"]);
+    in_order(&daemon);
+}
+
+#[test]
+fn a_runtime_that_is_killed_goes_on_where_its_database_is() {
+    let provider = Provider::start(replies());
+    let Some((_database, daemon)) = daemon(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    daemon.start();
+    daemon.ok(&["daemon", "stop"]);
+    let acknowledged = under_prompts(&daemon, || {
+        for kill in 0..12_u64 {
+            let mut life = Life::begin(&daemon, &[]);
+            assert_eq!(life.ready(&daemon), None, "it starts after kill {kill}");
+            std::thread::sleep(Duration::from_millis(20 + kill * 37 % 200));
+            life.kill();
+        }
+        daemon.start();
+    });
+    assert!(acknowledged.len() > 12, "{} messages", acknowledged.len());
+    settled(&daemon, &acknowledged);
+}
+
+#[test]
+fn connections_that_are_cut_lose_and_double_nothing() {
+    let provider = Provider::start(replies());
+    let Some((database, daemon)) = daemon(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    daemon.start();
+    let acknowledged = under_prompts(&daemon, || {
+        for cut in 0..40_u64 {
+            std::thread::sleep(Duration::from_millis(10 + cut * 17 % 90));
+            database.cut();
+        }
+    });
+    assert!(acknowledged.len() > 10, "{} messages", acknowledged.len());
+    settled(&daemon, &acknowledged);
+}
+
+#[test]
+fn a_database_that_is_away_is_said_and_waited_for() {
+    let provider = Provider::start(replies());
+    let Some((database, daemon)) = daemon(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "hello"]);
+    database.lets_in(false);
+    let body = json!({ "text": "while it is away" });
+    wait_for("a refusal", || {
+        let answered = ask(&daemon.run_file("holon.sock"), "POST", PROMPT, &[], Some(&body));
+        answered.is_ok_and(|answered| answered.body["code"] == "database_away")
+    });
+    let status = daemon.0.run(&["daemon", "status"]);
+    assert!(status.stdout.contains("gives no answer"), "{status:?}");
+    database.lets_in(true);
+    wait_for("a prompt that is admitted", || daemon.0.run(&["prompt", "--wait", "again"]).code == Some(0));
+    wait_until_quiet(&daemon, &["main"]);
+    nothing_is_open(&records(&daemon));
+    daemon.ok(&["daemon", "stop"]);
+    in_order(&daemon);
+}
+
+#[test]
+fn a_database_that_went_back_is_not_written() {
+    let provider = Provider::start(replies());
+    let Some((database, daemon)) = daemon(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "hello"]);
+    daemon.ok(&["daemon", "stop"]);
+    database.vandal(
+        "CREATE TABLE kept AS SELECT * FROM cells; CREATE TABLE kept_batches AS SELECT * FROM batches",
+    );
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "hello again"]);
+    daemon.ok(&["daemon", "stop"]);
+    // As after a restore of a backup that is older.
+    database.vandal(
+        "UPDATE cells c SET batch = k.batch, through_step = k.through_step, link = k.link FROM kept k;
+        DELETE FROM batches b WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = b.batch);
+        DELETE FROM records r WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = r.batch);
+        DELETE FROM recorder r WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = r.batch);
+        DELETE FROM content c WHERE position > (SELECT max(through_content) FROM kept_batches)",
+    );
+    let refused = daemon.0.run(&["daemon", "start"]);
+    assert!(refused.stderr.contains("has lost something that was acknowledged"), "{refused:?}");
+    let verified = daemon.0.run(&["ledger", "verify"]);
+    assert!(verified.stderr.contains("has lost something that was acknowledged"), "{verified:?}");
+}
+
+#[test]
+fn an_address_that_names_no_database_is_refused() {
+    let refused = |url: &str| beside(url).run(&["daemon", "start"]);
+    let nonsense = refused("sqlite:///x");
+    assert!(nonsense.stderr.contains("store.url"), "{nonsense:?}");
+    let nobody = refused("postgres://me:canary@127.0.0.1:9/db");
+    assert!(
+        nobody.stderr.contains("postgres://127.0.0.1:9/db") || nobody.stderr.contains("gave no answer"),
+        "{nobody:?}"
+    );
+    assert!(!format!("{nobody:?}").contains("canary"), "{nobody:?}");
+}
