@@ -8,6 +8,7 @@ use std::path::Path;
 /// Each crate with those of ours that it may know, the lowest first.
 const LAYERS: &[(&str, &[&str])] = &[
     ("core/facts", &[]),
+    ("core/cluster", &[]),
     ("core/law", &["holon-facts"]),
     ("core", &["holon-facts"]),
     ("shell/commit", &[]),
