@@ -47,7 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "holon-web",
         ],
     ),
-    ("sim", &["holon-core", "holon-driver", "holon-facts", "holon-law", "holon-ledger"]),
+    ("sim", &["holon-cluster", "holon-core", "holon-driver", "holon-facts", "holon-law", "holon-ledger"]),
 ];
 
 /// Our crates among the dependencies of a manifest, those of its tests left out.

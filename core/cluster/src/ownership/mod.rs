@@ -235,7 +235,8 @@ impl Ownership {
 
     /// The statement may have been executed, or may be later.
     fn on_no_answer(&mut self, ask: AskId) {
-        let again = self.now.after(self.terms.retry_after);
+        // Whoever has waited long enough for the answer has waited long enough for the repetition.
+        let again = ask.sent.after(self.terms.retry_after).max(self.now);
         match ask.slot {
             Slot::Lease => self.lease_at = again,
             Slot::Poll => self.poll_at = again,
