@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use holon_law::Laws;
 
+use crate::cluster;
 use crate::explore;
 use crate::fault::kinds::{KINDS, PATTERNS};
 use crate::options::Sabotage;
@@ -36,15 +37,27 @@ pub enum Broken {
     Drawn(Sabotage),
     /// A small world, by its name; `sim/tests/explore.rs` searches it.
     Small(&'static str, explore::Sabotage),
+    /// A small world of two nodes, by its name; `sim/tests/small_clusters.rs` searches it.
+    Nodes(&'static str, cluster::rules::Sabotage),
 }
 
 const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'static str) -> WorldLaw {
     WorldLaw { id, sentence, sort, broken: Broken::Drawn(sabotage) }
 }
 
+const fn nodes(
+    id: &'static str,
+    sort: Sort,
+    world: &'static str,
+    sabotage: cluster::rules::Sabotage,
+    sentence: &'static str,
+) -> WorldLaw {
+    WorldLaw { id, sentence, sort, broken: Broken::Nodes(world, sabotage) }
+}
+
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 60] = [
+pub const WORLD: [WorldLaw; 67] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law(
         "B3",
@@ -311,6 +324,56 @@ pub const WORLD: [WorldLaw; 60] = [
         "Who is started, idle, unheld and has messages runs, where there is a slot.",
     ),
     law("G1", S, Sabotage::Panic, "Nothing panics."),
+    nodes(
+        "X1",
+        S,
+        "takeover",
+        cluster::rules::Sabotage::NoEpoch,
+        "No batch of a fenced epoch lands: epochs in the log of a cell never decrease, and each belongs to one node.",
+    ),
+    nodes(
+        "X2",
+        S,
+        "unknown",
+        cluster::rules::Sabotage::NoHead,
+        "A batch is in the log of its cell once, and what was acknowledged to anybody is in it.",
+    ),
+    nodes(
+        "X3",
+        S,
+        "takeover",
+        cluster::rules::Sabotage::BeginEarly,
+        "No effect begins and nothing is acknowledged but of a batch that landed in its own epoch.",
+    ),
+    nodes(
+        "X4",
+        S,
+        "takeover",
+        cluster::rules::Sabotage::ClaimByTime,
+        "No effect of an epoch begins once a later one has begun.",
+    ),
+    nodes(
+        "X5",
+        S,
+        "takeover",
+        cluster::rules::Sabotage::BeginAgain,
+        "An effect begins at most once, over all nodes.",
+    ),
+    nodes(
+        "X6",
+        S,
+        "unknown",
+        cluster::rules::Sabotage::DecideAnew,
+        "The state of an owner is the fold of the log: nothing lands that it has given up.",
+    ),
+    nodes(
+        "X8",
+        L,
+        "takeover",
+        cluster::rules::Sabotage::NoBurial,
+        "One node that lives and reaches the database owns the cell within a lease, the grace and two polls, once what it \
+         had asked before is answered or given up, and serves a request.",
+    ),
 ];
 
 /// The page `docs/laws.md`.
@@ -336,6 +399,9 @@ pub fn page() -> String {
         let broken = match law.broken {
             Broken::Drawn(sabotage) => format!("`{sabotage:?}`"),
             Broken::Small(world, sabotage) => format!("`{sabotage:?}` in the small world `{world}`"),
+            Broken::Nodes(world, sabotage) => {
+                format!("`{sabotage:?}` in the small world of two nodes `{world}`")
+            }
         };
         line(&mut page, &[law.id, sort, law.sentence, &broken]);
     }

@@ -6,11 +6,12 @@
 //!
 //! [`swarm::scenario`] draws a scenario from a seed, [`world::run`] runs it, [`crash`] dies at every boundary of
 //! one. The world performs effects as a shell would; the disk, not the core, judges what is durable.
-//! [`explore`] draws nothing: it visits every state of a few small worlds.
+//! [`explore`] draws nothing: it visits every state of a few small worlds. [`cluster`] does so for several nodes over one database.
 
 pub mod bounds;
 pub mod checks;
 pub mod choices;
+pub mod cluster;
 pub mod commands;
 pub mod crash;
 pub mod crowd;

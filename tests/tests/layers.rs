@@ -8,6 +8,7 @@ use std::path::Path;
 /// Each crate with those of ours that it may know, the lowest first.
 const LAYERS: &[(&str, &[&str])] = &[
     ("core/facts", &[]),
+    ("core/cluster", &[]),
     ("core/law", &["holon-facts"]),
     ("core", &["holon-facts"]),
     ("shell/commit", &[]),
@@ -46,7 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "holon-web",
         ],
     ),
-    ("sim", &["holon-core", "holon-driver", "holon-facts", "holon-law", "holon-ledger"]),
+    ("sim", &["holon-cluster", "holon-core", "holon-driver", "holon-facts", "holon-law", "holon-ledger"]),
 ];
 
 /// Our crates among the dependencies of a manifest, those of its tests left out.

@@ -17,7 +17,7 @@ pub mod path;
 pub mod search;
 mod shelf;
 mod situation;
-mod table;
+pub(crate) mod table;
 mod worlds;
 
 use holon_facts::Config;

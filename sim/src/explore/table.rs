@@ -2,7 +2,7 @@
 
 /// Hashes of states that spread well already. Grows at three quarters.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     slots: Vec<(u128, u32)>,
     used: usize,
 }
@@ -11,12 +11,12 @@ pub(super) struct Table {
 const FREE: u32 = u32::MAX;
 
 impl Table {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { slots: vec![(0, FREE); 1 << 12], used: 0 }
     }
 
     /// Files a state under a number unless it has one; gives the number that it has then.
-    pub(super) fn file(&mut self, hash: u128, number: u32) -> u32 {
+    pub(crate) fn file(&mut self, hash: u128, number: u32) -> u32 {
         if self.used * 4 >= self.slots.len() * 3 {
             self.grow();
         }

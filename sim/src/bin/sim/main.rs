@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks to its caller")]
 #![expect(clippy::disallowed_types, reason = "a campaign takes real time; the worlds in it don't")]
 
+mod cluster;
 mod crash;
 mod explore;
 mod life;
@@ -24,6 +25,7 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim shrink SEED|FILE.json [--out FILE.json]
        sim crash [--jobs N]
        sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
+       sim cluster [--world NAME] [--states N] [--for SECONDS|10m] [--wider N]
        sim report [--seeds N] [--from SEED] [--jobs N] [--states N] [--out FILE.md] [--picture FILE.svg] [--coverage FILE.json]
        sim apart SEED|FILE.json
        sim replay FILE.jsonl [--laws]
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         ["swarm", rest @ ..] => swarm::swarm(rest),
         ["crash", rest @ ..] => crash::everywhere(rest),
         ["explore", rest @ ..] => explore::explore(rest),
+        ["cluster", rest @ ..] => cluster::explore(rest),
         ["replay", file] => recorded::replay(file, Ask::All),
         ["replay", file, "--laws"] => recorded::replay(file, Ask::Laws),
         ["report", rest @ ..] => report::report(rest),

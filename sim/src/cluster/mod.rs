@@ -1,0 +1,8 @@
+//! Several nodes over one database: the machine of `holon-cluster` against a simulated database and everything that may go
+//! wrong between them.
+//!
+//! [`db`] executes the machine's statements as PostgreSQL would. [`small`] visits every state of small worlds.
+
+pub mod db;
+pub mod rules;
+pub mod small;
