@@ -40,7 +40,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let same = tools.clone().map(Tool::name).eq(agent.tools_offered.iter().map(ToolName::as_str));
     let offered: Arc<[ToolName]> =
         if same { agent.tools_offered.clone() } else { tools.map(ToolName::from).collect() };
-    let fresh = entry.is_fresh() && entry.shown.is_empty();
+    let fresh = entry.is_fresh() && !entry.goes_on;
     episode::before_turn(tx, &models, &offered, fresh);
     let also = further_results(tx.agent(), tx.env.config, tx.now(), message_id);
     let all = core::iter::once(message_id).chain(also.iter().copied()).chain(interjected.iter().copied());
