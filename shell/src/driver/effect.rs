@@ -46,7 +46,7 @@ impl Driver {
                 self.performers.stop_command(&agent, op, force);
             }
             Effect::ProbePlan { agent, item, known } => {
-                self.work.look(self.performers.probe_plan(agent, item, known))
+                drop(self.work.look(self.performers.probe_plan(agent, item, known)));
             }
             Effect::LoadChild { agent, op, child } => self.engine.wants_child(agent, op, child),
             Effect::Cancel { agent, op } => self.cancel(&agent, op),

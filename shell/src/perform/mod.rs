@@ -14,6 +14,7 @@ mod worktree;
 use std::path::PathBuf;
 use std::slice;
 use std::sync::Arc;
+use std::time::Duration;
 
 use holon_core::Input;
 use holon_core::effect::{AgentView, TaskWork, ToolCall, WantedWorkspace, WorkView};
@@ -42,6 +43,9 @@ use crate::templates::{self, Reach, Selector, Templates};
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
 use crate::workplace::Search;
+
+/// Until the file of a login is read again, while an agent waits for another one.
+const LOGIN_CHECKS: Duration = Duration::from_secs(2);
 
 /// Everything that performs effects. Cheap to clone.
 #[derive(Clone)]
@@ -366,6 +370,25 @@ impl Performers {
         async move {
             let hash = looked.await.ok()?.ok()?;
             (known != PlanSeen::of(hash)).then_some(Input::PlanProbed { agent, item, hash })
+        }
+    }
+
+    /// Whether requests to a provider show a login, which somebody may renew.
+    pub fn has_login(&self, provider: &str) -> bool {
+        self.inner.providers.has_login(provider)
+    }
+
+    /// Waits until a provider's login is another one than it has refused.
+    pub fn await_login(&self, provider: String) -> impl Future<Output = Option<Input>> + use<> {
+        let providers = self.inner.providers.clone();
+        async move {
+            loop {
+                tokio::time::sleep(LOGIN_CHECKS).await;
+                let (providers, named) = (providers.clone(), provider.clone());
+                if spawn::blocking(move || providers.login_is_new(&named)).await.ok()? {
+                    return Some(Input::LoginChanged { provider });
+                }
+            }
         }
     }
 
