@@ -16,6 +16,7 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
+use context::Looks;
 use holon_core::Input;
 use holon_core::effect::{AgentView, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::recovery::Found;
@@ -194,14 +195,13 @@ impl Performers {
         Home::at(&self.inner.settings.home)
     }
 
-    /// Reads instruction files and the environment, and looks for skills: for those of the user, and for those of the
-    /// workspace unless that is not trusted. Ends in `Context`, or in `Failed` naming the file that
+    /// Reads instruction files and the environment, and looks for skills. Ends in `Context`, or in `Failed` naming the file that
     /// can't be read.
     pub async fn load_context(
         &self,
         agent: &AgentId,
         execution: &ExecutionBinding,
-        (user_skills, untrusted): (bool, bool),
+        looks: Looks,
         template: Option<&AgentTemplate>,
     ) -> Outcome {
         let settings = &self.inner.settings;
@@ -224,7 +224,7 @@ impl Performers {
             &settings.environment,
             policy,
             triggers,
-            (&settings.skills, user_skills, untrusted),
+            (&settings.skills, &settings.supervisor, looks),
         );
         match loaded.await {
             Ok(context) => Outcome::Context { context },

@@ -227,6 +227,11 @@ impl Episodes {
         self.open.as_ref().map_or(&[], |open| &open.turns)
     }
 
+    /// Whether what is read for the turn that has just begun is what its episode begins with.
+    pub(crate) fn begins(&self) -> bool {
+        self.open.as_ref().is_none_or(|open| open.head.standing.is_none())
+    }
+
     /// Why a turn that begins now with that model and those tools does not go on with the open episode.
     pub(crate) fn boundary(&self, turn: &Beginning<'_>) -> Option<EpisodeBoundary> {
         let open = self.open.as_ref()?;
@@ -373,7 +378,7 @@ impl Episodes {
         open.summary = late.filter(|late| !open.head.digests.iter().any(|it| it.id == late.episode_id));
         open.tools = run.environment.tools.clone();
         open.model = run.chain.models.first().cloned();
-        let standing = before.and_then(|before| before.shown.standing);
+        let standing = before.and_then(|before| before.shown.standing).map(Standing::later);
         open.head.standing.clone_from(&standing);
         open.shown.standing = standing;
         run.environment.shown_before = open.shown.clone();

@@ -70,7 +70,9 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let user_skills = tx.agent().spec.has_user_skills();
     let template = tx.agent().spec.template.clone().map(Box::new);
     let untrusted = tx.agent().workspaces.is_untrusted(&execution.workspace_id());
-    tx.open(opening, Work::LoadContext { execution, user_skills, template, untrusted });
+    // Counting takes programs that the repository may name: they are somebody's whom nobody trusts.
+    let work_tree = !untrusted && tx.agent().episodes.begins();
+    tx.open(opening, Work::LoadContext { execution, user_skills, template, untrusted, work_tree });
 }
 
 #[cfg(test)]
