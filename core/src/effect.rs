@@ -68,6 +68,9 @@ pub enum Work {
         /// Skills of the workspace are not offered.
         #[serde(default, skip_serializing_if = "core::ops::Not::not")]
         untrusted: bool,
+        /// Count the files that differ from the last commit, too.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        work_tree: bool,
     },
     /// Make one attempt at a round; ends in `Answer` or `AttemptFailed`.
     CallModel { request: ModelRequest },

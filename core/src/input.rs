@@ -1,5 +1,7 @@
 //! Everything that can happen to the host, as data. A row of the flight recorder holds one of these.
 
+use alloc::string::String;
+
 use holon_facts::content::{ContentId, Text};
 use holon_facts::hint::Hint;
 use holon_facts::identity::{AgentSpec, InitialSettings};
@@ -75,6 +77,8 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hash: Option<ContentId>,
     },
+    /// The login that requests to a provider show is another one now; whoever waits for that goes on.
+    LoginChanged { provider: String },
     /// Time has passed; deadlines are looked at in every step anyway.
     Tick,
     /// The service shuts down: no new turn starts, runs are interrupted, nothing is written as stopped.
@@ -105,7 +109,7 @@ impl Input {
             | Self::ChangeTrigger { agent, .. }
             | Self::Completed { agent, .. }
             | Self::PlanProbed { agent, .. } => Some(agent),
-            Self::Tick | Self::Drain { .. } => None,
+            Self::LoginChanged { .. } | Self::Tick | Self::Drain { .. } => None,
         }
     }
 
@@ -135,6 +139,7 @@ impl Input {
             | Self::Wake { .. }
             | Self::Completed { .. }
             | Self::PlanProbed { .. }
+            | Self::LoginChanged { .. }
             | Self::Tick => false,
         }
     }

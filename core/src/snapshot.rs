@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Agent;
 
 /// Version of the form below. A snapshot of another version is not read: the log is folded instead.
-pub const SNAPSHOT_VERSION: u16 = 3;
+pub const SNAPSHOT_VERSION: u16 = 4;
 
 /// The state of one agent through `agent.event_seq`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -62,8 +62,8 @@ impl Work {
     }
 
     /// Begins to look at something that is no operation: whoever is told nothing looks again some time.
-    pub fn look(&mut self, look: impl Future<Output = Option<Input>> + Send + 'static) {
-        self.tasks.spawn(async move { Done::Looked(look.await) });
+    pub fn look(&mut self, look: impl Future<Output = Option<Input>> + Send + 'static) -> AbortHandle {
+        self.tasks.spawn(async move { Done::Looked(look.await) })
     }
 
     /// Gives up on an operation: dropping its task closes its connection or kills its command.

@@ -1,6 +1,6 @@
 //! Scripted-random tools, and the reading of context files.
 
-use holon_facts::execution::{ExecutionSnapshot, GitHead};
+use holon_facts::execution::{ExecutionSnapshot, GitHead, WorkTree};
 use holon_facts::image::Image;
 use holon_facts::outcome::{
     Certainty, CommandSpec, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope,
@@ -120,7 +120,7 @@ fn failure(here: &mut Circumstances<'_>, kind: ToolErrorKind) -> ToolError {
 }
 
 /// Reads instruction files and the environment, and looks for skills.
-pub fn load_context(here: &mut Circumstances<'_>, untrusted: bool) -> Deliveries {
+pub fn load_context(here: &mut Circumstances<'_>, untrusted: bool, work_tree: bool) -> Deliveries {
     let after = u64::from(here.below("latency", 20_000));
     if here.fault("fails", here.faults.context_fails) {
         if here.below("silent", 3) == 0 {
@@ -131,6 +131,7 @@ pub fn load_context(here: &mut Circumstances<'_>, untrusted: bool) -> Deliveries
     }
     let mut context = context(here.text("instructions"), Millis(after / 1_000));
     context.skills = skills::found(here, untrusted);
+    context.execution.work_tree = work_tree.then_some(WorkTree::Changed { files: after / 1_000 % 5 });
     here.deliver(after, Outcome::Context { context })
 }
 

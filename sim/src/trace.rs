@@ -156,7 +156,7 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::ChangeWorkspace { agent, .. } => Some((agent, "change_workspace")),
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::PlanProbed { agent, .. } => Some((agent, "plan_probed")),
-            Input::Tick | Input::Drain { .. } => None,
+            Input::LoginChanged { .. } | Input::Tick | Input::Drain { .. } => None,
         },
     }
 }

@@ -188,3 +188,51 @@ fn what_is_not_there_is_refused_with_what_is() {
         assert_eq!((refused.status, &refused.body["details"]["field"]), (400, &json!(field)), "{refused:?}");
     }
 }
+
+/// An export has all that its requests follow from, but for long texts.
+#[test]
+fn a_past_request_is_rendered_from_an_export() {
+    let provider = Provider::start([calls(&[command("echo one")]), says("done"), says("done again")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "the first prompt"]);
+    daemon.ok(&["daemon", "stop"]);
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "the second prompt"]);
+    daemon.ok(&["daemon", "stop"]);
+    let exported = daemon.ok(&["ledger", "export", "--recorder"]).stdout;
+    let file = daemon.0.file("ledger.jsonl", &exported).display().to_string();
+    let elsewhere = end_to_end::Holon::new();
+    for request in requests(&daemon) {
+        let here = shown(&daemon, &["--request", &request]);
+        let arguments = ["debug", "prompt", "--json", "--request", &request, "--from", &file];
+        let there = elsewhere.run(&arguments);
+        assert_eq!(there.code, Some(0), "{there:?}");
+        let there = there.json();
+        assert_eq!(there["request"]["as_recorded"], json!(true), "{}", there["request"]);
+        for part in ["model", "room", "tools", "prompt_cache_key", "omitted"] {
+            assert_eq!(there[part], here[part], "{part}");
+        }
+        let labels = |reply: &Value| -> Vec<Value> {
+            let parts = reply["sections"].as_array().expect("sections").iter();
+            parts.map(|part| part["label"].clone()).collect()
+        };
+        assert_eq!(labels(&there), labels(&here));
+        assert!(there.to_string().contains("the first prompt"));
+    }
+    let diff = elsewhere.run(&["debug", "prompt", "--turn", "2", "--diff", "--json", "--from", &file]);
+    assert!(diff.code == Some(0) && diff.json()["diff"].is_object(), "{diff:?}");
+    let records = daemon.ok(&["ledger", "export"]).stdout;
+    let plain = daemon.0.file("records.jsonl", &records).display().to_string();
+    for (arguments, told) in [
+        (vec!["--turn", "1", "--from", &plain], "export with --recorder"),
+        (vec!["--turn", "1", "--from", "/nowhere.jsonl"], "can't be read as an export"),
+        (vec!["--turn", "9", "--from", &file], "turn 9"),
+        (vec!["--from", &file], "--turn"),
+    ] {
+        let refused = elsewhere.run(&[&["debug", "prompt"][..], &arguments].concat());
+        assert_ne!(refused.code, Some(0), "{refused:?}");
+        assert!(refused.stderr.contains(told), "{told}: {refused:?}");
+    }
+    assert!(!elsewhere.home().join("ledger.sqlite3").exists());
+}

@@ -156,6 +156,30 @@ fn a_model_that_reads_none_is_not_offered_the_tool_and_reads_of_what_others_saw(
     assert_eq!((names(&requests[0]).contains("ViewImage"), shown(&requests[1], &bytes)), (true, 1));
 }
 
+/// What is known of a model by its name holds for an agent that asks it, whatever the runtime's own models are.
+#[test]
+fn an_agent_whose_model_no_setting_names_is_offered_what_the_model_can() {
+    let provider = Provider::start((0..6).map(|_| says("Done.")));
+    let daemon = Daemon(with(Holon::new(), &provider, "local/test").with("HOLON_HTTP_ADDR", "127.0.0.1:0"));
+    let settings =
+        "[providers.local]\ncontext_window_tokens = 32768\n[models.\"openai-chat/gpt-4o\"]\nimages = false\n";
+    configure(&daemon.0, settings);
+    daemon.start();
+    for (model, images, window) in [
+        ("openai-chat/gpt-4.1-2025-04-14", true, 1_047_576),
+        ("openai-chat/gpt-4.1-nobody-knows", false, 128_000),
+        ("openai-chat/gpt-4o", false, 128_000),
+        ("local/other", false, 32_768),
+    ] {
+        daemon.ok(&["agent", "model", "--set", model]);
+        daemon.ok(&["prompt", "--wait", "go"]);
+        let request = provider.requests().pop().expect("a request");
+        assert_eq!(names(&request).contains("ViewImage"), images, "{model}");
+        let shown = daemon.ok(&["debug", "prompt", "--json"]).json();
+        assert_eq!(shown["room"]["window"], window, "{model}: {}", shown["room"]);
+    }
+}
+
 #[test]
 fn what_a_provider_refuses_is_left_out_in_the_same_attempt() {
     let refusal = r#"{"error":{"type":"invalid_request_error","message":"Could not process image"}}"#;

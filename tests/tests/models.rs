@@ -1,7 +1,10 @@
 //! Settings of a model, and what a model thinks between the rounds of a turn.
 
+use std::time::Duration;
+
+use end_to_end::daemon::Daemon;
 use end_to_end::provider::{Provider, THOUGHT, calls, command, fails, says};
-use end_to_end::{Ended, Holon, count, payloads};
+use end_to_end::{Ended, Holon, count, payloads, wait_for};
 use serde_json::{Value, json};
 
 fn with(provider: &Provider, model: &str, settings: &str) -> Holon {
@@ -325,4 +328,41 @@ fn a_login_that_is_no_login_is_refused_before_anything_is_asked() {
         assert!(told.contains(says) && !told.contains("canary"), "{told}");
     }
     assert!(provider.requests().is_empty());
+}
+
+/// A prompt whose login is refused waits, and goes on by itself once somebody has logged in anew.
+#[test]
+fn a_prompt_waits_for_another_login() {
+    let refused = fails(401, r#"{"error":{"code":"token_expired","message":"expired"}}"#);
+    let provider = Provider::start([refused.clone(), refused, says("Done.")]);
+    let holon = codex(&provider, ACCEPTED).with("HOLON_HTTP_ADDR", "127.0.0.1:0");
+    let daemon = Daemon(holon);
+    let (expired, first) = (login(-1, "canary-expired"), login(3_600, "canary-first"));
+    daemon.0.file("auth.json", &first);
+    daemon.start();
+    let ended = daemon.0.run(&["prompt", "--wait", "go"]);
+    assert_eq!(ended.code, Some(6), "it waits for its operator: {ended:?}");
+    let why = daemon.ok(&["why", "--json"]).json();
+    let hold = &why["hold"];
+    assert_eq!((&hold["cause"], &hold["refused_by"]), (&json!("credentials"), &json!(["openai-codex"])));
+    // Another time of the file, one that has expired, none at all: nothing that could be shown is new.
+    for unfit in [&first, &expired, &String::from("{")] {
+        daemon.0.file("auth.json", unfit);
+        std::thread::sleep(Duration::from_millis(2_500));
+        assert_eq!(provider.asked().len(), 1);
+    }
+    daemon.0.file("auth.json", &login(3_600, "canary-second"));
+    wait_for("another refusal", || daemon.events_of("hold_set") == 2);
+    assert_eq!(daemon.events_of("hold_ended"), 1);
+    daemon.0.file("auth.json", &login(3_600, "canary-third"));
+    wait_for("answer", || daemon.ok(&["why", "--json"]).json()["verdict"] == "completed");
+    let records = daemon.0.records(&daemon.ledger());
+    let ends = payloads(&records, "hold_ended");
+    let reasons: Vec<&Value> = ends.iter().map(|end| &end["reason"]).collect();
+    assert_eq!(reasons, ["login_changed", "login_changed"]);
+    let asked = provider.asked();
+    let tokens: Vec<_> = asked.iter().filter_map(|asked| asked.header("authorization")).collect();
+    assert_eq!(tokens.len(), 3);
+    assert!(tokens[2].starts_with("Bearer canary-third."), "{tokens:?}");
+    daemon.0.check_ledger(&daemon.ledger());
 }

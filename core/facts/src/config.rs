@@ -1,6 +1,7 @@
 //! Every limit and policy of the core, as one value that is checked once, when the host is built. It stands
 //! in the flight recorder, so that a replay decides under the same rules.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -21,7 +22,7 @@ const SMALLEST_WINDOW: u64 = 8_192;
 pub struct Config {
     /// The model and its fallbacks, in the order in which a round tries them.
     pub models: Vec<ModelRef>,
-    /// Those that read images.
+    /// Those that read images, of the models that settings name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ModelRef>,
     pub queue: QueueLimits,
@@ -108,8 +109,14 @@ fn episode_idle() -> Millis {
 pub struct ContextLimits {
     /// Tokens that a model takes, question and answer together, where nothing else is known of it.
     pub window_tokens: u64,
-    /// Models whose window is known.
+    /// Models that settings name and whose window is known.
     pub windows: Vec<ModelWindow>,
+    /// What is known of models by their names, for agents that ask one which no setting names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<KnownLimits>,
+    /// Windows of all models of a provider, in tokens.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub of_providers: BTreeMap<String, u64>,
     /// An episode closes where the next request would take more of the window.
     #[serde(default = "compact_at")]
     pub compact_at: Share,
@@ -153,16 +160,44 @@ pub struct ModelWindow {
     pub output: Option<u64>,
 }
 
+/// What is known of a model by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownLimits {
+    pub name: String,
+    /// Its window.
+    pub tokens: u64,
+    /// Most tokens of one answer.
+    pub output: u64,
+    /// Whether it reads images.
+    pub images: bool,
+}
+
 impl ContextLimits {
     /// The window of a model, in tokens.
     pub fn window(&self, model: &ModelRef) -> u64 {
-        let known = self.windows.iter().find(|window| window.model == *model);
-        known.map_or(self.window_tokens, |window| window.tokens)
+        if let Some(named) = self.named(model) {
+            return named.tokens;
+        }
+        let of_provider = self.of_providers.get(model.provider()).copied();
+        let known = of_provider.or_else(|| Some(self.by_name(model)?.tokens));
+        known.unwrap_or(self.window_tokens)
     }
 
     /// Most tokens of one answer of a model, where that is known.
     pub fn output(&self, model: &ModelRef) -> Option<u64> {
-        self.windows.iter().find(|window| window.model == *model)?.output
+        match self.named(model) {
+            Some(named) => named.output,
+            None => Some(self.by_name(model)?.output),
+        }
+    }
+
+    /// What settings and what is known come to, where a setting names the model.
+    fn named(&self, model: &ModelRef) -> Option<&ModelWindow> {
+        self.windows.iter().find(|window| window.model == *model)
+    }
+
+    fn by_name(&self, model: &ModelRef) -> Option<&KnownLimits> {
+        model.among(&self.known, |known| &known.name)
     }
 }
 
@@ -347,6 +382,8 @@ impl Config {
             context: ContextLimits {
                 window_tokens: 128_000,
                 windows: Vec::new(),
+                known: Vec::new(),
+                of_providers: BTreeMap::new(),
                 compact_at: compact_at(),
                 episode_idle: episode_idle(),
                 summary: SummaryBy::Model,
@@ -383,7 +420,8 @@ impl Config {
 
     /// Whether a model reads images.
     pub fn takes_images(&self, model: &ModelRef) -> bool {
-        self.images.contains(model)
+        let known = || self.context.by_name(model).is_some_and(|known| known.images);
+        self.images.contains(model) || (self.context.named(model).is_none() && known())
     }
 
     /// Every bound is at least what makes progress possible, and no part is larger than its whole.

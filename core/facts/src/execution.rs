@@ -96,6 +96,40 @@ impl fmt::Display for GitHead {
     }
 }
 
+/// How the files of a working tree stand to its last commit, as git counts them; an untracked folder counts once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum WorkTree {
+    /// No file differs.
+    Clean,
+    Changed {
+        files: u64,
+    },
+    /// Git gave no number.
+    Unknown {
+        reason: WorkTreeUnknown,
+    },
+}
+
+names! {
+    /// Why git did not count.
+    WorkTreeUnknown { NoGit "no_git", Slow "slow", Refused "refused" }
+}
+
+impl fmt::Display for WorkTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self {
+            Self::Clean => return f.write_str("no changed files"),
+            Self::Changed { files: 1 } => return f.write_str("1 changed file"),
+            Self::Changed { files } => return write!(f, "{files} changed files"),
+            Self::Unknown { reason: WorkTreeUnknown::NoGit } => "git is not installed",
+            Self::Unknown { reason: WorkTreeUnknown::Slow } => "git took too long to count",
+            Self::Unknown { reason: WorkTreeUnknown::Refused } => "git refused to count",
+        };
+        write!(f, "changed files are not known: {why}")
+    }
+}
+
 /// Where tools run, as the model is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutionSnapshot {
@@ -116,6 +150,9 @@ pub struct ExecutionSnapshot {
     /// Where its files can be read. Earlier builds left it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitHead>,
+    /// Counted where an episode began with it, and the workspace is trusted. Earlier builds did not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_tree: Option<WorkTree>,
     /// Programs that commands find, of those that are looked for, in their order. Earlier builds left them out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<String>,
@@ -142,12 +179,13 @@ impl ExecutionSnapshot {
             variables: Vec::new(),
             external_trigger: false,
             git: None,
+            work_tree: None,
             programs: Vec::new(),
         }
     }
 
-    /// Whether the same holds for commands: they themselves change what is checked out, and that lasts no longer than the
-    /// next of them.
+    /// Whether the same holds for commands: they themselves change what is checked out and its files, and that lasts no
+    /// longer than the next of them.
     pub fn holds_like(&self, other: &Self) -> bool {
         let Self {
             binding,
@@ -159,6 +197,7 @@ impl ExecutionSnapshot {
             variables,
             external_trigger,
             git: _,
+            work_tree: _,
             programs,
         } = self;
         *binding == other.binding

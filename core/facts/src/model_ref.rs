@@ -35,6 +35,27 @@ impl ModelRef {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Which of these it is, whoever serves it: the one of its name, without what gateways write before it and behind, or
+    /// the one that it is a dated version of.
+    pub fn among<'a, T>(&self, all: &'a [T], name_of: impl Fn(&T) -> &str) -> Option<&'a T> {
+        let name = self.model();
+        let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
+        let name = name.rsplit_once("anthropic.").map_or(name, |(_, name)| name);
+        let name = name.split_once(':').map_or(name, |(name, _)| name);
+        let name = name.strip_suffix("-v1").unwrap_or(name);
+        let own = all.iter().find(|one| name_of(one) == name);
+        own.or_else(|| all.iter().find(|one| is_version(name_of(one), name)))
+    }
+}
+
+/// `provider/model-2025-08-07`, `provider/model-20250807` and `provider/model-latest` are `provider/model`.
+pub fn is_version(name: &str, of: &str) -> bool {
+    let Some(rest) = of.strip_prefix(name).and_then(|rest| rest.strip_prefix('-')) else { return false };
+    let year = rest.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit()));
+    let date: String = rest.chars().filter(char::is_ascii_digit).collect();
+    rest == "latest"
+        || (year && date.len() == 8 && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
 }
 
 /// Not a model reference.

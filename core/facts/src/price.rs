@@ -1,13 +1,12 @@
 //! What requests to models take: tokens, and money where the model has a price (contract: agent.md, Turns).
 
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model_ref::ModelRef;
+use crate::model_ref::{ModelRef, is_version};
 use crate::usage::TokenUsage;
 
 /// No request takes more, whatever a provider says: what one of them makes of its counters is nobody's bankruptcy.
@@ -132,15 +131,6 @@ impl Prices {
     pub fn missing<'a>(&self, models: &'a [ModelRef]) -> Option<&'a ModelRef> {
         models.iter().find(|model| self.of(model).is_none())
     }
-}
-
-/// `provider/model-2025-08-07`, `provider/model-20250807` and `provider/model-latest` are `provider/model`.
-pub fn is_version(name: &str, of: &str) -> bool {
-    let Some(rest) = of.strip_prefix(name).and_then(|rest| rest.strip_prefix('-')) else { return false };
-    let year = rest.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit()));
-    let date: String = rest.chars().filter(char::is_ascii_digit).collect();
-    rest == "latest"
-        || (year && date.len() == 8 && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
 }
 
 #[cfg(test)]

@@ -195,7 +195,7 @@ impl Agent {
                     recap: core::mem::take(&mut run.conversation.recap),
                     told: core::mem::take(&mut run.about.told),
                     changes: core::mem::take(&mut run.about.changes),
-                    shown: self.episodes.run_left(run),
+                    goes_on: self.episodes.run_left(run),
                 }
             }
             Some(_) | None => Left::default(),
@@ -255,7 +255,7 @@ impl Agent {
             };
             let from_outside = self.inbox.claimed(fact.message_id).is_some_and(outside::causes);
             let entry = self.inbox.claimed_mut(fact.message_id);
-            let left = entry.as_ref().map(|entry| entry.shown.clone()).unwrap_or_default();
+            let goes_on = entry.as_ref().is_some_and(|entry| entry.goes_on);
             self.run = entry.map(|entry| Run::new(at, fact, entry, also, environment));
             let now = self.as_it_stands();
             if let Some(run) = &mut self.run {
@@ -270,7 +270,7 @@ impl Agent {
                 run.about.own = own && fact.interjected.is_empty();
                 // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
                 self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
-                self.episodes.run_began((self.event_seq, at), run, now, left);
+                self.episodes.run_began((self.event_seq, at), run, now, goes_on);
                 if !run.about.incoming.is_by_operator() {
                     self.unattended.started(at, from_outside);
                 }

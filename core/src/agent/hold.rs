@@ -1,5 +1,8 @@
 //! Waiting for providers that are away, or for a budget (contract: scheduler.md, Hold).
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use holon_facts::budget::Budget;
 use holon_facts::event::scheduling::{HoldCause, HoldSet};
 use holon_facts::ids::MessageId;
@@ -21,6 +24,9 @@ pub struct Hold {
     /// What is exhausted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// Providers whose keys or logins are refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_by: Vec<String>,
     /// The first operator prompt admitted since the step began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<MessageId>,
@@ -29,7 +35,7 @@ pub struct Hold {
 impl Hold {
     pub(super) fn new(fact: &HoldSet) -> Self {
         let HoldSet { cause, since, step, until, budget, .. } = *fact;
-        Self { cause, since, step, until, budget, trial: None }
+        Self { cause, since, step, until, budget, refused_by: fact.refused_by.clone(), trial: None }
     }
 
     /// Whether the queue waits.

@@ -16,7 +16,7 @@ use holon_facts::provenance::{MessageKind, Priority};
 use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::episode::{Changes, Shown};
+use crate::agent::episode::Changes;
 use crate::agent::turn::recap::Recap;
 use crate::agent::turn::told::Told;
 use crate::agent::turn::{Note, Round};
@@ -70,11 +70,12 @@ pub struct Entry {
     /// What is told with it, and with the results that its runs take beside it, since its first run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<Told>,
-    /// What its first run began with, and all that requests had shown when its last run ended.
+    /// What its first run began with.
     #[serde(default, skip_serializing_if = "Changes::is_empty")]
     pub changes: Changes,
-    #[serde(default, skip_serializing_if = "Shown::is_empty")]
-    pub shown: Shown,
+    /// Its last run was interrupted after it had shown what stands: the next one goes on from there.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub goes_on: bool,
     /// Prompts that interrupted runs have taken in, in that order: the next run takes them along. Whatever else becomes
     /// of what the message itself says, they are an operator's word that a model has to see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -95,7 +96,7 @@ pub(super) struct Left {
     pub(super) recap: Recap,
     pub(super) told: Vec<Told>,
     pub(super) changes: Changes,
-    pub(super) shown: Shown,
+    pub(super) goes_on: bool,
 }
 
 impl Entry {
@@ -265,7 +266,7 @@ impl Inbox {
             recap: Recap::default(),
             notes: Vec::new(),
             changes: Changes::default(),
-            shown: Shown::default(),
+            goes_on: false,
             interjected: Vec::new(),
             host: None,
             fence: None,
@@ -331,7 +332,7 @@ impl Inbox {
         entry.recap = left.recap;
         entry.told = left.told;
         entry.changes = left.changes;
-        entry.shown = left.shown;
+        entry.goes_on = left.goes_on;
         let host = fact.interjected_into.and_then(|host| self.claimed.get_mut(&host));
         entry.host = host.as_ref().map(|host| host.message.id);
         if let Some(host) = host {

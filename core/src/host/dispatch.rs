@@ -1,5 +1,7 @@
 //! Routing: one line per input, then decisions for every agent that something happened to.
 
+use alloc::vec::Vec;
+
 use holon_facts::event::lifecycle::AgentCreated;
 use holon_facts::identity::{AgentSpec, InitialSettings, Supervisor};
 use holon_facts::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
@@ -12,6 +14,7 @@ use holon_facts::reject::Reject;
 use super::Host;
 use crate::agent::Agent;
 use crate::effect::{Answer, Effect};
+use crate::handler::turn::outage;
 use crate::handler::{
     admission, asks, control, episode, external_trigger, label, model, recovery, settle, task, timer, turn,
     wake, work, workspace,
@@ -89,6 +92,7 @@ impl Host {
             Input::PlanProbed { agent, item, hash } => {
                 self.seen(batch, &agent, |tx| work::plan::probed(tx, item, hash))
             }
+            Input::LoginChanged { provider } => self.login_changed(batch, &provider),
             Input::Tick => Boundary::IdleTick,
             Input::Drain { reply } => self.drain(batch, reply),
         }
@@ -123,6 +127,7 @@ impl Host {
             | Input::ChangeTrigger { .. }
             | Input::Completed { .. }
             | Input::PlanProbed { .. }
+            | Input::LoginChanged { .. }
             | Input::Tick
             | Input::Drain { .. } => return None,
         };
@@ -240,10 +245,21 @@ impl Host {
         }
     }
 
+    /// Whoever waits for the login of a provider is in memory.
+    fn login_changed(&mut self, batch: &mut Batch, provider: &str) -> Boundary {
+        let waits =
+            |agent: &&Agent| agent.hold.as_ref().is_some_and(|hold| outage::waits_for(hold, provider));
+        let waiting: Vec<AgentId> = self.agents().filter(waits).map(|agent| agent.id.clone()).collect();
+        for agent in waiting {
+            self.seen(batch, &agent, |tx| outage::login_changed(tx, provider));
+        }
+        Boundary::IdleTick
+    }
+
     /// Interrupts every run and lets nothing new begin. Draining twice answers twice.
     fn drain(&mut self, batch: &mut Batch, reply: ReplyId) -> Boundary {
         self.draining = true;
-        let running: alloc::vec::Vec<AgentId> = self
+        let running: Vec<AgentId> = self
             .agents()
             .filter(|agent| agent.run.is_some() || !agent.ops.is_empty())
             .map(|agent| agent.id.clone())

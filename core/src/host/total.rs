@@ -66,6 +66,7 @@ enum Act {
     Deliver(&'static str, Delivery),
     ChangeTrigger(&'static str, TriggerChange),
     ChangeWorkspace(&'static str, WorkspaceChange),
+    LoginChanged,
     Drain,
     Crash,
     /// A crash that the supervisors of commands survive.
@@ -375,8 +376,7 @@ fn act() -> impl Strategy<Value = Act> {
             let goes = if isolated { r#"{"path":"/x","mode":"isolated"}"# } else { r#"{"path":"/x"}"# };
             Act::End(at, calls(&[("", "UseWorkspace", goes)]))
         }),
-        1 => Just(Act::Drain),
-        2 => Just(Act::Crash),
+        4 => select(vec![Act::LoginChanged, Act::Drain, Act::Crash, Act::Crash]),
         2 => found().prop_map(Act::CrashFinding),
         1 => tight().prop_map(|config| Act::Restart(config.into())),
     ]
@@ -508,6 +508,7 @@ impl Act {
                 let item = WorkItemId(item);
                 ask(world, |reply| Input::CompleteWorkItem { agent: agent(name), item, reply });
             }
+            Self::LoginChanged => world.step(Input::LoginChanged { provider: "local".into() }),
             Self::Drain => drop(world.drain()),
             Self::Crash => {
                 world.found.clear();

@@ -76,7 +76,8 @@ const SOON: Option<Wall> = Some(Wall(i64::MAX - 1));
 
 fn hold(budget: BudgetKind, until: Option<Wall>) -> HoldSet {
     let budget = Some(Budget { budget, limit: 1_000 });
-    HoldSet { cause: HoldCause::Budget, run_id: RunId(1), since: Wall(0), step: 0, until, budget }
+    let (cause, run_id, refused_by) = (HoldCause::Budget, RunId(1), Vec::new());
+    HoldSet { cause, run_id, since: Wall(0), step: 0, until, budget, refused_by }
 }
 
 fn raised() -> HoldEnded {

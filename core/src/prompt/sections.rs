@@ -218,7 +218,9 @@ fn about(PromptFacts { agent, head, .. }: &PromptFacts<'_>) -> String {
 pub(crate) fn environment(standing: &Standing) -> String {
     let execution = &standing.context.execution;
     let path = |path: &str| line(path, PATH_BYTES);
-    let git = execution.git.as_ref().map(|git| format!("Git: {}", line(&git.to_string(), NAME_BYTES)));
+    let changed = execution.work_tree.map_or_else(String::new, |files| format!(", {files}"));
+    let git =
+        execution.git.as_ref().map(|git| format!("Git: {}{changed}", line(&git.to_string(), NAME_BYTES)));
     let programs = &execution.programs;
     let programs =
         (!programs.is_empty()).then(|| format!("Programs that are installed: {}", programs.join(", ")));

@@ -177,6 +177,8 @@ pub fn with_window(config: &Config, tokens: u64) -> Config {
     let mut config = config.clone();
     config.context.window_tokens = tokens;
     config.context.windows.iter_mut().for_each(|window| window.tokens = tokens);
+    config.context.known.iter_mut().for_each(|known| known.tokens = tokens);
+    config.context.of_providers.values_mut().for_each(|window| *window = tokens);
     config
 }
 

@@ -1,8 +1,9 @@
 //! What is known of models, as their providers documented it at a date: how much they take and answer, whether they think
 //! first, and what they cost.
 
+use holon_facts::config::KnownLimits;
 use holon_facts::model_ref::ModelRef;
-use holon_facts::price::{Cost, Price, is_version};
+use holon_facts::price::{Cost, Price};
 
 use crate::model_options::ModelOptions;
 
@@ -92,15 +93,20 @@ pub const KNOWN: &[KnownModel] = &[
     known("openai", "o4-mini", (200_000, 100_000), O_SERIES, (1_100_000, 275_000, 4_400_000)),
 ];
 
-/// What is known of a model, whoever serves it: by its name, without the names that gateways write before it and behind.
+/// What is known of a model, whoever serves it: by its name.
 pub fn of(model: &ModelRef) -> Option<&'static KnownModel> {
-    let name = model.model();
-    let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
-    let name = name.rsplit_once("anthropic.").map_or(name, |(_, name)| name);
-    let name = name.split_once(':').map_or(name, |(name, _)| name);
-    let name = name.strip_suffix("-v1").unwrap_or(name);
-    let own = KNOWN.iter().find(|known| known.name == name);
-    own.or_else(|| KNOWN.iter().find(|known| is_version(known.name, name)))
+    model.among(KNOWN, |known| known.name)
+}
+
+/// What the core has to know of them.
+pub fn limits() -> Vec<KnownLimits> {
+    let limits = |known: &KnownModel| KnownLimits {
+        name: known.name.to_owned(),
+        tokens: known.window,
+        output: known.output,
+        images: known.has(Feature::Images),
+    };
+    KNOWN.iter().map(limits).collect()
 }
 
 /// Whether a model reads images: as somebody says of it, otherwise as it is known.

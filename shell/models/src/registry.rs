@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holon_facts::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
+use holon_facts::model::{AttemptFailure, FailureKind, ModelAnswer, ModelRequest, Timing};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{Millis, Now};
 use holon_platform::clock;
@@ -15,7 +15,9 @@ use super::answer::Reply;
 use super::http::{Clients, HttpClient};
 use super::parts::joined_answer;
 use super::protocol::TRANSPORTS;
-use super::provider::{Attempt, Credential, Login, Provider, ProviderError, ProviderSpec, Show};
+use super::provider::{
+    Attempt, Credential, Login, Provider, ProviderError, ProviderSpec, RefusedLogins, Show,
+};
 use super::tools::Tools;
 
 /// All providers of the runtime. Cheap to clone; clients are made when they are first needed.
@@ -28,6 +30,7 @@ pub struct Providers {
     tools: Arc<Tools>,
     /// Models that exist, for errors about one that does not.
     models: Arc<Vec<ModelRef>>,
+    refused: Arc<RefusedLogins>,
 }
 
 /// A request that can't be lowered.
@@ -60,6 +63,7 @@ impl Providers {
             client: Arc::new(Clients::default()),
             tools: Arc::new(tools),
             models: Arc::default(),
+            refused: Arc::default(),
         }
     }
 
@@ -105,6 +109,8 @@ impl Providers {
     ) -> Result<ModelAnswer, AttemptFailure> {
         let started = clock::now();
         let (client, tools, models) = (&*self.client, &*self.tools, self.models.as_slice());
+        // One that is renewed while the request is on its way counts as another one.
+        let login = self.login(request.model.provider());
         let attempted = match self.find(&request.model) {
             Ok((spec, provider)) => {
                 provider.attempt(Attempt { client, texts, spec, tools, models, request, show }).await
@@ -116,8 +122,31 @@ impl Providers {
                 let joined = joined_answer(texts, &request.continues, &blocks);
                 Ok(ModelAnswer { blocks, stop, usage, timing: timing(started), joined, delivery, stored })
             }
-            Err(failure) => Err(failure.redacted(texts, timing(started))),
+            Err(failure) => {
+                if let (Some(login), FailureKind::Auth) = (login, failure.kind) {
+                    self.refused.note(request.model.provider(), login.ok());
+                }
+                Err(failure.redacted(texts, timing(started)))
+            }
         }
+    }
+
+    /// Whether requests to a provider show a login, which somebody may renew.
+    pub fn has_login(&self, provider: &str) -> bool {
+        let known = self.known.get(provider);
+        known.is_some_and(|known| matches!(known.spec.credential, Credential::Login { .. }))
+    }
+
+    /// Whether a provider's login is one that could be shown, and another one than was refused last. Reads its file.
+    pub fn login_is_new(&self, provider: &str) -> bool {
+        let login = self.login(provider).and_then(Result::ok);
+        login.is_some_and(|login| self.refused.is_other(provider, &login))
+    }
+
+    /// The login of a provider as its file is now; none where it has none.
+    fn login(&self, provider: &str) -> Option<Result<Login, String>> {
+        let Credential::Login { path } = &self.known.get(provider)?.spec.credential else { return None };
+        Some(Login::read(path, clock::now().wall))
     }
 
     /// The body of a request, as its provider is sent it, and the name of the transport. Sends nothing.

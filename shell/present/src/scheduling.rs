@@ -66,6 +66,7 @@ pub(super) fn render(fact: &SchedulingFact) -> Rendered {
                 HoldEnd::BudgetRaised => "the budget is raised",
                 HoldEnd::Restarted => "the runtime was started, with the keys that there are now",
                 HoldEnd::ModelChanged => "another model is used now",
+                HoldEnd::LoginChanged => "the login of the provider is another one now",
                 HoldEnd::Stopped => "stopped: the hold ends",
             };
             Rendered::new(Visibility::Verbose, Category::Waiting, "hold", summary)

@@ -21,7 +21,7 @@ use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::new_home;
 use super::output::{self, Failure};
-use super::stopped::{self, Stopped};
+use super::stopped::{self, Exported, Stopped};
 use crate::activity::TextSource;
 use crate::client;
 use crate::daemon::{ProbeResult, look};
@@ -104,6 +104,24 @@ impl ClientContext {
         F: Future<Output = Result<Exit, Failure>> + 'a,
     {
         Self::perform_reading(home, boxed(work))
+    }
+
+    /// The same from an export with its recorder, instead of a home.
+    pub(super) fn read_export<'a, F>(
+        home: Option<PathBuf>,
+        file: &'a Path,
+        work: impl FnOnce(Self, Ending) -> F + 'a,
+    ) -> Result<Exit, Failure>
+    where
+        F: Future<Output = Result<Exit, Failure>> + 'a,
+    {
+        Self::work(home, move |mut cli, ending| async move {
+            let Exported { client, folder } = stopped::of_export(&cli.home, &cli.environment, file)?;
+            (cli.client, cli.stopped) = (client, true);
+            let done = work(cli, ending).await;
+            folder.close()?;
+            done
+        })
     }
 
     fn perform(home: Option<PathBuf>, work: Work<'_>) -> Result<Exit, Failure> {

@@ -2,6 +2,9 @@
 //! same replies. Nothing is locked and nothing is written; the cost is that of opening the ledger and of the newest
 //! snapshot of the agent that is read.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -10,10 +13,11 @@ use holon_core::tool::catalogue;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, Config, Millis, Wall};
 use holon_ledger::LedgerReader;
-use holon_ledger::sqlite::{Reader, text_reader};
+use holon_ledger::sqlite::{Reader, import, text_reader};
 use holon_models::{Providers, Tools};
 use holon_platform::{Environment, clock};
 use holon_text::{Secrets, Texts, moment, variables};
+use tempfile::TempDir;
 use tokio::sync::Semaphore;
 
 use super::output::Failure;
@@ -42,6 +46,13 @@ pub(super) struct Stopped {
     pub(super) note: String,
 }
 
+/// Who reads an export.
+pub(super) struct Exported {
+    pub(super) client: Client,
+    /// It is there as long as somebody reads.
+    pub(super) folder: TempDir,
+}
+
 /// How a home is read whose runtime does not answer; none where one does, or where there is no ledger to read.
 ///
 /// # Errors
@@ -67,6 +78,23 @@ pub(super) async fn find(
     let last = reader.newest_record()?;
     let client = Client::over(InProcess::serve(router(app(home, environment, reader)?)));
     Ok(Some(Stopped { client, note: note(holder, last) }))
+}
+
+/// Reads an export with its recorder, as a ledger in a folder that goes with it. Settings are those of the home.
+///
+/// # Errors
+/// A file that is no such export.
+pub(super) fn of_export(home: &Home, environment: &Environment, file: &Path) -> Result<Exported, Failure> {
+    let unusable = |error: anyhow::Error| {
+        let error = error.context(format!("{} can't be read as an export", file.display()));
+        Failure::usage(error).hint("holon ledger export --recorder > ledger.jsonl writes one")
+    };
+    let export = File::open(file).map_err(|error| unusable(error.into()))?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("ledger.sqlite3");
+    import(BufReader::new(export), &path).map_err(|error| unusable(error.into()))?;
+    let client = Client::over(InProcess::serve(router(app(home, environment, Reader::open(&path)?)?)));
+    Ok(Exported { client, folder })
 }
 
 fn note(holder: Option<Option<u32>>, last: Option<Wall>) -> String {

@@ -9,6 +9,7 @@ use holon_facts::{AgentId, OpId, Outcome};
 use holon_platform::crash_point::{Point, between, reached};
 
 use super::Driver;
+use crate::perform::context::Looks;
 
 /// What is performed already, and where it has ended.
 async fn ending(work: impl Future<Output = Outcome>, end: Point) -> Outcome {
@@ -46,7 +47,7 @@ impl Driver {
                 self.performers.stop_command(&agent, op, force);
             }
             Effect::ProbePlan { agent, item, known } => {
-                self.work.look(self.performers.probe_plan(agent, item, known))
+                drop(self.work.look(self.performers.probe_plan(agent, item, known)));
             }
             Effect::LoadChild { agent, op, child } => self.engine.wants_child(agent, op, child),
             Effect::Cancel { agent, op } => self.cancel(&agent, op),
@@ -57,10 +58,10 @@ impl Driver {
     fn begin(&self, agent: AgentId, op: OpId, work: Work) -> Performing {
         let (performers, gate) = (self.performers.clone(), self.tools_from.clone());
         match work {
-            Work::LoadContext { execution, user_skills, template, untrusted } => {
-                let skills = (user_skills, untrusted);
+            Work::LoadContext { execution, user_skills, template, untrusted, work_tree } => {
+                let looks = Looks { user_skills, untrusted, work_tree };
                 let work = async move {
-                    performers.load_context(&agent, &execution, skills, template.as_deref()).await
+                    performers.load_context(&agent, &execution, looks, template.as_deref()).await
                 };
                 Box::pin(between(Point::ContextBegins, work, Point::ContextEnded))
             }

@@ -6,6 +6,7 @@ mod disk_state;
 mod effect;
 mod fork;
 mod gate;
+mod logins;
 mod restore;
 mod start;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use tokio::time::Instant;
 
 use crate::perform::Performers;
 use crate::work::Work;
+use logins::Logins;
 
 pub use ask::Answered;
 pub use disk_state::DiskState;
@@ -54,6 +56,7 @@ pub struct Driver {
     texts: Texts,
     performers: Performers,
     work: Work,
+    logins: Logins,
     observer: Observer,
     /// Tools begin when it is open.
     tools_from: Gate,
@@ -224,6 +227,7 @@ impl Driver {
             reached(Point::Durable);
             for record in step.records() {
                 (self.observer)(record);
+                self.logins.follow(record, &self.performers, &mut self.work);
                 if let Record { agent, event: Event::Operation(fact), .. } = record
                     && let OperationFact::OperationSettled(settled) = fact
                 {

@@ -15,6 +15,7 @@ use holon_models::Providers;
 use holon_platform::{build, clock, entropy};
 use holon_text::{Secrets, Texts};
 
+use super::logins::Logins;
 use super::{DiskState, Driver, DriverError, Gate, Observer};
 use crate::live::LiveSink;
 use crate::perform::{self, Performers};
@@ -90,6 +91,7 @@ impl Driver {
             performers: Performers::new(texts.clone(), start.providers, start.performing, start.live),
             texts,
             work: Work::default(),
+            logins: Logins::default(),
             observer: start.observer,
             tools_from: start.tools_from,
             disk: DiskState::default(),

@@ -1,8 +1,8 @@
 //! Instruction files and the execution environment, read when a turn begins.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use holon_facts::execution::{ExecutionPolicy, ExecutionProfile, ExecutionSnapshot};
+use holon_facts::execution::{ExecutionPolicy, ExecutionProfile, ExecutionSnapshot, GitHead};
 use holon_facts::outcome::{InstructionSource, LoadedContext};
 use holon_facts::workspace::ExecutionBinding;
 use holon_platform::{clock, spawn};
@@ -22,6 +22,17 @@ pub enum ContextError {
     Interrupted(#[from] tokio::task::JoinError),
 }
 
+/// What is looked at beside instruction files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Looks {
+    /// Skills of the user.
+    pub user_skills: bool,
+    /// Skills of the workspace are not offered.
+    pub untrusted: bool,
+    /// Files that differ from the last commit.
+    pub work_tree: bool,
+}
+
 /// Reads what the beginning of a turn needs. An absent file is no instructions.
 pub(super) async fn load(
     texts: &Texts,
@@ -30,19 +41,27 @@ pub(super) async fn load(
     commands: &CommandEnvironment,
     policy: Option<ExecutionPolicy>,
     external_trigger: bool,
-    (skills, user_skills, untrusted): (&Skills, bool, bool),
+    (skills, supervisor, looks): (&Skills, &Path, Looks),
 ) -> Result<LoadedContext, ContextError> {
     let started = clock::now();
     let (home, anchor) = (agent_home.clone(), PathBuf::from(&binding.workspace_anchor));
     let (looking, root) = (commands.clone(), PathBuf::from(&binding.execution_root));
     let skills = skills.clone();
-    let (found, offered, git, programs) = spawn::blocking(move || {
+    let Looks { user_skills, untrusted, work_tree } = looks;
+    let read = spawn::blocking(move || {
         let mut sources = read_sources(&home, &anchor)?;
         sources.extend(read_memory(&home));
         let offered = skills.find(&home, &anchor, (user_skills, untrusted));
         Ok::<_, Unreadable>((sources, offered, workplace::git_head(&root), looking.programs().to_vec()))
-    })
-    .await??;
+    });
+    let (found, offered, git, programs) = read.await??;
+    let work_tree = match &git {
+        Some(GitHead::Branch { .. } | GitHead::Detached { .. }) if work_tree => {
+            let installed = programs.iter().any(|program| program == "git");
+            Some(workplace::work_tree(Path::new(&binding.execution_root), supervisor, installed).await)
+        }
+        Some(GitHead::Branch { .. } | GitHead::Detached { .. } | GitHead::NoRepository) | None => None,
+    };
     let sources = found
         .into_iter()
         .map(|Source { scope, path, text, imported_by }| InstructionSource {
@@ -57,7 +76,7 @@ pub(super) async fn load(
     let platform = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
     let bare = ExecutionSnapshot::host_local(binding, agent_home.display().to_string(), platform, shell);
     let variables = commands.chosen().to_vec();
-    let execution = ExecutionSnapshot { external_trigger, variables, git, programs, ..bare };
+    let execution = ExecutionSnapshot { external_trigger, variables, git, work_tree, programs, ..bare };
     let (execution, skills) = (boundaries(execution, policy), offered.catalogue(texts));
     Ok(LoadedContext { sources, execution, context_build_ms: clock::since(started), skills })
 }
@@ -70,7 +89,6 @@ fn boundaries(execution: ExecutionSnapshot, policy: Option<ExecutionPolicy>) -> 
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
 
     use holon_facts::outcome::SourceScope;
     use holon_text::Secrets;
@@ -89,9 +107,9 @@ mod tests {
     async fn sources(home: &Path, root: &Path) -> Result<Vec<(SourceScope, String)>, ContextError> {
         let texts = texts();
         let (commands, skills) = (CommandEnvironment::new([]), Skills::default());
-        let context =
-            load(&texts, home.to_owned(), binding(root), &commands, None, false, (&skills, true, false))
-                .await?;
+        let looks = Looks { user_skills: true, untrusted: false, work_tree: false };
+        let beside = (&skills, Path::new("holon"), looks);
+        let context = load(&texts, home.to_owned(), binding(root), &commands, None, false, beside).await?;
         let whole = |source: &InstructionSource| texts.resolve(&source.content).unwrap().to_string();
         Ok(context.sources.iter().map(|source| (source.scope, whole(source))).collect())
     }

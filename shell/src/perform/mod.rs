@@ -14,7 +14,9 @@ mod worktree;
 use std::path::PathBuf;
 use std::slice;
 use std::sync::Arc;
+use std::time::Duration;
 
+use context::Looks;
 use holon_core::Input;
 use holon_core::effect::{AgentView, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::recovery::Found;
@@ -42,6 +44,9 @@ use crate::templates::{self, Reach, Selector, Templates};
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
 use crate::workplace::Search;
+
+/// Until the file of a login is read again, while an agent waits for another one.
+const LOGIN_CHECKS: Duration = Duration::from_secs(2);
 
 /// Everything that performs effects. Cheap to clone.
 #[derive(Clone)]
@@ -190,14 +195,13 @@ impl Performers {
         Home::at(&self.inner.settings.home)
     }
 
-    /// Reads instruction files and the environment, and looks for skills: for those of the user, and for those of the
-    /// workspace unless that is not trusted. Ends in `Context`, or in `Failed` naming the file that
+    /// Reads instruction files and the environment, and looks for skills. Ends in `Context`, or in `Failed` naming the file that
     /// can't be read.
     pub async fn load_context(
         &self,
         agent: &AgentId,
         execution: &ExecutionBinding,
-        (user_skills, untrusted): (bool, bool),
+        looks: Looks,
         template: Option<&AgentTemplate>,
     ) -> Outcome {
         let settings = &self.inner.settings;
@@ -220,7 +224,7 @@ impl Performers {
             &settings.environment,
             policy,
             triggers,
-            (&settings.skills, user_skills, untrusted),
+            (&settings.skills, &settings.supervisor, looks),
         );
         match loaded.await {
             Ok(context) => Outcome::Context { context },
@@ -366,6 +370,25 @@ impl Performers {
         async move {
             let hash = looked.await.ok()?.ok()?;
             (known != PlanSeen::of(hash)).then_some(Input::PlanProbed { agent, item, hash })
+        }
+    }
+
+    /// Whether requests to a provider show a login, which somebody may renew.
+    pub fn has_login(&self, provider: &str) -> bool {
+        self.inner.providers.has_login(provider)
+    }
+
+    /// Waits until a provider's login is another one than it has refused.
+    pub fn await_login(&self, provider: String) -> impl Future<Output = Option<Input>> + use<> {
+        let providers = self.inner.providers.clone();
+        async move {
+            loop {
+                tokio::time::sleep(LOGIN_CHECKS).await;
+                let (providers, named) = (providers.clone(), provider.clone());
+                if spawn::blocking(move || providers.login_is_new(&named)).await.ok()? {
+                    return Some(Input::LoginChanged { provider });
+                }
+            }
         }
     }
 

@@ -31,6 +31,7 @@ use tokio::task::JoinHandle;
 use crate::driver::{DiskState, Driver, DriverError, NoAnswer};
 use crate::memory::Memory;
 use crate::perform::Performers;
+use crate::perform::context::Looks;
 use crate::skills::Skills;
 
 /// A runtime that lives. Cheap to clone; it leaves when [`Runtime::leave`] says so, or when every handle is gone.
@@ -281,8 +282,8 @@ impl Runtime {
         spec: &AgentSpec,
         untrusted: bool,
     ) -> Result<LoadedContext, String> {
-        let skills = (spec.has_user_skills(), untrusted);
-        match self.performers.load_context(agent, execution, skills, spec.template.as_ref()).await {
+        let looks = Looks { user_skills: spec.has_user_skills(), untrusted, work_tree: !untrusted };
+        match self.performers.load_context(agent, execution, looks, spec.template.as_ref()).await {
             Outcome::Context { context } => Ok(context),
             Outcome::Failed { failure } => {
                 let told = self.texts.resolve(&failure.message).map_err(|error| error.to_string())?;

@@ -242,11 +242,15 @@ impl Settings {
         let others = self.fallbacks.iter().filter(|fallback| *fallback != first);
         let models: Vec<ModelRef> = std::iter::once(first).chain(others).cloned().collect();
         let mut config = Config { models, ..self.core.clone() };
-        config.context.windows = config.models.iter().filter_map(|model| self.window(model)).collect();
         let reads = |model: &&ModelRef| known::takes_images(model, self.models.get(*model));
         let named =
             config.models.iter().chain(self.models.keys().filter(|model| !config.models.contains(*model)));
+        config.context.windows = named.clone().filter_map(|model| self.window(model)).collect();
         config.images = named.filter(reads).cloned().collect();
+        config.context.known = known::limits();
+        let of_provider =
+            |(id, own): (&String, &ProviderSettings)| Some((id.clone(), own.context_window_tokens?));
+        config.context.of_providers = self.providers.iter().filter_map(of_provider).collect();
         config.prices = prices::effective(&self.core.prices);
         if let Err(error) = config.check() {
             let first = problem(&self.origin(error.key), error.key, error.problem);

@@ -4,6 +4,7 @@ mod fetch;
 mod find;
 mod git;
 mod repository;
+mod work_tree;
 mod worktree;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use rustix::fs::{Access, access};
 
 pub use fetch::{FetchError, FetchedFolder, Wanted, fetch};
 pub use find::Search;
+pub use work_tree::work_tree;
 pub use worktree::{Added, GitError, KeptWhy, Removal, Worktree, WorktreeError};
 
 /// Which of the two folders is meant.

@@ -341,7 +341,7 @@ impl Situation {
             | Input::ChangeWorkspace { agent, .. }
             | Input::Completed { agent, .. }
             | Input::PlanProbed { agent, .. } => self.admit(agent),
-            Input::Tick | Input::Drain { .. } => Ok(()),
+            Input::LoginChanged { .. } | Input::Tick | Input::Drain { .. } => Ok(()),
         }
     }
 }

@@ -247,7 +247,11 @@ impl Reference {
             | Input::CloseAsk { agent, .. }
             | Input::Compact { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
-            Input::Completed { .. } | Input::PlanProbed { .. } | Input::Tick | Input::Drain { .. } => None,
+            Input::Completed { .. }
+            | Input::PlanProbed { .. }
+            | Input::LoginChanged { .. }
+            | Input::Tick
+            | Input::Drain { .. } => None,
         };
         let alive = (self.agents.len() - self.archived.len()) as u64;
         Before { agent, agents: alive }
@@ -304,13 +308,11 @@ impl Reference {
             }
             Input::CreateTimer { timer, reply, .. } => (*reply, self.timer_is_made(before, timer)),
             Input::CancelTimer { timer, reply, .. } => {
-                let told = before.agent.as_ref().map(|agent| agent.timers.cancel(*timer));
-                (*reply, told.unwrap_or_else(|| vec![Told::Refused("unknown_agent")]))
+                (*reply, of_agent(before, |agent| agent.timers.cancel(*timer)))
             }
             Input::CreateWorkItem { reply, .. } => (*reply, self.item_is_made(before)),
             Input::CompleteWorkItem { item, reply, .. } => {
-                let told = before.agent.as_ref().map(|agent| agent.work.complete(*item));
-                (*reply, told.unwrap_or_else(|| vec![Told::Refused("unknown_agent")]))
+                (*reply, of_agent(before, |agent| agent.work.complete(*item)))
             }
             Input::Wake { hint, reply, .. } => (*reply, self.hint_is_taken(before, hint)),
             Input::Deliver { delivery, reply, .. } => (*reply, self.is_delivered(before, delivery)),
@@ -322,7 +324,9 @@ impl Reference {
                 self.draining = true;
                 (*reply, vec![Told::Drained])
             }
-            Input::Completed { .. } | Input::PlanProbed { .. } | Input::Tick => return,
+            Input::Completed { .. } | Input::PlanProbed { .. } | Input::LoginChanged { .. } | Input::Tick => {
+                return;
+            }
         };
         self.expected.insert(reply, told);
     }
@@ -576,7 +580,11 @@ fn expected_to_begin(told: Option<&Vec<Told>>) -> bool {
 }
 
 fn of_task(before: &Before, told: impl FnOnce(&Tasks) -> Vec<Told>) -> Vec<Told> {
-    before.agent.as_ref().map_or_else(|| vec![Told::Refused("unknown_agent")], |agent| told(&agent.tasks))
+    of_agent(before, |agent| told(&agent.tasks))
+}
+
+fn of_agent(before: &Before, told: impl FnOnce(&Model) -> Vec<Told>) -> Vec<Told> {
+    before.agent.as_ref().map_or_else(|| vec![Told::Refused("unknown_agent")], told)
 }
 
 /// How things stood before a call.

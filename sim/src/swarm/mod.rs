@@ -467,6 +467,8 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
     config.context = ContextLimits {
         window_tokens: draw.of("window", &[8_192, 14_000, 128_000]),
         windows: Vec::new(),
+        known: Vec::new(),
+        of_providers: std::collections::BTreeMap::new(),
         compact_at: Share(draw.of("compact_at", &[100, 700, 1_000])),
         episode_idle: Millis(draw.of("episode_idle", &[0, 60_000, 3_600_000])),
         summary: draw.of("summary", &[SummaryBy::Facts, SummaryBy::Model]),

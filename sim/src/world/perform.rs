@@ -51,8 +51,8 @@ impl World<'_> {
 
     fn perform_work(&mut self, agent: &AgentId, op: OpId, work: Work) -> Result<(), Failure> {
         match work {
-            Work::LoadContext { untrusted, .. } => {
-                self.begin(agent, op, "context", |here| tools::load_context(here, untrusted))
+            Work::LoadContext { untrusted, work_tree, .. } => {
+                self.begin(agent, op, "context", |here| tools::load_context(here, untrusted, work_tree))
             }
             Work::CallModel { request } => {
                 provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,9 @@ pub struct HoldSet {
     /// What is exhausted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// Providers of the chain that refused their key or login, or have none, each once: one that changes ends the hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_by: Vec<String>,
 }
 
 names! {
@@ -71,7 +75,7 @@ names! {
     }
 }
 
-/// A turn succeeded, the agent was stopped, or the budget was raised.
+/// A turn succeeded, the agent was stopped, or what was in the way has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldEnded {
     pub since: Wall,
@@ -132,5 +136,6 @@ pub struct SleepElapsed {
 
 names! {
     HoldEnd { TurnSucceeded "turn_succeeded", Stopped "stopped", BudgetRaised "budget_raised",
-        Restarted "restarted", ModelChanged "model_changed" }
+        Restarted "restarted", ModelChanged "model_changed",
+        LoginChanged "login_changed" }
 }

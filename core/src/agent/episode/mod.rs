@@ -227,6 +227,11 @@ impl Episodes {
         self.open.as_ref().map_or(&[], |open| &open.turns)
     }
 
+    /// Whether what is read for the turn that has just begun is what its episode begins with.
+    pub(crate) fn begins(&self) -> bool {
+        self.open.as_ref().is_none_or(|open| open.head.standing.is_none())
+    }
+
     /// Why a turn that begins now with that model and those tools does not go on with the open episode.
     pub(crate) fn boundary(&self, turn: &Beginning<'_>) -> Option<EpisodeBoundary> {
         let open = self.open.as_ref()?;
@@ -247,8 +252,7 @@ impl Episodes {
 
     /// A run has begun: where no episode is open, it opens one. One that goes on says what changed meanwhile: its own
     /// conversation is shown after all that other turns have shown since it was left.
-    pub(super) fn run_began(&mut self, at: (EventSeq, Wall), run: &mut Run, now: Now, left: Shown) {
-        let goes_on = !left.is_empty();
+    pub(super) fn run_began(&mut self, at: (EventSeq, Wall), run: &mut Run, now: Now, goes_on: bool) {
         if self.open.is_none() {
             self.open(at, run, now.clone(), false);
         }
@@ -284,12 +288,13 @@ impl Episodes {
         }
     }
 
-    /// A run has ended whose message comes again: nobody goes on with it before that.
-    pub(super) fn run_left(&mut self, run: &mut Run) -> Shown {
-        let Some(open) = &mut self.open else { return Shown::default() };
+    /// A run has ended whose message comes again: nobody goes on with it before that. Whether its requests had shown
+    /// anything of what stands.
+    pub(super) fn run_left(&mut self, run: &mut Run) -> bool {
+        let Some(open) = &mut self.open else { return false };
         let mut before = core::mem::take(&mut run.environment.shown_before);
         before.standing = before.standing.or_else(|| open.head.standing.clone());
-        core::mem::replace(&mut open.shown, before)
+        !core::mem::replace(&mut open.shown, before).is_empty()
     }
 
     /// A turn has ended that does not come again.
@@ -373,7 +378,7 @@ impl Episodes {
         open.summary = late.filter(|late| !open.head.digests.iter().any(|it| it.id == late.episode_id));
         open.tools = run.environment.tools.clone();
         open.model = run.chain.models.first().cloned();
-        let standing = before.and_then(|before| before.shown.standing);
+        let standing = before.and_then(|before| before.shown.standing).map(Standing::later);
         open.head.standing.clone_from(&standing);
         open.shown.standing = standing;
         run.environment.shown_before = open.shown.clone();

@@ -175,6 +175,16 @@ impl Standing {
         Self { skills, ..Self::of(agent, context) }
     }
 
+    /// The same for an episode that begins in the middle of a turn: its commands have changed files since they were counted.
+    pub(super) fn later(self: Arc<Self>) -> Arc<Self> {
+        if self.context.execution.work_tree.is_none() {
+            return self;
+        }
+        let mut later = Self::clone(&self);
+        later.context.execution.work_tree = None;
+        Arc::new(later)
+    }
+
     fn skills_read_like(&self, other: &Self) -> bool {
         match (&self.skills, &other.skills) {
             (Some(shown), Some(other)) => shown.reads_like(other),

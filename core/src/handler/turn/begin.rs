@@ -40,7 +40,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let same = tools.clone().map(Tool::name).eq(agent.tools_offered.iter().map(ToolName::as_str));
     let offered: Arc<[ToolName]> =
         if same { agent.tools_offered.clone() } else { tools.map(ToolName::from).collect() };
-    let fresh = entry.is_fresh() && entry.shown.is_empty();
+    let fresh = entry.is_fresh() && !entry.goes_on;
     episode::before_turn(tx, &models, &offered, fresh);
     let also = further_results(tx.agent(), tx.env.config, tx.now(), message_id);
     let all = core::iter::once(message_id).chain(also.iter().copied()).chain(interjected.iter().copied());
@@ -70,7 +70,9 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let user_skills = tx.agent().spec.has_user_skills();
     let template = tx.agent().spec.template.clone().map(Box::new);
     let untrusted = tx.agent().workspaces.is_untrusted(&execution.workspace_id());
-    tx.open(opening, Work::LoadContext { execution, user_skills, template, untrusted });
+    // Counting takes programs that the repository may name: they are somebody's whom nobody trusts.
+    let work_tree = !untrusted && tx.agent().episodes.begins();
+    tx.open(opening, Work::LoadContext { execution, user_skills, template, untrusted, work_tree });
 }
 
 #[cfg(test)]

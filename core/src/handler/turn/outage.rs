@@ -2,7 +2,7 @@
 //! Hold).
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use holon_facts::budget::Period;
@@ -14,7 +14,7 @@ use holon_facts::model::{AttemptFailure, FailureKind};
 use holon_facts::terminal::TurnReason;
 use holon_facts::time::{Millis, Wall};
 
-use crate::agent::hold::step_length;
+use crate::agent::hold::{Hold, step_length};
 use crate::agent::turn::Run;
 use crate::handler::budget::Exhausted;
 use crate::handler::turn::end::{End, end};
@@ -156,7 +156,8 @@ pub(super) fn set_hold(tx: &mut Tx<'_>, end: &End) {
         | End::ShutDown
         | End::Crashed => return,
     };
-    let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
+    let Some(run) = &tx.agent().run else { return };
+    let (run_id, refused_by) = (run.id, refusing(run));
     let of_keys = |cause: HoldCause| cause == HoldCause::Credentials;
     let before =
         tx.agent().hold.as_ref().filter(|hold| {
@@ -178,7 +179,21 @@ pub(super) fn set_hold(tx: &mut Tx<'_>, end: &End) {
         }
         (None, _) => Some(now.after(step_length(&tx.env.config.hold.steps, step))),
     };
-    tx.record(HoldSet { cause, run_id, since, step, until, budget });
+    let refused_by = if budget.is_some() { Vec::new() } else { refused_by };
+    tx.record(HoldSet { cause, run_id, since, step, until, budget, refused_by });
+}
+
+/// The providers that refused their keys in the last pass through the chain, or have none.
+fn refusing(run: &Run) -> Vec<String> {
+    let refused = run.chain.pass().iter().filter(|attempt| attempt.failure_kind == Some(FailureKind::Auth));
+    let mut providers: Vec<String> = Vec::new();
+    for attempt in refused {
+        let provider = attempt.model_ref.provider();
+        if !providers.iter().any(|known| known == provider) {
+            providers.push(provider.to_string());
+        }
+    }
+    providers
 }
 
 /// A reset that is over already, or far beyond a day, is the provider's mistake: the ladder bounds it.
@@ -196,6 +211,17 @@ pub(crate) fn recover(tx: &mut Tx<'_>) {
 /// The agent asks another model now, which may accept its key.
 pub(crate) fn model_changed(tx: &mut Tx<'_>) {
     end_of_keys(tx, HoldEnd::ModelChanged);
+}
+
+/// The login of a provider is another one now: whoever waits for it asks again.
+pub(crate) fn login_changed(tx: &mut Tx<'_>, provider: &str) {
+    let Some(hold) = tx.agent().hold.as_ref().filter(|hold| waits_for(hold, provider)) else { return };
+    tx.record(HoldEnded { since: hold.since, reason: HoldEnd::LoginChanged });
+}
+
+/// Whether another login of the provider may end a hold.
+pub(crate) fn waits_for(hold: &Hold, provider: &str) -> bool {
+    hold.refused_by.iter().any(|refused| refused == provider)
 }
 
 fn end_of_keys(tx: &mut Tx<'_>, reason: HoldEnd) {
@@ -344,6 +370,45 @@ mod tests {
         world.complete("main", context());
         world.complete("main", crate::testing::says("done"));
         assert_eq!(world.briefs().last().map(|brief| brief.as_str()), Some("result: done"));
+    }
+
+    #[test]
+    fn another_login_is_noticed_by_whoever_waits_for_it() {
+        let changed = |world: &mut World, provider: &str| {
+            world.step(crate::input::Input::LoginChanged { provider: provider.into() });
+        };
+        let mut world = refused();
+        assert_eq!(world.agent("main").hold.as_ref().unwrap().refused_by, ["local"], "each once");
+        changed(&mut world, "openai-codex");
+        assert!(world.agent("main").hold.is_some(), "it waits for another one");
+        changed(&mut world, "local");
+        assert!(world.kinds(0).contains(&"hold_ended"), "{:?}", world.kinds(0));
+        world.complete("main", context());
+        world.complete("main", fails(FailureKind::Auth));
+        world.complete("main", fails(FailureKind::Auth));
+        let hold = world.agent("main").hold.clone().unwrap();
+        assert_eq!((hold.step, hold.cause), (0, HoldCause::Credentials), "no better than the one before");
+        changed(&mut world, "local");
+        world.complete("main", context());
+        world.complete("main", crate::testing::says("done"));
+        assert_eq!(world.briefs().last().map(|brief| brief.as_str()), Some("result: done"));
+        changed(&mut world, "local");
+        assert!(world.agent("main").run.is_none(), "nobody waits");
+    }
+
+    /// Where another model is away as well, a login ends the wait for that, too.
+    #[test]
+    fn a_login_that_was_refused_beside_an_outage_is_tried_when_it_changes() {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        world.complete("main", fails(FailureKind::Auth));
+        let full = quota(&world, Some(Millis::hours(5)));
+        world.complete("main", full);
+        let hold = world.agent("main").hold.clone().unwrap();
+        assert_eq!((hold.cause, hold.refused_by.len()), (HoldCause::Quota, 1));
+        world.step(crate::input::Input::LoginChanged { provider: "local".into() });
+        assert!(world.agent("main").hold.is_none() && world.agent("main").run.is_some());
     }
 
     #[test]

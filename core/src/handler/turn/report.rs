@@ -114,7 +114,7 @@ fn waits(hold: &Hold, until: Wall, run: Option<&Run>) -> (BriefVisibility, Strin
             let error = last.map_or("", |message| message.preview());
             let text = format!(
                 "No model accepts its key; the message waits. Correct the key and restart the runtime, or send \
-                 a prompt as a trial. {error}"
+                 a prompt as a trial; a new login is noticed within seconds. {error}"
             );
             (BriefVisibility::ActionRequired, text)
         }

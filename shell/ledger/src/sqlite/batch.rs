@@ -191,7 +191,7 @@ impl store::Batch for Batch {
     }
 }
 
-fn encode(record: &Record) -> Result<RecordRow, LedgerError> {
+pub(super) fn encode(record: &Record) -> Result<RecordRow, LedgerError> {
     let payload =
         record.event.payload().map_err(|source| LedgerError::Json { what: record.event.kind(), source })?;
     Ok(RecordRow {

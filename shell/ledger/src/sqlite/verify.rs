@@ -396,13 +396,23 @@ mod tests {
             ("UPDATE agents SET event_seq = event_seq - 1", "row has"),
             ("UPDATE agents SET account = NULL", "was spent"),
             ("DELETE FROM agents", "no row"),
-            ("INSERT INTO snapshots VALUES (1, 'main', 2, 3, '{}', zeroblob(32), NULL)", "the log folds to"),
-            ("INSERT INTO snapshots VALUES (1, 'main', 2, 3, '', zeroblob(32), x'00')", "the log folds to"),
-            ("INSERT INTO snapshots VALUES (1, 'main', 999, 3, '', zeroblob(32), x'00')", "no record"),
+            (
+                "INSERT INTO snapshots VALUES (1, 'main', 2, {version}, '{}', zeroblob(32), NULL)",
+                "the log folds to",
+            ),
+            (
+                "INSERT INTO snapshots VALUES (1, 'main', 2, {version}, '', zeroblob(32), x'00')",
+                "the log folds to",
+            ),
+            (
+                "INSERT INTO snapshots VALUES (1, 'main', 999, {version}, '', zeroblob(32), x'00')",
+                "no record",
+            ),
         ] {
             let home = Home::with_turns(2);
-            home.vandal(sql);
-            let error = checked(&home).expect_err(sql);
+            let sql = sql.replace("{version}", &SNAPSHOT_VERSION.to_string());
+            home.vandal(&sql);
+            let error = checked(&home).expect_err(&sql);
             assert!(error.to_string().contains(problem), "{sql}: {error}");
         }
     }

@@ -1,8 +1,10 @@
 //! The login of the `codex` program, which is read and never written: whoever renewed it here would end it there.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -58,6 +60,22 @@ impl Login {
         let account = account.or_else(|| account_of(claims.as_ref()?)).or_else(|| account_of(&identity?));
         let expires = claims.as_ref().and_then(|claims| claims.get("exp")?.as_i64());
         Some(Self { token, account, expires: expires.map(|seconds| Wall(seconds.saturating_mul(1_000_000))) })
+    }
+}
+
+/// The logins that were refused last, by provider; none where there was none that could be shown.
+#[derive(Default)]
+pub(crate) struct RefusedLogins(Mutex<BTreeMap<String, Option<Login>>>);
+
+impl RefusedLogins {
+    pub(crate) fn note(&self, provider: &str, login: Option<Login>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), login);
+    }
+
+    /// Whether a login is another one than was refused.
+    pub(crate) fn is_other(&self, provider: &str, login: &Login) -> bool {
+        let refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.get(provider).is_none_or(|refused| refused.as_ref() != Some(login))
     }
 }
 

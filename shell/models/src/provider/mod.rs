@@ -18,7 +18,7 @@ use super::http::HttpClient;
 use super::tools::Tools;
 
 pub use error::ProviderError;
-pub(crate) use login::Login;
+pub(crate) use login::{Login, RefusedLogins};
 pub use spec::{Credential, ProviderSpec};
 pub use transport::Transport;
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use holon_api::{
     Control, DebugPrompt, DebugPromptReply, PastRequest, PrefixBroke, PromptDiff, PromptSection,
 };
@@ -14,6 +14,7 @@ use holon_text::moment;
 use super::super::client_context::ClientContext;
 use super::super::exit::Exit;
 use super::super::explained::{self, row};
+use super::super::interrupts::Ending;
 use super::super::output::{self, Failure};
 use holon_present::{DetailLine, Look};
 
@@ -21,6 +22,7 @@ use holon_present::{DetailLine, Look};
 const DIGEST: usize = 8;
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("past").args(["turn", "request"]))]
 pub(in super::super) struct PromptArgs {
     /// Show the first request that this prompt would cause as the next message [default: a placeholder]
     #[arg(conflicts_with_all = ["turn", "request"])]
@@ -40,6 +42,9 @@ pub(in super::super) struct PromptArgs {
     /// Show the request of this operation as it was sent, for example op_12
     #[arg(long, value_name = "ID")]
     request: Option<OpId>,
+    /// Read a past request from this export (`holon ledger export --recorder`), instead of a home
+    #[arg(long, value_name = "FILE", requires = "past")]
+    from: Option<PathBuf>,
     /// Compare it with the request before it
     #[arg(long)]
     diff: bool,
@@ -65,7 +70,8 @@ enum Form {
 }
 
 pub(super) fn prompt(home: Option<PathBuf>, args: PromptArgs) -> Result<Exit, Failure> {
-    ClientContext::read(home, |cli, ending| async move {
+    let args = &args;
+    let show = |cli: ClientContext, ending: Ending| async move {
         ending
             .or(async {
                 let agent = cli.agent(args.agent.as_deref()).await?;
@@ -88,7 +94,11 @@ pub(super) fn prompt(home: Option<PathBuf>, args: PromptArgs) -> Result<Exit, Fa
                 Ok(Exit::Completed)
             })
             .await
-    })
+    };
+    match &args.from {
+        Some(file) => ClientContext::read_export(home, file, show),
+        None => ClientContext::read(home, show),
+    }
 }
 
 /// The body alone.
