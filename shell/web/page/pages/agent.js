@@ -45,7 +45,7 @@ function useAgent(id) {
       after: from,
       on: (type, event) => {
         for (const hear of listeners.current) hear(type, event);
-        if (type !== "live_text" && type !== "live_attempt") loaded.reloadSoon();
+        if (!type.startsWith("live_")) loaded.reloadSoon();
       },
       resumed: () => loaded.reloadSoon(),
       refused: setRefused,
