@@ -50,7 +50,9 @@ pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
         Constraint::Length(2),
     ];
     let [status, conversation, notices, rule, input, hints] = Layout::vertical(parts).areas(area);
-    put(frame, status, &status_line(model), Style::new().add_modifier(Modifier::REVERSED));
+    let text = status_line(model);
+    let status = if model.look.inline { short(status, text.width()) } else { status };
+    put(frame, status, &text, Style::new().add_modifier(Modifier::REVERSED));
     match model.overlays.last() {
         Some(overlay) => draw_overlay(model, overlay, frame, conversation),
         None => draw_conversation(model, frame, conversation),
@@ -62,6 +64,11 @@ pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
     draw_composer(model, frame, input);
     draw_completions(model, frame, rule);
     draw_hints(model, frame, hints);
+}
+
+/// No wider than it must be: below the scrollback a terminal that becomes narrower breaks lines that are wider.
+fn short(area: Rect, columns: usize) -> Rect {
+    Rect { width: u16::try_from(columns).unwrap_or(u16::MAX).min(area.width), ..area }
 }
 
 /// One line, filled to the edge.
@@ -195,6 +202,7 @@ fn draw_rule(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         (Recipient::Agent, Some(_)) => " older rows: End shows the newest ".to_owned(),
         (Recipient::Agent, None) => String::new(),
     };
+    let area = if model.look.inline { short(area, usize::from(SMALLEST.0)) } else { area };
     let rest = usize::from(area.width).saturating_sub(what.chars().count() + 2);
     put(frame, area, &format!("──{what}{}", "─".repeat(rest)), styled(model, Voice::Aside));
 }
