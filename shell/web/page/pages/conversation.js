@@ -2,9 +2,11 @@
 
 import { call } from "../api.js";
 import { Ask } from "../lib/ask.js";
+import { follow } from "../lib/follow.js";
 import { clean, clock, duration } from "../lib/format.js";
 import { Loading, notify, now, Problem } from "../lib/parts.js";
 import { isShown, LEVELS, rowOf, RowView, wholeTexts } from "../lib/rows.js";
+import { inSlot } from "../lib/slots.js";
 import { asks } from "../lib/store.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor.js";
 import { Composer } from "./composer.js";
@@ -117,7 +119,7 @@ function useRows(shared) {
   const pending = useRef(/** @type {any[] | null} */ ([]));
   useEffect(() => {
     controller.current = new AbortController();
-    const stop = shared.listen((type, event) => {
+    const hear = (/** @type {string} */ type, /** @type {any} */ event) => {
       if (type === "live_attempt") text.current = { op: event.op, text: "" };
       else if (type === "live_text") {
         const { current } = text;
@@ -134,9 +136,13 @@ function useRows(shared) {
         if (newest?.partly) complete([newest]);
       }
       draw();
-    });
+    };
+    const stops = [shared.listen(hear)];
+    // What the model says, and what its command prints.
+    const live = () => follow("followAgent", { params, query: { live: true }, after: null, quiet: true, on: (type, event) => type.startsWith("live_") && hear(type, event) });
+    if (shared.isPublic) stops.push(inSlot(live));
     void load();
-    return () => (stop(), controller.current.abort());
+    return () => (stops.forEach((stop) => stop()), controller.current.abort());
   }, [shared.id]);
   return { rows: rows.current, ready, error, live, printed: printed.current, load, older, draw };
 }
