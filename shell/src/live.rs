@@ -1,5 +1,5 @@
-//! What is shown while it happens and never kept: pieces of a model's text on their way. Nothing depends on
-//! it; who listens too slowly misses pieces.
+//! What is shown while it happens and never kept: pieces of a model's text on their way, and the last lines of a command
+//! in the foreground. Nothing depends on it; who listens too slowly misses pieces.
 
 use std::sync::Arc;
 
@@ -12,15 +12,31 @@ pub enum Live {
     Attempt { agent: AgentId, op: OpId },
     /// More of the text of the attempt, redacted.
     Text { agent: AgentId, op: OpId, piece: String },
+    /// The last lines that a command in the foreground has printed, redacted; they replace those before. None once it
+    /// has ended, or goes on as a task.
+    Output { agent: AgentId, op: OpId, lines: String },
 }
 
 /// Where live activity goes. Cheap to clone; never blocks for long.
 #[derive(Clone)]
-pub struct LiveSink(Arc<dyn Fn(Live) + Send + Sync>);
+pub struct LiveSink {
+    see: Arc<dyn Fn(Live) + Send + Sync>,
+    /// Whether somebody looks at an agent's commands.
+    followed: Arc<dyn Fn(&AgentId) -> bool + Send + Sync>,
+}
 
 impl LiveSink {
+    /// For who has no use for the output of commands.
     pub fn new(see: impl Fn(Live) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(see))
+        Self::for_followers(see, |_| false)
+    }
+
+    /// For who follows some agents: the output of commands is read for those alone.
+    pub fn for_followers(
+        see: impl Fn(Live) + Send + Sync + 'static,
+        followed: impl Fn(&AgentId) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self { see: Arc::new(see), followed: Arc::new(followed) }
     }
 
     /// Nobody looks.
@@ -29,7 +45,12 @@ impl LiveSink {
     }
 
     pub fn send(&self, live: Live) {
-        (self.0)(live);
+        (self.see)(live);
+    }
+
+    /// Whether somebody looks at what commands of an agent print.
+    pub fn is_followed(&self, agent: &AgentId) -> bool {
+        (self.followed)(agent)
     }
 }
 

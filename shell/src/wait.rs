@@ -184,7 +184,7 @@ pub async fn whole_text(
     Ok(brief.ok_or_else(missing)?.text)
 }
 
-/// A piece of what a model says; none of a newer build's.
+/// A piece of what a model says; no other live event, and none of a newer build's.
 fn piece(followed: &Followed) -> Option<Live> {
     let Followed::Live { kind, data } = followed else { return None };
     match kind.as_str() {
@@ -196,6 +196,7 @@ fn piece(followed: &Followed) -> Option<Live> {
             let LiveText { agent_id: agent, op, text: piece } = serde_json::from_value(data.clone()).ok()?;
             Some(Live::Text { agent, op, piece })
         }
+        // Other ones are not for those who wait: the output of a command is shown with its outcome.
         _ => None,
     }
 }

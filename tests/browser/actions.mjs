@@ -3,6 +3,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { model } from "./fill.mjs";
 import { check, show, test, until } from "./harness.mjs";
 
 /**
@@ -33,6 +34,18 @@ export async function actions(tab, send, expect) {
     await ask.getByLabel("Your answer").fill("Yes, deploy it.");
     await ask.getByRole("button", { name: "Answer", exact: true }).click();
     await until("the answer", async () => (await send("GET", "/agents/deploy/transcript")).entries.some((/** @type {any} */ entry) => entry.text === "Yes, deploy it."));
+  });
+
+  await test("the last lines of a command are shown while it runs", async () => {
+    const cmd = "echo first; printf '10 %%\\r50 %%\\n'; for i in $(seq 60); do sleep 0.1; done; echo last";
+    const rounds = [{ text: "I look.", calls: [{ tool: "ExecCommand", arguments: { cmd, login: false } }] }, { text: "Looked." }];
+    await send("POST", "/control/agents/printer/create", { model: model("printer", rounds) });
+    await show(tab, "agents/printer");
+    await send("POST", "/control/agents/printer/prompt", { text: "Look." });
+    await until("the lines", async () => (await main.locator(".printed").innerText()) === "first\n50 %");
+    check((await main.locator(".row.live").innerText()).includes("not durable yet"), "it passes for durable");
+    await until("the end", async () => (await main.locator(".rows").innerText()).includes("Looked."));
+    check(await main.locator(".printed").count() === 0, "the lines stay");
   });
 
   await test("an agent is found and created", async () => {

@@ -35,12 +35,12 @@ async function lateness(tab, send, before) {
   return late;
 }
 
-/** Events of a stream that nobody has recorded. @param {number} first @param {number} count */
-function made(first, count) {
+/** Events of a stream that nobody has recorded, from a number and a position on. @param {number} first @param {number} position @param {number} count */
+function made(first, position, count) {
   const text = "What an agent does, in about a hundred characters of a presentation that people read on a page. ".repeat(2);
   return Array.from({ length: count }, (_, index) => {
-    const event = { id: `e${first + index}`, event_seq: first + index, ts: new Date().toISOString(), agent_id: "main", type: "assistant_round_recorded", v: 1, provenance: {}, payload: { text }, presentation: { visibility: "verbose", category: "tool", title: "tool", summary: text.slice(0, 100), source_event_kind: "x" } };
-    return `id: ${event.event_seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+    const event = { position: position + index, id: `e${first + index}`, event_seq: first + index, ts: new Date().toISOString(), agent_id: "main", type: "assistant_round_recorded", v: 1, provenance: {}, payload: { text }, presentation: { visibility: "verbose", category: "tool", title: "tool", summary: text.slice(0, 100), source_event_kind: "x" } };
+    return `id: ${event.position}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
   }).join("");
 }
 
@@ -118,14 +118,16 @@ export async function measures(browser, context, send) {
     await show(tab, "agents/main");
     const before = await heap(tab);
     const { last_event_seq: last } = await send("GET", "/agents/main/events?limit=1");
+    const { last_position: position } = await send("GET", "/events?limit=1&order=desc");
     // As many as an hour of 200 events a second has, where that is asked for.
     const batches = process.env.MINUTES ? 360 : 10;
     let batch = 0;
     const series = /** @type {number[]} */ ([]);
-    await tab.route("**/agents/main/events/stream**", (/** @type {any} */ route) => {
-      if (batch >= batches) return;
+    await tab.route("**/events/stream**", (/** @type {any} */ route) => {
+      if (batch >= batches || new URL(route.request().url()).pathname !== "/events/stream") return;
       batch += 1;
-      return route.fulfill({ contentType: "text/event-stream", body: made(last + 1 + (batch - 1) * 2_000, 2_000) });
+      const before = (batch - 1) * 2_000;
+      return route.fulfill({ contentType: "text/event-stream", body: made(last + 1 + before, position + 1 + before, 2_000) });
     });
     await tab.reload();
     for (let part = Math.min(30, batches); part <= batches; part += 30) {

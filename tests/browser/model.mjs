@@ -18,7 +18,7 @@ const shown = (tab) => tab.evaluate(() => {
   return [...copy.querySelectorAll("*")].filter((one) => one.childElementCount === 0).map((one) => one.textContent?.trim()).filter(Boolean).join("\n");
 });
 
-/** Keeps the events of one kind from a page. */
+/** Changes the events of one kind on their way to a page: those that are missing it would fetch. */
 const DEFECT = () => {
   const whole = globalThis.fetch;
   globalThis.fetch = async (...request) => {
@@ -30,7 +30,7 @@ const DEFECT = () => {
       transform(chunk, out) {
         const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
         rest = blocks.pop() ?? "";
-        for (const block of blocks) if (!block.includes("event: brief_created")) out.enqueue(encoder.encode(`${block}\n\n`));
+        for (const block of blocks) out.enqueue(encoder.encode(`${block.includes("event: brief_created") ? block.replaceAll("mirror clean", "mirror dirty") : block}\n\n`));
       },
     }));
     return new Response(body, { status: reply.status, headers: reply.headers });
@@ -96,11 +96,11 @@ export async function models(browser, context, send) {
         return true;
       });
     }
-    // The check has eyes: a page that misses one kind of event is another one.
+    // The check has eyes: a page with another event is another one.
     await fresh.goto("about:blank");
     await watch(fresh, "agents/mirror");
     await fresh.waitForTimeout(1_000);
-    check(difference(await shown(blind), await shown(fresh)) !== null, "a page that misses events passes for whole");
+    check(difference(await shown(blind), await shown(fresh)) !== null, "a page with other events passes for the same");
     check((await shown(fresh)).includes("Is the mirror clean?"), "the page has no report");
     for (const tab of [...tabs, blind, fresh]) await tab.context().close();
   });

@@ -15,6 +15,7 @@ import { measures } from "./measures.mjs";
 import { accessible } from "./accessible.mjs";
 import { models } from "./model.mjs";
 import { sessions } from "./sessions.mjs";
+import { tabs } from "./tabs.mjs";
 
 const send = client(RUNTIME);
 if (process.env.FILLED !== "1") await fill(RUNTIME);
@@ -121,6 +122,7 @@ await test("a runtime that was killed is missed, and the page goes on when it is
 });
 
 await models(browser, context, send);
+await tabs(browser, context, send);
 await sessions(browser, context, send);
 await accessible(browser, context);
 await measures(browser, context, send);

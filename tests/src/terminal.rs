@@ -101,6 +101,16 @@ impl OnTerminal {
         String::from_utf8_lossy(&self.written.lock().expect("no test panics here")).into_owned()
     }
 
+    /// How many bytes were written so far.
+    pub fn written_bytes(&self) -> usize {
+        self.written.lock().expect("no test panics here").len()
+    }
+
+    /// Whether a byte was written behind so many; cheap however much was written before.
+    pub fn has_written(&self, byte: u8, after: usize) -> bool {
+        self.written.lock().expect("no test panics here")[after..].contains(&byte)
+    }
+
     /// What stands on the screen now.
     pub fn screen(&self) -> String {
         let mut screen = self.parser();

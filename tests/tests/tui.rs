@@ -3,6 +3,7 @@
 use end_to_end::daemon::Daemon;
 use end_to_end::terminal::OnTerminal;
 use end_to_end::{Holon, wait_for};
+use serde_json::{Value, json};
 
 fn shows(terminal: &OnTerminal, text: &str) {
     wait_for(text, || terminal.screen().contains(text));
@@ -138,6 +139,110 @@ fn places_are_lists_with_their_actions() {
     shows(&terminal, "main has no children that are alive");
     close(&mut terminal);
     leave(terminal);
+}
+
+/// A model that calls one tool, and reports.
+fn calling(tool: &str, arguments: &Value) -> Value {
+    json!([{ "text": "Begun.", "calls": [{ "tool": tool, "arguments": arguments }] }, { "text": "All done." }])
+}
+
+#[test]
+fn what_a_command_in_the_foreground_prints_is_shown_while_it_runs_and_is_never_durable() {
+    let command =
+        "printf '\\033[31mbegin\\033[0m\\n10 %%\\r50 %%\\n'; until [ -e go ]; do sleep 0.05; done; echo end";
+    let arguments = json!({ "cmd": command, "login": false, "yield_time_ms": 30_000 });
+    let daemon = Daemon::scripted(&calling("ExecCommand", &arguments));
+    daemon.start();
+    let mut terminal = OnTerminal::start(&daemon.0.command(&["tui"]), None);
+    shows(&terminal, "connected");
+    terminal.press(b"go\r");
+    shows(&terminal, "│ begin");
+    shows(&terminal, "│ 50 %");
+    assert!(!terminal.screen().contains("│ 10 %"), "{}", terminal.screen());
+    // Who begins to follow in the middle sees it, too.
+    let late = OnTerminal::start(&daemon.0.command(&["tui"]), None);
+    shows(&late, "│ begin");
+    std::fs::write(daemon.0.home().join("agents/main/go"), "").expect("it is written");
+    shows(&terminal, "All done.");
+    for terminal in [terminal, late] {
+        wait_for("nothing that is live", || !terminal.screen().contains("│ begin"));
+        leave(terminal);
+    }
+    assert_eq!(daemon.events_of("live_output"), 0);
+}
+
+#[test]
+fn children_are_a_tree_to_switch_in() {
+    // A child has the model of its parent, so it begins one, too.
+    let begets = json!({ "tool": "SpawnAgent", "arguments": { "initial_message": "Look." } });
+    let later = json!({ "text": "Later.", "delay_ms": 3_000_000 });
+    let daemon = Daemon::scripted(&json!([{ "text": "Begun.", "calls": [begets] }, later]));
+    daemon.start();
+    let mut terminal = OnTerminal::start(&daemon.0.command(&["tui"]), None);
+    shows(&terminal, "connected");
+    terminal.press(b"go\r");
+    shows(&terminal, "› go");
+    terminal.press(b"/children\r");
+    shows(&terminal, "\n└─ ");
+    shows(&terminal, "\n   └─ ");
+    terminal.press(b"\x1b[B\r");
+    shows(&terminal, "Look.");
+    assert!(!terminal.screen().starts_with(" main ·"), "{}", terminal.screen());
+    terminal.press(b"/children\r");
+    shows(&terminal, "main (parent)");
+    close(&mut terminal);
+    leave(terminal);
+}
+
+#[test]
+fn unused_worktrees_are_pruned() {
+    let holon = Holon::new();
+    let repository = holon.folder().join("repository");
+    std::fs::create_dir(&repository).expect("a folder");
+    for words in ["init -q", "-c user.name=x -c user.email=x@x commit -q --allow-empty -m first"] {
+        let git = std::process::Command::new("git").current_dir(&repository).args(words.split(' ')).status();
+        assert!(git.expect("git runs").success());
+    }
+    let isolated = json!({ "path": repository, "mode": "isolated", "isolation_label": "trial" });
+    let model = holon.scenario(&calling("UseWorkspace", &isolated));
+    let daemon = Daemon(holon.with("HOLON_HTTP_ADDR", "127.0.0.1:0").with("HOLON_MODEL", &model));
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "go"]);
+    let trees =
+        || daemon.ok(&["workspace", "list", "--json"]).json()["worktrees"].as_array().map_or(0, Vec::len);
+    assert_eq!(trees(), 1);
+    let mut terminal = OnTerminal::start(&daemon.0.command(&["tui"]), None);
+    shows(&terminal, "connected");
+    terminal.press(b"/workspace\r");
+    shows(&terminal, "trial");
+    close(&mut terminal);
+    terminal.press(b"/workspace exit\r");
+    shows(&terminal, "its own home");
+    terminal.press(b"/workspace prune\r");
+    wait_for("no worktree", || trees() == 0);
+    terminal.press(b"/workspace\r");
+    shows(&terminal, "* agent_home");
+    assert!(!terminal.screen().contains("trial"), "{}", terminal.screen());
+    close(&mut terminal);
+    leave(terminal);
+}
+
+#[test]
+fn the_demo_is_watched_in_a_terminal_and_its_runtime_ends_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = std::process::Command::new(end_to_end::binary());
+    command.args(["demo", "--tui"]).env("TMPDIR", folder.path()).env("HOLON_MODEL", "none/none");
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    let terminal = OnTerminal::start(&command, None);
+    shows(&terminal, "› The test in this folder fails.");
+    shows(&terminal, "connected");
+    let made = std::fs::read_dir(folder.path()).expect("a folder").next().expect("one").expect("one").path();
+    let repaired = || std::fs::read_to_string(made.join("project/greet.sh")).unwrap_or_default();
+    wait_for("the repair", || repaired().contains("Hello, ${1:-World}"));
+    wait_for("rest", || terminal.screen().contains("idle"));
+    let written = leave(terminal);
+    assert!(written.contains("Everything stays there to look at"), "{written}");
+    assert!(!made.join("home/run/holon.sock").exists(), "its runtime has ended");
 }
 
 #[test]

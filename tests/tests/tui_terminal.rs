@@ -109,10 +109,76 @@ impl Drop for Tmux<'_> {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "whoever runs the test sees why it did nothing")]
+fn there_is_none() -> bool {
+    let none = Command::new("tmux").arg("-V").output().is_err();
+    if none {
+        println!("skipped: there is no tmux");
+    }
+    none
+}
+
+/// Starts the console in a shell of 80 columns and 24 lines.
+fn begin(tmux: &Tmux<'_>, daemon: &Daemon, options: &str) {
+    let started = tmux.run(&["new-session", "-d", "-x", "80", "-y", "24", "sh"]);
+    assert!(started.status.success(), "{started:?}");
+    let (home, program) = (daemon.0.home(), daemon.0.command(&[]).get_program().to_owned());
+    let line = format!("{} --home {} tui {options}", program.display(), home.display());
+    tmux.run(&["send-keys", &line, "Enter"]);
+    wait_for("the console", || tmux.screen().contains("connected"));
+}
+
+/// A terminal breaks and joins the lines of its scrollback when its width changes: rows stay, once each, and nothing of the
+/// composer is left between them.
+#[test]
+fn inline_rows_stay_once_each_when_the_terminal_changes_its_size() {
+    if there_is_none() {
+        return;
+    }
+    let daemon = Daemon::hello();
+    daemon.start();
+    let socket = daemon.0.folder().join("tmux");
+    let tmux = Tmux(&socket);
+    begin(&tmux, &daemon, "--inline");
+    let all =
+        || String::from_utf8_lossy(&tmux.run(&["capture-pane", "-p", "-S", "-", "-J"]).stdout).into_owned();
+    let sent = |prompt: &str, answers: usize| {
+        tmux.run(&["send-keys", "-l", prompt]);
+        tmux.run(&["send-keys", "Enter"]);
+        wait_for(prompt, || all().matches("Hello!").count() == answers);
+    };
+    for (at, prompt) in ["eins", "二つ", "trois"].into_iter().enumerate() {
+        sent(prompt, at + 1);
+    }
+    for (at, (columns, rows)) in
+        [("60", "16"), ("100", "30"), ("44", "20"), ("80", "24")].into_iter().enumerate()
+    {
+        tmux.run(&["resize-window", "-x", columns, "-y", rows]);
+        let hints = |text: &str| {
+            text.lines()
+                .rev()
+                .find(|line| line.starts_with("Enter sends"))
+                .map(|line| line.trim().chars().count())
+        };
+        let fits = columns.parse::<usize>().expect("a number").min(84) - 2;
+        wait_for("the new width", || {
+            hints(&all()).is_some_and(|width| (fits - 1..=fits + 2).contains(&width))
+        });
+        tmux.run(&["send-keys", "-l", "x"]);
+        wait_for("what is typed", || all().contains(&format!("> {}", "x".repeat(at + 1))));
+        assert_eq!(all().matches("main · idle").count(), 1, "{columns}: {}", all());
+    }
+    tmux.run(&["send-keys", "C-u"]);
+    sent("vier", 4);
+    for prompt in ["eins", "二つ", "trois", "vier"] {
+        assert_eq!(all().matches(&format!("› {prompt}")).count(), 1, "{}", all());
+    }
+    assert_eq!(all().matches("── verbose").count(), 1, "{}", all());
+}
+
 #[test]
 fn it_works_inside_of_tmux() {
-    if Command::new("tmux").arg("-V").output().is_err() {
-        println!("skipped: there is no tmux");
+    if there_is_none() {
         return;
     }
     let daemon = Daemon::hello();
@@ -120,12 +186,7 @@ fn it_works_inside_of_tmux() {
     let socket = daemon.0.folder().join("tmux");
     let tmux = Tmux(&socket);
     let shows = |text: &str| wait_for(text, || tmux.screen().contains(text));
-    let started = tmux.run(&["new-session", "-d", "-x", "80", "-y", "24", "sh"]);
-    assert!(started.status.success(), "{started:?}");
-    let (home, program) = (daemon.0.home(), daemon.0.command(&[]).get_program().to_owned());
-    let line = format!("{} --home {} tui", program.display(), home.display());
-    tmux.run(&["send-keys", &line, "Enter"]);
-    shows("connected");
+    begin(&tmux, &daemon, "");
     assert_eq!(tmux.alternate(), "1");
     tmux.run(&["send-keys", "-l", "你好 tmux"]);
     tmux.run(&["send-keys", "Enter"]);

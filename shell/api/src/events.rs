@@ -211,7 +211,8 @@ pub struct StreamQuery {
     /// Only later events; 0 begins with the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_seq: Option<EventSeq>,
-    /// Also send `live_attempt` and `live_text`: pieces of the model's text as they arrive.
+    /// Also send `live_attempt` and `live_text`: pieces of the model's text as they arrive; and `live_output`: the last
+    /// lines of a command in the foreground.
     /// They have no id, are never repeated, and a slow reader misses some.
     #[serde(default)]
     pub live: bool,
@@ -236,5 +237,15 @@ pub struct LiveAttempt {
 pub struct LiveText {
     pub agent_id: AgentId,
     pub op: OpId,
+    pub text: String,
+}
+
+/// Data of a `live_output`: the last lines that a command in the foreground has printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveOutput {
+    pub agent_id: AgentId,
+    pub op: OpId,
+    /// At most 8 lines of at most 200 characters, as a terminal shows them, without secrets. They replace those before;
+    /// empty once the command has ended, or goes on as a task.
     pub text: String,
 }

@@ -56,7 +56,7 @@ pub use debug_prompt::{
 pub use error::ErrorBody;
 pub use events::{
     AllEventsPage, AllEventsQuery, AllStreamQuery, AnyEvent, DamagedEvent, DamagedKind, Envelope, EventsPage,
-    EventsQuery, LedgerSeq, LiveAttempt, LiveText, Order, Presentation, StreamQuery,
+    EventsQuery, LedgerSeq, LiveAttempt, LiveOutput, LiveText, Order, Presentation, StreamQuery,
 };
 pub use inbox::{ClosedAsk, Inbox, InboxQuery, OpenAsk, TemporaryRunSummary};
 pub use ingress::{

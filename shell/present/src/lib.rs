@@ -19,6 +19,7 @@ mod outbox;
 mod scheduling;
 mod skill;
 mod task;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod timer;
@@ -41,6 +42,7 @@ pub use harmless::{harmless, within};
 pub use level::{Level, Visibility};
 pub use line::{files, one_line, one_line_from_end, whole_line};
 pub use task::bytes;
+pub use terminal::{last_lines, terminal_line};
 
 /// A durable event for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -67,6 +67,8 @@ impl Activity {
                         partial_now.push(spoken.pending());
                     }
                 }
+                // What a command printed is shown with its outcome.
+                Live::Output { .. } => {}
             }
             // The line below looks at what is partial.
             drop(partial_now);

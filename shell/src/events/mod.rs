@@ -79,12 +79,13 @@ impl Hub {
 
     /// Where the performers show what is going on, for followers who want to see that, too.
     pub fn live(&self) -> LiveSink {
-        let hub = self.clone();
-        LiveSink::new(move |live| {
+        let (hub, followed) = (self.clone(), self.clone());
+        let see = move |live: Live| {
             if let Some(topic) = hub.topic(agent_of(&live)) {
                 topic.show(live);
             }
-        })
+        };
+        LiveSink::for_followers(see, move |agent| followed.topic(agent).is_some())
     }
 
     /// Follows an agent from an event on, with what events mean to people where that is asked for. `reader` is for what
@@ -151,6 +152,6 @@ impl Hub {
 
 fn agent_of(live: &Live) -> &AgentId {
     match live {
-        Live::Attempt { agent, .. } | Live::Text { agent, .. } => agent,
+        Live::Attempt { agent, .. } | Live::Text { agent, .. } | Live::Output { agent, .. } => agent,
     }
 }

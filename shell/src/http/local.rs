@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use holon_api::{
-    AgentPath, AllEvents, AnyEvent, ClientError, Events, Follow, Followed, LedgerSeq, LiveAttempt, LiveText,
-    Output, TaskPath, Written,
+    AgentPath, AllEvents, AnyEvent, ClientError, Events, Follow, Followed, LedgerSeq, LiveAttempt,
+    LiveOutput, LiveText, Output, TaskPath, Written,
 };
 use holon_facts::EventSeq;
 use tokio::sync::watch;
@@ -174,6 +174,9 @@ fn shown(live: Live) -> Result<Followed, ClientError> {
         }
         Live::Text { agent: agent_id, op, piece: text } => {
             ("live_text", serde_json::to_value(LiveText { agent_id, op, text }))
+        }
+        Live::Output { agent: agent_id, op, lines: text } => {
+            ("live_output", serde_json::to_value(LiveOutput { agent_id, op, text }))
         }
     };
     Ok(Followed::Live { kind: kind.to_owned(), data: data.map_err(|error| odd(&error))? })

@@ -316,8 +316,16 @@ impl Performers {
         let word = commands.give_word(settings, agent, op, &supervisor);
         let (inner, agent) = (self.inner.clone(), agent.clone());
         async move {
-            let Inner { texts, commands, .. } = &*inner;
-            let (outcome, next) = Box::pin(commands.run(texts, &agent, op, &supervisor, word)).await;
+            let Inner { texts, commands, live, .. } = &*inner;
+            let lines = async {
+                commands.show_lines(texts, live, &agent, op).await;
+                std::future::pending().await
+            };
+            let (outcome, next) = tokio::select! {
+                biased;
+                ended = Box::pin(commands.run(texts, &agent, op, &supervisor, word)) => ended,
+                never = Box::pin(lines) => never,
+            };
             if let Some(next) = next {
                 // While the model thinks about the result: it may ask for another one.
                 let inner = inner.clone();

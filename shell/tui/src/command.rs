@@ -2,6 +2,8 @@
 
 use holon_text::nearest::nearest;
 
+use crate::entry::{Entry, Target};
+
 /// What a command does, and how it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Command {
@@ -10,6 +12,13 @@ pub(crate) struct Command {
     pub(crate) argument: &'static str,
     pub(crate) about: &'static str,
     pub(crate) action: Action,
+}
+
+impl Command {
+    pub(crate) fn entry(&self) -> Entry {
+        let Self { name, argument, about, .. } = self;
+        Entry::of(format!("{:<36} {about}", format!("/{name} {argument}")), Target::Command(name))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,11 +121,31 @@ pub(crate) fn completions(line: &str) -> Vec<&'static Command> {
     if !begin.is_empty() {
         return begin;
     }
-    let in_order = |command: &&Command| {
-        let mut rest = command.name.chars();
-        name.chars().all(|wanted| rest.any(|c| c == wanted))
+    COMMANDS.iter().filter(|command| has_in_order(command.name, name)).collect()
+}
+
+/// Commands that fit a few characters: those whose name begins with them, then those that have them in this order, then
+/// those whose description has the words.
+pub(crate) fn matching(typed: &str) -> Vec<&'static Command> {
+    let typed = typed.trim().trim_start_matches('/').to_lowercase();
+    let rank = |command: &Command| {
+        let about = command.about.to_lowercase();
+        if command.name.starts_with(&typed) {
+            Some(0)
+        } else if has_in_order(command.name, &typed) {
+            Some(1)
+        } else {
+            typed.split_whitespace().all(|word| about.contains(word)).then_some(2)
+        }
     };
-    COMMANDS.iter().filter(in_order).collect()
+    let mut found: Vec<_> = COMMANDS.iter().filter_map(|command| Some((rank(command)?, command))).collect();
+    found.sort_by_key(|(rank, _)| *rank);
+    found.into_iter().map(|(_, command)| command).collect()
+}
+
+fn has_in_order(name: &str, characters: &str) -> bool {
+    let mut rest = name.chars();
+    characters.chars().all(|wanted| rest.any(|c| c == wanted))
 }
 
 #[cfg(test)]
@@ -138,5 +167,15 @@ mod tests {
         assert_eq!(names("/"), COMMANDS.map(|command| command.name));
         assert_eq!(names("/wsp"), ["workspace"]);
         assert!(names("/agent x").is_empty() && names("a").is_empty());
+    }
+
+    #[test]
+    fn actions_fit_by_name_then_by_order_then_by_words() {
+        let names = |typed| matching(typed).iter().map(|command| command.name).collect::<Vec<_>>();
+        assert_eq!(names(""), COMMANDS.map(|command| command.name));
+        assert_eq!(names("/tr"), ["trigger", "transcript", "timers", "timer", "start", "children"]);
+        assert_eq!(names("wsp"), ["workspace"]);
+        assert_eq!(names("CONVERSATION shows"), ["display"]);
+        assert!(names("zzz").is_empty());
     }
 }

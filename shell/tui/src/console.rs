@@ -5,7 +5,7 @@ use std::io;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crossterm::event::Event as Typed;
+use crossterm::event::Event;
 use holon_api::Control as Runtime;
 use holon_facts::{AgentId, EventSeq, Millis};
 use holon_platform::{clock, entropy, spawn};
@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
+use crate::keyboard::{Typed, typed};
 use crate::message::{Answer, Msg, Request};
 use crate::model::{Link, Look, Model};
 use crate::terminal::Taken;
@@ -73,7 +74,7 @@ where
     let printed = (options.agent.clone(), EventSeq(0));
     let model = Model::new(options.agent, options.level, look, name, options.start.is_some());
     let (sender, mut incoming) = mpsc::channel(WAITING);
-    let mut keys = typed()?;
+    let mut keys = typed(options.inline)?;
     let mut console =
         Console { client, start: options.start, model, sender, follower: None, watcher: None, printed };
     for request in begin(&console.model) {
@@ -93,17 +94,19 @@ where
                 continue;
             }
             key = keys.recv() => match key {
-                Some(Typed::Key(key)) => {
+                Some(Typed::Event(Event::Key(key))) => {
                     let now = clock::now();
                     messages.push(Msg::Key(key, Millis(now.mono.since(holon_facts::Mono(0)).0)));
                 }
-                Some(Typed::Paste(text)) => messages.push(Msg::Paste(text)),
-                Some(Typed::Resize(..)) => {
-                    taken.screen.autoresize()?;
+                Some(Typed::Event(Event::Paste(text))) => messages.push(Msg::Paste(text)),
+                Some(Typed::Resized(size, cursor)) => {
+                    taken.resized(size, cursor)?;
                     let (width, height) = taken.size()?;
                     messages.push(Msg::Resize(width, height));
                 }
-                Some(Typed::FocusGained | Typed::FocusLost | Typed::Mouse(_)) => continue,
+                Some(Typed::Event(
+                    Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Resize(..),
+                )) => continue,
                 None => break,
             },
             _ = incoming.recv_many(&mut messages, TAKEN) => {}
@@ -124,26 +127,15 @@ where
     Ok(())
 }
 
-/// Keys, from a thread of their own: nothing wakes up while none is pressed.
-fn typed() -> io::Result<mpsc::Receiver<Typed>> {
-    let (sender, keys) = mpsc::channel(WAITING);
-    spawn::thread("keys", move || {
-        while let Ok(key) = crossterm::event::read() {
-            if sender.blocking_send(key).is_err() {
-                break;
-            }
-        }
-    })?;
-    Ok(keys)
-}
-
 impl<C: Runtime + Clone + Send + Sync + 'static> Console<C> {
     fn draw(&mut self, taken: &mut Taken) -> io::Result<()> {
         if self.model.look.inline {
+            if taken.has_moved()? {
+                return Ok(());
+            }
             self.print(taken)?;
         }
-        taken.screen.draw(|frame| view::view(&self.model, frame))?;
-        Ok(())
+        taken.draw(|frame| view::view(&self.model, frame))
     }
 
     /// Writes finished rows to the scrollback, each once.
@@ -161,7 +153,7 @@ impl<C: Runtime + Clone + Send + Sync + 'static> Console<C> {
         self.printed.1 = last;
         for some in lines.chunks(usize::from(u8::MAX)) {
             let height = u16::try_from(some.len()).unwrap_or(u16::MAX);
-            taken.screen.insert_before(height, |buffer| {
+            taken.insert_before(height, |buffer| {
                 for (y, line) in (0..height).zip(some) {
                     line.render(ratatui::layout::Rect { y, height: 1, ..buffer.area }, buffer);
                 }

@@ -135,11 +135,16 @@ pub(crate) fn wants_older(model: &Model) -> bool {
     shown.take(needed).count() < needed && visible(model).1
 }
 
-/// What is not durable yet: prompts on their way, and what the model says.
+/// What is not durable yet: prompts on their way, what the model says, and what its command prints.
 fn pending(model: &Model, columns: usize) -> Vec<Line> {
     let (mut shown, aside) = (Vec::new(), style::of(Voice::Aside, model.look.colour));
     if let Some(live) = &model.live {
         shown.extend(plain(&format!("… {live}"), columns, aside));
+    }
+    if !model.printed.is_empty() {
+        let inside = columns.saturating_sub(2);
+        let lines = model.printed.split('\n').map(|line| holon_present::within(line, inside));
+        shown.extend(lines.map(|line| Line::styled(format!("│ {line}"), aside)));
     }
     for prompt in &model.sending {
         let text = crate::text::clean(&prompt.text);

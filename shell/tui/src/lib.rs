@@ -8,6 +8,7 @@ mod composer;
 mod console;
 mod conversation;
 mod entry;
+mod keyboard;
 mod layout;
 mod lists;
 mod message;

@@ -23,6 +23,8 @@ pub(crate) enum Msg {
     /// The model is asked (again), and says more; not durable.
     LiveAttempt(AgentId),
     LiveText(AgentId, String),
+    /// The last lines of the command in the foreground, in place of those before; not durable.
+    LiveOutput(AgentId, String),
     /// What a followed task writes, of the request with this number; not durable until the task ends.
     Output(u64, Piece),
     /// Whether the stream stands.

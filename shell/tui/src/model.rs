@@ -59,6 +59,8 @@ pub(crate) struct Model {
     pub(crate) anchor: Option<Anchor>,
     /// What the model says at this moment; not durable.
     pub(crate) live: Option<String>,
+    /// The last lines of the command in the foreground; not durable, and empty without one.
+    pub(crate) printed: String,
     pub(crate) composer: Composer,
     pub(crate) recipient: Recipient,
     /// Prompts without an answer of the runtime yet.
@@ -108,6 +110,7 @@ impl Model {
             conversation: Conversation::default(),
             anchor: None,
             live: None,
+            printed: String::new(),
             composer: Composer::default(),
             recipient: Recipient::Agent,
             sending: Vec::new(),

@@ -1,7 +1,7 @@
 //! What a task writes while it runs, as the lines that a terminal would show: the last ones of them, and the one that
 //! is not finished.
 
-use anstream::adapter::strip_str;
+use holon_present::terminal_line;
 
 use crate::entry::Entry;
 use crate::text::clean;
@@ -99,11 +99,8 @@ impl Output {
     }
 }
 
-/// A line as a terminal would have it: without what sets colours, and what was written over.
 fn shown(line: &str) -> Entry {
-    let plain = strip_str(line).to_string();
-    let plain = plain.trim_end_matches('\r');
-    Entry::line(clean(plain.rsplit('\r').next().unwrap_or_default()))
+    Entry::line(clean(&terminal_line(line)))
 }
 
 #[cfg(test)]

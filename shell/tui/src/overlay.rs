@@ -2,6 +2,7 @@
 
 use holon_facts::ids::TaskId;
 
+use crate::command::{self, Command};
 use crate::entry::{Entry, Target};
 use crate::output::Output;
 
@@ -61,7 +62,7 @@ impl Kind {
             Self::Triggers => "Ctrl-R a new address · Ctrl-X revokes · Esc closes",
             Self::Workspaces => "Enter uses it · Ctrl-X detaches · Esc closes",
             Self::Models => "Enter chooses · Esc closes",
-            Self::Actions => "Enter types the command · Esc closes",
+            Self::Actions => "type to filter · Enter takes the command · Esc closes",
             Self::Why | Self::Work | Self::Transcript | Self::Events | Self::Prompt(_) | Self::Help => {
                 "Up and Down scroll · Esc closes"
             }
@@ -104,11 +105,19 @@ pub(crate) struct Overlay {
     pub(crate) selected: usize,
     /// What a followed task has written.
     pub(crate) output: Option<Output>,
+    /// What is typed to find an action.
+    pub(crate) filter: String,
 }
 
 impl Overlay {
     pub(crate) fn new(kind: Kind) -> Self {
-        Self { kind, entries: None, selected: 0, output: None }
+        Self { kind, entries: None, selected: 0, output: None, filter: String::new() }
+    }
+
+    /// The list of actions that fit what is typed, the best one selected.
+    pub(crate) fn actions(filter: String) -> Self {
+        let entries = command::matching(&filter).into_iter().map(Command::entry).collect();
+        Self { entries: Some(entries), filter, ..Self::new(Kind::Actions) }
     }
 
     /// Takes what it lists; what was selected before is selected again where it is still there.

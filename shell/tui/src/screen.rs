@@ -19,6 +19,17 @@ impl Screen {
         let cursor = if inline { terminal.get_cursor_position()? } else { Position::ORIGIN };
         Ok(Self { terminal, cursor })
     }
+
+    /// With the cursor there.
+    pub(crate) fn at(mut terminal: CrosstermBackend<Stdout>, cursor: Position) -> io::Result<Self> {
+        terminal.set_cursor_position(cursor)?;
+        Ok(Self { terminal, cursor })
+    }
+
+    /// Where the cursor was put last.
+    pub(crate) fn cursor(&self) -> Position {
+        self.cursor
+    }
 }
 
 impl Backend for Screen {

@@ -57,6 +57,7 @@ fn live(agent: &AgentId, kind: &str, data: &serde_json::Value) -> Option<Msg> {
     match kind {
         "live_attempt" => Some(Msg::LiveAttempt(agent.clone())),
         "live_text" => Some(Msg::LiveText(agent.clone(), data.get("text")?.as_str()?.to_owned())),
+        "live_output" => Some(Msg::LiveOutput(agent.clone(), data.get("text")?.as_str()?.to_owned())),
         _ => None,
     }
 }

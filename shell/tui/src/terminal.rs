@@ -3,11 +3,16 @@
 use std::io::{self, stdout};
 use std::panic;
 
+use crossterm::cursor::MoveTo;
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::execute;
-use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
 use ratatui::backend::CrosstermBackend;
-use ratatui::{Terminal, TerminalOptions, Viewport};
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::{Position, Rect, Size};
+use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 
 use crate::screen::Screen;
 
@@ -16,8 +21,18 @@ const INLINE: u16 = 14;
 
 /// Gives the terminal back when it is dropped.
 pub(crate) struct Taken {
-    pub(crate) screen: Terminal<Screen>,
+    screen: Terminal<Screen>,
     inline: bool,
+    frame: Option<Drawn>,
+    /// Of the terminal, when the frame was begun.
+    size: Size,
+}
+
+/// The frame that stands below the scrollback.
+struct Drawn {
+    top: u16,
+    /// Columns that were written of each of its lines.
+    widths: Vec<u16>,
 }
 
 impl Taken {
@@ -33,7 +48,9 @@ impl Taken {
         if taken.is_err() {
             give_back(inline)?;
         }
-        Ok(Self { screen: taken?, inline })
+        let screen = taken?;
+        let size = screen.size()?;
+        Ok(Self { screen, inline, frame: None, size })
     }
 
     fn screen(inline: bool) -> io::Result<Terminal<Screen>> {
@@ -46,6 +63,50 @@ impl Taken {
         };
         let screen = Screen::begin(CrosstermBackend::new(stdout()), inline)?;
         Terminal::with_options(screen, TerminalOptions { viewport })
+    }
+
+    pub(crate) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        let drawn = self.screen.draw(view)?;
+        if self.inline {
+            let (area, buffer) = (drawn.buffer.area, drawn.buffer);
+            let before = self.frame.take().map(|frame| frame.widths).unwrap_or_default();
+            let before = before.into_iter().chain(std::iter::repeat(0));
+            let widths = (area.top()..area.bottom()).map(|y| written(buffer, area, y));
+            // What was written over with blanks may still count for the terminal.
+            let widths = widths.zip(before).map(|(now, before)| now.max(before)).collect();
+            self.frame = Some(Drawn { top: area.y, widths });
+        }
+        Ok(())
+    }
+
+    /// Whether the terminal has another size than the frame below the scrollback, which stands elsewhere then: the keyboard
+    /// reports that soon, and nothing is drawn until then.
+    pub(crate) fn has_moved(&self) -> io::Result<bool> {
+        Ok(self.screen.size()? != self.size)
+    }
+
+    /// Writes lines above what is drawn, into the scrollback.
+    pub(crate) fn insert_before(&mut self, height: u16, write: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+        self.frame = None;
+        self.screen.insert_before(height, write)
+    }
+
+    /// The terminal has another size. Below the scrollback it has moved what was drawn: lines that are too wide now take
+    /// more than one, and the cursor went along. That is taken away, so that no rest of it stays between the rows.
+    pub(crate) fn resized(&mut self, size: Size, cursor: Option<Position>) -> io::Result<()> {
+        self.size = size;
+        let (Some(cursor), Some(frame)) = (cursor, self.frame.take()) else {
+            return self.screen.autoresize();
+        };
+        let columns = self.size.width.max(1);
+        let before = self.screen.backend().cursor();
+        let lines = frame.widths.iter().take(usize::from(before.y.saturating_sub(frame.top)));
+        let above = lines.map(|width| width.div_ceil(columns).max(1)).sum::<u16>() + before.x / columns;
+        let top = Position { x: 0, y: cursor.y.saturating_sub(above) };
+        execute!(stdout(), MoveTo(top.x, top.y), Clear(ClearType::FromCursorDown))?;
+        let screen = Screen::at(CrosstermBackend::new(stdout()), top)?;
+        self.screen = Terminal::with_options(screen, TerminalOptions { viewport: Viewport::Inline(INLINE) })?;
+        Ok(())
     }
 
     /// Columns and lines that are drawn.
@@ -63,6 +124,12 @@ impl Drop for Taken {
         }
         give_back(self.inline).unwrap_or_default();
     }
+}
+
+/// Columns of a line up to its last cell that is more than a blank.
+fn written(buffer: &Buffer, area: Rect, y: u16) -> u16 {
+    let last = (area.left()..area.right()).rev().find(|x| buffer[(*x, y)] != Cell::EMPTY);
+    last.map_or(0, |x| x - area.left() + 1)
 }
 
 fn give_back(inline: bool) -> io::Result<()> {

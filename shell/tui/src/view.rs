@@ -10,6 +10,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::Clear;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::command;
 use crate::layout::{self, SMALLEST};
@@ -20,6 +21,8 @@ use crate::style;
 
 /// Completions that are shown at once.
 const COMPLETIONS: usize = 8;
+/// Columns that the name of a model has at least.
+const MODEL: usize = 12;
 
 pub(crate) fn level_name(level: Level) -> &'static str {
     match level {
@@ -47,7 +50,9 @@ pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
         Constraint::Length(2),
     ];
     let [status, conversation, notices, rule, input, hints] = Layout::vertical(parts).areas(area);
-    put(frame, status, &status_line(model), Style::new().add_modifier(Modifier::REVERSED));
+    let text = status_line(model);
+    let status = if model.look.inline { short(status, text.width()) } else { status };
+    put(frame, status, &text, Style::new().add_modifier(Modifier::REVERSED));
     match model.overlays.last() {
         Some(overlay) => draw_overlay(model, overlay, frame, conversation),
         None => draw_conversation(model, frame, conversation),
@@ -59,6 +64,11 @@ pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
     draw_composer(model, frame, input);
     draw_completions(model, frame, rule);
     draw_hints(model, frame, hints);
+}
+
+/// No wider than it must be: below the scrollback a terminal that becomes narrower breaks lines that are wider.
+fn short(area: Rect, columns: usize) -> Rect {
+    Rect { width: u16::try_from(columns).unwrap_or(u16::MAX).min(area.width), ..area }
 }
 
 /// One line, filled to the edge.
@@ -92,12 +102,31 @@ fn status_line(model: &Model) -> String {
         None => parts.extend(Some(status.posture.replace('_', " ")).filter(|posture| !posture.is_empty())),
     }
     parts.extend(status.waits_for.clone().map(|what| format!("waits for {what}")));
-    parts.extend(status.model.clone());
-    parts.extend(Some(status.today.clone()).filter(|today| !today.is_empty()));
+    let mut after: Vec<String> =
+        Some(status.today.clone()).filter(|today| !today.is_empty()).into_iter().collect();
     if model.link == Link::Connected {
-        parts.push(link.to_owned());
+        after.push(link.to_owned());
     }
+    if let Some(name) = &status.model {
+        // Its name may be a path: it gives way to what stands around it.
+        let around: usize = parts.iter().chain(&after).map(|part| part.width() + 3).sum();
+        parts.push(end_of(name, usize::from(model.look.width).saturating_sub(around + 1).max(MODEL)));
+    }
+    parts.append(&mut after);
     crate::text::clean(&format!(" {}", parts.join(" · "))).replace('\n', " ")
+}
+
+/// The end of a name, in so many columns.
+fn end_of(name: &str, columns: usize) -> String {
+    if name.width() <= columns {
+        return name.to_owned();
+    }
+    let mut used = 1;
+    let kept = name.char_indices().rev().take_while(|(_, c)| {
+        used += c.width().unwrap_or_default();
+        used <= columns
+    });
+    format!("…{}", &name[kept.last().map_or(name.len(), |(at, _)| at)..])
 }
 
 fn elapsed(since: Wall, now: Wall) -> String {
@@ -128,10 +157,11 @@ fn draw_lines(frame: &mut Frame<'_>, area: Rect, lines: impl IntoIterator<Item =
 fn draw_overlay(model: &Model, overlay: &Overlay, frame: &mut Frame<'_>, area: Rect) {
     let live = overlay.output.as_ref().is_some_and(|output| !output.ended);
     let live = if live { "· live, not durable yet " } else { "" };
+    let filter = if overlay.filter.is_empty() { String::new() } else { format!("· {} ", overlay.filter) };
     put(
         frame,
         area,
-        &format!("── {} {live}", overlay.kind.title()),
+        &format!("── {} {filter}{live}", overlay.kind.title()),
         Style::new().add_modifier(Modifier::BOLD),
     );
     let list = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
@@ -172,6 +202,7 @@ fn draw_rule(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         (Recipient::Agent, Some(_)) => " older rows: End shows the newest ".to_owned(),
         (Recipient::Agent, None) => String::new(),
     };
+    let area = if model.look.inline { short(area, usize::from(SMALLEST.0)) } else { area };
     let rest = usize::from(area.width).saturating_sub(what.chars().count() + 2);
     put(frame, area, &format!("──{what}{}", "─".repeat(rest)), styled(model, Voice::Aside));
 }

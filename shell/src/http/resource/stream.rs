@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use holon_api::rows::FollowEvents;
-use holon_api::{LiveAttempt, LiveText};
+use holon_api::{LiveAttempt, LiveOutput, LiveText};
 use holon_facts::{AgentId, EventSeq};
 
 use super::super::App;
@@ -98,6 +98,9 @@ fn shown(live: Live) -> Option<String> {
         Live::Attempt { agent: agent_id, op } => sse::live("live_attempt", &LiveAttempt { agent_id, op }),
         Live::Text { agent: agent_id, op, piece: text } => {
             sse::live("live_text", &LiveText { agent_id, op, text })
+        }
+        Live::Output { agent: agent_id, op, lines: text } => {
+            sse::live("live_output", &LiveOutput { agent_id, op, text })
         }
     }
 }

@@ -182,6 +182,17 @@ pub fn from(texts: &Texts, log: &Path, offset: u64, max_bytes: usize, ended: boo
     Ok(chunk)
 }
 
+/// At most so many characters of the end of an output that goes on.
+///
+/// # Errors
+/// When the log is there and can't be read.
+pub fn newest(texts: &Texts, log: &Path, characters: usize) -> io::Result<String> {
+    let output = Output::open(log)?;
+    let Some(last) = output.stretches.last() else { return Ok(String::new()) };
+    let window = Window { stretch: last, bytes: output.bytes(), ended: false };
+    Ok(tail(texts, &window, 0, characters.min(PREVIEW))?.text)
+}
+
 /// The last ones that have so many characters together.
 fn fitting(units: &[Unit], characters: usize) -> &[Unit] {
     let mut used = 0;

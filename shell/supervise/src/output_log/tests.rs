@@ -83,6 +83,20 @@ fn long_output_is_head_and_tail_around_a_marker_that_counts() {
     assert_eq!((head.len() + tail.len()) as u64 + missing, shown.bytes);
 }
 
+#[test]
+fn the_end_of_an_output_that_goes_on_shows_no_part_of_a_secret() {
+    let shown =
+        |text: &str, characters| newest(&texts(), &written(text.as_bytes()).path, characters).unwrap();
+    assert_eq!(shown("one\ntwo\n", 100), "one\ntwo\n");
+    assert_eq!(shown("one\ntwo\n", 4), "two\n");
+    assert_eq!(newest(&texts(), Path::new("/nowhere/op.log"), 10).unwrap(), "");
+    for end in 0..=SECRET.chars().count() {
+        let begun: String = SECRET.chars().take(end).collect();
+        let text = shown(&format!("{}{begun}", "x".repeat(200)), 40);
+        assert!(!tells(&text) && text.chars().count() <= 40, "{end}: {text}");
+    }
+}
+
 /// Wherever a cut falls, and whatever is beyond it.
 #[test]
 fn no_cut_shows_a_part_of_a_secret() {

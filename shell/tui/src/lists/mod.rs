@@ -10,7 +10,7 @@ use holon_api::{
 use holon_facts::AgentId;
 use holon_text::moment;
 
-use crate::command::COMMANDS;
+use crate::command::{COMMANDS, Command};
 use crate::entry::{Entry, Target};
 use crate::overlay::Kind;
 use crate::perform::parts;
@@ -75,11 +75,7 @@ fn raw(part: &Part) -> Vec<Entry> {
 }
 
 fn actions() -> Vec<Entry> {
-    let entry = |command: &crate::command::Command| {
-        let typed = format!("/{} {}", command.name, command.argument);
-        Entry::of(format!("{typed:<36} {}", command.about), Target::Command(command.name))
-    };
-    COMMANDS.iter().map(entry).collect()
+    COMMANDS.iter().map(Command::entry).collect()
 }
 
 async fn agents(client: &impl Runtime) -> Result<Vec<Entry>, ClientError> {

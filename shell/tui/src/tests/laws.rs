@@ -205,6 +205,60 @@ fn an_interrupt_clears_and_a_second_one_soon_leaves() {
 }
 
 #[test]
+fn actions_are_filtered_by_what_is_typed_and_a_prompt_that_was_begun_stays() {
+    let mut model = model(80, 24);
+    update(&mut model, loaded(rows(1..3), false));
+    typed(&mut model, "a draft");
+    press(&mut model, KeyCode::F(9));
+    typed(&mut model, "wsp?");
+    assert!(screen(&model).contains("actions · wsp?") && screen(&model).contains("nothing here"));
+    press(&mut model, KeyCode::Backspace);
+    let shown = screen(&model);
+    assert!(
+        shown.contains("/workspace") && !shown.contains("/display") && shown.contains("> a draft"),
+        "{shown}"
+    );
+    assert!(press(&mut model, KeyCode::Enter).is_empty() && model.overlays.is_empty());
+    assert_eq!(model.composer.text(), "/workspace ");
+    model.composer.clear();
+    press(&mut model, KeyCode::Up);
+    assert_eq!(model.composer.text(), "a draft");
+    // Esc gives characters back to the composer.
+    press(&mut model, KeyCode::F(9));
+    typed(&mut model, "stop");
+    press(&mut model, KeyCode::Esc);
+    typed(&mut model, "!");
+    assert_eq!(model.composer.text(), "a draft!");
+}
+
+#[test]
+fn what_a_command_prints_is_shown_until_it_has_ended() {
+    let mut model = model(80, 24);
+    update(&mut model, loaded(rows(1..3), false));
+    let printed = |model: &mut Model, lines: &str| {
+        update(model, Msg::LiveOutput(agent(), lines.to_owned()));
+        screen(model)
+    };
+    let shown = printed(&mut model, "one\ntwo\u{1b}");
+    assert!(shown.contains("│ one") && shown.contains("│ two") && !shown.contains(acts), "{shown}");
+    let shown = printed(&mut model, "three");
+    assert!(shown.contains("│ three") && !shown.contains("│ one"), "{shown}");
+    assert!(!printed(&mut model, "").contains("│ "));
+    let kinds = ["tool_executed", "tool_execution_failed", "turn_terminal", "turn_started"];
+    for (seq, kind) in (10..).zip(kinds) {
+        assert!(printed(&mut model, "again").contains("│ again"));
+        update(
+            &mut model,
+            Msg::Event(agent(), Row { kind: kind.to_owned(), ..row(seq, Voice::Activity, "x") }),
+        );
+        assert!(!screen(&model).contains("│ again"), "{kind}");
+    }
+    printed(&mut model, "again");
+    update(&mut model, Msg::Connected(false));
+    assert!(!screen(&model).contains("│ again"));
+}
+
+#[test]
 fn an_ask_is_answered_and_a_task_is_fed_from_the_composer() {
     use crate::entry::{Entry, Target};
     use crate::overlay::Kind;

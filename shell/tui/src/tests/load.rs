@@ -43,3 +43,41 @@ fn a_key_is_drawn_soon_while_events_arrive() {
     println!("key to frame, p95: {some:?} at 200 events/s, {many:?} at 1,000 events/s");
     assert!(many < Duration::from_millis(250), "{many:?}");
 }
+
+/// A stream of eight hours, two turns a second: what is kept is bounded. Figures are printed with `--nocapture`.
+#[test]
+#[ignore = "a measurement of minutes"]
+fn eight_hours_of_events_leave_memory_as_it_was() {
+    const PER_SECOND: u64 = 40;
+    let resident = || {
+        let text = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap().to_owned();
+        line.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    };
+    let mut model = model(120, 40);
+    update(&mut model, loaded(vec![row(1, Voice::Message, "begin")], false));
+    let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
+    let mut each_hour = Vec::new();
+    for second in 0..8 * 3_600_u64 {
+        for event in 0..PER_SECOND {
+            let seq = 2 + second * PER_SECOND + event;
+            let text =
+                format!("Event {seq} of some activity, with 漢字 and more words than fit into one line. ")
+                    .repeat(3);
+            update(&mut model, Msg::Event(agent(), row(seq, Voice::Activity, &text)));
+        }
+        update(&mut model, Msg::LiveText(agent(), "what the model says ".repeat(8)));
+        update(&mut model, Msg::LiveOutput(agent(), "a line\n".repeat(8)));
+        if second % 60 == 0 {
+            terminal.draw(|frame| view(&model, frame)).unwrap();
+        }
+        if second % 3_600 == 3_599 {
+            each_hour.push(resident());
+        }
+    }
+    println!("resident kB after each of 8 hours of {PER_SECOND} events/s: {each_hour:?}");
+    assert_eq!(model.conversation.rows().len(), crate::conversation::ROWS);
+    let (first, last) = (each_hour[0], each_hour[7]);
+    // The allocator keeps a little of what it had; a fiftieth of the events would be more than this.
+    assert!(last < first + 4_096, "{each_hour:?}");
+}

@@ -64,6 +64,15 @@ fn without_a_runtime_it_offers_to_start_one() {
 }
 
 #[test]
+fn a_long_name_of_a_model_leaves_the_status_line_to_the_rest() {
+    let mut model = at(80, 24);
+    model.status.model = Some(format!("scripted/{}/漢字.json", "folder/".repeat(20)));
+    let shown = screen(&model);
+    let status = shown.lines().next().unwrap();
+    assert!(status.contains("漢字.json · 1200 tokens $0.01 today · connected"), "{status}");
+}
+
+#[test]
 fn what_is_too_small_shows_one_line() {
     assert!(screen(&at(39, 10)).contains("smaller than 40x10"));
 }

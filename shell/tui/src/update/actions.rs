@@ -19,7 +19,8 @@ use crate::text::clean;
 const SENDING: usize = 64;
 
 pub(super) fn enter(model: &mut Model) -> Vec<Request> {
-    if model.composer.is_blank() && !matches!(model.recipient, Recipient::Task(_)) {
+    let actions = model.overlays.last().is_some_and(|top| top.kind == Kind::Actions);
+    if actions || (model.composer.is_blank() && !matches!(model.recipient, Recipient::Task(_))) {
         return match model.overlays.last().and_then(|overlay| overlay.target()).cloned() {
             Some(target) => choose(model, target),
             None => Vec::new(),
@@ -85,6 +86,11 @@ fn choose(model: &mut Model, target: Target) -> Vec<Request> {
         }
         Target::Command(name) => {
             model.overlays.pop();
+            // A prompt that was begun is called back with Up.
+            if !model.composer.is_blank() {
+                model.composer.take();
+            }
+            model.recipient = Recipient::Agent;
             model.composer.replace(&format!("/{name} "));
             Vec::new()
         }

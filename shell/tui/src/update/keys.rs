@@ -1,4 +1,4 @@
-//! Keys. Characters always go to the composer, whatever lies over the conversation.
+//! Keys. Characters go to the composer, whatever lies over the conversation; only the list of actions takes them, to filter.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use holon_facts::Millis;
@@ -10,10 +10,13 @@ use crate::entry::Target;
 use crate::layout::conversation_height;
 use crate::message::{Control, Request};
 use crate::model::{Link, Model, Recipient};
-use crate::overlay::Kind;
+use crate::overlay::{Kind, Overlay};
+use crate::text::clean;
 
 /// Ctrl-C twice within this leaves.
 const TWICE: Millis = Millis(2_000);
+/// Most characters of what is typed to find an action.
+const FILTER: usize = 40;
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "a terminal has more keys than this console")]
 pub(super) fn pressed(model: &mut Model, key: KeyEvent, now: Millis) -> Vec<Request> {
@@ -34,12 +37,42 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent, now: Millis) -> Vec<Requ
         }
         KeyCode::Enter => actions::enter(model),
         KeyCode::Esc => escape(model),
-        KeyCode::Char('?') if model.composer.text().is_empty() => open(model, Kind::Help),
+        KeyCode::Char('?') if model.composer.text().is_empty() && filtered(model).is_none() => {
+            open(model, Kind::Help)
+        }
         KeyCode::Char(c) => {
-            model.composer.insert(c.encode_utf8(&mut [0; 4]));
+            typed(model, c.encode_utf8(&mut [0; 4]));
             Vec::new()
         }
         code => moved(model, code),
+    }
+}
+
+/// The list of actions, where it is on top.
+fn filtered(model: &mut Model) -> Option<&mut Overlay> {
+    model.overlays.last_mut().filter(|top| top.kind == Kind::Actions)
+}
+
+/// Characters that were typed or pasted.
+pub(super) fn typed(model: &mut Model, text: &str) {
+    match filtered(model) {
+        Some(actions) => {
+            let typed = clean(text.lines().next().unwrap_or_default());
+            let filter = actions.filter.chars().chain(typed.chars()).take(FILTER).collect();
+            *actions = Overlay::actions(filter);
+        }
+        None => model.composer.insert(text),
+    }
+}
+
+fn backspace(model: &mut Model) {
+    match filtered(model) {
+        Some(actions) => {
+            let mut filter = std::mem::take(&mut actions.filter);
+            filter.pop();
+            *actions = Overlay::actions(filter);
+        }
+        None => model.composer.backspace(),
     }
 }
 
@@ -48,7 +81,7 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent, now: Millis) -> Vec<Requ
 fn moved(model: &mut Model, code: KeyCode) -> Vec<Request> {
     let page = isize::try_from(conversation_height(model).saturating_sub(1).max(1)).unwrap_or(1);
     match code {
-        KeyCode::Backspace => model.composer.backspace(),
+        KeyCode::Backspace => backspace(model),
         KeyCode::Delete => model.composer.delete(),
         KeyCode::Left => model.composer.left(),
         KeyCode::Right => model.composer.right(),
@@ -96,7 +129,7 @@ fn controlled(model: &mut Model, c: char) -> Vec<Request> {
         'e' => model.composer.end(),
         'b' => model.composer.left(),
         'f' => model.composer.right(),
-        'h' => model.composer.backspace(),
+        'h' => backspace(model),
         'w' => model.composer.delete_word(),
         'u' => model.composer.delete_to_begin(),
         'p' => return open(model, Kind::Actions),

@@ -28,7 +28,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Request> {
     let mut requests = match msg {
         Msg::Key(key, now) => keys::pressed(model, key, now),
         Msg::Paste(text) => {
-            model.composer.insert(&text);
+            keys::typed(model, &text);
             Vec::new()
         }
         Msg::Resize(width, height) => {
@@ -48,13 +48,17 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Request> {
             live(model, &text);
             Vec::new()
         }
+        Msg::LiveOutput(agent, lines) if agent == model.agent => {
+            model.printed = clean(&lines);
+            Vec::new()
+        }
         Msg::Output(serial, piece) => {
             output(model, serial, piece);
             Vec::new()
         }
         Msg::Connected(connected) => link(model, connected),
         Msg::FollowFailed(agent, code, problem) if agent == model.agent => {
-            model.live = None;
+            forget_live(model);
             // A ledger that was taken back to an earlier state has other events from here on.
             if code.as_deref() == Some("cursor_ahead") {
                 model.notice = Some("the ledger was restored: loaded anew".to_owned());
@@ -64,7 +68,11 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Request> {
             model.notice = Some(clean(&problem));
             Vec::new()
         }
-        Msg::Event(..) | Msg::LiveAttempt(_) | Msg::LiveText(..) | Msg::FollowFailed(..) => Vec::new(),
+        Msg::Event(..)
+        | Msg::LiveAttempt(_)
+        | Msg::LiveText(..)
+        | Msg::LiveOutput(..)
+        | Msg::FollowFailed(..) => Vec::new(),
         Msg::Answer(answer) => answers::came(model, answer),
     };
     requests.extend(missing(model));
@@ -75,12 +83,21 @@ fn event(model: &mut Model, row: Row) -> Vec<Request> {
     // What the model said is durable now, or void: the next prompt never inherits it.
     let ends = ["assistant_round_recorded", "brief_created", "turn_terminal", "turn_started"];
     if ends.contains(&row.kind.as_str()) {
-        model.live = None;
+        forget_live(model);
+    }
+    if ["tool_executed", "tool_execution_failed"].contains(&row.kind.as_str()) {
+        model.printed.clear();
     }
     if !model.conversation.push(row, model.anchor.is_none()) {
         return Vec::new();
     }
     ask_status(model)
+}
+
+/// Nothing that is not durable is shown any more.
+fn forget_live(model: &mut Model) {
+    model.live = None;
+    model.printed.clear();
 }
 
 fn ask_status(model: &mut Model) -> Vec<Request> {
@@ -111,7 +128,7 @@ fn output(model: &mut Model, serial: u64, piece: Piece) {
 fn link(model: &mut Model, connected: bool) -> Vec<Request> {
     let was = std::mem::replace(&mut model.link, if connected { Link::Connected } else { Link::Lost });
     if !connected {
-        model.live = None;
+        forget_live(model);
         return Vec::new();
     }
     if was != Link::Lost {
@@ -153,13 +170,18 @@ fn switch(model: &mut Model, agent: AgentId) -> Vec<Request> {
 }
 
 fn reload(model: &mut Model) -> Vec<Request> {
-    (model.anchor, model.live, model.flight) = (None, None, Flight::default());
+    forget_live(model);
+    (model.anchor, model.flight) = (None, Flight::default());
     vec![Request::Load(model.agent.clone())]
 }
 
 fn open(model: &mut Model, kind: Kind) -> Vec<Request> {
     // One of a kind: what is opened again comes to the top.
     model.overlays.retain(|overlay| overlay.kind != kind);
+    if kind == Kind::Actions {
+        model.overlays.push(Overlay::actions(String::new()));
+        return Vec::new();
+    }
     let Kind::Output(task) = kind else {
         model.overlays.push(Overlay::new(kind.clone()));
         return vec![Request::Open(model.agent.clone(), kind)];

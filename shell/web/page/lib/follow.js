@@ -9,7 +9,7 @@ const BACK_OFF_MS = [500, 15_000];
 /** The runtime sends a comment every 15 seconds; without one for this long, the connection is dead. */
 const SILENCE_MS = 40_000;
 /** A tab that nobody sees lets go of its streams after this time: a browser has six connections for all tabs together. */
-const HIDDEN_MS = 30_000;
+export const HIDDEN_MS = 30_000;
 /** Characters of one event at most. */
 const EVENT_LIMIT = 8 * 1024 * 1024;
 
@@ -22,7 +22,7 @@ const EVENT_LIMIT = 8 * 1024 * 1024;
 export const connection = signal({ state: "connecting", since: Date.now(), retryAt: null, problem: null });
 
 /** @param {Connection["state"]} state @param {string | null} [problem] @param {number | null} [retryAt] */
-function report(state, problem = null, retryAt = null) {
+export function report(state, problem = null, retryAt = null) {
   const before = connection.peek();
   const since = before.state === state ? before.since : Date.now();
   connection.value = { state, since, problem, retryAt };
@@ -37,6 +37,7 @@ function report(state, problem = null, retryAt = null) {
  * @property {(error: ApiError) => void} [refused] the stream can't be followed on
  * @property {() => void} [resumed] the stream stands again after an interruption
  * @property {boolean} [quiet] says nothing of it in the banner
+ * @property {boolean} [steady] goes on while nobody sees the tab
  */
 
 /**
@@ -59,6 +60,7 @@ export function follow(name, following) {
       wakeUp = () => (clearTimeout(timer), done(undefined));
     });
 
+  const unseen = () => !following.steady && hiddenSince !== null && Date.now() - hiddenSince > HIDDEN_MS;
   const seen = () => {
     hiddenSince = document.hidden ? Date.now() : null;
     if (!document.hidden) wakeUp();
@@ -67,7 +69,7 @@ export function follow(name, following) {
   const online = () => wakeUp();
   addEventListener("online", online);
   const watch = setInterval(() => {
-    if (hiddenSince !== null && Date.now() - hiddenSince > HIDDEN_MS) controller.abort();
+    if (unseen()) controller.abort();
   }, 10_000);
 
   const attempt = async () => {
@@ -104,7 +106,7 @@ export function follow(name, following) {
       }
       if (stopped) return;
       tries += 1;
-      if (hiddenSince !== null && Date.now() - hiddenSince > HIDDEN_MS) {
+      if (unseen()) {
         announce("resting");
         await rest(24 * 3_600_000);
         continue;

@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { computed, signal } from "../vendor.js";
-import { follow } from "./follow.js";
+import { followShared } from "./shared.js";
 
 /** Rows of one page of the list; so many agents at most are kept. */
 const PAGE = 1_000;
@@ -110,12 +110,8 @@ let stop = null;
 /** Follows the events of all public agents from now on, and keeps the lists up to date. */
 export async function startFollowing() {
   stop?.();
-  const position = (await call("allEvents", { query: { limit: 1, order: "desc" } })).last_position ?? null;
-  await loadAll();
-  stop = follow("followAll", {
-    after: position,
-    query: { present: true },
-    on: (_type, event) => {
+  const shared = followShared({
+    on: (event) => {
       if (!event?.agent_id) return;
       touched(event.agent_id);
       for (const listener of listeners) listener(event);
@@ -123,6 +119,10 @@ export async function startFollowing() {
     resumed: () => void loadAll(),
     refused: () => void startFollowing().catch((error) => (agentsError.value = error)),
   });
+  stop = shared.stop;
+  const { last_position: position } = await call("allEvents", { query: { limit: 1, order: "desc" } });
+  await loadAll();
+  shared.from(position);
 }
 
 export function stopFollowing() {

@@ -1,7 +1,7 @@
 // One agent: its head with what can be done to it, and its pages.
 
 import { call } from "../api.js";
-import { follow } from "../lib/follow.js";
+import { followOne } from "../lib/one.js";
 import { amount, clean, words } from "../lib/format.js";
 import { Act, Dialog, Field, Posture, Problem, ActForm, Time, useLoad } from "../lib/parts.js";
 import { later } from "../lib/later.js";
@@ -25,7 +25,7 @@ const usePage = later({ conversation: Conversation, why: Why }, {
 
 /**
  * What the pages of an agent share: its events as they come.
- * @typedef {{ id: string, status: any, listen: (hear: (type: string, event: any) => void) => () => void, reload: () => void }} Shared
+ * @typedef {{ id: string, isPublic: boolean, status: any, listen: (hear: (type: string, event: any) => void) => () => void, reload: () => void }} Shared
  */
 
 /** Follows the agent from the end that its status had. @param {string} id */
@@ -36,16 +36,17 @@ function useAgent(id) {
   const from = loaded.data?.event_seq ?? null;
   const begun = from !== null;
   const real = loaded.data?.agent_id ?? null;
+  const isPublic = loaded.data?.identity?.visibility === "public";
   useEffect(() => {
     if (!begun || real === null) return;
     setRefused(null);
-    return follow("followAgent", {
-      params: { agent_id: real },
-      query: { present: true, live: true },
+    return followOne({
+      id: real,
+      isPublic,
       after: from,
       on: (type, event) => {
         for (const hear of listeners.current) hear(type, event);
-        if (type !== "live_text" && type !== "live_attempt") loaded.reloadSoon();
+        if (!type.startsWith("live_")) loaded.reloadSoon();
       },
       resumed: () => loaded.reloadSoon(),
       refused: setRefused,
@@ -125,7 +126,7 @@ export function AgentPage() {
   const { loaded, listen, refused } = useAgent(id);
   const status = loaded.data;
   if (!status) return loaded.error ? html`<h1>${id}</h1><${Problem} error=${loaded.error} retry=${loaded.reload} />` : html`<p class="empty" role="status">Loading…</p>`;
-  const shared = { id: status.agent_id, status, listen, reload: loaded.reloadSoon };
+  const shared = { id: status.agent_id, isPublic: status.identity?.visibility === "public", status, listen, reload: loaded.reloadSoon };
   return html`<div class="toolbar"><div class="grow"><${Head} status=${status} /></div><${Actions} status=${status} reload=${loaded.reloadSoon} /></div>
     <nav class="agent" aria-label=${`Pages of ${id}`} tabindex="0">${AGENT_PAGES.map(([key, label]) => html`<a href=${to(key === "conversation" ? ["agents", id] : ["agents", id, key])} aria-current=${key === name ? "page" : undefined}>${label}</a>`)}</nav>
     ${refused && html`<${Problem} error=${refused} retry=${() => location.reload()} />`}

@@ -2,9 +2,11 @@
 
 import { call } from "../api.js";
 import { Ask } from "../lib/ask.js";
+import { follow } from "../lib/follow.js";
 import { clean, clock, duration } from "../lib/format.js";
 import { Loading, notify, now, Problem } from "../lib/parts.js";
 import { isShown, LEVELS, rowOf, RowView, wholeTexts } from "../lib/rows.js";
+import { inSlot } from "../lib/slots.js";
 import { asks } from "../lib/store.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor.js";
 import { Composer } from "./composer.js";
@@ -59,6 +61,8 @@ function useRows(shared) {
   const [ready, setReady] = useState(false);
   const [, redraw] = useState(0);
   const [live, setLive] = useState(/** @type {{ op: string, text: string } | null} */ (null));
+  /** The last lines of the command in the foreground. */
+  const printed = useRef("");
   const frame = useRef(0);
   const text = useRef(/** @type {{ op: string, text: string } | null} */ (null));
   const draw = () => {
@@ -115,13 +119,15 @@ function useRows(shared) {
   const pending = useRef(/** @type {any[] | null} */ ([]));
   useEffect(() => {
     controller.current = new AbortController();
-    const stop = shared.listen((type, event) => {
+    const hear = (/** @type {string} */ type, /** @type {any} */ event) => {
       if (type === "live_attempt") text.current = { op: event.op, text: "" };
       else if (type === "live_text") {
         const { current } = text;
         const before = current?.op === event.op ? current?.text ?? "" : "";
         text.current = { op: event.op, text: (before + event.text).slice(-LIVE) };
-      } else {
+      } else if (type === "live_output") printed.current = event.text;
+      else {
+        if (["tool_executed", "tool_execution_failed", "turn_started", "turn_terminal"].includes(type)) printed.current = "";
         if (pending.current) pending.current.push(event);
         else rows.current.add(event);
         // The text of an attempt is void once something of the turn is durable.
@@ -130,28 +136,32 @@ function useRows(shared) {
         if (newest?.partly) complete([newest]);
       }
       draw();
-    });
+    };
+    const stops = [shared.listen(hear)];
+    // What the model says, and what its command prints.
+    const live = () => follow("followAgent", { params, query: { live: true }, after: null, quiet: true, on: (type, event) => type.startsWith("live_") && hear(type, event) });
+    if (shared.isPublic) stops.push(inSlot(live));
     void load();
-    return () => (stop(), controller.current.abort());
+    return () => (stops.forEach((stop) => stop()), controller.current.abort());
   }, [shared.id]);
-  return { rows: rows.current, ready, error, live, load, older, draw };
+  return { rows: rows.current, ready, error, live, printed: printed.current, load, older, draw };
 }
 
 /** @typedef {import("./composer.js").Outgoing} Outgoing */
 
-/** @param {{ shared: import("./agent.js").Shared, live: { op: string, text: string } | null }} props */
-function Live({ shared, live }) {
+/** @param {{ shared: import("./agent.js").Shared, live: { op: string, text: string } | null, printed: string }} props */
+function Live({ shared, live, printed }) {
   const run = shared.status.run;
   if (!run && !live?.text) return null;
   const since = run ? duration(Math.max(0, now.value - Date.parse(run.since))) : null;
   const doing = !run ? "answers" : run.call ? `runs ${run.call.tool_name}` : run.phase.phase === "backing_off" ? "waits before it asks the model again" : run.phase.phase === "requesting" ? "asks the model" : "prepares the turn";
   return html`<div class="row live" aria-live="off"><span class="at muted small">now</span><div class="body"><div class="by"><span class="pulse" aria-hidden="true"></span>${doing}${since && ` · ${since}`} · not durable yet</div>
-    ${live?.text && html`<div class="shown">${clean(live.text.slice(-8_192))}</div>`}${run?.call && html`<div class="shown mono">${clean(typeof run.call.arguments === "string" ? run.call.arguments : run.call.arguments?.preview).slice(0, 500)}</div>`}</div></div>`;
+    ${live?.text && html`<div class="shown">${clean(live.text.slice(-8_192))}</div>`}${run?.call && html`<div class="shown mono">${clean(typeof run.call.arguments === "string" ? run.call.arguments : run.call.arguments?.preview).slice(0, 500)}</div>`}${run?.call && printed && html`<pre class="printed">${clean(printed)}</pre>`}</div></div>`;
 }
 
 /** @param {{ shared: import("./agent.js").Shared }} props */
 export function Conversation({ shared }) {
-  const { rows, ready, error, live, load, older } = useRows(shared);
+  const { rows, ready, error, live, printed, load, older } = useRows(shared);
   const [level, setLevel] = useState(levels.current);
   const [outgoing, setOutgoing] = useState(/** @type {Outgoing[]} */ ([]));
   const end = useRef(/** @type {HTMLElement | null} */ (null));
@@ -167,7 +177,7 @@ export function Conversation({ shared }) {
   const shown = rows.list.filter((row) => isShown(row, level));
   useLayoutEffect(() => {
     if (follows.current && ready) scrollTo({ top: document.documentElement.scrollHeight });
-  }, [shown.at(-1)?.seq, live?.text.length, ready, outgoing.length]);
+  }, [shown.at(-1)?.seq, live?.text.length, printed, ready, outgoing.length]);
   // A prompt is shown as on its way until its event is among the rows.
   const arrived = new Set(rows.list.filter((row) => row.voice === "message").slice(-20).map((row) => row.body));
   const waiting = outgoing.filter((one) => one.state === "sending" || !arrived.has(one.text));
@@ -183,7 +193,7 @@ export function Conversation({ shared }) {
       ${rows.detached && html`<p><button type="button" class="btn primary" onClick=${load}>Back to the newest${rows.newer ? ` (${rows.newer} new)` : ""}</button></p>`}
       ${ready && shown.length === 0 && html`<p class="empty">Nothing has happened yet at this level.</p>`}
       ${waiting.map((one) => html`<div key=${one.key} class="row pending"><span class="at muted small">${clock(new Date().toISOString())}</span><div class="body"><div class="by">${one.state === "sending" ? "sending" : "on its way"} · not durable yet</div><div class="shown">${clean(one.text.slice(0, 4_096))}</div></div></div>`)}
-      <${Live} shared=${shared} live=${live} /></div>
+      <${Live} shared=${shared} live=${live} printed=${printed} /></div>
     <${Composer} shared=${shared} outgoing=${waiting} setOutgoing=${setOutgoing} /><div ref=${end}></div></div>
   <aside aria-label="Why and asks">${mine.length > 0 && html`<section class="card needs" aria-label="Needs you">${mine.map((ask) => html`<${Ask} key=${ask.brief_id} ask=${ask} />`)}</section>`}<${WhyCard} shared=${shared} /></aside></div>`;
 }

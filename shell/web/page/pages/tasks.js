@@ -2,6 +2,7 @@
 
 import { call, command } from "../api.js";
 import { follow } from "../lib/follow.js";
+import { inSlot } from "../lib/slots.js";
 import { bytes, clean, line, words } from "../lib/format.js";
 import { Act, ActForm, Card, Choice, Command, Empty, Field, Load, perform, Posture, Problem, Time, useLoad } from "../lib/parts.js";
 import { route, to } from "../lib/route.js";
@@ -35,8 +36,8 @@ function Output({ agent, task }) {
         setState({ text, cut, bytes: at, ended, lost });
       });
     };
-    const stop = follow("followTask", {
-      params, after: null, quiet: true, query: { offset: 0 }, refused: setError,
+    const begin = () => follow("followTask", {
+      params, after: at || null, quiet: true, query: { offset: 0 }, refused: setError,
       on: (type, data) => {
         at = data.next_offset;
         if (type === "end") {
@@ -50,6 +51,7 @@ function Output({ agent, task }) {
         draw();
       },
     });
+    const stop = inSlot(begin);
     return () => (stop(), cancelAnimationFrame(frame));
   }, [agent, task.task_id]);
   useLayoutEffect(() => {

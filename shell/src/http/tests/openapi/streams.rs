@@ -1,7 +1,7 @@
 //! What the events of each stream carry: OpenAPI 3.1 has no word for it, so the reply names the schema of the data of
 //! each type.
 
-use holon_api::{Envelope, LiveAttempt, LiveText, OutputEnd, OutputPiece};
+use holon_api::{Envelope, LiveAttempt, LiveOutput, LiveText, OutputEnd, OutputPiece};
 use schemars::Schema;
 use schemars::generate::SchemaGenerator;
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ pub(super) fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, Vec
                 ("*", generator.subschema_for::<Envelope>()),
                 ("live_attempt", generator.subschema_for::<LiveAttempt>()),
                 ("live_text", generator.subschema_for::<LiveText>()),
+                ("live_output", generator.subschema_for::<LiveOutput>()),
             ],
         ),
         ("/events/stream", vec![("*", generator.subschema_for::<holon_api::AnyEvent>())]),

@@ -8,6 +8,7 @@
 mod artifact;
 mod connection;
 mod environment;
+mod live_lines;
 mod output;
 mod plan;
 mod probe;
