@@ -17,7 +17,6 @@ use rustix::fs::{Mode, mkdirat, open};
 use rustix::io::Errno;
 
 use self::draft::{Draft, FOLDER, put};
-use crate::settings::Settings;
 
 /// Paths below one home. Making one creates nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,10 +72,16 @@ impl Home {
         if fs::metadata(&root).is_ok_and(|about| !about.is_dir()) {
             return Err(HomeError::NotAFolder { path: root });
         }
-        let home = Self { root, database: None };
-        let url = Settings::store(&home.config(), environment);
-        let server = url.map(|url| Server::new(url.as_str())).transpose();
-        Ok(Self { database: server.map_err(|source| HomeError::Database { source })?, ..home })
+        Ok(Self { root, database: None })
+    }
+
+    /// The same with its ledger in the database at an address.
+    ///
+    /// # Errors
+    /// When the address names none.
+    pub fn in_database(self, url: &str) -> Result<Self, HomeError> {
+        let server = Server::new(url).map_err(|source| HomeError::Database { source })?;
+        Ok(Self { database: Some(server), ..self })
     }
 
     pub fn root(&self) -> &Path {

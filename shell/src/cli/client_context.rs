@@ -26,6 +26,7 @@ use crate::activity::TextSource;
 use crate::client;
 use crate::daemon::{ProbeResult, look};
 use crate::home::Home;
+use crate::settings::find_home;
 use crate::settings::{Origin, Settings, quoted};
 
 /// Agents among which the nearest name is looked for.
@@ -127,7 +128,7 @@ impl ClientContext {
     fn perform(home: Option<PathBuf>, work: Work<'_>) -> Result<Exit, Failure> {
         let environment = Environment::of_process();
         let flag = home.clone();
-        let home = Home::find(home, &environment)?;
+        let home = find_home(home, &environment)?;
         let client = client::of(&home, &environment)?;
         let named = Origin::of_home(flag.as_deref(), &environment) != Origin::Default;
         interrupts::block_on(|ending| async move {

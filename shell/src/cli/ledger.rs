@@ -17,6 +17,7 @@ use super::output::{self, Failure};
 use super::recover::{self, RecoverArgs};
 use crate::home::Home;
 use crate::ledger_check::{replayed, verified, verify};
+use crate::settings::find_home;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {
@@ -94,7 +95,7 @@ impl Which {
     pub(super) fn place(self, home: Option<PathBuf>) -> Result<LedgerPlace, Failure> {
         match self.path {
             Some(path) => Ok(LedgerPlace::File(path)),
-            None => Ok(Home::find(home, &Environment::of_process())?.ledger()),
+            None => Ok(find_home(home, &Environment::of_process())?.ledger()),
         }
     }
 }

@@ -14,6 +14,7 @@ use super::output::{self, Failure};
 use crate::home::Home;
 use crate::settings::Settings;
 use crate::settings::credentials::Credentials;
+use crate::settings::find_home;
 
 /// Agents that are counted; of more, the number is at least this.
 const COUNTED: u32 = 1_000;
@@ -49,7 +50,7 @@ struct Step {
 
 pub(super) fn overview(home: Option<PathBuf>, json: bool) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
-    let home_of = Home::find(home.clone(), &environment)?;
+    let home_of = find_home(home.clone(), &environment)?;
     let (model, model_origin) = model(&home_of, &environment);
     ClientContext::work(home, |cli, ending| async move {
         let runtime = ending.or(async { Ok(runtime(&cli).await) }).await?;

@@ -32,6 +32,7 @@ use crate::live::LiveSink;
 use crate::report::RunReport;
 use crate::screen::{Screen, Tone};
 use crate::settings::Settings;
+use crate::settings::find_home;
 use crate::temporary_runs::{self, TemporaryRun};
 use crate::workplace;
 
@@ -203,7 +204,7 @@ impl Terms {
 
 fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let environment = Environment::of_process();
-    let home = Home::find(home, &environment)?;
+    let home = find_home(home, &environment)?;
     let format = if args.json { Format::Json } else { args.output_format };
     let earlier = earlier(&args, &home)?;
     let (own_home, agent, target) = target(&args, &home, earlier.as_ref())?;

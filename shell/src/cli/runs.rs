@@ -12,6 +12,7 @@ use super::exit::Exit;
 use super::output::{self, Failure};
 use super::spending;
 use crate::home::Home;
+use crate::settings::find_home;
 use crate::settings::quoted;
 use crate::temporary_runs::{self, RunError, TemporaryRun, WAITING_FOR_OPERATOR};
 
@@ -47,7 +48,7 @@ pub(super) struct ShowArgs {
 }
 
 pub(super) fn runs(home: Option<PathBuf>, command: RunsCommand) -> Result<Exit, Failure> {
-    let home = Home::find(home, &Environment::of_process())?;
+    let home = find_home(home, &Environment::of_process())?;
     match command {
         RunsCommand::List(args) => list(&home, &args),
         RunsCommand::Show(args) => show(&home, &args),

@@ -19,6 +19,7 @@ use crate::daemon::journal::{self, Format};
 use crate::daemon::log::{self, Log};
 use crate::daemon::{LastFailure, Phase, Unit};
 use crate::home::Home;
+use crate::settings::find_home;
 use holon_ledger::sqlite::reserve_problem;
 use holon_ledger::sqlite::{HomeLock, LockError};
 
@@ -48,7 +49,7 @@ enum LogFormat {
 
 pub(super) fn serve(home: Option<PathBuf>, args: ServeArgs) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
-    let home = Home::find(home, &environment)?;
+    let home = find_home(home, &environment)?;
     home.create()?;
     begin_journal(&home, &environment, &args)?;
     // On a terminal the error itself says it all.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::output::{self, Failure};
 use super::{Exit, interrupts};
-use crate::home::Home;
+use crate::settings::find_home;
 use crate::templates::{Found, Listed, Selector, TemplateError, Templates};
 
 #[derive(Debug, Subcommand)]
@@ -66,7 +66,7 @@ struct Templated {
 
 pub(super) fn template(home: Option<PathBuf>, command: TemplateCommand) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
-    let templates = Templates::new(&Home::find(home, &environment)?, &environment);
+    let templates = Templates::new(&find_home(home, &environment)?, &environment);
     match command {
         TemplateCommand::List(args) => list(&templates, &args),
         TemplateCommand::Show(args) => show(&templates, &args, true),

@@ -62,7 +62,7 @@ pub use schema::schema;
 pub use server::{Access, AuthMode, ServerSettings};
 pub use skills::SkillSettings;
 pub use source::SourceError;
-pub use store_url::StoreUrl;
+pub use store_url::{StoreUrl, find_home};
 
 /// A file with so many problems was not written for this: the rest of it is not looked at.
 const MOST_PROBLEMS: usize = 100;

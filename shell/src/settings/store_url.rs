@@ -1,8 +1,13 @@
 //! The database that holds a ledger, where it is not a file of the home.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use holon_ledger::postgres::Server;
+use holon_platform::Environment;
+
+use super::Settings;
+use crate::home::{Home, HomeError};
 
 /// An address of a database (`postgres://…`). It may have a password, which nobody is shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -22,6 +27,18 @@ impl StoreUrl {
     /// Without user, password and parameters.
     pub fn shown(&self) -> String {
         Server::shown(&self.0).unwrap_or_default()
+    }
+}
+
+/// The home that a flag or the environment names, with its ledger in the database that its configuration names, if it does.
+///
+/// # Errors
+/// When there is no such home, or the address names no database.
+pub fn find_home(flag: Option<PathBuf>, environment: &Environment) -> Result<Home, HomeError> {
+    let home = Home::find(flag, environment)?;
+    match Settings::store(&home.config(), environment) {
+        None => Ok(home),
+        Some(url) => home.in_database(url.as_str()),
     }
 }
 

@@ -21,6 +21,7 @@ use super::hints;
 use super::output::{self, Failure};
 use crate::home::Home;
 use crate::settings::credentials::Credentials;
+use crate::settings::find_home;
 use crate::settings::{Editor, Origin, Problem, Settings};
 
 #[derive(Debug, Args)]
@@ -83,7 +84,7 @@ struct ConfigHome {
 pub(super) fn config(home: Option<PathBuf>, args: ConfigArgs) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
     let home_origin = Origin::of_home(home.as_deref(), &environment);
-    let cfg = ConfigHome { home: Home::find(home, &environment)?, home_origin, environment, json: args.json };
+    let cfg = ConfigHome { home: find_home(home, &environment)?, home_origin, environment, json: args.json };
     match args.command {
         ConfigCommand::Get { key } => values::get(&cfg, &key),
         ConfigCommand::Set { key, value } => values::set(&cfg, &key, &value),

@@ -23,6 +23,7 @@ use crate::client;
 use crate::daemon::{self, Metadata, Token};
 use crate::home::{Home, HomeError};
 use crate::settings::Settings;
+use crate::settings::find_home;
 use holon_ledger::sqlite::LockError;
 
 #[derive(Debug, Subcommand)]
@@ -130,7 +131,7 @@ pub(super) async fn ensure(home: &Home, environment: &Environment) -> Result<Opt
 
 pub(super) fn daemon(home: Option<PathBuf>, command: DaemonCommand) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
-    let daemon = DaemonHome { home: Home::find(home, &environment)?, environment };
+    let daemon = DaemonHome { home: find_home(home, &environment)?, environment };
     interrupts::block_on(|ending| async move {
         let work = async {
             match command {

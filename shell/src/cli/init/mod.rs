@@ -21,6 +21,7 @@ use super::output::{self, Failure};
 use super::{attached_run, terminal};
 use crate::home::Home;
 use crate::settings::credentials::{Credentials, check};
+use crate::settings::find_home;
 use crate::settings::providers::Configured;
 use crate::settings::{Editor, Settings, kind_of, variable_of};
 
@@ -65,7 +66,7 @@ struct Present {
 
 pub(super) fn init(home: Option<PathBuf>, args: InitArgs) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
-    let home = Home::find(home, &environment)?;
+    let home = find_home(home, &environment)?;
     let settings = Settings::load(&home.config(), &environment)?;
     let credentials = Credentials::load(&home.credentials())?;
     let present = Present { home, environment, settings, credentials };
