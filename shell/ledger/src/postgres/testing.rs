@@ -8,6 +8,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use holon_platform::Environment;
+
 use super::Server;
 use crate::sql::postgres::Session;
 
@@ -30,7 +32,7 @@ pub struct Database {
 impl Database {
     /// None where this machine has no PostgreSQL, unless `HOLON_TEST_PG` is `required`.
     pub fn new() -> Option<Self> {
-        let named = std::env::var("HOLON_TEST_PG").unwrap_or_default();
+        let named = Environment::of_process().get("HOLON_TEST_PG").unwrap_or_default().to_owned();
         let (url, user) = if named.is_empty() || named == "required" {
             match own() {
                 Ok(Some((url, user))) => (url, Some(user)),
@@ -46,8 +48,8 @@ impl Database {
         let name = format!("holon_{:016x}", holon_platform::entropy::seed().unwrap());
         // An address that is named has a user who may make others.
         let url = if url.contains('?') { url } else { format!("{url}?") };
-        let admin =
-            Server::new(&if user.is_some() { format!("{url}&user=holon") } else { url.clone() }).unwrap();
+        let owner = if user.is_some() { "&user=holon" } else { "" };
+        let admin = Server::new(&format!("{url}{owner}")).unwrap();
         let make = format!("CREATE ROLE {name} LOGIN; CREATE SCHEMA {name} AUTHORIZATION {name}");
         Session::new(admin.clone(), 0).execute(&make).unwrap();
         Some(Self {
@@ -178,10 +180,11 @@ fn other_user() -> io::Result<Option<(u32, u32)>> {
 
 /// The folder of `initdb` and `pg_ctl`: in `PATH`, or where Debian keeps them.
 fn programs() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let environment = Environment::of_process();
+    let path = environment.get("PATH").unwrap_or_default();
     let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = debian.map(|version| version.path().join("bin")).collect();
     folders.sort();
-    folders.extend(std::env::split_paths(&path));
+    folders.extend(std::env::split_paths(path));
     folders.into_iter().rev().find(|folder| folder.join("initdb").exists() && folder.join("pg_ctl").exists())
 }

@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_future_is_waited_for_and_given_up_at_its_limit() {
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        let other = thread::spawn(move || sender.send(7).unwrap());
+        let other = holon_platform::spawn::thread("other", move || sender.send(7).unwrap()).unwrap();
         assert_eq!(on(receiver, None), Some(Ok(7)));
         other.join().unwrap();
         assert_eq!(on(std::future::pending::<()>(), Some(Millis(20))), None);

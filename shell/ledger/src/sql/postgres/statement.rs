@@ -31,9 +31,8 @@ impl Statements {
 /// index as a condition of the statement itself.
 pub(super) fn of_cell(sql: &str, cell: i64) -> String {
     let mut text = String::with_capacity(sql.len() + 64);
-    let mut words = sql.split_inclusive(char::is_whitespace).peekable();
     let mut from = false;
-    while let Some(word) = words.next() {
+    for word in sql.split_inclusive(char::is_whitespace) {
         let (name, rest) = split_name(word);
         if from && TABLES.contains(&name) {
             text.push_str(&format!("(SELECT * FROM {name} WHERE cell = {cell}) AS {name}{rest}"));
