@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::budget::Account;
 use holon_core::view::standing::Standing;
 use holon_facts::{AgentId, ContentId};
 
 use crate::sqlite::LedgerError;
-use crate::sqlite::rows::{Batch, BatchRow, Ends, Link, Position, call_hash, count, gap, stored, sum};
+use crate::sqlite::rows::{Batch, BatchRow, Ends, Link, Position, call_hash, count, stored, sum};
 
 /// Columns of new records.
 #[derive(Debug, Default)]
@@ -142,14 +141,7 @@ impl<'a> Arrays<'a> {
 impl<'a> Agents<'a> {
     /// The row of each agent that has new records, where these continue one another.
     fn of(batch: &'a Batch) -> Result<Self, LedgerError> {
-        let mut spans: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
-        for record in &batch.records {
-            let span = spans.entry(&record.agent).or_insert((record.event_seq, record.event_seq - 1));
-            if record.event_seq != span.1 + 1 {
-                return Err(gap(&record.agent, span.1 + 1, record.event_seq));
-            }
-            span.1 = record.event_seq;
-        }
+        let mut spans = batch.spans()?;
         let mut agents = Self::default();
         for (id, row) in &batch.agents {
             let Some((first, last)) = spans.remove(id.as_str()) else { continue };
@@ -160,7 +152,7 @@ impl<'a> Agents<'a> {
             agents.status.push(row.status.name());
             agents.next_deadline.push(row.next_deadline.map(|at| at.0));
             agents.open_work.push(stored(row.open_work)?);
-            agents.account.push(account(batch, id)?);
+            agents.account.push(batch.account(id)?);
             agents.private.push(i64::from(row.private));
             agents.archived.push(i64::from(row.archived));
             agents.standing.push(standing.map_err(damaged)?);
@@ -173,11 +165,4 @@ impl<'a> Agents<'a> {
             Some((agent, _)) => Err(LedgerError::NoAgent { agent: agent.to_owned() }),
         }
     }
-}
-
-/// What an agent has spent, as its row keeps it.
-fn account(batch: &Batch, agent: &AgentId) -> Result<Option<String>, LedgerError> {
-    let account = batch.accounts.get(agent).filter(|account| **account != Account::default());
-    let json = account.map(serde_json::to_string).transpose();
-    json.map_err(|error| LedgerError::damaged(Position::event(agent.as_str(), 0, None), error))
 }

@@ -11,7 +11,7 @@ use super::open::{ANSWER, hold};
 use super::states::States;
 use crate::quiet::Tidied;
 use crate::sql::postgres::{PostgresError, Session};
-use crate::sqlite::rows::{Batch, BatchRow, Disk, HeadFile, Packed, attest, count, gap};
+use crate::sqlite::rows::{Batch, BatchRow, Disk, HeadFile, Packed, attest, count};
 use crate::sqlite::{AppendError, LedgerError};
 
 /// The only writer of a cell, as long as its epoch is the cell's. Owned by one thread.
@@ -115,7 +115,7 @@ impl Pen {
     fn gap(&mut self, arrays: &Arrays<'_>) -> LedgerError {
         self.unsettled = None;
         match append::gap(&self.session, arrays) {
-            Ok(Some((agent, held, continues))) => gap(agent.as_str(), held + 1, continues + 1),
+            Ok(Some((agent, held, continues))) => LedgerError::gap(agent.as_str(), held + 1, continues + 1),
             Ok(None) => LedgerError::Refused {
                 doing: "appending a batch",
                 problem: "the logs of its agents do not go on with its records".to_owned(),

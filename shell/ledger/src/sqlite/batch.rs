@@ -13,7 +13,7 @@ use holon_facts::{AgentId, ContentId, EventSeq, Record, StepSeq};
 use holon_platform::build;
 use holon_text::Texts;
 
-use super::error::LedgerError;
+use super::error::{LedgerError, Position};
 use super::packed::Packed;
 use super::row::{ROW_BYTES, RecordRow, stored};
 use crate::load::Load;
@@ -111,6 +111,32 @@ impl Batch {
 
     pub fn steps(&self) -> usize {
         self.steps
+    }
+
+    /// The first and the last event of each agent's records.
+    ///
+    /// # Errors
+    /// When they do not continue one another.
+    pub(crate) fn spans(&self) -> Result<BTreeMap<&str, (i64, i64)>, LedgerError> {
+        let mut spans: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+        for record in &self.records {
+            let span = spans.entry(&record.agent).or_insert((record.event_seq, record.event_seq - 1));
+            if record.event_seq != span.1 + 1 {
+                return Err(LedgerError::gap(&record.agent, span.1 + 1, record.event_seq));
+            }
+            span.1 = record.event_seq;
+        }
+        Ok(spans)
+    }
+
+    /// What an agent has spent, as its row keeps it.
+    ///
+    /// # Errors
+    /// When it can't be written down.
+    pub(crate) fn account(&self, agent: &AgentId) -> Result<Option<String>, LedgerError> {
+        let account = self.accounts.get(agent).filter(|account| **account != Account::default());
+        let json = account.map(serde_json::to_string).transpose();
+        json.map_err(|error| LedgerError::damaged(Position::event(agent.as_str(), 0, None), error))
     }
 
     /// Roughly what it takes on disk, snapshots aside.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::agent::budget::Account;
 use holon_core::view::standing::Standing;
 use holon_facts::{AgentId, ContentId};
 use holon_platform::crash_point::{Point, reached};
@@ -130,17 +129,10 @@ impl BatchWriter<'_> {
 
     /// Updates the row of each agent, where its new records continue its log.
     fn agents(&self, batch: &Batch) -> Result<(), LedgerError> {
-        let mut spans: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
-        for record in &batch.records {
-            let span = spans.entry(&record.agent).or_insert((record.event_seq, record.event_seq - 1));
-            if record.event_seq != span.1 + 1 {
-                return Err(gap(&record.agent, span.1 + 1, record.event_seq));
-            }
-            span.1 = record.event_seq;
-        }
+        let mut spans = batch.spans()?;
         for (id, row) in &batch.agents {
             if let Some((first, last)) = spans.remove(id.as_str()) {
-                let account = account(batch, id)?;
+                let account = batch.account(id)?;
                 self.agent(row, account.as_deref(), (first, last))?;
             }
         }
@@ -192,7 +184,7 @@ impl BatchWriter<'_> {
             .query_row("SELECT event_seq FROM agents WHERE agent = ?1", [id.as_str()], |row| row.get(0))
             .optional()
             .map_err(LedgerError::sqlite("reading where a log ends"))?;
-        Err(gap(id.as_str(), held.unwrap_or(0) + 1, first))
+        Err(LedgerError::gap(id.as_str(), held.unwrap_or(0) + 1, first))
     }
 
     /// Builds before this one counted waits for the wall clock as open work: whoever leaves memory is written anew.
@@ -251,20 +243,6 @@ impl BatchWriter<'_> {
     }
 }
 
-pub(crate) fn gap(agent: &str, expected: i64, got: i64) -> LedgerError {
-    let at = Position::event(agent, got, None);
-    LedgerError::damaged(
-        at,
-        format!("records do not continue the agent's log, which continues at {expected}"),
-    )
-}
-
 pub(crate) fn count(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
-}
-/// What an agent has spent, as its row keeps it.
-fn account(batch: &Batch, agent: &AgentId) -> Result<Option<String>, LedgerError> {
-    let account = batch.accounts.get(agent).filter(|account| **account != Account::default());
-    let json = account.map(serde_json::to_string).transpose();
-    json.map_err(|error| LedgerError::damaged(Position::event(agent.as_str(), 0, None), error))
 }

@@ -184,6 +184,12 @@ impl LedgerError {
         )
     }
 
+    /// Records that do not go on where the log of their agent ends.
+    pub(crate) fn gap(agent: &str, expected: i64, got: i64) -> Self {
+        let problem = format!("records do not continue the agent's log, which continues at {expected}");
+        Self::damaged(Position::event(agent, got, None), problem)
+    }
+
     pub(crate) fn damaged(at: Position, problem: impl fmt::Display) -> Self {
         Self::Damaged { at: Box::new(at), problem: problem.to_string() }
     }

@@ -68,7 +68,7 @@ mod writer;
 pub(crate) mod rows {
     pub(crate) use super::append::attest;
     pub(crate) use super::batch::Batch;
-    pub(crate) use super::batch_writer::{SNAPSHOTS, STRETCH, count, gap};
+    pub(crate) use super::batch_writer::{SNAPSHOTS, STRETCH, count};
     pub(crate) use super::error::Position;
     pub(crate) use super::head::HeadFile;
     pub(crate) use super::link::{BatchRow, Ends, Link, newest};
