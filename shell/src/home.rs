@@ -122,9 +122,11 @@ impl Home {
     pub fn ledger(&self) -> LedgerPlace {
         match &self.database {
             None => LedgerPlace::File(self.ledger_file()),
-            Some(server) => {
-                LedgerPlace::Cell { server: server.clone(), cell: CELL, head: self.root.join("ledger.cell") }
-            }
+            Some(server) => LedgerPlace::Cell {
+                server: server.clone(),
+                cell: CELL,
+                head: self.root.join("database.cell"),
+            },
         }
     }
 

@@ -209,9 +209,35 @@ fn a_database_that_went_back_is_not_written() {
         DELETE FROM content c WHERE position > (SELECT max(through_content) FROM kept_batches)",
     );
     let refused = daemon.0.run(&["daemon", "start"]);
+    assert!(refused.stderr.contains("database.head"), "{refused:?}");
     assert!(refused.stderr.contains("has lost something that was acknowledged"), "{refused:?}");
     let verified = daemon.0.run(&["ledger", "verify"]);
     assert!(verified.stderr.contains("has lost something that was acknowledged"), "{verified:?}");
+}
+
+/// The file and the database each know what they have acknowledged.
+#[test]
+fn a_ledger_in_a_file_stays_where_it_is() {
+    let provider = Provider::start(replies());
+    let Some((_database, daemon)) = daemon(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    let in_file = |arguments: &[&str]| {
+        let mut command = daemon.0.command(arguments);
+        let ended = command.env_remove("HOLON_STORE_URL").output().expect("the binary starts");
+        assert!(ended.status.success(), "{arguments:?}: {ended:?}");
+    };
+    in_file(&["daemon", "start"]);
+    in_file(&["prompt", "--wait", "hello"]);
+    in_file(&["daemon", "stop"]);
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "hello"]);
+    daemon.ok(&["daemon", "stop"]);
+    in_order(&daemon);
+    in_file(&["ledger", "verify"]);
+    in_file(&["daemon", "start"]);
+    in_file(&["daemon", "stop"]);
 }
 
 #[test]

@@ -14,6 +14,9 @@ use crate::sql::postgres::{PostgresError, Session};
 use crate::sqlite::rows::{Batch, BatchRow, Disk, HeadFile, Packed, attest, count};
 use crate::sqlite::{AppendError, LedgerError};
 
+/// Appends without a pause while the cell is found where it was left: a statement of a lost connection may be in between.
+const ATTEMPTS: usize = 4;
+
 /// The only writer of a cell, as long as its epoch is the cell's. Owned by one thread.
 #[derive(Debug)]
 pub struct Pen {
@@ -61,7 +64,7 @@ impl Pen {
                 Stands::Before => {}
             }
         }
-        loop {
+        for _ in 0..ATTEMPTS {
             let held = self.held(batch)?;
             let arrays = Arrays::new(batch, &self.last, self.epoch, &self.kinds, &held)?;
             self.unsettled = Some(arrays.row);
@@ -78,6 +81,7 @@ impl Pen {
                 Err(error) => return Err(self.not_written(error)),
             }
         }
+        Err(AppendError::Away("it takes no batch, and ends where this runtime left it".to_owned()))
     }
 
     /// Where the cell is now. It waits for whoever changes it, and is committed itself, so that what it finds stays.
