@@ -11,8 +11,10 @@ use tokio::sync::mpsc;
 
 /// Keys that wait for the loop; whoever types more waits.
 const WAITING: usize = 1_024;
-/// Sizes that come so close to each other are one.
-const SETTLED: Duration = Duration::from_millis(100);
+/// Sizes that come so close to each other are one. Below a scrollback nothing may be drawn while the terminal still changes:
+/// tmux moves what it shows at once, and passes on the sizes that follow within 250 ms of another after that time.
+const SETTLED: Duration = Duration::from_millis(30);
+const SETTLED_INLINE: Duration = Duration::from_millis(300);
 
 /// What the terminal sends.
 #[derive(Debug)]
@@ -43,10 +45,11 @@ fn next(inline: bool) -> io::Result<Vec<Typed>> {
     if !matches!(event, Event::Resize(..)) {
         return Ok(vec![Typed::Event(event)]);
     }
+    let settled = if inline { SETTLED_INLINE } else { SETTLED };
     let mut after = Vec::new();
     loop {
         // A terminal may report a size before it has moved what it shows.
-        while after.len() < WAITING && poll(SETTLED)? {
+        while after.len() < WAITING && poll(settled)? {
             let event = read()?;
             if !matches!(event, Event::Resize(..)) {
                 after.push(Typed::Event(event));
