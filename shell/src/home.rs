@@ -84,6 +84,11 @@ impl Home {
         Ok(Self { database: Some(server), ..self })
     }
 
+    /// The database that holds its ledger, where it is in one.
+    pub fn database(&self) -> Option<&Server> {
+        self.database.as_ref()
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }

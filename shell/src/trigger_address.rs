@@ -81,6 +81,11 @@ impl TriggerKey {
         Ok(Self::text(home)?.map(|key| Self::new(&key)))
     }
 
+    /// The same key on all nodes that share a database, made of what they know each other by.
+    pub fn of_nodes(secret: &str) -> Self {
+        Self::new(&format!("trigger addresses {secret}"))
+    }
+
     /// One that nobody has: where nothing is served, no address is made or read.
     pub fn unused() -> Self {
         Self::new("")

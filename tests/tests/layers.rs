@@ -22,7 +22,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("shell/memory", &["holon-facts"]),
     ("shell/models", &["holon-facts", "holon-platform", "holon-text"]),
     ("shell/api", &["holon-core", "holon-facts", "holon-platform"]),
-    ("shell/ledger", &["holon-core", "holon-facts", "holon-law", "holon-platform", "holon-text"]),
+    (
+        "shell/ledger",
+        &["holon-cluster", "holon-core", "holon-facts", "holon-law", "holon-platform", "holon-text"],
+    ),
     ("shell/driver", &["holon-core", "holon-facts", "holon-law", "holon-ledger"]),
     ("shell/tui", &["holon-api", "holon-facts", "holon-platform", "holon-present", "holon-text"]),
     (

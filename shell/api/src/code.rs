@@ -156,6 +156,8 @@ codes! {
     LedgerLocked "ledger_locked" SERVICE_UNAVAILABLE;
     /// The database of the ledger gives no answer: the request was not accepted.
     DatabaseAway "database_away" SERVICE_UNAVAILABLE;
+    /// No node of the cluster owns the ledger at this moment, or the one that does was lost on the way.
+    Moving "moving" SERVICE_UNAVAILABLE;
     /// The request was accepted when the disk became full: it is performed once there is free space, unless the runtime ends before.
     /// A repeat with the same key is safe; `details.idempotency_key` is the given one.
     NotStoredYet "not_stored_yet" SERVICE_UNAVAILABLE;

@@ -133,6 +133,7 @@ impl Row {
                 Code::DiskFull,
                 Code::LedgerLocked,
                 Code::DatabaseAway,
+                Code::Moving,
                 Code::NotStoredYet,
             ]);
         }

@@ -7,6 +7,8 @@
 
 mod load;
 #[cfg(feature = "sqlite")]
+mod permit;
+#[cfg(feature = "sqlite")]
 mod place;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -23,6 +25,8 @@ mod store;
 pub mod suite;
 
 pub use load::Load;
+#[cfg(feature = "sqlite")]
+pub use permit::Permit;
 #[cfg(feature = "sqlite")]
 pub use place::{LedgerPlace, Opened, Store, unreadable};
 pub use queue::{AppendError, Queue, Reserve, Turn};

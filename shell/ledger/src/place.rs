@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use holon_facts::StepSeq;
 use holon_text::Texts;
 
+use crate::permit::Permit;
+#[cfg(feature = "postgres")]
+use crate::postgres::node::{Lot, NodePen, OpenedLot};
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, Pen, Server};
 use crate::sqlite::{self, Durability, Ledger, LedgerError, Reader, Writer};
@@ -22,6 +25,9 @@ pub enum LedgerPlace {
         /// Names a file of this machine that says what was acknowledged last; it lies beside the name, as `*.head`.
         head: PathBuf,
     },
+    /// A cell that this node has claimed.
+    #[cfg(feature = "postgres")]
+    Lot(Lot),
 }
 
 /// What writes a ledger.
@@ -30,6 +36,8 @@ pub enum Store {
     File(Box<Ledger>),
     #[cfg(feature = "postgres")]
     Cell(Box<Pen>),
+    #[cfg(feature = "postgres")]
+    Lot(Box<NodePen>),
 }
 
 /// A ledger that was opened for writing.
@@ -42,6 +50,8 @@ pub struct Opened {
     pub last_step: StepSeq,
     /// What whoever starts the runtime is to know.
     pub warnings: Vec<String>,
+    /// Whether effects may begin.
+    pub permit: Permit,
 }
 
 /// As messages name it.
@@ -51,6 +61,8 @@ impl fmt::Display for LedgerPlace {
             Self::File(path) => write!(f, "{}", path.display()),
             #[cfg(feature = "postgres")]
             Self::Cell { server, .. } => write!(f, "{server}"),
+            #[cfg(feature = "postgres")]
+            Self::Lot(lot) => lot.fmt(f),
         }
     }
 }
@@ -71,13 +83,21 @@ impl LedgerPlace {
             Self::File(path) => {
                 let opened = Ledger::open(path, durability)?;
                 let sqlite::Opened { ledger, reader, last_step, warnings, .. } = opened;
-                Ok(Opened { store: Store::File(Box::new(ledger)), reader, last_step, warnings })
+                let (store, permit) = (Store::File(Box::new(ledger)), Permit::default());
+                Ok(Opened { store, reader, last_step, warnings, permit })
             }
             #[cfg(feature = "postgres")]
             Self::Cell { server, cell, head } => {
                 let opened = postgres::open(server, *cell, head)?;
                 let postgres::Opened { pen, reader, last_step, warnings, .. } = opened;
-                Ok(Opened { store: Store::Cell(Box::new(pen)), reader, last_step, warnings })
+                let (store, permit) = (Store::Cell(Box::new(pen)), Permit::default());
+                Ok(Opened { store, reader, last_step, warnings, permit })
+            }
+            #[cfg(feature = "postgres")]
+            Self::Lot(lot) => {
+                let OpenedLot { pen, reader, last_step, warnings } = lot.open()?;
+                let (store, permit) = (Store::Lot(Box::new(pen)), lot.permit());
+                Ok(Opened { store, reader, last_step, warnings, permit })
             }
         }
     }
@@ -91,6 +111,8 @@ impl LedgerPlace {
             Self::File(path) => Reader::open(path),
             #[cfg(feature = "postgres")]
             Self::Cell { server, cell, .. } => postgres::read(server, *cell),
+            #[cfg(feature = "postgres")]
+            Self::Lot(lot) => Ok(lot.reader()),
         }
     }
 
@@ -103,6 +125,9 @@ impl LedgerPlace {
             Self::File(path) => sqlite::check_end(path),
             #[cfg(feature = "postgres")]
             Self::Cell { server, cell, head } => postgres::check_end(server, *cell, head),
+            // It was compared with what was acknowledged when it was claimed.
+            #[cfg(feature = "postgres")]
+            Self::Lot(_) => Ok(()),
         }
     }
 
@@ -111,7 +136,7 @@ impl LedgerPlace {
         match self {
             Self::File(path) => !path.is_file(),
             #[cfg(feature = "postgres")]
-            Self::Cell { .. } => false,
+            Self::Cell { .. } | Self::Lot(_) => false,
         }
     }
 
@@ -120,7 +145,7 @@ impl LedgerPlace {
         match self {
             Self::File(path) => Some(path),
             #[cfg(feature = "postgres")]
-            Self::Cell { .. } => None,
+            Self::Cell { .. } | Self::Lot(_) => None,
         }
     }
 }
@@ -136,6 +161,8 @@ impl Store {
             Self::File(ledger) => Writer::start(*ledger, home, texts),
             #[cfg(feature = "postgres")]
             Self::Cell(pen) => Writer::start_on_disk(*pen, texts),
+            #[cfg(feature = "postgres")]
+            Self::Lot(pen) => Writer::start_on_disk(*pen, texts),
         }
     }
 }
@@ -145,6 +172,6 @@ pub fn unreadable(place: &LedgerPlace, error: &LedgerError) -> String {
     match place {
         LedgerPlace::File(path) => sqlite::unreadable(path, error),
         #[cfg(feature = "postgres")]
-        LedgerPlace::Cell { .. } => format!("{place} can't be read: {error}"),
+        LedgerPlace::Cell { .. } | LedgerPlace::Lot(_) => format!("{place} can't be read: {error}"),
     }
 }

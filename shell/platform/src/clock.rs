@@ -16,6 +16,19 @@ pub fn now() -> Now {
     Now { mono, wall: wall_of(SystemTime::now()) }
 }
 
+/// Microseconds of a clock that goes on while the machine sleeps, or this process stands still: what leases are measured by.
+pub fn boot() -> u64 {
+    let now = rustix::time::clock_gettime(BOOT);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+    seconds.saturating_mul(1_000_000) + u64::try_from(now.tv_nsec / 1_000).unwrap_or_default()
+}
+
+#[cfg(target_os = "linux")]
+const BOOT: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+/// Elsewhere the monotonic clock does.
+#[cfg(not(target_os = "linux"))]
+const BOOT: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+
 /// A time of the wall clock, as that of a file.
 pub fn wall_of(time: SystemTime) -> Wall {
     Wall(match time.duration_since(UNIX_EPOCH) {

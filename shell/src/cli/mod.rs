@@ -1,10 +1,12 @@
 //! The command line: one file per group of commands (contract: surface.md, Command line).
 
+mod addresses;
 mod agent;
 mod attached_run;
 mod budget_limit;
 mod candidates;
 mod client_context;
+mod cluster;
 mod conditions;
 mod config;
 mod console;
@@ -14,6 +16,7 @@ mod demo;
 mod explained;
 mod fork;
 mod hints;
+mod hosted;
 mod image_args;
 mod inbox;
 mod init;
@@ -23,6 +26,7 @@ mod ledger;
 mod leftover_runs;
 mod memory;
 mod new_home;
+mod node;
 mod outcome;
 mod output;
 mod overview;
@@ -173,6 +177,9 @@ enum Command {
     /// Export, verify, replay or fork durable history
     #[command(subcommand, alias = "ledgers")]
     Ledger(ledger::LedgerCommand),
+    /// Share a database between several nodes
+    #[command(subcommand)]
+    Cluster(cluster::ClusterCommand),
     /// Inspect what a model was shown, where time went, and past decisions
     #[command(subcommand)]
     Debug(debug::DebugCommand),
@@ -240,6 +247,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Demo(args) => demo::demo(args),
         Command::Config(args) => config::config(cli.home, args),
         Command::Debug(command) => debug::debug(cli.home, command),
+        Command::Cluster(command) => cluster::cluster(cli.home, command),
         Command::Ledger(command) => ledger::ledger(cli.home, command),
     };
     ended(outcome)

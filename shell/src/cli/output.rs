@@ -74,7 +74,8 @@ fn of_client(error: &ClientError) -> Exit {
             (409, "invalid_model" | "invalid_workspace") => Exit::Usage,
             (409, "command_refused") => Exit::of_refused_command(body.detail("kind").unwrap_or_default()),
             // What is not stored yet was not refused: it is known to be neither done nor undone.
-            (409 | 429, _) | (503, "draining" | "disk_full" | "ledger_locked" | "database_away") => {
+            (409 | 429, _)
+            | (503, "draining" | "disk_full" | "ledger_locked" | "database_away" | "moving") => {
                 Exit::RefusedByState
             }
             (400 | 401 | 403 | 413 | 414 | 422, _) => Exit::Usage,

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use holon_platform::crash_point::{Point, reached};
-use holon_platform::{Environment, open_files, threads};
+use holon_platform::{Environment, open_files, spawn, threads};
 use holon_text::{Secrets, variables};
 
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
+use super::node::{self, NodePlace};
 use super::output::{self, Failure};
 use super::server::Server;
 use super::server_options::{Effective, ServerOptions};
@@ -20,6 +21,8 @@ use crate::daemon::log::{self, Log};
 use crate::daemon::{LastFailure, Phase, Unit};
 use crate::home::Home;
 use crate::settings::find_home;
+use holon_ledger::postgres::Server as Database;
+use holon_ledger::postgres::node::Cluster;
 use holon_ledger::sqlite::reserve_problem;
 use holon_ledger::sqlite::{HomeLock, LockError};
 
@@ -136,6 +139,14 @@ fn take_files() {
     }
 }
 
+/// The cluster that the database of a home has, if it has one.
+async fn cluster_of(home: &Home) -> Result<Option<(Database, Cluster)>, Failure> {
+    let Some(database) = home.database().cloned() else { return Ok(None) };
+    let looked = database.clone();
+    let cluster = spawn::blocking(move || Cluster::of_node(&looked)).await.map_err(anyhow::Error::from)??;
+    Ok(cluster.map(|cluster| (database, cluster)))
+}
+
 fn told(failure: &Failure, phase: Phase) -> LastFailure {
     let summary = output::said_once(&failure.error);
     LastFailure {
@@ -171,6 +182,13 @@ async fn whole(
     }
     for problem in &effective.setup.unusable {
         tracing::warn!("{problem}; the other models are used");
+    }
+    if let Some((database, cluster)) = cluster_of(home).await? {
+        let place = NodePlace { home, environment, options, server: database, cluster };
+        *phase = Phase::Shutdown;
+        Box::pin(node::serve(place, effective, &ending)).await?;
+        tracing::info!("the node left in good order");
+        return Ok(Exit::Completed);
     }
     let server = tokio::select! {
         biased;

@@ -8,7 +8,8 @@ use holon_facts::ids::ReplyId;
 use holon_facts::{AgentId, OpId, Outcome};
 use holon_platform::crash_point::{Point, between, reached};
 
-use super::Driver;
+use super::{Driver, Gate};
+use crate::perform::Performers;
 use crate::perform::context::Looks;
 
 /// What is performed already, and where it has ended.
@@ -36,7 +37,7 @@ impl Driver {
             }
             Effect::Perform { agent, op, work } => {
                 let command = written_to(&work);
-                let performing = self.begin(agent.clone(), op, work);
+                let performing = self.begin_permitted(agent.clone(), op, work);
                 match command {
                     Some(command) => self.work.start_writing(agent, op, command, performing),
                     None => self.work.start(agent, op, performing),
@@ -54,56 +55,17 @@ impl Driver {
         }
     }
 
-    /// Hands work to the one who performs such work.
-    fn begin(&self, agent: AgentId, op: OpId, work: Work) -> Performing {
+    /// Begins now where that is allowed, so that a command that is ready gets its word at once.
+    fn begin_permitted(&self, agent: AgentId, op: OpId, work: Work) -> Performing {
         let (performers, gate) = (self.performers.clone(), self.tools_from.clone());
-        match work {
-            Work::LoadContext { execution, user_skills, template, untrusted, work_tree } => {
-                let looks = Looks { user_skills, untrusted, work_tree };
-                let work = async move {
-                    performers.load_context(&agent, &execution, looks, template.as_deref()).await
-                };
-                Box::pin(between(Point::ContextBegins, work, Point::ContextEnded))
-            }
-            Work::CallModel { request } | Work::Summarize { request } => {
-                let work = async move { performers.call_model(op, request).await };
-                Box::pin(between(Point::ModelBegins, work, Point::ModelEnded))
-            }
-            Work::CallTool { call } => Box::pin(async move {
-                gate.opened().await;
-                between(Point::ToolBegins, performers.call_tool(&agent, call), Point::ToolEnded).await
-            }),
-            Work::PrepareCommand { task, call, trigger_generation } => Box::pin(async move {
-                gate.opened().await;
-                let work = performers.prepare_command(&agent, op, task, call, trigger_generation);
-                between(Point::PrepareBegins, work, Point::PrepareEnded).await
-            }),
-            Work::KeepTemplate { template } => Box::pin(async move {
-                gate.opened().await;
-                between(Point::ToolBegins, performers.keep_template(template), Point::ToolEnded).await
-            }),
-            // The word is given now, whoever waits for the end.
-            Work::RunCommand { supervisor } => {
-                reached(Point::CommandBegins);
-                Box::pin(ending(performers.run_command(&agent, op, supervisor), Point::CommandEnded))
-            }
-            Work::WatchCommand { supervisor } => {
-                let work = async move { performers.watch_command(&agent, op, supervisor).await };
-                Box::pin(between(Point::WatchBegins, work, Point::WatchEnded))
-            }
-            Work::CallTask { work } => {
-                let work = async move { performers.call_task(&agent, work).await };
-                Box::pin(between(Point::TaskCallBegins, work, Point::TaskCallEnded))
-            }
-            Work::CallWork { view } => Box::pin(async move { performers.call_work(agent, view).await }),
-            Work::CallAgent { view } => Box::pin(async move { performers.call_agent(&view) }),
-            Work::FindWorkspace { wanted } => {
-                Box::pin(async move { performers.find_workspace(&agent, wanted).await })
-            }
-            Work::RemoveWorktree { worktree } => {
-                Box::pin(async move { performers.remove_worktree(&agent, worktree).await })
-            }
+        if self.permit.allows() {
+            return begin(performers, gate, agent, op, work);
         }
+        let permit = self.permit.clone();
+        Box::pin(async move {
+            permit.allowed().await;
+            begin(performers, gate, agent, op, work).await
+        })
     }
 
     fn cancel(&mut self, agent: &AgentId, op: OpId) {
@@ -115,6 +77,56 @@ impl Driver {
     fn answer(&mut self, reply: ReplyId, answer: Answer) {
         if let Some(answered) = self.engine.answered(reply) {
             answered(Ok(answer));
+        }
+    }
+}
+
+/// Hands work to the one who performs such work.
+fn begin(performers: Performers, gate: Gate, agent: AgentId, op: OpId, work: Work) -> Performing {
+    match work {
+        Work::LoadContext { execution, user_skills, template, untrusted, work_tree } => {
+            let looks = Looks { user_skills, untrusted, work_tree };
+            let work =
+                async move { performers.load_context(&agent, &execution, looks, template.as_deref()).await };
+            Box::pin(between(Point::ContextBegins, work, Point::ContextEnded))
+        }
+        Work::CallModel { request } | Work::Summarize { request } => {
+            let work = async move { performers.call_model(op, request).await };
+            Box::pin(between(Point::ModelBegins, work, Point::ModelEnded))
+        }
+        Work::CallTool { call } => Box::pin(async move {
+            gate.opened().await;
+            between(Point::ToolBegins, performers.call_tool(&agent, call), Point::ToolEnded).await
+        }),
+        Work::PrepareCommand { task, call, trigger_generation } => Box::pin(async move {
+            gate.opened().await;
+            let work = performers.prepare_command(&agent, op, task, call, trigger_generation);
+            between(Point::PrepareBegins, work, Point::PrepareEnded).await
+        }),
+        Work::KeepTemplate { template } => Box::pin(async move {
+            gate.opened().await;
+            between(Point::ToolBegins, performers.keep_template(template), Point::ToolEnded).await
+        }),
+        // The word is given now, whoever waits for the end.
+        Work::RunCommand { supervisor } => {
+            reached(Point::CommandBegins);
+            Box::pin(ending(performers.run_command(&agent, op, supervisor), Point::CommandEnded))
+        }
+        Work::WatchCommand { supervisor } => {
+            let work = async move { performers.watch_command(&agent, op, supervisor).await };
+            Box::pin(between(Point::WatchBegins, work, Point::WatchEnded))
+        }
+        Work::CallTask { work } => {
+            let work = async move { performers.call_task(&agent, work).await };
+            Box::pin(between(Point::TaskCallBegins, work, Point::TaskCallEnded))
+        }
+        Work::CallWork { view } => Box::pin(async move { performers.call_work(agent, view).await }),
+        Work::CallAgent { view } => Box::pin(async move { performers.call_agent(&view) }),
+        Work::FindWorkspace { wanted } => {
+            Box::pin(async move { performers.find_workspace(&agent, wanted).await })
+        }
+        Work::RemoveWorktree { worktree } => {
+            Box::pin(async move { performers.remove_worktree(&agent, worktree).await })
         }
     }
 }

@@ -21,8 +21,8 @@ use holon_core::view::View;
 use holon_driver::{Engine, EngineError, Whose};
 use holon_facts::event::{OperationFact, TaskFact};
 use holon_facts::{AgentId, Config, Event, Millis, Record};
-use holon_ledger::Message;
 use holon_ledger::sqlite::{LedgerError, Reader, Writer};
+use holon_ledger::{Message, Permit};
 use holon_platform::clock;
 use holon_platform::crash_point::{Point, reached};
 use holon_text::Texts;
@@ -60,6 +60,8 @@ pub struct Driver {
     observer: Observer,
     /// Tools begin when it is open.
     tools_from: Gate,
+    /// Effects begin while it allows them.
+    permit: Permit,
     /// Whether the disk has room, for others.
     disk: DiskState,
 }

@@ -68,7 +68,8 @@ impl Driver {
         start: Start,
         write: impl FnOnce(Store, Option<&Path>, Texts) -> io::Result<Writer>,
     ) -> Result<Self, StartError> {
-        let Opened { store, reader, last_step, mut warnings } = start.ledger.open(start.durability)?;
+        let Opened { store, reader, last_step, mut warnings, permit } =
+            start.ledger.open(start.durability)?;
         let reader = Arc::new(reader);
         let texts = Texts::new(start.secrets, text_reader(reader.clone()));
         let seed = Seed(entropy::seed()?);
@@ -94,6 +95,7 @@ impl Driver {
             logins: Logins::default(),
             observer: start.observer,
             tools_from: start.tools_from,
+            permit,
             disk: DiskState::default(),
         };
         driver.recover_all(open).await?;

@@ -20,6 +20,8 @@ pub struct Policy {
     mode: AuthMode,
     /// Hash of the token: comparing hashes says nothing of its length.
     token: Option<ContentId>,
+    /// Hash of what nodes of a cluster show each other.
+    nodes: Option<ContentId>,
     /// Whether the token was chosen by an operator: then everybody on TCP shows it.
     on_tcp: bool,
     /// Whether commands are confined and can connect all the same: they are no operators.
@@ -67,13 +69,19 @@ impl Policy {
         }
         let on_tcp = mode != AuthMode::Disabled && token.is_some();
         let token = token.map(|token| holon_text::hash(token.as_bytes()));
-        Ok(Self { mode, token, on_tcp, among_commands: false })
+        Ok(Self { mode, token, nodes: None, on_tcp, among_commands: false })
     }
 
     /// The same with the token that the home has of its own: it is asked of those alone of whom nothing else is known.
     #[must_use]
     pub fn with_own(self, token: &str) -> Self {
         Self { token: self.token.or_else(|| Some(holon_text::hash(token.as_bytes()))), ..self }
+    }
+
+    /// The same for a node: requests that others have let in come with this secret.
+    #[must_use]
+    pub fn with_nodes(self, secret: &str) -> Self {
+        Self { nodes: Some(holon_text::hash(secret.as_bytes())), ..self }
     }
 
     /// The same where confined commands can connect: they are refused, and whoever else comes over TCP needs the token.
@@ -84,7 +92,7 @@ impl Policy {
 
     /// The socket alone, which trusts its file mode.
     pub fn socket() -> Self {
-        Self { mode: AuthMode::Auto, token: None, on_tcp: false, among_commands: false }
+        Self { mode: AuthMode::Auto, token: None, nodes: None, on_tcp: false, among_commands: false }
     }
 
     pub(super) fn mode(&self) -> AuthMode {
@@ -97,7 +105,8 @@ impl Policy {
         if self.among_commands {
             return Some(Care::Every);
         }
-        if self.on_tcp || self.token.is_some() && headers.contains_key(AUTHORIZATION) {
+        let known = self.token.is_some() || self.nodes.is_some();
+        if self.on_tcp || known && headers.contains_key(AUTHORIZATION) {
             return None;
         }
         match self.mode {
@@ -153,9 +162,16 @@ impl Policy {
             // Whatever token it may have found.
             refuse_commands(peer)?;
         }
-        if let (Some(given), Some(token)) = (bearer(headers)?, &self.token) {
-            let given = holon_text::hash(given.as_bytes());
-            if bool::from(given.0.ct_eq(&token.0)) {
+        let given = bearer(headers)?.map(|given| holon_text::hash(given.as_bytes()));
+        let is = |token: &Option<ContentId>| {
+            let pair = given.as_ref().zip(token.as_ref());
+            pair.map(|(given, token)| bool::from(given.0.ct_eq(&token.0)))
+        };
+        if is(&self.nodes) == Some(true) {
+            return Ok(Caller::Token);
+        }
+        if let Some(right) = is(&self.token) {
+            if right {
                 return Ok(Caller::Token);
             }
             return Err(Failure::new(Code::WrongToken, "the control token is wrong").hint(HINT));

@@ -99,6 +99,7 @@ impl Failure {
                 | Code::DiskFull
                 | Code::LedgerLocked
                 | Code::DatabaseAway
+                | Code::Moving
                 | Code::NotStoredYet
         ) {
             headers.insert(RETRY_AFTER, RETRY_SECONDS);
@@ -211,6 +212,7 @@ impl From<LedgerError> for Box<Failure> {
             }
             LedgerError::Locked { .. } => Failure::new(Code::LedgerLocked, &error).hint(UNLOCK),
             LedgerError::Away { .. } => Failure::new(Code::DatabaseAway, &error).hint(ANSWERS),
+            LedgerError::NotOwner => Failure::new(Code::Moving, &error).hint(AGAIN),
             LedgerError::Full => Failure::new(Code::DiskFull, &error).hint(FREE_SPACE),
             LedgerError::Open { .. }
             | LedgerError::NotALedger { .. }
@@ -225,6 +227,7 @@ impl From<LedgerError> for Box<Failure> {
             | LedgerError::Refused { .. }
             | LedgerError::NoCell { .. }
             | LedgerError::Held { .. }
+            | LedgerError::OfCluster { .. }
             | LedgerError::HistoryLost { .. }
             | LedgerError::Range { .. }
             | LedgerError::WriterEnded

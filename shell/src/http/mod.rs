@@ -13,6 +13,7 @@ mod cors;
 mod error_bodies;
 mod failure;
 mod field;
+mod front;
 mod guard;
 mod header;
 mod in_process;
@@ -34,6 +35,7 @@ pub(crate) mod tests;
 
 pub use app::{About, App, Parts, WAITS};
 pub use console::Console;
+pub use front::Front;
 pub use in_process::InProcess;
 pub use local::{LocalAllEvents, LocalEvents, LocalOutput};
 pub use metrics::Metrics;

@@ -207,6 +207,11 @@ impl Ownership {
         self.routes.get(&cell).copied()
     }
 
+    /// All of [`Self::route`].
+    pub fn routes(&self) -> impl Iterator<Item = (CellId, NodeId)> + '_ {
+        self.routes.iter().map(|(cell, node)| (*cell, *node))
+    }
+
     fn on_answer(&mut self, ask: AskId, answer: Answer, asks: &mut Vec<Ask>) {
         if !self.asked.close(ask) {
             return;

@@ -1,6 +1,6 @@
 //! The append: one statement, one round trip. It lands as a whole if its cell is where its owner left it.
 
-use holon_facts::{AgentId, ContentId};
+use holon_facts::{AgentId, ContentId, Millis};
 
 use super::arrays::Arrays;
 use crate::sql::postgres::{PostgresError, Session};
@@ -59,6 +59,16 @@ pub(super) fn append(
     before: &[u8; 32],
     arrays: &Arrays<'_>,
 ) -> Result<Appended, PostgresError> {
+    append_within(session, before, arrays, None)
+}
+
+/// The same with an end to the wait for the answer: the connection is given up then, and the statement goes on or not.
+pub(super) fn append_within(
+    session: &Session,
+    before: &[u8; 32],
+    arrays: &Arrays<'_>,
+    within: Option<Millis>,
+) -> Result<Appended, PostgresError> {
     let (cell, row) = (session.cell(), &arrays.row);
     let (ends, records, calls) = (&row.ends, &arrays.records, &arrays.calls);
     let (contents, agents) = (&arrays.contents, &arrays.agents);
@@ -107,7 +117,7 @@ pub(super) fn append(
             &agents.name,
             &agents.continues,
         ],
-        None,
+        within,
     )?;
     Ok(if found.is_empty() { Appended::Refused } else { Appended::Landed })
 }

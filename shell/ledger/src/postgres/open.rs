@@ -8,6 +8,7 @@ use std::time::Duration;
 use holon_facts::{Event, Millis, StepSeq};
 use holon_platform::clock;
 
+use super::node::Cluster;
 use super::pen::Pen;
 use super::schema;
 use crate::sql::postgres::{PostgresError, Server, Session};
@@ -46,6 +47,9 @@ pub fn open(server: &Server, cell: i64, head: &Path) -> Result<Opened, LedgerErr
     schema::migrate(&session)?;
     let failed = || LedgerError::postgres("opening the cell");
     wait_for_hold(&session)?;
+    if Cluster::of(server)?.is_some() {
+        return Err(LedgerError::OfCluster { database: server.to_string() });
+    }
     let create = "INSERT INTO cells (cell) VALUES ($1) ON CONFLICT DO NOTHING RETURNING 1";
     let created = !session.query(create, &[&cell], ANSWER).map_err(failed())?.is_empty();
     let kinds = kinds(&session)?;
@@ -120,7 +124,7 @@ fn take_over(session: &Session) -> Result<i64, LedgerError> {
     })
 }
 
-fn kinds(session: &Session) -> Result<BTreeMap<String, i64>, LedgerError> {
+pub(super) fn kinds(session: &Session) -> Result<BTreeMap<String, i64>, LedgerError> {
     let sql = "SELECT kind, v FROM kinds WHERE cell = $1";
     let rows = session.query(sql, &[&session.cell()], ANSWER);
     let rows = rows.map_err(LedgerError::postgres("reading the kinds"))?;

@@ -76,7 +76,8 @@ impl Pen {
                     Stands::Before => {}
                 },
                 Err(PostgresError::Refused(refusal)) if refusal.is_miscounted() => {
-                    return Err(self.gap(&arrays).into());
+                    self.unsettled = None;
+                    return Err(gap(&self.session, &arrays).into());
                 }
                 Err(error) => return Err(self.not_written(error)),
             }
@@ -116,18 +117,6 @@ impl Pen {
         Ok(held.map_err(|error| away("looking for texts", error))?.into_iter().collect())
     }
 
-    fn gap(&mut self, arrays: &Arrays<'_>) -> LedgerError {
-        self.unsettled = None;
-        match append::gap(&self.session, arrays) {
-            Ok(Some((agent, held, continues))) => LedgerError::gap(agent.as_str(), held + 1, continues + 1),
-            Ok(None) => LedgerError::Refused {
-                doing: "appending a batch",
-                problem: "the logs of its agents do not go on with its records".to_owned(),
-            },
-            Err(error) => LedgerError::postgres("looking for a gap")(error),
-        }
-    }
-
     fn not_written(&mut self, error: PostgresError) -> AppendError {
         if let PostgresError::Refused(_) = error {
             self.unsettled = None;
@@ -149,8 +138,20 @@ impl Pen {
     }
 }
 
+/// Why a batch does not continue the logs of its agents.
+pub(super) fn gap(session: &Session, arrays: &Arrays<'_>) -> LedgerError {
+    match append::gap(session, arrays) {
+        Ok(Some((agent, held, continues))) => LedgerError::gap(agent.as_str(), held + 1, continues + 1),
+        Ok(None) => LedgerError::Refused {
+            doing: "appending a batch",
+            problem: "the logs of its agents do not go on with its records".to_owned(),
+        },
+        Err(error) => LedgerError::postgres("looking for a gap")(error),
+    }
+}
+
 /// What a failure is to whoever appends. Nothing was written, or the next attempt settles whether it was.
-fn away(doing: &'static str, error: PostgresError) -> AppendError {
+pub(super) fn away(doing: &'static str, error: PostgresError) -> AppendError {
     match error {
         PostgresError::Refused(refusal) if refusal.is_read_only() => AppendError::Away(refusal.to_string()),
         PostgresError::Unanswered(problem) => AppendError::Away(problem),

@@ -7,7 +7,7 @@ use crate::sql::postgres::Session;
 use crate::sqlite::LedgerError;
 
 /// Version `n` of the tables is reached by the `n` first of these.
-const VERSIONS: &[&str] = &[V1];
+const VERSIONS: &[&str] = &[V1, V2];
 
 /// Two nodes that begin at once bring the tables about one after the other ("Holn").
 const LOCK: i64 = 0x486f_6c6e;
@@ -111,6 +111,38 @@ CREATE TABLE kinds (
     v bigint NOT NULL,
     PRIMARY KEY (cell, kind)
 );
+";
+
+/// Nodes that share the cells.
+const V2: &str = "
+CREATE TABLE cluster (
+    cluster bigint PRIMARY KEY CHECK (cluster = 1),
+    secret text NOT NULL, -- what nodes know each other by
+    lease_ms bigint NOT NULL,
+    grace_ms bigint NOT NULL,
+    made_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+CREATE TABLE nodes (
+    node bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL,
+    url text NOT NULL,
+    build text NOT NULL,
+    labels text[] NOT NULL,
+    began_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    lease_until timestamptz NOT NULL,
+    buried boolean NOT NULL DEFAULT false,
+    draining boolean NOT NULL DEFAULT false
+) WITH (fillfactor = 50);
+CREATE INDEX nodes_living ON nodes (node) WHERE NOT buried;
+
+ALTER TABLE cells
+    ADD COLUMN node bigint, -- the owner
+    ADD COLUMN hand_to bigint, -- a node that may claim it from its owner
+    ADD COLUMN label text, -- what its owner has to have
+    ADD COLUMN wanted_on bigint, -- the node that an operator wants it on
+    ADD COLUMN accepted bigint, -- the epoch whose loss an operator accepts
+    ADD COLUMN problem text; -- why its owner works on it no more
 ";
 
 /// Brings the tables up to date, in one transaction. Nothing is changed where they are.

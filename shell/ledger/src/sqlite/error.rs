@@ -111,6 +111,12 @@ pub enum LedgerError {
         ))
     )]
     HistoryLost { database: String, problem: String, head: Option<PathBuf> },
+    #[error("this node does not own the ledger any more: another one goes on with it")]
+    NotOwner,
+    #[error(
+        "the ledger in {database} belongs to a cluster of nodes: start one with holon serve, or name another database"
+    )]
+    OfCluster { database: String },
     #[error("another runtime has the ledger in {database}: stop it, or name another database")]
     Held { database: String },
     #[error("the database {database} holds no ledger yet: start the runtime once, or check `store.url`")]

@@ -106,6 +106,15 @@ impl Server {
             config.application_name("holon");
         }
         config.connect_timeout(CONNECT).tcp_user_timeout(SILENCE).keepalives_idle(KEEPALIVE);
+        Ok(Self::of_config(config)?)
+    }
+
+    /// The same with a thread of its own: what others read and write keeps nobody waiting there.
+    pub(crate) fn apart(&self) -> io::Result<Self> {
+        Self::of_config(self.0.config.clone())
+    }
+
+    fn of_config(config: Config) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (alive, ended) = oneshot::channel::<()>();

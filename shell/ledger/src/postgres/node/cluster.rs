@@ -1,0 +1,251 @@
+//! What operators see and want of the nodes of a database.
+
+use std::io;
+
+use holon_facts::{Millis, Wall};
+use holon_platform::entropy;
+use serde::Serialize;
+
+use super::statement::{id, number};
+use crate::postgres::open::{ANSWER, hold};
+use crate::postgres::schema;
+use crate::sql::postgres::{PostgresError, Server, Session};
+use crate::sqlite::LedgerError;
+
+/// The version of the tables that has nodes.
+const HAS_NODES: i64 = 2;
+/// The cells of a new cluster.
+const CELLS: i64 = 1;
+
+/// A database that nodes share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// What nodes know each other by.
+    pub secret: String,
+    pub lease: Millis,
+    /// How long a lease is over before others take the cells of its node.
+    pub grace: Millis,
+}
+
+/// What can't be done with the nodes of a database.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error("a secret can't be made: {0}")]
+    Entropy(#[from] io::Error),
+    #[error("the database {database} has a cluster already")]
+    AlreadyThere { database: String },
+    #[error("the database {database} has no cluster")]
+    None { database: String },
+    #[error("no node {node} is there")]
+    NoNode { node: u64 },
+    #[error("no cell {cell} is there")]
+    NoCell { cell: u64 },
+    #[error("cell {cell} has no problem that could be accepted")]
+    NoProblem { cell: u64 },
+    #[error("node {node} is draining: it takes no cells")]
+    Draining { node: u64 },
+}
+
+/// A node as the database has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NodeStatus {
+    pub node: u64,
+    pub name: String,
+    pub url: String,
+    pub build: String,
+    pub labels: Vec<String>,
+    pub began_at: Wall,
+    /// How long its lease still is; negative: how long it has been over.
+    pub lease_left_ms: i64,
+    pub draining: bool,
+    pub cells: u64,
+}
+
+/// A cell as the database has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CellStatus {
+    pub cell: u64,
+    pub epoch: u64,
+    /// Its owner, unless that one is gone.
+    pub node: Option<u64>,
+    pub batch: u64,
+    pub step: u64,
+    pub agents: u64,
+    pub label: Option<String>,
+    /// The node that an operator wants it on.
+    pub wanted_on: Option<u64>,
+    /// Why its owner works on it no more.
+    pub problem: Option<String>,
+}
+
+/// Nodes that live, and all cells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClusterStatus {
+    pub nodes: Vec<NodeStatus>,
+    pub cells: Vec<CellStatus>,
+}
+
+fn failed(doing: &'static str) -> impl FnOnce(PostgresError) -> LedgerError {
+    LedgerError::postgres(doing)
+}
+
+impl Cluster {
+    /// The cluster of a database, if it has one.
+    ///
+    /// # Errors
+    /// When the database does not answer, or has tables of a newer build.
+    pub fn of(server: &Server) -> Result<Option<Self>, LedgerError> {
+        let session = Session::new(server.clone(), 0);
+        if schema::version(&session)? < HAS_NODES {
+            return Ok(None);
+        }
+        schema::check(&session)?;
+        let sql = "SELECT secret, lease_ms, grace_ms FROM cluster";
+        let rows = session.query(sql, &[], ANSWER).map_err(failed("reading the cluster"))?;
+        let millis = |ms: i64| Millis(number(ms));
+        Ok(rows.first().map(|row| Self {
+            secret: row.get(0),
+            lease: millis(row.get(1)),
+            grace: millis(row.get(2)),
+        }))
+    }
+
+    /// The cluster of a database, its tables brought up to date.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn of_node(server: &Server) -> Result<Option<Self>, LedgerError> {
+        if Self::of(server)?.is_some() {
+            schema::migrate(&Session::new(server.clone(), 0))?;
+        }
+        Self::of(server)
+    }
+
+    /// Makes a database one that nodes share. A ledger that it has already becomes its first cell.
+    ///
+    /// # Errors
+    /// When it is one, or when a runtime has the ledger.
+    pub fn init(server: &Server, lease: Millis, grace: Millis) -> Result<Self, ClusterError> {
+        let session = Session::new(server.clone(), CELLS);
+        schema::migrate(&session)?;
+        if !hold(&session).map_err(failed("looking for a runtime"))? {
+            return Err(LedgerError::Held { database: server.to_string() }.into());
+        }
+        let secret = entropy::key()?;
+        let sql = "INSERT INTO cluster (cluster, secret, lease_ms, grace_ms) VALUES (1, $1, $2, $3)
+            ON CONFLICT DO NOTHING RETURNING 1";
+        let made = session.query(sql, &[&secret, &id(lease.0), &id(grace.0)], ANSWER);
+        if made.map_err(failed("making the cluster"))?.is_empty() {
+            return Err(ClusterError::AlreadyThere { database: server.to_string() });
+        }
+        let sql = "INSERT INTO cells (cell) SELECT generate_series(1, $1::bigint) ON CONFLICT DO NOTHING";
+        session.query(sql, &[&CELLS], ANSWER).map_err(failed("making the cells"))?;
+        Ok(Self { secret, lease, grace })
+    }
+
+    /// Nodes and cells at this moment.
+    ///
+    /// # Errors
+    /// When there is no cluster.
+    pub fn status(server: &Server) -> Result<ClusterStatus, ClusterError> {
+        let session = of_cluster(server)?;
+        let sql = "SELECT n.node, n.name, n.url, n.build, n.labels,
+                (extract(epoch FROM n.began_at) * 1000000)::bigint,
+                (extract(epoch FROM n.lease_until - clock_timestamp()) * 1000)::bigint, n.draining,
+                (SELECT count(*) FROM cells c WHERE c.node = n.node)
+            FROM nodes n WHERE NOT n.buried ORDER BY n.node";
+        let rows = session.query(sql, &[], ANSWER).map_err(failed("reading the nodes"))?;
+        let nodes = rows.iter().map(|row| NodeStatus {
+            node: number(row.get(0)),
+            name: row.get(1),
+            url: row.get(2),
+            build: row.get(3),
+            labels: row.get(4),
+            began_at: Wall(row.get(5)),
+            lease_left_ms: row.get(6),
+            draining: row.get(7),
+            cells: number(row.get(8)),
+        });
+        let sql = "SELECT c.cell, c.epoch, n.node, c.batch, c.through_step,
+                (SELECT count(*) FROM agents a WHERE a.cell = c.cell AND a.private = 0), c.label, c.wanted_on, c.problem
+            FROM cells c LEFT JOIN nodes n ON n.node = c.node AND NOT n.buried ORDER BY c.cell";
+        let cells = session.query(sql, &[], ANSWER).map_err(failed("reading the cells"))?;
+        let cells = cells.iter().map(|row| CellStatus {
+            cell: number(row.get(0)),
+            epoch: number(row.get(1)),
+            node: row.get::<_, Option<i64>>(2).map(number),
+            batch: number(row.get(3)),
+            step: number(row.get(4)),
+            agents: number(row.get(5)),
+            label: row.get(6),
+            wanted_on: row.get::<_, Option<i64>>(7).map(number),
+            problem: row.get(8),
+        });
+        Ok(ClusterStatus { nodes: nodes.collect(), cells: cells.collect() })
+    }
+
+    /// A node hands its cells over and gets none from now on.
+    ///
+    /// # Errors
+    /// When there is no such node.
+    pub fn drain(server: &Server, node: u64) -> Result<(), ClusterError> {
+        let session = of_cluster(server)?;
+        let sql = "UPDATE nodes SET draining = true WHERE node = $1 AND NOT buried RETURNING 1";
+        let found = session.query(sql, &[&id(node)], ANSWER).map_err(failed("draining a node"))?;
+        if found.is_empty() { Err(ClusterError::NoNode { node }) } else { Ok(()) }
+    }
+
+    /// The owner of a cell hands it to a node.
+    ///
+    /// # Errors
+    /// When there is no such cell or node, or it takes none.
+    pub fn move_cell(server: &Server, cell: u64, node: u64) -> Result<(), ClusterError> {
+        let session = of_cluster(server)?;
+        let sql = "SELECT draining FROM nodes WHERE node = $1 AND NOT buried";
+        let found = session.query(sql, &[&id(node)], ANSWER).map_err(failed("moving a cell"))?;
+        match found.first().map(|row| row.get::<_, bool>(0)) {
+            None => return Err(ClusterError::NoNode { node }),
+            Some(true) => return Err(ClusterError::Draining { node }),
+            Some(false) => {}
+        }
+        let sql = "UPDATE cells SET wanted_on = CASE WHEN node = $2 THEN NULL ELSE $2 END WHERE cell = $1 RETURNING 1";
+        let found = session.query(sql, &[&id(cell), &id(node)], ANSWER).map_err(failed("moving a cell"))?;
+        if found.is_empty() { Err(ClusterError::NoCell { cell }) } else { Ok(()) }
+    }
+
+    /// A cell whose owner works on it no more begins again at the end that it has.
+    ///
+    /// # Errors
+    /// When there is no such cell, or it has no problem.
+    pub fn accept(server: &Server, cell: u64) -> Result<(), ClusterError> {
+        let session = of_cluster(server)?;
+        let sql = "UPDATE cells SET accepted = CASE WHEN problem IS NULL THEN accepted ELSE epoch END
+            WHERE cell = $1 RETURNING problem";
+        let found = session.query(sql, &[&id(cell)], ANSWER).map_err(failed("accepting a loss"))?;
+        match found.first().map(|row| row.get::<_, Option<String>>(0)) {
+            None => Err(ClusterError::NoCell { cell }),
+            Some(None) => Err(ClusterError::NoProblem { cell }),
+            Some(Some(_)) => Ok(()),
+        }
+    }
+
+    /// Says why the owner of a cell works on it no more, for whoever looks.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub fn tell_problem(server: &Server, cell: u64, epoch: u64, problem: &str) -> Result<(), LedgerError> {
+        let session = Session::new(server.clone(), 0);
+        let sql = "UPDATE cells SET problem = $3 WHERE cell = $1 AND epoch = $2";
+        let told = session.query(sql, &[&id(cell), &id(epoch), &problem], ANSWER);
+        told.map(drop).map_err(failed("telling what is wrong with a cell"))
+    }
+}
+
+fn of_cluster(server: &Server) -> Result<Session, ClusterError> {
+    match Cluster::of(server)? {
+        Some(_) => Ok(Session::new(server.clone(), 0)),
+        None => Err(ClusterError::None { database: server.to_string() }),
+    }
+}

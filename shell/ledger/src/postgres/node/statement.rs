@@ -1,0 +1,196 @@
+//! The statements of [`Ownership`](holon_cluster::Ownership) as SQL. Times are the database's, and `clock_timestamp()`: `now()`
+//! stands still in a transaction.
+
+use holon_cluster::{
+    Answer, BatchNumber, CellId, CellRow, Claimed, Epoch, Head, Label, Link, NodeId, NodeRow, Poll, Span,
+    Statement, Wall,
+};
+use holon_facts::Millis;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::about::AboutNode;
+use crate::sql::postgres::{PostgresError, Session};
+
+/// The database's clock in microseconds.
+const WALL: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
+/// A span of microseconds as an interval.
+const MICROS: &str = "::bigint * interval '1 microsecond'";
+
+/// Nodes that were buried so long ago are forgotten.
+const REMEMBERED: &str = "interval '1 day'";
+
+/// What an operator wants of this node, and what the statements themselves do not say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Aside {
+    /// Where living nodes are reached.
+    pub(super) urls: Vec<(NodeId, String)>,
+    /// Cells that are wanted on another node.
+    pub(super) wanted: Vec<(CellId, NodeId)>,
+    /// Epochs whose loss is accepted.
+    pub(super) accepted: Vec<(CellId, Epoch)>,
+}
+
+/// Executes statements on one connection.
+pub(super) struct Executor {
+    pub(super) session: Session,
+    pub(super) about: AboutNode,
+    pub(super) lease: Span,
+    pub(super) grace: Span,
+    pub(super) within: Millis,
+}
+
+impl Executor {
+    /// Executes a statement; nothing for an append, which whoever has its rows executes.
+    pub(super) fn execute(&self, statement: &Statement) -> Result<(Answer, Aside), PostgresError> {
+        let answer = match statement {
+            Statement::Register { labels } => self.register(labels)?,
+            Statement::Renew { node } => self.renew(*node)?,
+            Statement::Poll { bury, .. } => return self.poll(*bury),
+            Statement::Claim { node, at_most } => self.claim(*node, *at_most)?,
+            Statement::Settle { cell } => self.settle(*cell)?,
+            Statement::Release { node, cell, epoch, to } => self.release(*node, *cell, *epoch, *to)?,
+            Statement::MarkDraining { node } => {
+                self.ask("UPDATE nodes SET draining = true WHERE node = $1", &[&id(node.0)])?;
+                Answer::Done
+            }
+            Statement::Leave { node } => {
+                self.ask("UPDATE nodes SET buried = true WHERE node = $1", &[&id(node.0)])?;
+                Answer::Done
+            }
+            Statement::Append { .. } => Answer::RolledBack { defect: true },
+        };
+        Ok((answer, Aside::default()))
+    }
+
+    fn ask(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, PostgresError> {
+        self.session.query(sql, params, Some(self.within))
+    }
+
+    fn register(&self, labels: &[Label]) -> Result<Answer, PostgresError> {
+        let forget = format!(
+            "DELETE FROM nodes n WHERE n.buried AND n.lease_until < clock_timestamp() - {REMEMBERED}
+                AND NOT EXISTS (SELECT 1 FROM cells c WHERE c.node = n.node)"
+        );
+        self.ask(&forget, &[])?;
+        let labels: Vec<&str> = labels.iter().map(|label| label.0.as_str()).collect();
+        let sql = format!(
+            "INSERT INTO nodes (name, url, build, labels, lease_until)
+                VALUES ($1, $2, $3, $4, clock_timestamp() + $5{MICROS}) RETURNING node, {WALL}"
+        );
+        let AboutNode { name, url, build } = &self.about;
+        let rows = self.ask(&sql, &[name, url, build, &labels, &span(self.lease)])?;
+        let row = rows.first();
+        Ok(row.map_or(Answer::Refused, |row| Answer::Registered {
+            node: NodeId(number(row.get(0))),
+            wall: Wall(row.get(1)),
+        }))
+    }
+
+    fn renew(&self, node: NodeId) -> Result<Answer, PostgresError> {
+        let sql = format!(
+            "UPDATE nodes SET lease_until = clock_timestamp() + $2{MICROS}
+                WHERE node = $1 AND NOT buried AND lease_until > clock_timestamp() RETURNING {WALL}"
+        );
+        let rows = self.ask(&sql, &[&id(node.0), &span(self.lease)])?;
+        Ok(rows.first().map_or(Answer::Refused, |row| Answer::Renewed { wall: Wall(row.get(0)) }))
+    }
+
+    fn poll(&self, bury: bool) -> Result<(Answer, Aside), PostgresError> {
+        if bury {
+            let sql = format!(
+                "UPDATE nodes SET buried = true WHERE NOT buried AND lease_until + $1{MICROS} < clock_timestamp()"
+            );
+            self.ask(&sql, &[&span(self.grace)])?;
+        }
+        let mut aside = Aside::default();
+        let nodes = self.ask("SELECT node, draining, labels, url FROM nodes WHERE NOT buried", &[])?;
+        let nodes = nodes.iter().map(|row| {
+            let node = NodeId(number(row.get(0)));
+            aside.urls.push((node, row.get(3)));
+            let labels = row.get::<_, Vec<String>>(2).into_iter().map(Label).collect();
+            NodeRow { node, draining: row.get(1), labels }
+        });
+        let nodes = nodes.collect();
+        let sql = "SELECT cell, epoch, batch, link, node, hand_to, label, wanted_on, accepted FROM cells";
+        let cells = self.ask(sql, &[])?;
+        let cells = cells.iter().map(|row| {
+            let (cell, epoch, head) = owned(row);
+            aside.wanted.extend(row.get::<_, Option<i64>>(7).map(|node| (cell, NodeId(number(node)))));
+            aside.accepted.extend(row.get::<_, Option<i64>>(8).map(|epoch| (cell, Epoch(number(epoch)))));
+            let node = |column| row.get::<_, Option<i64>>(column).map(|node| NodeId(number(node)));
+            let label = row.get::<_, Option<String>>(6).map(Label);
+            CellRow { cell, owner: node(4), offered_to: node(5), epoch, head, label }
+        });
+        let cells = cells.collect();
+        Ok((Answer::Polled(Poll { nodes, cells }), aside))
+    }
+
+    /// Different nodes begin with different cells.
+    fn claim(&self, node: NodeId, at_most: usize) -> Result<Answer, PostgresError> {
+        let sql = "UPDATE cells SET node = $1, epoch = epoch + 1, hand_to = NULL, problem = NULL,
+                wanted_on = CASE WHEN wanted_on = $1 THEN NULL ELSE wanted_on END
+            WHERE cell IN (
+                SELECT c.cell FROM cells c LEFT JOIN nodes n ON n.node = c.node
+                WHERE (n.node IS NULL OR n.buried OR c.hand_to = $1)
+                    AND EXISTS (SELECT 1 FROM nodes me WHERE me.node = $1 AND NOT me.buried
+                        AND (c.label IS NULL OR c.label = ANY (me.labels)))
+                ORDER BY md5(c.cell::text || ' ' || $1::text) LIMIT $2 FOR UPDATE OF c SKIP LOCKED)
+            RETURNING cell, epoch, batch, link";
+        let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
+        let rows = self.ask(sql, &[&id(node.0), &at_most])?;
+        let claimed = rows.iter().map(|row| {
+            let (cell, epoch, head) = owned(row);
+            Claimed { cell, epoch, head }
+        });
+        Ok(Answer::Claimed(claimed.collect()))
+    }
+
+    /// A statement of its own is a transaction that commits.
+    fn settle(&self, cell: CellId) -> Result<Answer, PostgresError> {
+        let sql = "SELECT cell, epoch, batch, link FROM cells WHERE cell = $1 FOR UPDATE";
+        let rows = self.ask(sql, &[&id(cell.0)])?;
+        // A cell that is gone is in no epoch of this node.
+        let nowhere = Head { batch: BatchNumber(0), link: Link([0; 32]) };
+        let (epoch, head) = rows.first().map_or((Epoch(u64::MAX), nowhere), |row| {
+            let (_, epoch, head) = owned(row);
+            (epoch, head)
+        });
+        Ok(Answer::Settled { epoch, head })
+    }
+
+    fn release(
+        &self,
+        node: NodeId,
+        cell: CellId,
+        epoch: Epoch,
+        to: Option<NodeId>,
+    ) -> Result<Answer, PostgresError> {
+        let sql = "UPDATE cells SET hand_to = $4, node = CASE WHEN $4::bigint IS NULL THEN NULL ELSE node END
+            WHERE cell = $2 AND node = $1 AND epoch = $3 RETURNING 1";
+        let to = to.map(|to| id(to.0));
+        let rows = self.ask(sql, &[&id(node.0), &id(cell.0), &id(epoch.0), &to])?;
+        Ok(if rows.is_empty() { Answer::Refused } else { Answer::Done })
+    }
+}
+
+/// Cell, epoch and head of a row that begins with them.
+fn owned(row: &Row) -> (CellId, Epoch, Head) {
+    let link = Link(row.get::<_, &[u8]>(3).try_into().unwrap_or([0; 32]));
+    let head = Head { batch: BatchNumber(number(row.get(2))), link };
+    (CellId(number(row.get(0))), Epoch(number(row.get(1))), head)
+}
+
+/// As the database has it.
+pub(super) fn id(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn number(id: i64) -> u64 {
+    u64::try_from(id).unwrap_or_default()
+}
+
+fn span(span: Span) -> i64 {
+    id(span.0)
+}

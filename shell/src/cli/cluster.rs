@@ -1,0 +1,221 @@
+//! `holon cluster`: the nodes that share the database of a home, and the ledger between them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use holon_facts::Millis;
+use holon_ledger::postgres::Server;
+use holon_ledger::postgres::node::{CellStatus, Cluster, ClusterError, ClusterStatus, NodeStatus};
+use holon_platform::Environment;
+use holon_text::moment;
+use serde_json::json;
+
+use super::exit::Exit;
+use super::output::{self, Failure};
+use crate::settings::find_home;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ClusterCommand {
+    /// Make the database of this home one that several nodes share
+    Init(InitArgs),
+    /// Show the nodes, and who owns what
+    Status(ShowArgs),
+    /// List the nodes
+    Nodes(ShowArgs),
+    /// List the cells: ledgers that one node at a time owns
+    Cells(ShowArgs),
+    /// Let a node hand over what it owns; it gets nothing more
+    Drain(DrainArgs),
+    /// Move a cell to a node
+    Move(MoveArgs),
+    /// Go on with a cell without what its database has lost
+    Accept(AcceptArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    /// Let a node own what it owns for this long without a sign of life, in milliseconds, 500 to 60000
+    #[arg(long, value_name = "MS", default_value_t = 3_000, value_parser = clap::value_parser!(u64).range(500..=60_000))]
+    lease_ms: u64,
+    /// Wait this much longer before others take over, in milliseconds, at most 60000
+    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(..=60_000))]
+    grace_ms: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DrainArgs {
+    /// Drain this node
+    node: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MoveArgs {
+    /// Move this cell
+    cell: u64,
+    /// Move it to this node
+    node: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AcceptArgs {
+    /// Go on with this cell
+    cell: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn cluster(home: Option<PathBuf>, command: ClusterCommand) -> Result<Exit, Failure> {
+    let home = find_home(home, &Environment::of_process())?;
+    let database = home.database().ok_or_else(|| {
+        Failure::usage(anyhow::anyhow!("the ledger of {} is in a file", home.root().display()))
+            .hint("holon config set store.url postgres://USER@HOST/DATABASE")
+    })?;
+    match command {
+        ClusterCommand::Init(args) => init(database, &args),
+        ClusterCommand::Status(args) => status(database, args.json, true, true),
+        ClusterCommand::Nodes(args) => status(database, args.json, true, false),
+        ClusterCommand::Cells(args) => status(database, args.json, false, true),
+        ClusterCommand::Drain(args) => {
+            Cluster::drain(database, args.node).map_err(failure)?;
+            done(
+                args.json,
+                &json!({ "node": args.node }),
+                &format!("node {} hands over what it owns", args.node),
+            )
+        }
+        ClusterCommand::Move(args) => {
+            Cluster::move_cell(database, args.cell, args.node).map_err(failure)?;
+            let said = format!("cell {} moves to node {}", args.cell, args.node);
+            done(args.json, &json!({ "cell": args.cell, "node": args.node }), &said)
+        }
+        ClusterCommand::Accept(args) => {
+            Cluster::accept(database, args.cell).map_err(failure)?;
+            done(
+                args.json,
+                &json!({ "cell": args.cell }),
+                &format!("cell {} begins again at the end it has", args.cell),
+            )
+        }
+    }
+}
+
+fn init(database: &Server, args: &InitArgs) -> Result<Exit, Failure> {
+    let (lease, grace) = (Millis(args.lease_ms), Millis(args.grace_ms));
+    Cluster::init(database, lease, grace).map_err(failure)?;
+    let made = json!({ "lease_ms": args.lease_ms, "grace_ms": args.grace_ms });
+    let exit = done(args.json, &made, &format!("nodes share {database} from now on"))?;
+    if !args.json {
+        output::hint("start a node on each machine", "holon daemon start");
+    }
+    Ok(exit)
+}
+
+fn done(json: bool, document: &serde_json::Value, text: &str) -> Result<Exit, Failure> {
+    let mut document = document.clone();
+    if json {
+        document["ok"] = true.into();
+        output::document(&document)?;
+    } else {
+        output::line(text)?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn status(database: &Server, json: bool, nodes: bool, cells: bool) -> Result<Exit, Failure> {
+    let status = Cluster::status(database).map_err(failure)?;
+    if json {
+        let mut document = json!({ "ok": true });
+        if nodes {
+            document["nodes"] = serde_json::to_value(&status.nodes)?;
+        }
+        if cells {
+            document["cells"] = serde_json::to_value(&status.cells)?;
+        }
+        output::document(&document)?;
+        return Ok(Exit::Completed);
+    }
+    if nodes {
+        show_nodes(&status)?;
+    }
+    if nodes && cells {
+        output::line("")?;
+    }
+    if cells {
+        show_cells(&status)?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn show_nodes(status: &ClusterStatus) -> Result<(), Failure> {
+    if status.nodes.is_empty() {
+        return Ok(output::line("no node lives")?);
+    }
+    let heads = ["NODE", "STATE", "CELLS", "BEGAN", "BUILD", "ADDRESS"].map(ToOwned::to_owned).to_vec();
+    let rows = status.nodes.iter().map(|node| {
+        let (began, cells) = (moment::relative(node.began_at), node.cells.to_string());
+        let address = format!("{} {}", node.url, node.name);
+        vec![node.node.to_string(), state(node), cells, began, node.build.clone(), address]
+    });
+    Ok(output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?)
+}
+
+fn state(node: &NodeStatus) -> String {
+    if node.lease_left_ms < 0 {
+        return format!("silent for {} ms", -node.lease_left_ms);
+    }
+    if node.draining { "draining".to_owned() } else { "lives".to_owned() }
+}
+
+fn show_cells(status: &ClusterStatus) -> Result<(), Failure> {
+    let heads = ["CELL", "NODE", "EPOCH", "BATCH", "STEP", "AGENTS", "STATE"].map(ToOwned::to_owned).to_vec();
+    let rows = status.cells.iter().map(|cell| {
+        let owner = cell.node.map_or_else(|| "none".to_owned(), |node| node.to_string());
+        let numbers = [cell.epoch, cell.batch, cell.step, cell.agents].map(|number| number.to_string());
+        let mut row = vec![cell.cell.to_string(), owner];
+        row.extend(numbers);
+        row.push(standing(cell));
+        row
+    });
+    Ok(output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?)
+}
+
+fn standing(cell: &CellStatus) -> String {
+    match (&cell.problem, cell.node, cell.wanted_on) {
+        (Some(problem), _, _) => format!("stopped: {problem}"),
+        (None, None, _) => "waits for an owner".to_owned(),
+        (None, Some(_), Some(node)) => format!("moves to node {node}"),
+        (None, Some(_), None) => "owned".to_owned(),
+    }
+}
+
+fn failure(error: ClusterError) -> Failure {
+    let status = "holon cluster status";
+    match error {
+        ClusterError::None { .. } => Failure::new(Exit::RefusedByState, error).hint("holon cluster init"),
+        ClusterError::AlreadyThere { .. } => Failure::new(Exit::RefusedByState, error).hint(status),
+        ClusterError::NoNode { .. } | ClusterError::NoCell { .. } => {
+            Failure::new(Exit::NotFound, error).hint(status)
+        }
+        ClusterError::NoProblem { .. } | ClusterError::Draining { .. } => {
+            Failure::new(Exit::RefusedByState, error).hint(status)
+        }
+        ClusterError::Ledger(_) | ClusterError::Entropy(_) => error.into(),
+    }
+}

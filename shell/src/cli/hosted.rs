@@ -1,0 +1,227 @@
+//! A ledger with its runtime and everything that is asked of it, behind whatever listens.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use anyhow::anyhow;
+use axum::Router;
+use holon_core::summary::workspaces::WorkspaceState;
+use holon_core::view::View;
+use holon_core::{Answer, Input};
+use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
+use holon_facts::{AgentId, Record, Reject, Wall};
+use holon_ledger::LedgerPlace;
+use holon_platform::{Environment, clock, spawn};
+use holon_supervise::confine::Confinement;
+use tokio::sync::Semaphore;
+
+use super::output::Failure;
+use super::server_options::Effective;
+use crate::daemon::{Endpoint, Fingerprint, Metadata, Token, journal, remove_drafts};
+use crate::driver::{Driver, Observer};
+use crate::events::Hub;
+use crate::home::Home;
+use crate::http::auth::Policy;
+use crate::http::signature::Signatures;
+use crate::http::{self, About, App, Console, Metrics, Parts, Peers, Shutdown, StreamTokens};
+use crate::ledger_check::LedgerChecks;
+use crate::memory::{Follower, Memory};
+use crate::runtime::{Ended, Runtime};
+use crate::settings::ServerSettings;
+use crate::skills::{Roots, install};
+use crate::templates::{self, Templates};
+use crate::trigger_address::TriggerAddresses;
+use crate::workplace;
+
+/// A runtime that is ready, and the routes to it.
+pub(super) struct Hosted {
+    pub(super) runtime: Runtime,
+    pub(super) ended: Ended,
+    pub(super) router: Router,
+    /// Keeps the index of the memory close behind the ledger.
+    pub(super) follower: Follower,
+}
+
+/// What is around a runtime.
+pub(super) struct Place<'a> {
+    pub(super) home: &'a Home,
+    pub(super) environment: &'a Environment,
+    pub(super) ledger: LedgerPlace,
+    pub(super) listen: SocketAddr,
+    pub(super) metadata: &'a Metadata,
+    pub(super) triggers: TriggerAddresses,
+    /// Asked for by requests.
+    pub(super) shutdown: Shutdown,
+    /// What nodes know each other by, where there are several.
+    pub(super) secret: Option<&'a str>,
+}
+
+impl Hosted {
+    /// Recovers everything, and makes sure that there is a default agent.
+    ///
+    /// # Errors
+    /// A ledger that can't be opened, or an agent that can't be made.
+    pub(super) async fn start(place: Place<'_>, effective: Effective) -> Result<Self, Failure> {
+        let Place { home, environment, ledger, listen, metadata, triggers, shutdown, secret } = place;
+        let Effective { setup, endpoint, webhook_key, own_token, fingerprint: _ } = effective;
+        let templates = Templates::new(home, environment).with_github(&setup.settings.skills.github_url);
+        remove_leftovers(home, &templates);
+        let confinement = setup.confinement.clone();
+        let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
+        let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
+        let idle_limit = setup.settings.run.idle_limit;
+        let ServerSettings { seed_templates, web_console, allowed_origins, .. } =
+            setup.settings.server.clone();
+        let (hub, metrics) = (Hub::default(), Metrics::default());
+        // It is there once the driver is.
+        let memory = Arc::new(OnceLock::<Memory>::new());
+        let observer = observer(hub.clone(), metrics.clone(), memory.clone());
+        let (models, providers) = (setup.config.models.clone(), setup.providers.clone());
+        let mut start = setup.start(home, environment, hub.live(), observer);
+        start.ledger = ledger.clone();
+        start.performing.triggers = Some(triggers.clone());
+        let skills = start.performing.skills.clone();
+        let driver = Driver::start(start).await?;
+        let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
+        let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
+        ensure_default_agent(&runtime, home, &default_agent).await?;
+        if seed_templates {
+            seed(&templates);
+        }
+        let (agents, user) = (home.agents(), skills.user);
+        drop(spawn::blocking(move || finish_installations(&agents, user.as_ref())));
+        let policy = policy(&endpoint, own_token.as_ref(), listen)?.among_commands(among_commands);
+        let policy = secret.map_or_else(|| policy.clone(), |secret| policy.clone().with_nodes(secret));
+        let started_at = metadata.started_at.unwrap_or_else(|| clock::now().wall);
+        let app = App::new(Parts {
+            runtime: runtime.clone(),
+            hub,
+            reader: Arc::new(ledger.reader()?),
+            home: home.clone(),
+            templates,
+            about: about(&endpoint, metadata, default_agent, (started_at, confinement)),
+            policy,
+            peers: Peers::default(),
+            signatures: Signatures::new(webhook_key.as_deref()),
+            triggers,
+            metrics,
+            shutdown,
+            models,
+            providers,
+            idle_limit,
+            waits: Semaphore::new(http::WAITS),
+            allowed_origins,
+            stream_tokens: StreamTokens::default(),
+            console: Console::of(home, web_console)?,
+            ledger_checks: LedgerChecks::default(),
+        });
+        Ok(Self { runtime, ended, router: http::router(app), follower })
+    }
+}
+
+/// Who sees every durable record.
+fn observer(hub: Hub, metrics: Metrics, memory: Arc<OnceLock<Memory>>) -> Observer {
+    Box::new(move |record: &Record| {
+        journal::see(record);
+        metrics.see(record);
+        hub.publish(record);
+        if Memory::is_about(record.event.kind()) {
+            memory.get().into_iter().for_each(Memory::notify);
+        }
+    })
+}
+
+fn about(
+    endpoint: &Endpoint,
+    metadata: &Metadata,
+    default_agent: AgentId,
+    (started_at, confinement): (Wall, Option<Confinement>),
+) -> About {
+    About {
+        default_agent,
+        socket_path: endpoint.socket.display().to_string(),
+        listen: metadata.http_addr.clone(),
+        advertise_url: metadata.advertise_url.clone(),
+        access: endpoint.access,
+        config_fingerprint: metadata.fingerprint.as_ref().map(Fingerprint::digest),
+        started_at,
+        confinement,
+    }
+}
+
+/// Who needs the token: [`Endpoint::new`] has refused what would let strangers in, and this does so again.
+pub(super) fn policy(
+    endpoint: &Endpoint,
+    own: Option<&Token>,
+    listen: SocketAddr,
+) -> Result<Policy, Failure> {
+    let policy = Policy::new(endpoint.auth, endpoint.token.as_ref().map(Token::expose), Some(listen));
+    let policy = policy.map_err(Failure::usage)?;
+    Ok(own.map_or_else(|| policy.clone(), |token| policy.clone().with_own(token.expose())))
+}
+
+/// Removes what earlier processes left unfinished; what can't be removed is in nobody's way.
+fn remove_leftovers(home: &Home, templates: &Templates) {
+    if let Err(error) = remove_drafts(home) {
+        tracing::warn!("what earlier processes left unfinished in run/ stays: {error}");
+    }
+    if let Err(error) = templates.remove_drafts() {
+        tracing::warn!("what earlier processes left unfinished of templates stays: {error}");
+    }
+}
+
+/// Finishes what processes that died while they installed skills have left, in the roots of all agents and of the user.
+/// Nobody waits for it: no turn looks at what is unfinished.
+fn finish_installations(agents: &Path, user: Option<&Roots>) {
+    let homes = agents.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    let own = homes.filter_map(|home| Roots::of_agent(&home).for_install(Some(&home)).ok());
+    for root in own.chain(user.and_then(|user| user.for_install(None).ok())) {
+        if let Err(error) = install::finish(&root) {
+            tracing::warn!("what was left unfinished of skills stays: {error}");
+        }
+    }
+}
+
+/// The templates of this build in the folder of the user. Agents can be made of them without that.
+fn seed(templates: &Templates) {
+    match templates::seed(templates) {
+        Ok(seeded) if seeded.written.is_empty() => {}
+        Ok(seeded) => tracing::info!("templates written: {}", seeded.written.join(", ")),
+        Err(problem) => tracing::warn!("the templates of this build can't be written: {problem}"),
+    }
+}
+
+/// The agent that is meant when none is named, made with the first start. It works in its own home: a runtime is
+/// not bound to the folder that it happened to be started in.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
+async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -> Result<(), Failure> {
+    let folder = home.create_agent(agent, &templates::instructions_of_default())?;
+    let named = agent.clone();
+    let place = move |view: View<'_>| Some(WorkspaceState::of(view.agent(&named)?).execution);
+    if let Some(execution) = runtime.read(Some(agent), place).await? {
+        if workplace::has_moved(&execution, &folder) {
+            tracing::warn!(
+                "{agent} would work in {}, which is not there: if the home was moved, holon workspace use agent_home \
+                 --agent {agent}; holon config doctor names the others",
+                execution.execution_root
+            );
+        }
+        return Ok(());
+    }
+    let spec = AgentSpec::named(AgentKind::Default, workplace::agent_home(&folder)?);
+    let named = agent.clone();
+    let answer = runtime
+        .ask(Some(agent), |reply| Input::CreateAgent {
+            agent: named,
+            spec,
+            settings: InitialSettings::default(),
+            reply,
+        })
+        .await?;
+    match answer {
+        Answer::Created { .. } | Answer::Refused { reject: Reject::AgentExists { .. } } => Ok(()),
+        Answer::Refused { reject } => Err(Failure::new((&reject).into(), reject)),
+        _ => Err(anyhow!("the creation of an agent was answered with {answer:?}").into()),
+    }
+}

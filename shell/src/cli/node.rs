@@ -1,0 +1,363 @@
+//! A node: one of several runtimes over one database (contract: scale.md). It listens from its first moment to its last; what
+//! is behind its door is the ledger while it owns it, and the way to its owner otherwise.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use holon_ledger::LedgerPlace;
+use holon_ledger::postgres::Server;
+use holon_ledger::postgres::node::{
+    AboutNode, CellId, Cluster, Dropped, Epoch, Event, Lot, Node, NodeStart, Stopped,
+};
+use holon_platform::{Environment, build, spawn};
+use holon_supervise::confine::Confinement;
+use sd_notify::NotifyState;
+use tokio::task::JoinHandle;
+
+use super::addresses::Addresses;
+use super::hosted::{self, Hosted, Place};
+use super::interrupts::Ending;
+use super::output::Failure;
+use super::server::{metadata, notify};
+use super::server_options::{Effective, ServerOptions};
+use crate::daemon::{LastFailure, Metadata};
+use crate::home::Home;
+use crate::http::{Front, Shutdown};
+use crate::settings::Origin;
+use crate::trigger_address::{TriggerAddresses, TriggerKey};
+
+/// The cell that the nodes of a database share.
+const CELL: CellId = CellId(1);
+/// Requests under way are answered within so long when the node ends.
+const ANSWERS: Duration = Duration::from_secs(5);
+
+/// What a node needs for as long as it lives.
+pub(super) struct NodePlace<'a> {
+    pub(super) home: &'a Home,
+    pub(super) environment: &'a Environment,
+    pub(super) options: &'a ServerOptions,
+    pub(super) server: Server,
+    pub(super) cluster: Cluster,
+}
+
+/// A runtime of this node, from its claim to its end.
+struct Tenure {
+    cell: CellId,
+    epoch: Epoch,
+    /// Ends what follows this runtime.
+    shutdown: Shutdown,
+    state: State,
+    /// Whether its first batch is durable.
+    serves: bool,
+}
+
+enum State {
+    Starting(JoinHandle<Result<Hosted, Failure>>),
+    Hosted(Hosted),
+    /// What it has become is on its way.
+    Over,
+}
+
+/// Everything that tenures share.
+struct Running<'a> {
+    place: NodePlace<'a>,
+    node: Node,
+    front: Front,
+    metadata: Metadata,
+    listen: std::net::SocketAddr,
+    triggers: TriggerAddresses,
+    shutdown: Shutdown,
+    tenure: Option<Tenure>,
+}
+
+/// What a node woke up for.
+enum Woken {
+    Leave,
+    Event(Event),
+    Started(Result<Hosted, Failure>),
+    /// The runtime has ended by itself.
+    BrokeDown(String),
+}
+
+/// Serves as a node until somebody asks for the end.
+pub(super) async fn serve(
+    place: NodePlace<'_>,
+    effective: Effective,
+    ending: &Ending,
+) -> Result<(), Failure> {
+    let endpoint = effective.endpoint.clone();
+    let by_choice = effective.setup.settings.origin("server.listen") != Origin::Default;
+    let addresses = Addresses::take(&endpoint, by_choice)?;
+    let (listen, url, shutdown) = (addresses.listen, addresses.url(&endpoint), Shutdown::default());
+    let metadata = metadata(place.home, &endpoint, listen, effective.fingerprint.clone())?;
+    let among_commands = effective.setup.confinement.as_ref().is_some_and(Confinement::has_network);
+    let secret = place.cluster.secret.clone();
+    let policy = hosted::policy(&endpoint, effective.own_token.as_ref(), listen)?;
+    let policy = policy.among_commands(among_commands).with_nodes(&secret);
+    let node = Node::begin(NodeStart {
+        server: place.server.clone(),
+        about: AboutNode { name: machine(), url: url.clone(), build: build::id().to_owned() },
+        labels: Vec::new(),
+        heads: place.home.root().to_owned(),
+        lease: place.cluster.lease,
+        grace: place.cluster.grace,
+    })?;
+    let front = Front::new(node.routes(), CELL, policy, &secret, shutdown.clone());
+    let front = front.ok_or_else(|| anyhow!("the secret of the cluster can't stand in a header"))?;
+    let triggers = TriggerAddresses::new(&url, TriggerKey::of_nodes(&secret));
+    let (socket, serving) = addresses.serve(&front.router(), &shutdown)?;
+    metadata.write(place.home).context("daemon.json")?;
+    if let Err(error) = LastFailure::clear(place.home) {
+        tracing::warn!("the last failure can't be cleared: {error}");
+    }
+    tracing::info!("ready as a node of {} at {} and {url}", place.server, endpoint.socket.display());
+    tracing::info!("{}", endpoint.who_may_ask(place.home, among_commands));
+    notify(&[NotifyState::Ready]);
+    let home = place.home;
+    let running =
+        Running { place, node, front, metadata, listen, triggers, shutdown: shutdown.clone(), tenure: None };
+    running.until_the_end(ending).await;
+    if let Err(error) = Metadata::remove(home) {
+        tracing::warn!("daemon.json can't be removed: {error}");
+    }
+    shutdown.ask();
+    for server in serving {
+        // Whoever still follows something connects to another node.
+        drop(tokio::time::timeout(ANSWERS, server).await);
+    }
+    drop(tokio::time::timeout(ANSWERS, socket).await);
+    Ok(())
+}
+
+impl Running<'_> {
+    async fn until_the_end(mut self, ending: &Ending) {
+        let mut leaving = false;
+        loop {
+            match self.next(ending, leaving).await {
+                Woken::Leave => {
+                    leaving = true;
+                    notify(&[NotifyState::Stopping]);
+                    tracing::info!("this node leaves: its cells go to others");
+                    self.node.stop();
+                }
+                Woken::Event(Event::Ended) => break,
+                Woken::Event(event) => self.handle(event).await,
+                Woken::Started(started) => self.started(started),
+                Woken::BrokeDown(problem) => self.broke_down(&problem),
+            }
+        }
+        self.end();
+    }
+
+    async fn next(&mut self, ending: &Ending, leaving: bool) -> Woken {
+        let asked = self.shutdown.asked();
+        let of_tenure = self.tenure.as_ref().map(|tenure| tenure.shutdown.asked());
+        let of_tenure = async move {
+            match of_tenure {
+                Some(asked) => asked.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = ending.wait(), if !leaving => Woken::Leave,
+            () = asked, if !leaving => Woken::Leave,
+            () = of_tenure, if !leaving => Woken::Leave,
+            event = self.node.next() => Woken::Event(event),
+            woken = changed(&mut self.tenure) => woken,
+        }
+    }
+
+    async fn handle(&mut self, event: Event) {
+        match event {
+            Event::TakeOver(lot) => self.take_over(lot),
+            Event::Serve { cell, epoch } => {
+                if let Some(tenure) = self.tenure(cell, epoch) {
+                    tenure.serves = true;
+                    self.open();
+                }
+            }
+            Event::Drain { cell, epoch } => self.drain(cell, epoch).await,
+            Event::Drop { cell, epoch, why } => {
+                if self.tenure(cell, epoch).is_some() {
+                    self.end();
+                    match why {
+                        Dropped::HandedOver => tracing::info!("the ledger was handed over"),
+                        Dropped::LeaseLost => {
+                            tracing::warn!("this node was late: others go on with the ledger");
+                        }
+                        Dropped::Fenced { own, found } => tracing::warn!(
+                            "another node goes on with the ledger (epoch {}, this one had {})",
+                            found.0,
+                            own.0
+                        ),
+                        Dropped::TookTooLong => tracing::warn!("the ledger was not recovered in time"),
+                    }
+                }
+            }
+            Event::Stop { cell, epoch, why } => {
+                if self.tenure(cell, epoch).is_some() {
+                    self.end();
+                }
+                self.stopped(cell, epoch, why);
+            }
+            Event::Ended => {}
+        }
+    }
+
+    fn tenure(&mut self, cell: CellId, epoch: Epoch) -> Option<&mut Tenure> {
+        self.tenure.as_mut().filter(|tenure| tenure.cell == cell && tenure.epoch == epoch)
+    }
+
+    /// Begins a runtime beside whatever else the node does.
+    fn take_over(&mut self, lot: Lot) {
+        self.end();
+        let (cell, epoch, shutdown) = (lot.cell(), lot.epoch(), Shutdown::default());
+        tracing::info!("this node takes the ledger over (epoch {})", epoch.0);
+        let (home, environment) = (self.place.home.clone(), self.place.environment.clone());
+        let (options, secret) = (self.place.options.clone(), self.place.cluster.secret.clone());
+        let (listen, metadata) = (self.listen, self.metadata.clone());
+        let (triggers, of_tenure) = (self.triggers.clone(), shutdown.clone());
+        let starting = spawn::task(async move {
+            // What was configured meanwhile is in effect from now on.
+            let effective = Effective::load(&home, &environment, &options)?.with_secrets_of(&home)?;
+            let place = Place {
+                home: &home,
+                environment: &environment,
+                ledger: LedgerPlace::Lot(lot),
+                listen,
+                metadata: &metadata,
+                triggers,
+                shutdown: of_tenure,
+                secret: Some(&secret),
+            };
+            Hosted::start(place, effective).await
+        });
+        self.tenure = Some(Tenure { cell, epoch, shutdown, state: State::Starting(starting), serves: false });
+    }
+
+    fn started(&mut self, started: Result<Hosted, Failure>) {
+        let Some(tenure) = &mut self.tenure else { return };
+        match started {
+            Ok(hosted) => {
+                tenure.state = State::Hosted(hosted);
+                self.open();
+            }
+            Err(failure) => {
+                let problem = format!("{:#}", failure.error);
+                self.broke_down(&problem);
+            }
+        }
+    }
+
+    /// Lets requests in, once the runtime is ready and its first batch durable.
+    fn open(&mut self) {
+        if let Some(Tenure { serves: true, state: State::Hosted(hosted), .. }) = &self.tenure {
+            self.front.open(hosted.router.clone());
+            tracing::info!("this node serves the ledger");
+        }
+    }
+
+    /// Whether the ledger is lost to this node, the keeper knows; else an operator has to look.
+    fn broke_down(&mut self, problem: &str) {
+        let Some(Tenure { cell, epoch, .. }) = self.tenure else { return };
+        tracing::error!("the runtime broke down: {problem}");
+        self.end();
+        self.tell_problem(cell, epoch, problem.to_owned());
+        self.node.failed(cell, epoch);
+    }
+
+    fn stopped(&mut self, cell: CellId, epoch: Epoch, why: Stopped) {
+        let problem = match why {
+            Stopped::HistoryLost { remembered, found } => format!(
+                "the database has lost something that was acknowledged: it ends with batch {}, and batch {} was \
+                 acknowledged to this node",
+                found.batch.0, remembered.batch.0
+            ),
+            Stopped::Conflict { expected, found } => format!(
+                "the database ends with batch {}, which is not batch {} of this node",
+                found.batch.0, expected.batch.0
+            ),
+            Stopped::Defect => "a batch breaks a rule of the database: the log names it".to_owned(),
+            // It was told when it broke down.
+            Stopped::HostFailed => return,
+        };
+        tracing::error!("{problem}; nothing is performed until holon cluster accept {}", cell.0);
+        self.tell_problem(cell, epoch, problem);
+    }
+
+    /// For whoever looks at the cluster. The log has it, too.
+    fn tell_problem(&self, cell: CellId, epoch: Epoch, problem: String) {
+        let server = self.place.server.clone();
+        drop(spawn::blocking(move || {
+            if let Err(error) = Cluster::tell_problem(&server, cell.0, epoch.0, &problem) {
+                tracing::warn!("the problem can't be shown to others: {error}");
+            }
+        }));
+    }
+
+    /// The last batch in good order: runs are interrupted, everything decided becomes durable.
+    async fn drain(&mut self, cell: CellId, epoch: Epoch) {
+        if self.tenure(cell, epoch).is_none() {
+            return;
+        }
+        self.front.close();
+        let Some(tenure) = self.tenure.take() else { return };
+        tenure.shutdown.ask();
+        match tenure.state {
+            State::Hosted(Hosted { runtime, ended, follower, .. }) => {
+                runtime.leave().await;
+                match ended.await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => tracing::warn!("the runtime did not leave in good order: {error}"),
+                    Err(error) => tracing::warn!("the runtime broke down: {error}"),
+                }
+                drop(follower);
+            }
+            State::Starting(starting) => starting.abort(),
+            State::Over => {}
+        }
+        self.node.drained(cell, epoch);
+    }
+
+    /// Without another batch: nothing of it counts any more.
+    fn end(&mut self) {
+        self.front.close();
+        let Some(tenure) = self.tenure.take() else { return };
+        tenure.shutdown.ask();
+        match tenure.state {
+            State::Hosted(hosted) => hosted.ended.abort(),
+            State::Starting(starting) => starting.abort(),
+            State::Over => {}
+        }
+    }
+}
+
+/// Waits for what a runtime comes to.
+async fn changed(tenure: &mut Option<Tenure>) -> Woken {
+    let Some(tenure) = tenure else { return std::future::pending().await };
+    match &mut tenure.state {
+        State::Starting(starting) => {
+            let started = starting.await;
+            tenure.state = State::Over;
+            Woken::Started(
+                started.unwrap_or_else(|error| Err(anyhow!("the start broke down: {error}").into())),
+            )
+        }
+        State::Hosted(hosted) => {
+            let ended = (&mut hosted.ended).await;
+            tenure.state = State::Over;
+            Woken::BrokeDown(match ended {
+                Ok(Ok(())) => "it has left".to_owned(),
+                Ok(Err(error)) => error.to_string(),
+                Err(error) => error.to_string(),
+            })
+        }
+        State::Over => std::future::pending().await,
+    }
+}
+
+/// What this machine is called.
+fn machine() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "unnamed".to_owned() } else { name.trim().to_owned() }
+}
