@@ -26,7 +26,7 @@ fn supervised(bencher: divan::Bencher<'_, '_>) {
     let environment = CommandEnvironment::new([("PATH".into(), env!("PATH").into())]);
     let settings = Settings {
         supervisor: env!("CARGO_BIN_EXE_holon").into(),
-        ..Settings::new(folder.path().join("home"), environment)
+        ..Settings::new(holon_shell::home::Home::at(folder.path().join("home")), environment)
     };
     let texts = Texts::new(Secrets::default(), Box::new(|_| Ok(None)));
     let performers =

@@ -24,6 +24,8 @@ pub struct Home {
     root: PathBuf,
     /// The database that holds its ledger.
     database: Option<Server>,
+    /// Where the homes of agents are, unless they are in it.
+    agents: Option<PathBuf>,
 }
 
 /// Of a database, the cell that holds the ledger of a home.
@@ -50,7 +52,7 @@ const AGENT_FOLDERS: [&str; 4] = ["memory", "notes", "work", "skills"];
 
 impl Home {
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), database: None }
+        Self { root: root.into(), database: None, agents: None }
     }
 
     /// The home that a flag or the environment names, absolute.
@@ -72,7 +74,7 @@ impl Home {
         if fs::metadata(&root).is_ok_and(|about| !about.is_dir()) {
             return Err(HomeError::NotAFolder { path: root });
         }
-        Ok(Self { root, database: None })
+        Ok(Self { root, database: None, agents: None })
     }
 
     /// The same with its ledger in the database at an address.
@@ -82,6 +84,12 @@ impl Home {
     pub fn in_database(self, url: &str) -> Result<Self, HomeError> {
         let server = Server::new(url).map_err(|source| HomeError::Database { source })?;
         Ok(Self { database: Some(server), ..self })
+    }
+
+    /// The same with the homes of agents in another folder, which nodes share.
+    #[must_use]
+    pub fn with_agents(self, agents: PathBuf) -> Self {
+        Self { agents: Some(agents), ..self }
     }
 
     /// The database that holds its ledger, where it is in one.
@@ -156,12 +164,20 @@ impl Home {
 
     /// Where the homes of agents are.
     pub fn agents(&self) -> PathBuf {
-        self.root.join("agents")
+        self.agents.clone().unwrap_or_else(|| self.root.join("agents"))
+    }
+
+    /// The same without links: what is bound there is known by one name.
+    pub fn real_agents(&self) -> PathBuf {
+        match &self.agents {
+            Some(agents) => agents.canonicalize().unwrap_or_else(|_| agents.clone()),
+            None => self.root.canonicalize().map_or_else(|_| self.agents(), |root| root.join("agents")),
+        }
     }
 
     /// The home of a one-shot run: a ledger of its own, so that two never get in each other's way.
     pub fn run(&self, id: &str) -> Self {
-        Self { root: self.runs().join(id), database: None }
+        Self::at(self.runs().join(id))
     }
 
     /// Where the homes of one-shot runs are.

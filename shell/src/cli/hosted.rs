@@ -1,7 +1,7 @@
 //! A ledger with its runtime and everything that is asked of it, behind whatever listens.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::anyhow;
@@ -53,8 +53,16 @@ pub(super) struct Place<'a> {
     pub(super) triggers: TriggerAddresses,
     /// Asked for by requests.
     pub(super) shutdown: Shutdown,
-    /// What nodes know each other by, where there are several.
-    pub(super) secret: Option<&'a str>,
+    /// Where there are several.
+    pub(super) node: Option<OfNode<'a>>,
+}
+
+/// What a runtime has from its node.
+pub(super) struct OfNode<'a> {
+    /// What nodes know each other by.
+    pub(super) secret: &'a str,
+    /// The file that says until when commands may run.
+    pub(super) lease: PathBuf,
 }
 
 impl Hosted {
@@ -63,7 +71,7 @@ impl Hosted {
     /// # Errors
     /// A ledger that can't be opened, or an agent that can't be made.
     pub(super) async fn start(place: Place<'_>, effective: Effective) -> Result<Self, Failure> {
-        let Place { home, environment, ledger, listen, metadata, triggers, shutdown, secret } = place;
+        let Place { home, environment, ledger, listen, metadata, triggers, shutdown, node } = place;
         let Effective { setup, endpoint, webhook_key, own_token, fingerprint: _ } = effective;
         let templates = Templates::new(home, environment).with_github(&setup.settings.skills.github_url);
         remove_leftovers(home, &templates);
@@ -81,6 +89,7 @@ impl Hosted {
         let mut start = setup.start(home, environment, hub.live(), observer);
         start.ledger = ledger.clone();
         start.performing.triggers = Some(triggers.clone());
+        start.performing.lease = node.as_ref().map(|node| node.lease.clone());
         let skills = start.performing.skills.clone();
         let driver = Driver::start(start).await?;
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
@@ -92,7 +101,10 @@ impl Hosted {
         let (agents, user) = (home.agents(), skills.user);
         drop(spawn::blocking(move || finish_installations(&agents, user.as_ref())));
         let policy = policy(&endpoint, own_token.as_ref(), listen)?.among_commands(among_commands);
-        let policy = secret.map_or_else(|| policy.clone(), |secret| policy.clone().with_nodes(secret));
+        let policy = match &node {
+            Some(node) => policy.with_nodes(node.secret),
+            None => policy,
+        };
         let started_at = metadata.started_at.unwrap_or_else(|| clock::now().wall);
         let app = App::new(Parts {
             runtime: runtime.clone(),

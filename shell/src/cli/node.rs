@@ -1,6 +1,7 @@
 //! A node: one of several runtimes over one database (contract: scale.md). It listens from its first moment to its last; what
 //! is behind its door is the ledger while it owns it, and the way to its owner otherwise.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -11,11 +12,13 @@ use holon_ledger::postgres::node::{
 };
 use holon_platform::{Environment, build, spawn};
 use holon_supervise::confine::Confinement;
+use holon_supervise::lease;
 use sd_notify::NotifyState;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::addresses::Addresses;
-use super::hosted::{self, Hosted, Place};
+use super::hosted::{self, Hosted, OfNode, Place};
 use super::interrupts::Ending;
 use super::output::Failure;
 use super::server::{metadata, notify};
@@ -49,6 +52,13 @@ struct Tenure {
     state: State,
     /// Whether its first batch is durable.
     serves: bool,
+    lease: LeaseFile,
+}
+
+/// Until when the commands of a tenure may run, where their supervisors look. They run no longer when it is gone.
+struct LeaseFile {
+    path: PathBuf,
+    keeping: JoinHandle<()>,
 }
 
 enum State {
@@ -92,6 +102,7 @@ pub(super) async fn serve(
     let metadata = metadata(place.home, &endpoint, listen, effective.fingerprint.clone())?;
     let among_commands = effective.setup.confinement.as_ref().is_some_and(Confinement::has_network);
     let secret = place.cluster.secret.clone();
+    LeaseFile::remove_old(place.home);
     let policy = hosted::policy(&endpoint, effective.own_token.as_ref(), listen)?;
     let policy = policy.among_commands(among_commands).with_nodes(&secret);
     let node = Node::begin(NodeStart {
@@ -217,6 +228,8 @@ impl Running<'_> {
         let (options, secret) = (self.place.options.clone(), self.place.cluster.secret.clone());
         let (listen, metadata) = (self.listen, self.metadata.clone());
         let (triggers, of_tenure) = (self.triggers.clone(), shutdown.clone());
+        let lease = LeaseFile::keep(&home, epoch, self.node.lease());
+        let path = lease.path.clone();
         let starting = spawn::task(async move {
             // What was configured meanwhile is in effect from now on.
             let effective = Effective::load(&home, &environment, &options)?.with_secrets_of(&home)?;
@@ -228,11 +241,12 @@ impl Running<'_> {
                 metadata: &metadata,
                 triggers,
                 shutdown: of_tenure,
-                secret: Some(&secret),
+                node: Some(OfNode { secret: &secret, lease: path }),
             };
             Hosted::start(place, effective).await
         });
-        self.tenure = Some(Tenure { cell, epoch, shutdown, state: State::Starting(starting), serves: false });
+        let state = State::Starting(starting);
+        self.tenure = Some(Tenure { cell, epoch, shutdown, state, serves: false, lease });
     }
 
     fn started(&mut self, started: Result<Hosted, Failure>) {
@@ -316,6 +330,8 @@ impl Running<'_> {
             State::Starting(starting) => starting.abort(),
             State::Over => {}
         }
+        // Its commands run no longer.
+        drop(tenure.lease);
         self.node.drained(cell, epoch);
     }
 
@@ -329,6 +345,44 @@ impl Running<'_> {
             State::Starting(starting) => starting.abort(),
             State::Over => {}
         }
+    }
+}
+
+impl LeaseFile {
+    /// Names of these files in `run/`.
+    const BEGINS: &str = "lease-";
+
+    fn keep(home: &Home, epoch: Epoch, mut until: watch::Receiver<Option<u64>>) -> Self {
+        let path = home.run_file(&format!("{}{}", Self::BEGINS, epoch.0));
+        let file = path.clone();
+        let write = move |until: Option<u64>| {
+            // Supervisors that can't read it end their commands.
+            if let Err(error) = until.map_or(Ok(()), |until| lease::write(&file, until)) {
+                tracing::warn!("{} can't be written, so commands end: {error}", file.display());
+            }
+        };
+        write(*until.borrow_and_update());
+        let keeping = spawn::task(async move {
+            while until.changed().await.is_ok() {
+                write(*until.borrow_and_update());
+            }
+        });
+        Self { path, keeping }
+    }
+
+    /// What a process of this home that was killed has left.
+    fn remove_old(home: &Home) {
+        let run = home.run_file("");
+        let entries = run.read_dir().into_iter().flatten().flatten();
+        let old = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(Self::BEGINS));
+        old.for_each(|entry| drop(std::fs::remove_file(entry.path())));
+    }
+}
+
+impl Drop for LeaseFile {
+    fn drop(&mut self) {
+        self.keeping.abort();
+        drop(std::fs::remove_file(&self.path));
     }
 }
 

@@ -62,7 +62,7 @@ impl Server {
             metadata: &metadata,
             triggers: addresses.of_triggers(home, &endpoint)?,
             shutdown: shutdown.clone(),
-            secret: None,
+            node: None,
         };
         let Hosted { runtime, ended, router, follower } = Hosted::start(place, effective).await?;
         let (socket, serving) = addresses.serve(&router, &shutdown)?;

@@ -435,7 +435,7 @@ impl Means {
                 confinement: self.confinement.clone(),
                 tied: temporary,
                 skills: self.skills.clone(),
-                ..perform::Settings::new(home.root().to_owned(), commands_see(environment, &self.variables))
+                ..perform::Settings::new(home.clone(), commands_see(environment, &self.variables))
             },
             live: LiveSink::nobody(),
             tools_from: Gate::open(),

@@ -77,7 +77,7 @@ impl Setup {
                 confinement: self.confinement,
                 skills: self.settings.skills.skills(environment),
                 ..perform::Settings::new(
-                    home.root().to_owned(),
+                    home.clone(),
                     commands_see(environment, &self.settings.execution.environment),
                 )
             },

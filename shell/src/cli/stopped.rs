@@ -136,7 +136,7 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
     let skills = settings.as_ref().map(|settings| settings.skills.skills(environment)).unwrap_or_default();
     let performing = perform::Settings {
         skills,
-        ..perform::Settings::new(home.root().to_owned(), commands_see(environment, &chosen))
+        ..perform::Settings::new(home.clone(), commands_see(environment, &chosen))
     };
     let performers = Performers::new(texts.clone(), providers.clone(), performing, LiveSink::nobody());
     let models = config.models.clone();

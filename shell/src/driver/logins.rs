@@ -96,7 +96,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().display().to_string();
         let specs = built_in(|name: &str| (name == "CODEX_HOME").then(|| home.clone()));
-        let settings = Settings::new(folder.path().to_owned(), CommandEnvironment::new([]));
+        let settings = Settings::new(crate::home::Home::at(folder.path()), CommandEnvironment::new([]));
         let providers = Providers::new(specs, Tools::default());
         let texts = Texts::new(Secrets::default(), Box::new(|_| Ok(None)));
         let performers = Performers::new(texts, providers, settings, LiveSink::nobody());

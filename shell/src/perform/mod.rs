@@ -65,8 +65,8 @@ struct Inner {
 
 /// Where the performers work.
 pub struct Settings {
-    /// The runtime's home; an agent's home is `agents/<id>` in it.
-    pub home: PathBuf,
+    /// The runtime's home.
+    pub home: Home,
     /// What commands see of the runtime's environment.
     pub environment: CommandEnvironment,
     /// The program that supervises commands: [`holon_supervise::program`] where this is the binary itself.
@@ -76,6 +76,8 @@ pub struct Settings {
     pub triggers: Option<TriggerAddresses>,
     /// Whether commands end with this process, however it ends: nobody opens this home again.
     pub tied: bool,
+    /// The file that says until when commands may run; none: as long as they take.
+    pub lease: Option<PathBuf>,
     /// What commands are held back from; none under `host_local`.
     pub confinement: Option<Confinement>,
     /// Where skills of the user are, and what was read of skills.
@@ -88,8 +90,8 @@ pub struct Settings {
 
 impl Settings {
     /// With commands as they are unless somebody configures them, supervised by this binary.
-    pub fn new(home: PathBuf, environment: CommandEnvironment) -> Self {
-        let templates = Templates::in_home(&Home::at(&home));
+    pub fn new(home: Home, environment: CommandEnvironment) -> Self {
+        let templates = Templates::in_home(&home);
         Self {
             home,
             environment,
@@ -97,6 +99,7 @@ impl Settings {
             commands: CommandSettings::default(),
             triggers: None,
             tied: false,
+            lease: None,
             confinement: None,
             skills: Skills::default(),
             templates,
@@ -106,17 +109,18 @@ impl Settings {
 
     /// The folder below which each agent has its home.
     pub fn homes(&self) -> PathBuf {
-        self.home.join("agents")
+        self.home.agents()
     }
 
     /// The same without links: what is bound there is known by one name.
     pub fn real_homes(&self) -> PathBuf {
-        self.home.canonicalize().map_or_else(|_| self.homes(), |home| home.join("agents"))
+        self.home.real_agents()
     }
 
     /// The folder below which agents have the worktrees that are made for them, without links.
     pub fn real_worktrees(&self) -> PathBuf {
-        self.home.canonicalize().unwrap_or_else(|_| self.home.clone()).join("worktrees")
+        let root = self.home.root();
+        root.canonicalize().unwrap_or_else(|_| root.to_owned()).join("worktrees")
     }
 
     /// The home of an agent.
@@ -154,14 +158,14 @@ impl Settings {
     /// Where patches note what they are about to do. Runs that have homes of their own share the folder of
     /// the home around them: after a crash nobody opens theirs again.
     pub fn journals(&self) -> PathBuf {
-        Home::shared(&self.home).join("patches")
+        Home::shared(self.home.root()).join("patches")
     }
 }
 
 impl Performers {
     pub fn new(texts: Texts, providers: Providers, settings: Settings, live: LiveSink) -> Self {
         let commands = Commands::default();
-        let memory = Memory::new(Home::at(&settings.home), texts.clone());
+        let memory = Memory::new(settings.home.clone(), texts.clone());
         Self { inner: Arc::new(Inner { texts, providers, settings, live, commands, memory }) }
     }
 
@@ -192,7 +196,7 @@ impl Performers {
 
     /// Where every agent has its own home.
     pub fn home(&self) -> Home {
-        Home::at(&self.inner.settings.home)
+        self.inner.settings.home.clone()
     }
 
     /// Reads instruction files and the environment, and looks for skills. Ends in `Context`, or in `Failed` naming the file that

@@ -36,7 +36,7 @@ async fn begin(home: &TempDir) -> (Runtime, Ended) {
         secrets: Secrets::default(),
         providers: Providers::new(vec![built_in::scripted()], Tools::default()),
         reserve: None,
-        performing: perform::Settings::new(home.path().to_owned(), CommandEnvironment::new([])),
+        performing: perform::Settings::new(crate::home::Home::at(home.path()), CommandEnvironment::new([])),
         live: LiveSink::nobody(),
         tools_from: Gate::open(),
         observer: Box::new(|_| {}),

@@ -102,6 +102,12 @@ pub const KEYS: &[Key<Settings>] = &[
         Kind::Database,
         "the PostgreSQL database that holds the ledger; without it, a file of the home"
     ),
+    key!(
+        "store.agents" | "HOLON_STORE_AGENTS",
+        store_agents,
+        Kind::Path,
+        "the folder of the homes of agents, which nodes share; without it `agents` in the home"
+    ),
     key!("runtime.retries", core.retry.retries, number(0, 100), "further attempts at one model"),
     key!(
         "runtime.retry_backoff_ms",

@@ -77,6 +77,8 @@ pub struct Settings {
     pub durability: Durability,
     /// The database that holds the ledger; none for a file of the home.
     pub store_url: Option<StoreUrl>,
+    /// The folder of the homes of agents; none for one in the home.
+    pub store_agents: Option<PathBuf>,
     pub commands: CommandSettings,
     pub execution: ExecutionSettings,
     pub skills: SkillSettings,
@@ -130,6 +132,7 @@ impl Settings {
             cache_ttl: "5m".to_owned(),
             durability: Durability::Full,
             store_url: None,
+            store_agents: None,
             commands: CommandSettings::default(),
             execution: ExecutionSettings::default(),
             skills: SkillSettings::default(),
@@ -177,12 +180,15 @@ impl Settings {
 
     /// The database that is configured, for whoever looks for the ledger. What is wrong with the files is left to
     /// [`Settings::load`].
-    pub fn store(file: &Path, environment: &Environment) -> Option<StoreUrl> {
+    pub fn store(file: &Path, environment: &Environment) -> (Option<StoreUrl>, Option<PathBuf>) {
         let mentioned = || std::fs::read(file).is_ok_and(|text| text.windows(5).any(|part| part == b"store"));
-        if environment.get("HOLON_STORE_URL").is_none() && !mentioned() {
-            return None;
+        let named =
+            ["HOLON_STORE_URL", "HOLON_STORE_AGENTS"].iter().any(|name| environment.get(name).is_some());
+        if !named && !mentioned() {
+            return (None, None);
         }
-        Self::survey(file, environment).ok()?.0.store_url
+        let settings = Self::survey(file, environment);
+        settings.map_or((None, None), |(settings, _)| (settings.store_url, settings.store_agents))
     }
 
     /// As [`Settings::load`], with every problem and every value that has none.

@@ -36,7 +36,9 @@ impl StoreUrl {
 /// When there is no such home, or the address names no database.
 pub fn find_home(flag: Option<PathBuf>, environment: &Environment) -> Result<Home, HomeError> {
     let home = Home::find(flag, environment)?;
-    match Settings::store(&home.config(), environment) {
+    let (url, agents) = Settings::store(&home.config(), environment);
+    let home = agents.map_or_else(|| home.clone(), |agents| home.clone().with_agents(agents));
+    match url {
         None => Ok(home),
         Some(url) => home.in_database(url.as_str()),
     }

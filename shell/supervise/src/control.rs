@@ -4,9 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use holon_facts::Millis;
 use holon_platform::process::Identity;
 use holon_platform::socket::inside;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,6 +16,7 @@ use rustix::process::geteuid;
 use subtle::ConstantTimeEq;
 
 use super::input::{Answer, ENDED, Given};
+use super::lease::Lease;
 use super::protocol::{self, Hidden, Plan, Reply, Request};
 use super::{KEY, SOCKET};
 use crate::confine::peer::is_confined;
@@ -37,6 +39,8 @@ pub(super) struct Control {
     number: u64,
     /// Whether the end of the first connection is a request to end.
     tied: bool,
+    /// Until when commands may run.
+    lease: Option<Lease>,
 }
 
 struct Connection {
@@ -84,7 +88,7 @@ impl Control {
         let listener = UnixListener::bind(inside(&folder, SOCKET))?;
         listener.set_nonblocking(true)?;
         let connections = vec![Connection { number: 0, stream: runtime, arrived: Vec::new(), proven: true }];
-        Ok(Self { identity, listener, connections, key, number: 1, tied: false })
+        Ok(Self { identity, listener, connections, key, number: 1, tied: false, lease: None })
     }
 
     /// Reports the identity, and waits for the order to start.
@@ -106,6 +110,16 @@ impl Control {
     /// From now on the command is wanted as long as the runtime is there that started it.
     pub(super) fn tie(&mut self) {
         self.tied = true;
+    }
+
+    /// From now on commands run as long as the lease in that file is.
+    pub(super) fn lease(&mut self, path: PathBuf) {
+        self.lease = Some(Lease::of(path));
+    }
+
+    /// How long commands may still run; none: as long as they take.
+    pub(super) fn lease_left(&mut self) -> Option<Millis> {
+        self.lease.as_mut().map(Lease::left)
     }
 
     /// What becomes readable when a message comes.

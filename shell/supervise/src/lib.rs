@@ -32,6 +32,7 @@ mod digest;
 mod ends;
 mod helper;
 mod input;
+pub mod lease;
 mod log;
 pub mod log_files;
 pub mod output_log;

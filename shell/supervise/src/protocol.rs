@@ -122,6 +122,9 @@ pub struct Plan {
     /// Whether the command ends with the runtime that gave the word, because nobody would ever ask for it again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tied: bool,
+    /// The file that says until when its commands may run; none: as long as they take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<PathBuf>,
     /// How many files its processes may have open; none leaves it as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,

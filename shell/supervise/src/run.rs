@@ -67,6 +67,10 @@ pub(super) struct Conditions<'a> {
 /// Runs it to its end.
 pub(super) fn run(control: &mut Control, item: &Item, conditions: &Conditions<'_>) -> ItemEnd {
     let began = clock::now();
+    if control.lease_left() == Some(Millis(0)) {
+        let problem = "another node may own the ledger by now".to_owned();
+        return ItemEnd::without_output(End::NotStarted { problem });
+    }
     let started = match start(item, conditions) {
         Ok(started) => started,
         Err(problem) => {
@@ -132,9 +136,24 @@ impl Run<'_> {
                 return self.control.answer(unwritten);
             }
             self.tree.signal_newcomers();
-            let spoken = self.wait();
+            let lease = self.keep_to_lease();
+            let spoken = self.wait(lease);
             self.read();
             self.receive(spoken);
+        }
+    }
+
+    /// Ends the command with its lease; says when to look again.
+    fn keep_to_lease(&mut self) -> Option<Mono> {
+        let left = self.control.lease_left()?;
+        match self.phase {
+            Phase::Running { .. } | Phase::Draining { .. } if left == Millis(0) => {
+                self.grace = self.grace.min(SHORT_GRACE);
+                self.obey(Wish::Stop);
+                None
+            }
+            Phase::Running { .. } | Phase::Draining { .. } => Some(clock::now().mono.after(left)),
+            Phase::Ending { .. } | Phase::Killing { .. } | Phase::Flushing { .. } | Phase::Over => None,
         }
     }
 
@@ -248,7 +267,7 @@ impl Run<'_> {
     }
 
     /// Sleeps until something happens or is over; says whether a runtime may have spoken.
-    fn wait(&self) -> bool {
+    fn wait(&self, lease: Option<Mono>) -> bool {
         let now = clock::now().mono;
         let looks = match self.phase {
             Phase::Ending { .. } | Phase::Killing { .. } => true,
@@ -258,7 +277,8 @@ impl Run<'_> {
         // Once the command has ended nothing more is waited for.
         let running = matches!(self.phase, Phase::Running { .. });
         let together = self.together.filter(|until| running && now < *until);
-        let until = [self.phase.until(), self.input.until(), again, together].into_iter().flatten().min();
+        let until =
+            [self.phase.until(), self.input.until(), again, together, lease].into_iter().flatten().min();
         let streams = self.streams.iter().filter_map(|stream| stream.source.as_ref());
         let streams = streams.filter(|_| together.is_none());
         let spoken: Vec<BorrowedFd<'_>> = self.control.watched().collect();

@@ -48,6 +48,9 @@ fn try_to(folder: &Path) -> io::Result<()> {
             if plan.tied {
                 control.tie();
             }
+            if let Some(lease) = plan.lease.clone() {
+                control.lease(lease);
+            }
             // Where there is none to keep, the record tries to do without.
             record::reserve(folder, &plan).ok();
             let items = match hold_back(&plan, folder) {

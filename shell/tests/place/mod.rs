@@ -59,12 +59,13 @@ impl Place {
         std::fs::create_dir_all(folder.path().join("root")).expect("a folder to work in");
         let variables = [("PATH", env!("PATH")), ("OPENAI_API_KEY", "sk-canary-123456")];
         let settings = Settings {
-            home: home.clone(),
+            home: Home::at(&home),
             environment: CommandEnvironment::new(variables.map(|(name, value)| (name.into(), value.into()))),
             supervisor: env!("CARGO_BIN_EXE_holon").into(),
             commands,
             triggers: None,
             tied: false,
+            lease: None,
             confinement: None,
             skills: Default::default(),
             templates: Templates::in_home(&Home::at(&home)),

@@ -69,6 +69,7 @@ impl Supervised {
             total_ms: None,
             grace_ms,
             tied: false,
+            lease: None,
             open_files: None,
             confine: None,
         };

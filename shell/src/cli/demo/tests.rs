@@ -29,7 +29,7 @@ async fn the_demo_repairs_its_project() {
         texts.clone(),
         Providers::new(vec![built_in::scripted()], Tools::default()),
         Settings::new(
-            home.path().to_owned(),
+            crate::home::Home::at(home.path()),
             CommandEnvironment::new([("PATH".into(), env!("PATH").into())]),
         ),
         LiveSink::nobody(),

@@ -45,7 +45,7 @@ async fn driver(home: &Home) -> Driver {
         secrets: Secrets::default(),
         providers: Providers::new(vec![built_in::scripted()], Tools::default()),
         reserve: None,
-        performing: perform::Settings::new(folder, CommandEnvironment::new([])),
+        performing: perform::Settings::new(crate::home::Home::at(folder), CommandEnvironment::new([])),
         live: LiveSink::nobody(),
         tools_from: Gate::open(),
         observer: Box::new(|_| {}),

@@ -38,7 +38,7 @@ async fn driver(home: &Home) -> (Driver, Arc<AtomicBool>) {
         secrets: Secrets::default(),
         providers: Providers::new(vec![built_in::scripted()], Tools::default()),
         reserve: None,
-        performing: perform::Settings::new(folder.to_owned(), CommandEnvironment::new([])),
+        performing: perform::Settings::new(crate::home::Home::at(folder), CommandEnvironment::new([])),
         live: LiveSink::nobody(),
         tools_from: Gate::open(),
         observer: Box::new(|_| {}),
@@ -47,7 +47,7 @@ async fn driver(home: &Home) -> (Driver, Arc<AtomicBool>) {
     let is_full = full.clone();
     let write = move |store, _: Option<&_>, texts| match store {
         Store::File(ledger) => Writer::on_a_full_disk(*ledger, is_full, texts),
-        Store::Cell(_) => unreachable!("it is a file"),
+        Store::Cell(_) | Store::Lot(_) => unreachable!("it is a file"),
     };
     let mut driver = Driver::start_with(start, write).await.unwrap();
     let root = folder.display().to_string();

@@ -129,7 +129,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         secrets: Secrets::default(),
         providers: providers.clone(),
         reserve: None,
-        performing: perform::Settings::new(home.root().to_owned(), CommandEnvironment::new([])),
+        performing: perform::Settings::new(home.clone(), CommandEnvironment::new([])),
         live: hub.live(),
         tools_from: Gate::open(),
         observer: Box::new(move |record| {
@@ -141,7 +141,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         Some(full) => {
             let write = move |store, _: Option<&_>, texts| match store {
                 Store::File(ledger) => Writer::on_a_full_disk(*ledger, full, texts),
-                Store::Cell(_) => unreachable!("it is a file"),
+                Store::Cell(_) | Store::Lot(_) => unreachable!("it is a file"),
             };
             Driver::start_with(start, write).await
         }

@@ -40,7 +40,7 @@ async fn begin(home: &Path) -> Runtime {
         secrets: Secrets::default(),
         providers: providers(options),
         reserve: None,
-        performing: perform::Settings::new(home.to_owned(), CommandEnvironment::new([])),
+        performing: perform::Settings::new(crate::home::Home::at(home), CommandEnvironment::new([])),
         live: LiveSink::nobody(),
         tools_from: Gate::open(),
         observer: Box::new(|_| {}),

@@ -92,6 +92,8 @@ pub(super) struct Keeper {
 pub(super) struct State {
     hosts: BTreeMap<CellId, Host>,
     urls: BTreeMap<NodeId, String>,
+    /// Epochs whose loss an operator accepts.
+    accepted: BTreeMap<CellId, Epoch>,
     /// What follows from doing what was asked.
     pending: VecDeque<Input>,
     problem: Option<String>,
@@ -203,6 +205,11 @@ impl Keeper {
                 epoch,
                 head,
                 file: self.heads.join(format!("cell-{}.cell", cell.0)),
+                accepts_loss: self
+                    .state
+                    .accepted
+                    .get(&cell)
+                    .is_some_and(|accepted| accepted.0 + 1 == epoch.0),
                 within: self.append_within,
                 notes: self.notes.clone(),
                 permit,
@@ -250,6 +257,7 @@ impl Keeper {
                 self.step(Input::Move { cell, to: node });
             }
         }
+        self.state.accepted = aside.accepted.iter().copied().collect();
         for (cell, epoch) in aside.accepted {
             let own = self.machine.cells().any(|(id, own, _)| id == cell && own == epoch);
             if own && matches!(self.machine.standing(cell), Standing::Stopped(_)) {

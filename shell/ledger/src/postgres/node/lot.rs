@@ -33,6 +33,8 @@ pub(super) struct Parts {
     pub(super) head: Head,
     /// Names a file of this machine that says what was acknowledged last.
     pub(super) file: PathBuf,
+    /// Whether what this machine remembers counts no more: an operator goes on without what is lost.
+    pub(super) accepts_loss: bool,
     pub(super) within: Millis,
     pub(super) notes: Sender<Note>,
     pub(super) permit: Permit,
@@ -95,6 +97,10 @@ impl Lot {
                 format!("its newest batch is {}, and its row names batch {}", last.batch, parts.head.batch.0);
             let database = parts.server.to_string();
             return Err(LedgerError::HistoryLost { database, problem, head: None });
+        }
+        if parts.accepts_loss {
+            // One that stays is named by what follows.
+            drop(std::fs::remove_file(parts.file.with_extension("head")));
         }
         let kept = HeadOnly::look(&parts.file)?;
         let (head, warnings) = reader.read(|source| {

@@ -27,6 +27,7 @@ use tokio::sync::{mpsc, watch};
 
 use self::keeper::{Keeper, Note, State, is_late};
 use self::statement::{Aside, Executor};
+use crate::permit::Until;
 use crate::sql::postgres::{PostgresError, Server, Session};
 
 pub use self::about::AboutNode;
@@ -47,6 +48,7 @@ pub struct Node {
     notes: Sender<Note>,
     events: mpsc::Receiver<Event>,
     routes: watch::Receiver<Routes>,
+    until: watch::Receiver<Until>,
 }
 
 /// What a node begins with.
@@ -101,6 +103,7 @@ impl Node {
         let machine = Ownership::new(terms, labels).map_err(io::Error::other)?;
         let (events_sender, events) = mpsc::channel(EVENTS);
         let (routes_sender, routes) = watch::channel(Routes::default());
+        let (until_sender, until) = watch::channel(None);
         let keeper = Keeper {
             machine,
             server: start.server,
@@ -111,12 +114,12 @@ impl Node {
             others,
             settles,
             events: events_sender,
-            until: watch::channel(None).0,
+            until: until_sender,
             routes: routes_sender,
             state: State::default(),
         };
         spawn::thread("keeper", move || keeper.run(&notes))?;
-        Ok(Self { notes: sender, events, routes })
+        Ok(Self { notes: sender, events, routes, until })
     }
 
     /// What is to be done next. Nothing more comes after [`Event::Ended`].
@@ -127,6 +130,11 @@ impl Node {
     /// Who owns which cell.
     pub fn routes(&self) -> watch::Receiver<Routes> {
         self.routes.clone()
+    }
+
+    /// Before which moment of [`holon_platform::clock::boot`] effects may begin and commands may run; none: not now.
+    pub fn lease(&self) -> watch::Receiver<Option<u64>> {
+        self.until.clone()
     }
 
     /// The runtime of a cell has given its last batch.

@@ -74,6 +74,7 @@ pub(super) fn plan(
         total_ms: windows.map(|windows| windows.min(call.timeout.0)),
         grace_ms: settings.commands.grace.0,
         tied: settings.tied,
+        lease: settings.lease.clone(),
         open_files: open_files::given(),
         confine,
     };

@@ -64,7 +64,7 @@ impl Commands {
     pub(in crate::perform) async fn sweep(&self, settings: &Settings) {
         let known: BTreeSet<PathBuf> =
             lock(&self.executing).values().map(|known| known.place.folder.clone()).collect();
-        let Ok(entries) = fs::read_dir(settings.home.join(FOLDERS)) else { return };
+        let Ok(entries) = fs::read_dir(settings.home.root().join(FOLDERS)) else { return };
         let stray = entries.filter_map(|entry| Some(entry.ok()?.path()));
         for folder in stray.filter(|folder| !known.contains(folder)) {
             if let Ok(mut connection) = Connection::reach(&folder).await {

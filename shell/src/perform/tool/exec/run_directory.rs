@@ -44,7 +44,7 @@ impl RunDirectory {
         log: Option<&Path>,
         kept: bool,
     ) -> Self {
-        let socket = settings.home.join(&supervisor.socket);
+        let socket = settings.home.root().join(&supervisor.socket);
         let folder = socket.parent().map(PathBuf::from).unwrap_or_default();
         let logs = log.map(PathBuf::from).into_iter().collect();
         Self { folder, outputs: outputs(settings, agent), home: settings.bound(agent), logs, kept }
@@ -67,7 +67,7 @@ impl RunDirectory {
 /// A new folder, for its owner alone; its name is relative to the home.
 pub(super) fn make(settings: &Settings) -> io::Result<(PathBuf, String)> {
     let name = format!("{FOLDERS}/{}", entropy::name()?);
-    let folder = settings.home.join(&name);
+    let folder = settings.home.root().join(&name);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
     let mut key = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(KEY))?;
     key.write_all(entropy::key()?.as_bytes())?;

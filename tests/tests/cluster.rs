@@ -1,0 +1,351 @@
+//! Nodes that share a ledger in a real PostgreSQL: whatever happens to them, each acknowledged message is there once, nothing
+//! stays open, and nothing runs on a node that others have given up.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use end_to_end::daemon::Daemon;
+use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open, wait_until_quiet};
+use end_to_end::http::ask;
+use end_to_end::provider::{Provider, Reply, command, says};
+use end_to_end::{Holon, wait_for};
+use holon_ledger::postgres::testing::{Database, NOT_TRIED};
+use serde_json::{Value, json};
+
+const PROMPT: &str = "/control/agents/main/prompt";
+/// Of these tests: a take-over is waited for often.
+const LEASE_MS: u64 = 1_000;
+
+/// Two nodes over a database of their own.
+struct Pair {
+    nodes: [Daemon; 2],
+    database: Database,
+}
+
+impl Pair {
+    /// None where this machine has no PostgreSQL.
+    fn new(provider: &Provider) -> Option<Self> {
+        let database = Database::new()?;
+        let agents = Holon::new();
+        let node = || {
+            let holon = Holon::new().with("HOLON_STORE_URL", &database.url);
+            let holon = holon.with("HOLON_STORE_AGENTS", &agents.home().display().to_string());
+            Daemon::asking(holon, provider)
+        };
+        let nodes = [node(), node()];
+        let lease = LEASE_MS.to_string();
+        nodes[0].ok(&["cluster", "init", "--lease-ms", &lease, "--grace-ms", "200"]);
+        Some(Self { nodes, database })
+    }
+
+    fn start(&self) {
+        for node in &self.nodes {
+            node.start();
+        }
+    }
+
+    fn status(&self) -> Value {
+        self.nodes[0].ok(&["cluster", "status", "--json"]).json()
+    }
+
+    /// The node that owns the ledger, once one does.
+    fn owner(&self) -> (usize, u64) {
+        let mut owner = None;
+        wait_for("an owner", || {
+            let status = self.status();
+            let node = status["cells"][0]["node"].as_u64();
+            let url = status["nodes"].as_array().and_then(|nodes| {
+                nodes.iter().find(|row| row["node"].as_u64() == node).map(|row| row["url"].clone())
+            });
+            owner = self
+                .nodes
+                .iter()
+                .position(|daemon| {
+                    let http = daemon
+                        .metadata()
+                        .map(|found| format!("http://{}", found["http_addr"].as_str().unwrap_or("?")));
+                    http.is_some() && http.as_deref() == url.as_ref().and_then(Value::as_str)
+                })
+                .zip(node);
+            owner.is_some()
+        });
+        owner.expect("it was waited for")
+    }
+
+    /// Asks whoever answers, until it is acknowledged.
+    fn acknowledged(&self, key: &str, body: &Value) -> Value {
+        let mut asked = 0;
+        let mut answer = Value::Null;
+        wait_for("an acknowledgement", || {
+            let node = &self.nodes[asked % 2];
+            asked += 1;
+            let headers = [("idempotency-key", key)];
+            let answered = ask(&node.run_file("holon.sock"), "POST", PROMPT, &headers, Some(body));
+            match answered {
+                Ok(answered) if answered.status < 300 => answer = answered.body,
+                Ok(answered) => assert!(matches!(answered.status, 429 | 503), "{answered:?}"),
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+            !answer.is_null()
+        });
+        answer
+    }
+
+    /// Harms nodes while a client prompts them; gives what was acknowledged.
+    fn under_prompts(&self, harm: impl FnOnce()) -> Acknowledged {
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let client = scope.spawn(|| {
+                let mut acknowledged = Acknowledged::new();
+                for number in 0.. {
+                    if ends.load(Ordering::Acquire) {
+                        break;
+                    }
+                    let key = format!("main.{number}");
+                    let body = json!({ "text": format!("message {number}") });
+                    let answer = self.acknowledged(&key, &body);
+                    let id = answer["message_id"].as_str().unwrap_or_else(|| panic!("{answer}"));
+                    acknowledged.insert(("main".to_owned(), key), id.to_owned());
+                }
+                acknowledged
+            });
+            let harmed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(harm));
+            ends.store(true, Ordering::Release);
+            let acknowledged = client.join().expect("a client ends");
+            if let Err(panic) = harmed {
+                std::panic::resume_unwind(panic);
+            }
+            acknowledged
+        })
+    }
+
+    /// Everything that was acknowledged is there once, and the ledger is whole.
+    fn settled(&self, acknowledged: &Acknowledged) {
+        wait_until_quiet(&self.nodes[0], &["main"]);
+        let exported = self.nodes[0].ok(&["ledger", "export"]).stdout;
+        let records: Vec<Value> =
+            exported.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+        every_key_once(&records, acknowledged);
+        nothing_is_open(&records);
+        for node in &self.nodes {
+            node.ok(&["daemon", "stop"]);
+        }
+        self.nodes[0].ok(&["ledger", "verify"]);
+        self.nodes[0].ok(&["ledger", "replay"]);
+    }
+}
+
+/// A model that runs a command now and then.
+fn replies() -> impl Iterator<Item = Reply> {
+    (0..10_000).map(|number| match number % 5 {
+        0 => end_to_end::provider::calls(&[plain("echo done")]),
+        _ => says("Done."),
+    })
+}
+
+fn plain(cmd: &str) -> (&'static str, Value) {
+    let (name, mut arguments) = command(cmd);
+    arguments["login"] = json!(false);
+    (name, arguments)
+}
+
+#[test]
+fn nodes_share_a_ledger_and_pass_requests_on() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::new(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    pair.start();
+    let (first, id) = pair.owner();
+    let second = 1 - first;
+    for node in &pair.nodes {
+        let prompted = node.ok(&["prompt", "--wait", "hello"]);
+        assert!(prompted.stdout.contains("Done."), "{prompted:?}");
+    }
+    let lists = [first, second].map(|at| pair.nodes[at].ok(&["agent", "list", "--json"]).json());
+    assert_eq!(lists[0]["agents"], lists[1]["agents"]);
+    let ready = pair.nodes[second].ok(&["daemon", "status", "--json"]).json();
+    assert_eq!(ready["ok"], true, "{ready}");
+
+    // A stranger is let in by no node.
+    let url = format!(
+        "http://{}",
+        pair.nodes[second].metadata().expect("ready")["http_addr"].as_str().expect("an address")
+    );
+    let wrong = std::process::Command::new("curl")
+        .args(["-s", "-H", "Authorization: Bearer wrong-token-wrong", &format!("{url}/agents/list")])
+        .output();
+    if let Ok(wrong) = wrong {
+        assert!(String::from_utf8_lossy(&wrong.stdout).contains("wrong_token"), "{wrong:?}");
+    }
+
+    // An orderly end hands over at once.
+    let begun = Instant::now();
+    pair.nodes[first].ok(&["daemon", "stop"]);
+    pair.nodes[second].ok(&["prompt", "--wait", "go on"]);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    let (owner, other) = pair.owner();
+    assert_eq!(owner, second);
+    assert_ne!(other, id);
+    pair.nodes[first].start();
+    pair.settled(&Acknowledged::new());
+}
+
+#[test]
+fn killed_nodes_lose_and_double_nothing() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::new(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    pair.start();
+    let acknowledged = pair.under_prompts(|| {
+        for kill in 0..rounds(6) {
+            std::thread::sleep(Duration::from_millis(50 + kill * 37 % 300));
+            let (owner, _) = pair.owner();
+            pair.nodes[owner].kill();
+            wait_for("another owner", || pair.owner().0 != owner);
+            pair.nodes[owner].start();
+        }
+    });
+    assert!(acknowledged.len() > 6, "{} messages", acknowledged.len());
+    pair.settled(&acknowledged);
+}
+
+#[test]
+fn a_node_that_stood_still_performs_nothing_for_others() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::new(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    pair.start();
+    let acknowledged = pair.under_prompts(|| {
+        for pause in 0..rounds(3) {
+            std::thread::sleep(Duration::from_millis(100 + pause * 41 % 300));
+            let (owner, id) = pair.owner();
+            pair.nodes[owner].signal("STOP");
+            wait_for("another owner", || pair.owner().0 != owner);
+            pair.nodes[owner].signal("CONT");
+            wait_for("another node of the same process", || {
+                let nodes = pair.status()["nodes"].as_array().cloned().unwrap_or_default();
+                nodes.len() == 2 && nodes.iter().all(|node| node["node"].as_u64() != Some(id))
+            });
+        }
+    });
+    assert!(acknowledged.len() > 3, "{} messages", acknowledged.len());
+    pair.settled(&acknowledged);
+}
+
+/// A command of a node goes on until others may have settled it, and no longer.
+fn a_command_ends_when_its_node_gets(harm: &str) {
+    let place = Holon::new();
+    let beat = place.home().join("beat");
+    std::fs::create_dir_all(place.home()).expect("a folder");
+    let beats = format!("while true; do echo x >> {}; sleep 0.05; done", beat.display());
+    let first = end_to_end::provider::calls(&[plain(&beats)]);
+    let provider = Provider::start(std::iter::once(first).chain((0..100).map(|_| says("Done."))));
+    let Some(pair) = Pair::new(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    pair.start();
+    let (owner, _) = pair.owner();
+    pair.nodes[owner].ok(&["prompt", "go"]);
+    wait_for("a command that runs", || size(&beat) > 4);
+    pair.nodes[owner].signal(harm);
+    let other = &pair.nodes[1 - owner];
+    wait_for("another owner", || pair.owner().0 != owner);
+    wait_until_quiet(other, &["main"]);
+    let ended = size(&beat);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(size(&beat), ended, "it runs on after a new owner has settled it");
+    if harm == "STOP" {
+        pair.nodes[owner].signal("CONT");
+    }
+    other.ok(&["daemon", "stop"]);
+    other.ok(&["ledger", "verify"]);
+}
+
+#[test]
+fn a_command_ends_with_the_lease_of_a_node_that_was_killed() {
+    a_command_ends_when_its_node_gets("KILL");
+}
+
+#[test]
+fn a_command_ends_with_the_lease_of_a_node_that_stands_still() {
+    a_command_ends_when_its_node_gets("STOP");
+}
+
+fn size(path: &std::path::Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |file| file.len())
+}
+
+#[test]
+fn cells_are_moved_and_nodes_drained_under_prompts() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::new(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    pair.start();
+    let acknowledged = pair.under_prompts(|| {
+        for _ in 0..rounds(4) {
+            let (owner, id) = pair.owner();
+            let nodes = pair.status()["nodes"].as_array().cloned().unwrap_or_default();
+            let to = nodes.iter().filter_map(|node| node["node"].as_u64()).find(|node| *node != id);
+            let to = to.expect("another node").to_string();
+            pair.nodes[0].ok(&["cluster", "move", "1", &to]);
+            wait_for("another owner", || pair.owner().0 != owner);
+        }
+        let (_, id) = pair.owner();
+        pair.nodes[0].ok(&["cluster", "drain", &id.to_string()]);
+        wait_for("another owner", || pair.owner().1 != id);
+    });
+    assert!(acknowledged.len() > 4, "{} messages", acknowledged.len());
+    pair.settled(&acknowledged);
+}
+
+#[test]
+fn what_can_not_be_is_refused_in_words() {
+    let provider = Provider::start(replies());
+    let in_file = Daemon::new(&provider);
+    in_file.0.run(&["cluster", "status"]).refused(2, &["is in a file", "store.url"]);
+    let Some(pair) = Pair::new(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    let node = &pair.nodes[0].0;
+    node.run(&["cluster", "init"]).refused(4, &["has a cluster already", "cluster status"]);
+    node.run(&["cluster", "init", "--lease-ms", "10"]).refused(2, &["500..=60000"]);
+    pair.start();
+    let (owner, id) = pair.owner();
+    node.run(&["cluster", "move", "1", "99"]).refused(3, &["no node 99"]);
+    node.run(&["cluster", "move", "7", &id.to_string()]).refused(3, &["no cell 7"]);
+    node.run(&["cluster", "drain", "99"]).refused(3, &["no node 99"]);
+    node.run(&["cluster", "accept", "1"]).refused(4, &["no problem"]);
+    pair.nodes[1 - owner].ok(&["daemon", "stop"]);
+    pair.database.lets_in(false);
+    let refused = pair.nodes[1 - owner].0.run(&["daemon", "start"]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    pair.database.lets_in(true);
+    let Some(other) = Database::new() else { return };
+    let alone = Daemon::asking(Holon::new().with("HOLON_STORE_URL", &other.url), &provider);
+    alone.0.run(&["cluster", "status"]).refused(4, &["has no cluster", "cluster init"]);
+    alone.start();
+    alone.0.run(&["cluster", "init"]).refused(1, &["another runtime has the ledger"]);
+    alone.ok(&["prompt", "--wait", "hello"]);
+    alone.ok(&["daemon", "stop"]);
+    // What a single runtime has written becomes the first cell.
+    alone.ok(&["cluster", "init"]);
+    alone.start();
+    wait_for("an owner", || alone.0.run(&["prompt", "--wait", "again"]).code == Some(0));
+    alone.ok(&["daemon", "stop"]);
+    alone.ok(&["ledger", "verify"]);
+}
+
+/// How often something is done: a few times, unless a whole night is there.
+fn rounds(few: u64) -> u64 {
+    std::env::var_os("HOLON_ROUNDS").and_then(|named| named.to_str()?.parse().ok()).unwrap_or(few)
+}
