@@ -127,6 +127,11 @@ impl Pair {
             exported.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
         every_key_once(&records, acknowledged);
         nothing_is_open(&records);
+        self.whole();
+    }
+
+    /// Both nodes leave in good order, and the ledger is whole.
+    fn whole(&self) {
         for node in &self.nodes {
             node.ok(&["daemon", "stop"]);
         }
@@ -189,7 +194,7 @@ fn nodes_share_a_ledger_and_pass_requests_on() {
     assert_eq!(owner, second);
     assert_ne!(other, id);
     pair.nodes[first].start();
-    pair.settled(&Acknowledged::new());
+    pair.whole();
 }
 
 #[test]
@@ -305,6 +310,70 @@ fn cells_are_moved_and_nodes_drained_under_prompts() {
     });
     assert!(acknowledged.len() > 4, "{} messages", acknowledged.len());
     pair.settled(&acknowledged);
+}
+
+#[test]
+fn a_database_that_is_away_is_waited_for() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::new(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    pair.start();
+    let (_, before) = pair.owner();
+    let acknowledged = pair.under_prompts(|| {
+        std::thread::sleep(Duration::from_millis(300));
+        pair.database.lets_in(false);
+        // Longer than any lease.
+        std::thread::sleep(Duration::from_millis(3 * LEASE_MS));
+        pair.database.lets_in(true);
+        wait_for("another epoch", || {
+            let status = pair.status();
+            status["cells"][0]["node"].as_u64().is_some_and(|node| node != before)
+        });
+        std::thread::sleep(Duration::from_millis(500));
+    });
+    assert!(acknowledged.len() > 2, "{} messages", acknowledged.len());
+    pair.settled(&acknowledged);
+}
+
+/// As after a restore of a backup that is older.
+#[test]
+fn a_database_that_went_back_performs_nothing_until_an_operator_accepts_it() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::new(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    let node = &pair.nodes[0];
+    node.start();
+    pair.owner();
+    node.ok(&["prompt", "--wait", "hello"]);
+    pair.database.vandal(
+        "CREATE TABLE kept AS SELECT * FROM cells; CREATE TABLE kept_batches AS SELECT * FROM batches;
+        CREATE TABLE kept_agents AS SELECT * FROM agents",
+    );
+    node.ok(&["prompt", "--wait", "hello again"]);
+    node.ok(&["daemon", "stop"]);
+    pair.database.vandal(
+        "UPDATE cells c SET batch = k.batch, through_step = k.through_step, link = k.link FROM kept k;
+        DELETE FROM batches b WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = b.batch);
+        DELETE FROM records r WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = r.batch);
+        DELETE FROM recorder r WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = r.batch);
+        DELETE FROM content c WHERE position > (SELECT max(through_content) FROM kept_batches);
+        DELETE FROM snapshots;
+        DELETE FROM agents; INSERT INTO agents SELECT * FROM kept_agents",
+    );
+    node.start();
+    let problem = || pair.status()["cells"][0]["problem"].as_str().unwrap_or_default().to_owned();
+    wait_for("a problem", || problem().contains("has lost something that was acknowledged"));
+    let refused = node.0.run(&["prompt", "hello"]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    node.ok(&["cluster", "accept", "1"]);
+    wait_for("a prompt that is answered", || node.0.run(&["prompt", "--wait", "go on"]).code == Some(0));
+    assert_eq!(problem(), "");
+    node.ok(&["daemon", "stop"]);
+    node.ok(&["ledger", "verify"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The only place that reads clocks.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use holon_facts::{Millis, Mono, Now, Wall};
@@ -13,8 +14,27 @@ pub fn now() -> Now {
     static START: OnceLock<Instant> = OnceLock::new();
     let start = *START.get_or_init(Instant::now);
     let mono = Mono(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX));
-    Now { mono, wall: wall_of(SystemTime::now()) }
+    let own = wall_of(SystemTime::now());
+    Now { mono, wall: Wall(own.0.saturating_add(AHEAD.load(Ordering::Relaxed))) }
 }
+
+/// Microseconds that the clock to go by is ahead of this machine's.
+static AHEAD: AtomicI64 = AtomicI64::new(0);
+
+/// Goes by another clock from now on, which shows `wall` at this moment: those who share something agree on the time. Says how
+/// many microseconds it is ahead of this machine's.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub fn go_by(wall: Wall) -> i64 {
+    let ahead = wall.0.saturating_sub(wall_of(SystemTime::now()).0);
+    let before = AHEAD.load(Ordering::Relaxed);
+    // What a round trip may account for is no difference.
+    if ahead.abs_diff(before) > ROUND_TRIP {
+        AHEAD.store(ahead, Ordering::Relaxed);
+    }
+    ahead
+}
+
+const ROUND_TRIP: u64 = 20_000;
 
 /// Microseconds of a clock that goes on while the machine sleeps, or this process stands still: what leases are measured by.
 pub fn boot() -> u64 {

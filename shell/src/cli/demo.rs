@@ -1,5 +1,6 @@
 //! `holon demo`: the whole loop without a network or a key.
 
+mod cluster;
 #[cfg(test)]
 mod tests;
 mod watched;
@@ -17,7 +18,7 @@ use holon_law::replay::{Again, AuditReport};
 use holon_ledger::sqlite::{self as ledger, Durability, Reader, VerifyReport};
 use holon_models::{Providers, Tools, built_in};
 use holon_platform::{Environment, build, entropy};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::watched::Watched;
 use super::conditions::Conditions;
@@ -62,15 +63,30 @@ pub(super) struct DemoArgs {
     /// Start a runtime for the demo, and show it in the terminal console
     #[arg(long, conflicts_with_all = ["quiet", "verbose", "json", "web"])]
     tui: bool,
+    /// Play the demo on two nodes over a PostgreSQL of this machine; the one that works is killed in the middle
+    #[arg(long, conflicts_with_all = ["quiet", "verbose", "json", "web", "tui"])]
+    cluster: bool,
 }
 
 pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
     let folder = std::env::temp_dir().join(format!("holon-demo-{}", entropy::name()?));
+    if args.cluster {
+        return cluster::play(&folder);
+    }
     if args.web || args.tui {
         let watched = if args.web { Watched::Browser } else { Watched::Terminal };
         return watched::watch(&folder, watched);
     }
     played(&args, &folder)
+}
+
+/// The demo's scenario with a model that takes its time.
+fn slowed(pace_ms: u64) -> anyhow::Result<Value> {
+    let mut scenario: Value = serde_json::from_str(built_in::DEMO)?;
+    for round in scenario["rounds"].as_array_mut().into_iter().flatten() {
+        round["delay_ms"] = json!(pace_ms);
+    }
+    Ok(scenario)
 }
 
 /// The demo without a console, in this process.

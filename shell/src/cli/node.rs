@@ -10,6 +10,7 @@ use holon_ledger::postgres::Server;
 use holon_ledger::postgres::node::{
     AboutNode, CellId, Cluster, Dropped, Epoch, Event, Lot, Node, NodeStart, Stopped,
 };
+use holon_ledger::sqlite::LedgerError;
 use holon_platform::{Environment, build, spawn};
 use holon_supervise::confine::Confinement;
 use holon_supervise::lease;
@@ -18,12 +19,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::addresses::Addresses;
+use super::exit::Exit;
 use super::hosted::{self, Hosted, OfNode, Place};
 use super::interrupts::Ending;
 use super::output::Failure;
 use super::server::{metadata, notify};
 use super::server_options::{Effective, ServerOptions};
 use crate::daemon::{LastFailure, Metadata};
+use crate::driver::StartError;
 use crate::home::Home;
 use crate::http::{Front, Shutdown};
 use crate::settings::Origin;
@@ -256,6 +259,13 @@ impl Running<'_> {
                 tenure.state = State::Hosted(hosted);
                 self.open();
             }
+            Err(failure) if is_of_this_node(&failure) => {
+                tracing::error!(
+                    "{:#}; this node hands over, and takes nothing until it is started again",
+                    failure.error
+                );
+                self.node.drain();
+            }
             Err(failure) => {
                 let problem = format!("{:#}", failure.error);
                 self.broke_down(&problem);
@@ -408,6 +418,19 @@ async fn changed(tenure: &mut Option<Tenure>) -> Woken {
         }
         State::Over => std::future::pending().await,
     }
+}
+
+/// Whether another node may start what this one can't: its configuration is wrong, or its build older than the ledger.
+fn is_of_this_node(failure: &Failure) -> bool {
+    let older = |error: &LedgerError| {
+        matches!(error, LedgerError::NewerEvents { .. } | LedgerError::NewerSchema { .. })
+    };
+    failure.exit == Exit::Usage
+        || failure.error.downcast_ref::<StartError>().is_some_and(|error| match error {
+            StartError::Ledger(error) => older(error),
+            StartError::Config(_) => true,
+            StartError::Driver(_) | StartError::System(_) => false,
+        })
 }
 
 /// What this machine is called.

@@ -10,6 +10,7 @@
 
 mod append;
 mod arrays;
+pub mod local;
 pub mod node;
 mod open;
 mod pen;

@@ -53,11 +53,6 @@ pub fn open(server: &Server, cell: i64, head: &Path) -> Result<Opened, LedgerErr
     let create = "INSERT INTO cells (cell) VALUES ($1) ON CONFLICT DO NOTHING RETURNING 1";
     let created = !session.query(create, &[&cell], ANSWER).map_err(failed())?.is_empty();
     let kinds = kinds(&session)?;
-    for (kind, version) in &kinds {
-        if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= *version) {
-            return Err(LedgerError::NewerEvents { kind: kind.clone(), version: *version });
-        }
-    }
     let reader = Reader::of_cell(server.clone(), cell);
     let last = reader.read(newest)?;
     let kept = HeadOnly::look(head)?;
@@ -124,9 +119,19 @@ fn take_over(session: &Session) -> Result<i64, LedgerError> {
     })
 }
 
+/// The newest version of each kind of event that the cell holds.
+///
+/// # Errors
+/// When this build does not know one.
 pub(super) fn kinds(session: &Session) -> Result<BTreeMap<String, i64>, LedgerError> {
     let sql = "SELECT kind, v FROM kinds WHERE cell = $1";
     let rows = session.query(sql, &[&session.cell()], ANSWER);
     let rows = rows.map_err(LedgerError::postgres("reading the kinds"))?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    let kinds: BTreeMap<String, i64> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    for (kind, version) in &kinds {
+        if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= *version) {
+            return Err(LedgerError::NewerEvents { kind: kind.clone(), version: *version });
+        }
+    }
+    Ok(kinds)
 }

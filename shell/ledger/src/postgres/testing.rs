@@ -3,14 +3,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use holon_platform::Environment;
 
 use super::Server;
+use super::local::{LocalServer, programs};
 use crate::sql::postgres::Session;
 
 /// What a test without a server prints.
@@ -104,48 +104,11 @@ fn own() -> io::Result<Option<(String, File)>> {
         .execute("SELECT 1")
         .is_err()
     {
-        start(&programs, &folder)?;
+        let server = LocalServer::at(&folder, &programs);
+        server.start(&["-c", "fsync=off", "-c", "max_connections=200"])?;
+        end_with_the_last_user(&programs, &folder, &folder.join("data"))?;
     }
     Ok(Some((url, user)))
-}
-
-fn start(programs: &Path, folder: &Path) -> io::Result<()> {
-    let data = folder.join("data");
-    if data.exists() {
-        fs::remove_dir_all(&data)?;
-    }
-    fs::create_dir(&data)?;
-    fs::set_permissions(&data, PermissionsExt::from_mode(0o700))?;
-    let other = other_user()?;
-    if let Some((uid, gid)) = other {
-        chown(&data, Some(uid), Some(gid))?;
-        chown(folder, Some(uid), Some(gid))?;
-    }
-    let program = |name: &str| {
-        let mut command = Command::new(programs.join(name));
-        if let Some((uid, gid)) = other {
-            command.uid(uid).gid(gid);
-        }
-        command.current_dir("/").stdin(Stdio::null());
-        command
-    };
-    let mut initdb = program("initdb");
-    initdb.args(["-A", "trust", "-U", "holon", "--no-locale", "-E", "UTF8", "--no-sync", "-D"]).arg(&data);
-    let made = initdb.output()?;
-    if !made.status.success() {
-        return Err(io::Error::other(String::from_utf8_lossy(&made.stderr).into_owned()));
-    }
-    let options = format!(
-        "-c listen_addresses= -c unix_socket_directories={} -c fsync=off -c max_connections=200",
-        folder.display()
-    );
-    let log = File::create(folder.join("log"))?;
-    let mut server = program("pg_ctl");
-    server.arg("-D").arg(&data).args(["-w", "-o", &options, "start"]);
-    if !server.stdout(log.try_clone()?).stderr(log).status()?.success() {
-        return Err(io::Error::other(fs::read_to_string(folder.join("log"))?));
-    }
-    end_with_the_last_user(programs, folder, &data)
 }
 
 /// Whoever is the last to let go takes the server along.
@@ -159,32 +122,4 @@ fn end_with_the_last_user(programs: &Path, folder: &Path, data: &Path) -> io::Re
     watcher.args(["-c", &stop]).current_dir(programs).process_group(0);
     watcher.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     watcher.spawn().map(drop)
-}
-
-/// PostgreSQL refuses to run as root.
-fn other_user() -> io::Result<Option<(u32, u32)>> {
-    if !rustix::process::getuid().is_root() {
-        return Ok(None);
-    }
-    let users = fs::read_to_string("/etc/passwd")?;
-    let of = |name: &str| {
-        let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
-        let mut fields = line.split(':').skip(2).map(|id| id.parse().ok());
-        Some((fields.next()??, fields.next()??))
-    };
-    of("postgres")
-        .or_else(|| of("nobody"))
-        .map(Some)
-        .ok_or_else(|| io::Error::other("there is no user but root"))
-}
-
-/// The folder of `initdb` and `pg_ctl`: in `PATH`, or where Debian keeps them.
-fn programs() -> Option<PathBuf> {
-    let environment = Environment::of_process();
-    let path = environment.get("PATH").unwrap_or_default();
-    let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = debian.map(|version| version.path().join("bin")).collect();
-    folders.sort();
-    folders.extend(std::env::split_paths(path));
-    folders.into_iter().rev().find(|folder| folder.join("initdb").exists() && folder.join("pg_ctl").exists())
 }

@@ -8,10 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use holon_api::{Client, Control, Nothing};
-use holon_models::built_in;
 use holon_platform::Environment;
 use holon_supervise::program;
-use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
@@ -78,7 +76,7 @@ impl Demo {
     fn configure(&self, folder: &Path) -> Result<(), Failure> {
         self.home.create()?;
         let scenario = folder.join("scenario.json");
-        fs::write(&scenario, slowed(built_in::DEMO)?.to_string())
+        fs::write(&scenario, super::slowed(PACE_MS)?.to_string())
             .with_context(|| scenario.display().to_string())?;
         let config = self.home.config();
         let model = toml_edit::Value::from(format!("scripted/{}", scenario.display()));
@@ -146,13 +144,4 @@ impl Demo {
         command.arg0("holon").arg("--home").arg(self.home.root()).args(arguments);
         command
     }
-}
-
-/// A scenario whose model takes its time.
-fn slowed(scenario: &str) -> anyhow::Result<Value> {
-    let mut scenario: Value = serde_json::from_str(scenario)?;
-    for round in scenario["rounds"].as_array_mut().into_iter().flatten() {
-        round["delay_ms"] = json!(PACE_MS);
-    }
-    Ok(scenario)
 }

@@ -12,7 +12,7 @@ use holon_cluster::{
     Answer, Ask, AskId, CellId, Dropped, Epoch, Head, Input, Mono, NodeId, Ownership, Slot, Standing,
     Statement, Stopped,
 };
-use holon_facts::Millis;
+use holon_facts::{Millis, Wall};
 use holon_platform::clock;
 use tokio::sync::{mpsc, watch};
 
@@ -63,6 +63,8 @@ pub struct Routes {
     pub owners: BTreeMap<CellId, (NodeId, String)>,
     /// Why the database does not answer.
     pub problem: Option<String>,
+    /// How far the clock of the database, which all nodes go by, is ahead of this machine's; in whole seconds.
+    pub clock_ahead_s: i64,
 }
 
 /// One hosted cell.
@@ -97,6 +99,7 @@ pub(super) struct State {
     /// What follows from doing what was asked.
     pending: VecDeque<Input>,
     problem: Option<String>,
+    clock_ahead_ms: i64,
     drains: bool,
     ended: bool,
 }
@@ -127,6 +130,10 @@ impl Keeper {
     fn step(&mut self, input: Input) {
         self.state.pending.push_back(input);
         while let Some(input) = self.state.pending.pop_front() {
+            let renewed = matches!(
+                &input,
+                Input::Answer { answer: Answer::Registered { .. } | Answer::Renewed { .. }, .. }
+            );
             if let Input::Answer { answer: Answer::Polled(poll), .. } = &input {
                 let own = self.machine.node();
                 let drains = poll.nodes.iter().any(|node| Some(node.node) == own && node.draining);
@@ -136,6 +143,9 @@ impl Keeper {
             }
             for ask in self.machine.step(Mono(clock::boot()), input) {
                 self.obey(ask);
+            }
+            if renewed && let Some(wall) = self.machine.wall(Mono(clock::boot())) {
+                self.state.clock_ahead_ms = clock::go_by(Wall(wall.0)) / 1_000;
             }
         }
         self.show_routes();
@@ -273,7 +283,12 @@ impl Keeper {
             let cells = self.machine.routes().filter(move |(_, owner)| owner == node);
             cells.map(move |(cell, _)| (cell, (*node, url.clone())))
         });
-        let routes = Routes { own, owners: owners.collect(), problem: self.state.problem.clone() };
+        let routes = Routes {
+            own,
+            owners: owners.collect(),
+            problem: self.state.problem.clone(),
+            clock_ahead_s: self.state.clock_ahead_ms / 1_000,
+        };
         self.routes.send_if_modified(|before| {
             let other = *before != routes;
             if other {

@@ -147,6 +147,11 @@ impl Node {
         self.tell(Input::HostFailed { cell, epoch });
     }
 
+    /// Hands all cells over, and gets none any more: this process can't host them, and others may.
+    pub fn drain(&self) {
+        self.tell(Input::Drain);
+    }
+
     /// Hands all cells over, then ends.
     pub fn stop(&self) {
         self.tell(Input::Stop);
