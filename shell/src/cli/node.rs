@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use holon_api::{Activity, RuntimeStatus};
 use holon_ledger::LedgerPlace;
 use holon_ledger::postgres::Server;
 use holon_ledger::postgres::node::{
@@ -25,7 +26,7 @@ use super::interrupts::Ending;
 use super::output::Failure;
 use super::server::{metadata, notify};
 use super::server_options::{Effective, ServerOptions};
-use crate::daemon::{LastFailure, Metadata};
+use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata};
 use crate::driver::StartError;
 use crate::home::Home;
 use crate::http::{Front, Shutdown};
@@ -116,7 +117,8 @@ pub(super) async fn serve(
         lease: place.cluster.lease,
         grace: place.cluster.grace,
     })?;
-    let front = Front::new(node.routes(), CELL, policy, &secret, shutdown.clone());
+    let itself = itself(place.home, &metadata, &endpoint);
+    let front = Front::new(node.routes(), CELL, policy, (&secret, itself), shutdown.clone());
     let front = front.ok_or_else(|| anyhow!("the secret of the cluster can't stand in a header"))?;
     let triggers = TriggerAddresses::new(&url, TriggerKey::of_nodes(&secret));
     let (socket, serving) = addresses.serve(&front.router(), &shutdown)?;
@@ -431,6 +433,27 @@ fn is_of_this_node(failure: &Failure) -> bool {
             StartError::Config(_) => true,
             StartError::Driver(_) | StartError::System(_) => false,
         })
+}
+
+/// What the process says of itself while another node works.
+fn itself(home: &Home, metadata: &Metadata, endpoint: &Endpoint) -> RuntimeStatus {
+    RuntimeStatus {
+        ok: true,
+        pid: std::process::id(),
+        version: build::version().to_owned(),
+        home_dir: home.root().display().to_string(),
+        socket_path: endpoint.socket.display().to_string(),
+        http_addr: metadata.http_addr.clone(),
+        advertise_url: metadata.advertise_url.clone(),
+        access: Some(endpoint.access),
+        auth: Some(endpoint.auth),
+        config_fingerprint: metadata.fingerprint.as_ref().map(Fingerprint::digest),
+        started_at: metadata.started_at,
+        problem: None,
+        activity: Activity::default().into(),
+        spending: None,
+        last_failure: None,
+    }
 }
 
 /// What this machine is called.

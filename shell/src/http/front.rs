@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use bytes::Bytes;
-use holon_api::{Code, Readiness, Shutdown as Leaves};
+use holon_api::{Code, Health, Readiness, RuntimeStatus, Shutdown as Leaves};
 use holon_ledger::postgres::node::{CellId, Routes};
 use holon_supervise::confine::peer::Standing;
 use hyper_util::client::legacy::Client;
@@ -37,6 +37,8 @@ const CONNECTS: Duration = Duration::from_secs(1);
 /// Bytes of a body that are kept until its request was answered.
 const BODY: usize = 64 << 20;
 const SHUTDOWN: &str = "/control/runtime/shutdown";
+const HEALTH: &str = "/healthz";
+const STATUS: &str = "/control/runtime/status";
 const READINESS: &str = "/control/runtime/readiness";
 
 /// Cheap to clone.
@@ -50,6 +52,8 @@ struct Inner {
     cell: CellId,
     policy: Policy,
     peers: Peers,
+    /// What the process says of itself while it does not own the ledger.
+    itself: RuntimeStatus,
     /// Shown to other nodes.
     bearer: HeaderValue,
     shutdown: Shutdown,
@@ -67,6 +71,9 @@ enum Way {
 enum Asked {
     Shutdown,
     Readiness,
+    Status,
+    /// For everybody, as at the owner.
+    Health,
 }
 
 /// How another node did not answer.
@@ -83,7 +90,7 @@ impl Front {
         routes: watch::Receiver<Routes>,
         cell: CellId,
         policy: Policy,
-        secret: &str,
+        (secret, itself): (&str, RuntimeStatus),
         shutdown: Shutdown,
     ) -> Option<Self> {
         let mut bearer = HeaderValue::from_str(&format!("Bearer {secret}")).ok()?;
@@ -93,7 +100,7 @@ impl Front {
         connector.set_connect_timeout(Some(CONNECTS));
         let client = Client::builder(TokioExecutor::new()).build(connector);
         let (own, peers) = (watch::channel(None).0, Peers::default());
-        Some(Self(Arc::new(Inner { own, routes, cell, policy, peers, bearer, shutdown, client })))
+        Some(Self(Arc::new(Inner { own, routes, cell, policy, peers, itself, bearer, shutdown, client })))
     }
 
     /// What listeners of the node serve.
@@ -134,9 +141,11 @@ impl Front {
 
     /// What a node answers for itself while another one owns the ledger.
     async fn of_itself(&self, asked: Asked, headers: &HeaderMap, end: &OtherEnd) -> Response {
-        let peer = end.peer(&self.0.peers, self.0.policy.care(headers)).await;
-        if let Err(failure) = self.0.policy.admit(peer, headers) {
-            return failure.into_response();
+        if !matches!(asked, Asked::Health) {
+            let peer = end.peer(&self.0.peers, self.0.policy.care(headers)).await;
+            if let Err(failure) = self.0.policy.admit(peer, headers) {
+                return failure.into_response();
+            }
         }
         let pid = std::process::id();
         match asked {
@@ -144,14 +153,24 @@ impl Front {
                 self.0.shutdown.ask();
                 Json(Leaves { ok: true, pid }).into_response()
             }
+            Asked::Health => Json(Health { ok: true }).into_response(),
             Asked::Readiness => {
-                let owned = self.owner().is_some();
-                let problem = (!owned).then(|| "no node owns the ledger at this moment".to_owned());
-                let problem = self.0.routes.borrow().problem.clone().or(problem);
-                let ready = problem.is_none();
-                Json(Readiness { ok: true, ready, problem, pid, config_fingerprint: None }).into_response()
+                let problem = self.problem();
+                let (ready, config_fingerprint) =
+                    (problem.is_none(), self.0.itself.config_fingerprint.clone());
+                Json(Readiness { ok: true, ready, problem, pid, config_fingerprint }).into_response()
+            }
+            Asked::Status => {
+                let status = RuntimeStatus { problem: self.problem(), ..self.0.itself.clone() };
+                Json(status).into_response()
             }
         }
+    }
+
+    /// What keeps requests from their owner.
+    fn problem(&self) -> Option<String> {
+        let nobody = || self.owner().is_none().then(|| "no node owns the ledger at this moment".to_owned());
+        self.0.routes.borrow().problem.clone().or_else(nobody)
     }
 
     /// Where another node that owns the ledger is reached.
@@ -268,6 +287,8 @@ fn asked_itself(method: &Method, path: &str) -> Option<Asked> {
     match path {
         SHUTDOWN if method == Method::POST => Some(Asked::Shutdown),
         READINESS if method == Method::GET => Some(Asked::Readiness),
+        HEALTH if method == Method::GET => Some(Asked::Health),
+        STATUS if method == Method::GET => Some(Asked::Status),
         _ => None,
     }
 }
