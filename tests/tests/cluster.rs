@@ -243,6 +243,11 @@ fn a_node_that_stood_still_performs_nothing_for_others() {
     pair.settled(&acknowledged);
 }
 
+#[expect(clippy::print_stdout, reason = "whoever runs the tests sees why one did nothing")]
+fn not_tried() {
+    println!("{NOT_TRIED}");
+}
+
 /// A command of a node goes on until others may have settled it, and no longer.
 fn a_command_ends_when_its_node_gets(harm: &str) {
     let place = Holon::new();
@@ -252,7 +257,7 @@ fn a_command_ends_when_its_node_gets(harm: &str) {
     let first = end_to_end::provider::calls(&[plain(&beats)]);
     let provider = Provider::start(std::iter::once(first).chain((0..100).map(|_| says("Done."))));
     let Some(pair) = Pair::new(&provider) else {
-        println!("{NOT_TRIED}");
+        not_tried();
         return;
     };
     pair.start();
@@ -374,6 +379,48 @@ fn a_database_that_went_back_performs_nothing_until_an_operator_accepts_it() {
     assert_eq!(problem(), "");
     node.ok(&["daemon", "stop"]);
     node.ok(&["ledger", "verify"]);
+}
+
+#[test]
+fn a_home_goes_into_a_database_and_back() {
+    let provider = Provider::start(replies());
+    let Some(database) = Database::new() else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    let home = Daemon::new(&provider);
+    home.start();
+    for number in 0..6 {
+        home.ok(&["prompt", "--wait", &format!("message {number}")]);
+    }
+    let from = home.0.home().display().to_string();
+    let agents = home.0.home().join("agents").display().to_string();
+    let node = Holon::new().with("HOLON_STORE_URL", &database.url).with("HOLON_STORE_AGENTS", &agents);
+    let node = Daemon::asking(node, &provider);
+    node.0.run(&["cluster", "import", &from]).refused(4, &["daemon stop"]);
+    home.ok(&["daemon", "stop"]);
+    node.ok(&["cluster", "init"]);
+    let imported = node.ok(&["cluster", "import", &from]);
+    assert!(imported.stdout.contains("in order"), "{imported:?}");
+    node.0.run(&["cluster", "import", &from]).refused(4, &["has a ledger already"]);
+    node.ok(&["ledger", "replay"]);
+    assert_eq!(node.ok(&["ledger", "export"]).stdout, home.ok(&["ledger", "export"]).stdout);
+
+    node.start();
+    wait_for("a prompt that is answered", || node.0.run(&["prompt", "--wait", "go on"]).code == Some(0));
+    let (back, exported) = (Daemon::new(&provider), node.ok(&["ledger", "export"]).stdout.lines().count());
+    let to = back.0.home().display().to_string();
+    let written = node.ok(&["cluster", "export", "1", &to]);
+    assert!(written.stdout.contains("in order"), "{written:?}");
+    node.0.run(&["cluster", "export", "1", &to]).refused(4, &["is there already"]);
+    node.ok(&["daemon", "stop"]);
+    back.ok(&["ledger", "replay"]);
+    assert!(back.ok(&["ledger", "export"]).stdout.lines().count() >= exported);
+    back.start();
+    back.ok(&["prompt", "--wait", "at home again"]);
+    back.ok(&["daemon", "stop"]);
+    back.ok(&["ledger", "verify"]);
+    back.ok(&["ledger", "replay"]);
 }
 
 #[test]

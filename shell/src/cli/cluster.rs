@@ -4,15 +4,20 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use holon_facts::Millis;
-use holon_ledger::postgres::Server;
+use holon_ledger::LedgerPlace;
 use holon_ledger::postgres::node::{CellStatus, Cluster, ClusterError, ClusterStatus, NodeStatus};
+use holon_ledger::postgres::transfer::{self, TransferError};
+use holon_ledger::postgres::{self, Server};
+use holon_ledger::sqlite::{HomeLock, LockError};
 use holon_platform::Environment;
 use holon_text::moment;
 use serde_json::json;
 
 use super::exit::Exit;
 use super::output::{self, Failure};
-use crate::settings::find_home;
+use crate::home::Home;
+use crate::ledger_check::{verified, verify};
+use crate::settings::{find_home, quoted};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ClusterCommand {
@@ -28,6 +33,10 @@ pub(super) enum ClusterCommand {
     Drain(DrainArgs),
     /// Move a cell to a node
     Move(MoveArgs),
+    /// Take the ledger of another home into a cell that has none
+    Import(ImportArgs),
+    /// Write the ledger of a cell into a home that has none
+    Export(ExportArgs),
     /// Go on with a cell without what its database has lost
     Accept(AcceptArgs),
 }
@@ -73,6 +82,29 @@ pub(super) struct MoveArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct ImportArgs {
+    /// Take the ledger of this home, whose runtime is stopped
+    home: PathBuf,
+    /// Put it into this cell
+    #[arg(long, default_value_t = 1, value_name = "CELL")]
+    cell: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    /// Write the ledger of this cell
+    cell: u64,
+    /// Write it into this home
+    home: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct AcceptArgs {
     /// Go on with this cell
     cell: u64,
@@ -105,6 +137,8 @@ pub(super) fn cluster(home: Option<PathBuf>, command: ClusterCommand) -> Result<
             let said = format!("cell {} moves to node {}", args.cell, args.node);
             done(args.json, &json!({ "cell": args.cell, "node": args.node }), &said)
         }
+        ClusterCommand::Import(args) => import(database, &args),
+        ClusterCommand::Export(args) => export(database, &args),
         ClusterCommand::Accept(args) => {
             Cluster::accept(database, args.cell).map_err(failure)?;
             done(
@@ -125,6 +159,59 @@ fn init(database: &Server, args: &InitArgs) -> Result<Exit, Failure> {
         output::hint("start a node on each machine", "holon daemon start");
     }
     Ok(exit)
+}
+
+/// What is taken is in order before and after.
+fn import(database: &Server, args: &ImportArgs) -> Result<Exit, Failure> {
+    let from = Home::find(Some(args.home.clone()), &Environment::of_process())?;
+    let path = from.ledger_file();
+    let lock = HomeLock::acquire(from.root()).map_err(|error| match error {
+        LockError::Held { .. } => Failure::new(Exit::RefusedByState, error).hint("holon daemon stop"),
+        LockError::Unusable { .. } => Failure::usage(error),
+    })?;
+    let place = LedgerPlace::from(path.clone());
+    place.check_end()?;
+    verify(&place.reader()?)?;
+    let cell = i64::try_from(args.cell).unwrap_or(i64::MAX);
+    let moved = transfer::import(&path, database, cell).map_err(transferred)?;
+    let report = verify(&postgres::read(database, cell)?)?;
+    drop(lock);
+    let text =
+        format!("cell {} has the ledger of {}: {}", args.cell, from.root().display(), verified(&report));
+    let exit = done(
+        args.json,
+        &json!({ "cell": args.cell, "records": moved.records, "batches": moved.batches }),
+        &text,
+    )?;
+    if !args.json {
+        let agents = from.agents().display().to_string();
+        output::hint(
+            "its agents find their files",
+            &format!("holon config set store.agents {}", quoted(&agents)),
+        );
+    }
+    Ok(exit)
+}
+
+fn export(database: &Server, args: &ExportArgs) -> Result<Exit, Failure> {
+    let to = Home::find(Some(args.home.clone()), &Environment::of_process())?;
+    to.create()?;
+    let path = to.ledger_file();
+    let cell = i64::try_from(args.cell).unwrap_or(i64::MAX);
+    let moved = transfer::export(database, cell, &path).map_err(transferred)?;
+    let report = verify(&LedgerPlace::from(path).reader()?)?;
+    let text = format!("{} has the ledger of cell {}: {}", to.root().display(), args.cell, verified(&report));
+    done(args.json, &json!({ "cell": args.cell, "records": moved.records, "batches": moved.batches }), &text)
+}
+
+fn transferred(error: TransferError) -> Failure {
+    match error {
+        TransferError::NotEmpty { .. } | TransferError::FileThere { .. } | TransferError::Older { .. } => {
+            Failure::new(Exit::RefusedByState, error)
+        }
+        TransferError::NoCell { .. } => Failure::new(Exit::NotFound, error).hint("holon cluster init"),
+        TransferError::Ledger(_) | TransferError::File { .. } => error.into(),
+    }
 }
 
 fn done(json: bool, document: &serde_json::Value, text: &str) -> Result<Exit, Failure> {

@@ -248,7 +248,7 @@ impl Running<'_> {
                 shutdown: of_tenure,
                 node: Some(OfNode { secret: &secret, lease: path }),
             };
-            Hosted::start(place, effective).await
+            Box::pin(Hosted::start(place, effective)).await
         });
         let state = State::Starting(starting);
         self.tenure = Some(Tenure { cell, epoch, shutdown, state, serves: false, lease });

@@ -64,7 +64,7 @@ impl Server {
             shutdown: shutdown.clone(),
             node: None,
         };
-        let Hosted { runtime, ended, router, follower } = Hosted::start(place, effective).await?;
+        let Hosted { runtime, ended, router, follower } = Box::pin(Hosted::start(place, effective)).await?;
         let (socket, serving) = addresses.serve(&router, &shutdown)?;
         reached(Point::Listening);
         metadata.write(home).context("daemon.json")?;

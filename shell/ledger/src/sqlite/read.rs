@@ -54,6 +54,12 @@ impl Stopper {
 }
 
 impl Reader {
+    /// Whether its tables are those of this build.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_of_this_build(&self) -> Result<bool, LedgerError> {
+        self.read(|source| Ok(schema::version(source)? == schema::SCHEMA_VERSION))
+    }
+
     /// Opens a ledger for reading; also one that this build can't write, or in a folder that it can't.
     ///
     /// # Errors
