@@ -1,7 +1,12 @@
 //! Nodes that share a ledger in a real PostgreSQL: whatever happens to them, each acknowledged message is there once, nothing
 //! stays open, and nothing runs on a node that others have given up.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use end_to_end::daemon::Daemon;
@@ -9,6 +14,7 @@ use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open, wait_un
 use end_to_end::http::ask;
 use end_to_end::provider::{Provider, Reply, command, says};
 use end_to_end::{Holon, wait_for};
+use holon_ledger::postgres::local::LocalServer;
 use holon_ledger::postgres::testing::{Database, NOT_TRIED};
 use serde_json::{Value, json};
 
@@ -26,16 +32,22 @@ impl Pair {
     /// None where this machine has no PostgreSQL.
     fn new(provider: &Provider) -> Option<Self> {
         let database = Database::new()?;
+        let url = database.url.clone();
+        Some(Self::at(provider, database, &url))
+    }
+
+    /// The same with nodes that reach their database at another address.
+    fn at(provider: &Provider, database: Database, url: &str) -> Self {
         let agents = Holon::new();
         let node = || {
-            let holon = Holon::new().with("HOLON_STORE_URL", &database.url);
+            let holon = Holon::new().with("HOLON_STORE_URL", url);
             let holon = holon.with("HOLON_STORE_AGENTS", &agents.home().display().to_string());
             Daemon::asking(holon, provider)
         };
         let nodes = [node(), node()];
         let lease = LEASE_MS.to_string();
         nodes[0].ok(&["cluster", "init", "--lease-ms", &lease, "--grace-ms", "200"]);
-        Some(Self { nodes, database })
+        Self { nodes, database }
     }
 
     fn start(&self) {
@@ -340,6 +352,112 @@ fn a_database_that_is_away_is_waited_for() {
     });
     assert!(acknowledged.len() > 2, "{} messages", acknowledged.len());
     pair.settled(&acknowledged);
+}
+
+/// Between nodes and their database: passes on what comes, but for answers while it is mute.
+struct Proxy {
+    port: u16,
+    mute: Arc<AtomicBool>,
+    cut: Arc<AtomicUsize>,
+}
+
+impl Proxy {
+    fn start(socket: PathBuf) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let (mute, cut) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (muted, cuts) = (mute.clone(), cut.clone());
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let Ok(server) = UnixStream::connect(&socket) else { continue };
+                let (muted, cuts) = (muted.clone(), cuts.clone());
+                std::thread::spawn(move || pass(client, server, &muted, &cuts));
+            }
+        });
+        Self { port, mute, cut }
+    }
+
+    /// What is under way is carried out, and nobody hears of it.
+    fn lose_answers(&self) {
+        self.mute.store(true, Ordering::Release);
+        std::thread::sleep(Duration::from_millis(60));
+        self.cut.fetch_add(1, Ordering::AcqRel);
+        std::thread::sleep(Duration::from_millis(40));
+        self.mute.store(false, Ordering::Release);
+    }
+}
+
+fn pass(mut client: TcpStream, mut server: UnixStream, mute: &AtomicBool, cuts: &AtomicUsize) {
+    let begun = cuts.load(Ordering::Acquire);
+    let pause = Some(Duration::from_millis(5));
+    client.set_read_timeout(pause).and_then(|()| server.set_read_timeout(pause)).expect("timeouts");
+    client.set_nodelay(true).expect("a socket");
+    let mut buffer = [0; 64 << 10];
+    // One direction after the other: a statement and its answer alternate anyway.
+    while cuts.load(Ordering::Acquire) == begun {
+        for from_client in [true, false] {
+            let read = if from_client { client.read(&mut buffer) } else { server.read(&mut buffer) };
+            match read {
+                Ok(0) => return,
+                Ok(count) if from_client => drop(server.write_all(&buffer[..count])),
+                Ok(_) if mute.load(Ordering::Acquire) => {}
+                Ok(count) => drop(client.write_all(&buffer[..count])),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_that_are_lost_lose_and_double_nothing() {
+    let provider = Provider::start(replies());
+    let Some(database) = Database::new() else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    // Its address names the folder of a socket.
+    let Some(folder) = database.url.split("host=").nth(1).and_then(|rest| rest.split('&').next()) else {
+        return;
+    };
+    let proxy = Proxy::start(PathBuf::from(folder).join(".s.PGSQL.5432"));
+    let url = database.url.replace(&format!("host={folder}&"), "");
+    let url = url.replace("postgres:///", &format!("postgres://127.0.0.1:{}/", proxy.port));
+    let pair = Pair::at(&provider, database, &url);
+    pair.start();
+    let acknowledged = pair.under_prompts(|| {
+        for cut in 0..rounds(12) {
+            std::thread::sleep(Duration::from_millis(100 + cut * 53 % 200));
+            proxy.lose_answers();
+        }
+    });
+    assert!(acknowledged.len() > 6, "{} messages", acknowledged.len());
+    pair.settled(&acknowledged);
+}
+
+#[test]
+fn a_server_that_crashes_loses_nothing_that_was_acknowledged() {
+    let provider = Provider::start(replies());
+    let place = Holon::new();
+    std::fs::create_dir_all(place.home()).expect("a folder");
+    let Some(server) = LocalServer::find(&place.home().join("database")) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    server.make().and_then(|()| server.start(&[])).expect("a server");
+    let Some(database) = Database::new() else { return };
+    let pair = Pair::at(&provider, database, &server.url());
+    pair.start();
+    let acknowledged = pair.under_prompts(|| {
+        for crash in 0..rounds(3) {
+            std::thread::sleep(Duration::from_millis(200 + crash * 71 % 300));
+            server.stop().expect("it ends");
+            server.start(&[]).expect("it starts again");
+        }
+    });
+    assert!(acknowledged.len() > 3, "{} messages", acknowledged.len());
+    pair.settled(&acknowledged);
+    server.stop().expect("it ends");
 }
 
 /// As after a restore of a backup that is older.

@@ -17,7 +17,7 @@ use super::exit::Exit;
 use super::output::{self, Failure};
 use crate::home::Home;
 use crate::ledger_check::{verified, verify};
-use crate::settings::{find_home, quoted};
+use crate::settings::{Settings, find_home, quoted};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ClusterCommand {
@@ -114,7 +114,12 @@ pub(super) struct AcceptArgs {
 }
 
 pub(super) fn cluster(home: Option<PathBuf>, command: ClusterCommand) -> Result<Exit, Failure> {
-    let home = find_home(home, &Environment::of_process())?;
+    let environment = Environment::of_process();
+    let home = find_home(home, &environment)?;
+    if home.database().is_none() {
+        // An address that can't be read counts as none up to here.
+        Settings::load(&home.config(), &environment)?;
+    }
     let database = home.database().ok_or_else(|| {
         Failure::usage(anyhow::anyhow!("the ledger of {} is in a file", home.root().display()))
             .hint("holon config set store.url postgres://USER@HOST/DATABASE")

@@ -31,11 +31,11 @@ impl LocalServer {
         format!("postgres:///postgres?host={}&user=holon", self.folder.display())
     }
 
-    /// Makes a database cluster, and starts its server with these options.
+    /// Makes its files, anew where there are some.
     ///
     /// # Errors
     /// What the programs of PostgreSQL say.
-    pub fn start(&self, options: &[&str]) -> io::Result<()> {
+    pub fn make(&self) -> io::Result<()> {
         let data = self.folder.join("data");
         if data.exists() {
             fs::remove_dir_all(&data)?;
@@ -54,6 +54,15 @@ impl LocalServer {
         if !made.status.success() {
             return Err(io::Error::other(String::from_utf8_lossy(&made.stderr).into_owned()));
         }
+        Ok(())
+    }
+
+    /// Starts it with these options, as after a crash where it has not ended in good order.
+    ///
+    /// # Errors
+    /// What the programs of PostgreSQL say.
+    pub fn start(&self, options: &[&str]) -> io::Result<()> {
+        let data = self.folder.join("data");
         let folder = self.folder.display();
         let options =
             format!("-c listen_addresses= -c unix_socket_directories={folder} {}", options.join(" "));
@@ -66,7 +75,7 @@ impl LocalServer {
         Ok(())
     }
 
-    /// Stops it, whoever is connected.
+    /// Ends it at once, whoever is connected: what it has not written is in its log.
     ///
     /// # Errors
     /// What the programs of PostgreSQL say.

@@ -105,6 +105,7 @@ fn own() -> io::Result<Option<(String, File)>> {
         .is_err()
     {
         let server = LocalServer::at(&folder, &programs);
+        server.make()?;
         server.start(&["-c", "fsync=off", "-c", "max_connections=200"])?;
         end_with_the_last_user(&programs, &folder, &folder.join("data"))?;
     }

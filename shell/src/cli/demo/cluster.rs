@@ -52,7 +52,7 @@ pub(super) fn play(folder: &Path) -> Result<Exit, Failure> {
         (None, named) => named.unwrap_or_default().to_owned(),
     };
     if let Some(server) = &server {
-        server.start(&[]).context("PostgreSQL can't be started")?;
+        server.make().and_then(|()| server.start(&[])).context("PostgreSQL can't be started")?;
         output::line(&format!("A PostgreSQL begins in {}", folder.join("database").display()))?;
     }
     let homes = ["node-a", "node-b"].map(|name| Home::at(folder.join(name)));
