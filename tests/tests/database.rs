@@ -1,6 +1,10 @@
 //! A home whose ledger is in a PostgreSQL database (`store.url`): everything that holds for a file holds for it, whatever
 //! happens to runtime and connections.
 
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -10,6 +14,7 @@ use end_to_end::http::{ask, post_until_acknowledged};
 use end_to_end::life::Life;
 use end_to_end::provider::{Provider, Reply, command, says};
 use end_to_end::{Holon, wait_for};
+use holon_ledger::postgres::local::LocalServer;
 use holon_ledger::postgres::testing::{Database, NOT_TRIED};
 use serde_json::{Value, json};
 
@@ -238,6 +243,68 @@ fn a_ledger_in_a_file_stays_where_it_is() {
     in_file(&["ledger", "verify"]);
     in_file(&["daemon", "start"]);
     in_file(&["daemon", "stop"]);
+}
+
+/// A certificate of an authority of its own, and the authority; none without the program that makes them.
+fn certificates(folder: &Path) -> Option<PathBuf> {
+    let made = |arguments: &str| {
+        let made = Command::new("openssl").args(arguments.split(' ')).current_dir(folder).output();
+        made.is_ok_and(|made| made.status.success())
+    };
+    std::fs::write(folder.join("names"), "subjectAltName=DNS:localhost\n").expect("a file");
+    let all = made(
+        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=authority",
+    ) && made("req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost")
+        && made(
+            "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out server.crt -days 2 -extfile names",
+        );
+    if !all {
+        return None;
+    }
+    // The server reads its key as whoever it runs as.
+    let owner = std::fs::metadata(folder).expect("a folder").uid();
+    for name in ["server.key", "server.crt"] {
+        let path = folder.join(name);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).expect("a mode");
+        chown(&path, Some(owner), None).expect("an owner");
+    }
+    Some(folder.join("ca.crt"))
+}
+
+#[test]
+fn a_connection_is_encrypted_and_the_certificate_is_checked() {
+    let provider = Provider::start(replies());
+    let place = Holon::new();
+    let folder = place.home().join("database");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let Some(server) = LocalServer::find(&folder) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    server.make().expect("its files");
+    let Some(authority) = certificates(&folder) else {
+        println!("not tried: no openssl");
+        return;
+    };
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let file = |name: &str| format!("{}/{name}", folder.display());
+    let (certificate, key) = (file("server.crt"), file("server.key"));
+    let options = format!(
+        "-c listen_addresses=127.0.0.1 -c port={port} -c ssl=on -c ssl_cert_file={certificate} -c ssl_key_file={key}"
+    );
+    server.start(&[&options]).expect("a server");
+    let url = format!("postgres://holon@localhost:{port}/postgres?sslmode=require");
+    let daemon = Daemon::asking(Holon::new().with("HOLON_STORE_URL", &url), &provider);
+    let refused = daemon.0.run(&["daemon", "start"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("certificate"), "{refused:?}");
+    let trusting =
+        Holon::new().with("HOLON_STORE_URL", &url).with("SSL_CERT_FILE", &authority.display().to_string());
+    let daemon = Daemon::asking(trusting, &provider);
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "hello"]);
+    daemon.ok(&["daemon", "stop"]);
+    in_order(&daemon);
+    server.stop().expect("it ends");
 }
 
 #[test]

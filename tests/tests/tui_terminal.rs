@@ -83,6 +83,29 @@ fn inline_rows_stay_in_the_scrollback_and_only_the_rest_is_drawn_again() {
     assert!(!left.contains("Enter sends"), "the composer is gone: {left}");
 }
 
+#[test]
+fn the_wheel_scrolls_where_that_is_asked_for() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    for number in 0..12 {
+        daemon.ok(&["prompt", "--wait", &format!("message {number:02}")]);
+    }
+    let mut terminal = OnTerminal::start(&daemon.0.command(&["tui", "--mouse"]), None);
+    shows(&terminal, "message 11");
+    assert!(!terminal.screen().contains("message 00"), "{}", terminal.screen());
+    for _ in 0..40 {
+        terminal.press(b"\x1b[<64;10;10M");
+    }
+    shows(&terminal, "message 00");
+    for _ in 0..40 {
+        terminal.press(b"\x1b[<65;10;10M");
+    }
+    shows(&terminal, "message 11");
+    let (_, written) = leave(terminal);
+    assert!(written.contains("\x1b[?1000h") && written.contains("\x1b[?1000l"), "the mouse is given back");
+    daemon.0.run(&["tui", "--mouse", "--inline"]).refused(2, &["--inline"]);
+}
+
 /// A server of its own, which ends with the test.
 struct Tmux<'a>(&'a Path);
 

@@ -12,7 +12,7 @@ use holon_ledger::postgres::node::{
     AboutNode, CellId, Cluster, Dropped, Epoch, Event, Lot, Node, NodeStart, Stopped,
 };
 use holon_ledger::sqlite::LedgerError;
-use holon_platform::{Environment, build, spawn};
+use holon_platform::{Environment, build, hex, spawn};
 use holon_supervise::confine::Confinement;
 use holon_supervise::lease;
 use sd_notify::NotifyState;
@@ -28,7 +28,7 @@ use super::server::{metadata, notify};
 use super::server_options::{Effective, ServerOptions};
 use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata};
 use crate::driver::StartError;
-use crate::home::Home;
+use crate::home::{Home, secret};
 use crate::http::{Front, Shutdown};
 use crate::settings::Origin;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
@@ -107,6 +107,7 @@ pub(super) async fn serve(
     let among_commands = effective.setup.confinement.as_ref().is_some_and(Confinement::has_network);
     let secret = place.cluster.secret.clone();
     LeaseFile::remove_old(place.home);
+    share_memory_key(place.home, &secret);
     let policy = hosted::policy(&endpoint, effective.own_token.as_ref(), listen)?;
     let policy = policy.among_commands(among_commands).with_nodes(&secret);
     let node = Node::begin(NodeStart {
@@ -433,6 +434,18 @@ fn is_of_this_node(failure: &Failure) -> bool {
             StartError::Config(_) => true,
             StartError::Driver(_) | StartError::System(_) => false,
         })
+}
+
+/// References to texts of the memory that one node has shown hold at the others. A home that has a key keeps it.
+fn share_memory_key(home: &Home, secret: &str) {
+    let path = home.memory_key();
+    if path.exists() {
+        return;
+    }
+    let key = holon_text::hash(format!("references to the memory {secret}").as_bytes());
+    if let Err(error) = secret::put(&path, &hex::write(&key.0)) {
+        tracing::warn!("{} can't be written: {error}", path.display());
+    }
 }
 
 /// What the process says of itself while another node works.

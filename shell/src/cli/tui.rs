@@ -23,6 +23,9 @@ pub(super) struct TuiArgs {
     /// Keep the terminal's scrollback: print finished rows, and redraw only what is below them
     #[arg(long)]
     inline: bool,
+    /// Scroll with the wheel of the mouse; the terminal selects no text meanwhile
+    #[arg(long, conflicts_with = "inline")]
+    mouse: bool,
     /// Show events up to this level
     #[arg(long, value_enum, default_value_t = UpTo::Verbose, value_name = "LEVEL")]
     level: UpTo,
@@ -55,6 +58,7 @@ async fn shown(cli: ClientContext, args: TuiArgs, ending: Ending) -> Result<Exit
         agent,
         level: args.level.into(),
         inline: args.inline,
+        mouse: args.mouse,
         colour: cli.environment.get("NO_COLOR").is_none_or(str::is_empty),
         start: start(&cli.environment, cli.home_root()),
     };

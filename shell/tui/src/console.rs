@@ -5,7 +5,7 @@ use std::io;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crossterm::event::Event;
+use crossterm::event::{Event, MouseEventKind};
 use holon_api::Control as Runtime;
 use holon_facts::{AgentId, EventSeq, Millis};
 use holon_platform::{clock, entropy, spawn};
@@ -19,7 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 use crate::keyboard::{Typed, typed};
 use crate::message::{Answer, Msg, Request};
 use crate::model::{Link, Look, Model};
-use crate::terminal::Taken;
+use crate::terminal::{Mode, Taken};
 use crate::update::{begin, update};
 use crate::{layout, lists, perform, streams, view};
 
@@ -27,6 +27,8 @@ use crate::{layout, lists, perform, streams, view};
 const FRAME: Duration = Duration::from_millis(33);
 /// Messages that wait for the loop; whoever brings more waits.
 const WAITING: usize = 1_024;
+/// Lines that one notch of the wheel scrolls.
+const WHEEL: isize = 3;
 /// Messages that are taken at once.
 const TAKEN: usize = 256;
 /// Before what failed is tried again.
@@ -41,6 +43,8 @@ pub struct Options {
     pub level: Level,
     /// Finished rows go to the scrollback of the terminal; otherwise the alternate screen is used.
     pub inline: bool,
+    /// The wheel scrolls; the terminal selects no text meanwhile.
+    pub mouse: bool,
     pub colour: bool,
     /// The command that starts the runtime, where the console may do that.
     pub start: Option<Vec<String>>,
@@ -66,7 +70,7 @@ pub async fn run<C>(client: C, options: Options, ending: impl Future<Output = ()
 where
     C: Runtime + Clone + Send + Sync + 'static,
 {
-    let mut taken = Taken::take(options.inline)?;
+    let mut taken = Taken::take(Mode { inline: options.inline, mouse: options.mouse })?;
     let (width, height) = taken.size()?;
     let (inline, colour) = (options.inline, options.colour);
     let look = Look { width, height, colour, inline, now: clock::now().wall };
@@ -104,9 +108,12 @@ where
                     let (width, height) = taken.size()?;
                     messages.push(Msg::Resize(width, height));
                 }
-                Some(Typed::Event(
-                    Event::FocusGained | Event::FocusLost | Event::Mouse(_) | Event::Resize(..),
-                )) => continue,
+                Some(Typed::Event(Event::Mouse(mouse))) => match mouse.kind {
+                    MouseEventKind::ScrollUp => messages.push(Msg::Wheel(-WHEEL)),
+                    MouseEventKind::ScrollDown => messages.push(Msg::Wheel(WHEEL)),
+                    _ => continue,
+                },
+                Some(Typed::Event(Event::FocusGained | Event::FocusLost | Event::Resize(..))) => continue,
                 None => break,
             },
             _ = incoming.recv_many(&mut messages, TAKEN) => {}

@@ -15,6 +15,8 @@ use crate::row::{Part, Row};
 pub(crate) enum Msg {
     Key(KeyEvent, Millis),
     Paste(String),
+    /// Lines down, or up where they are negative.
+    Wheel(isize),
     Resize(u16, u16),
     /// A second went by while something shows how long it takes.
     Tick(Wall),

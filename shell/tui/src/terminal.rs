@@ -4,7 +4,9 @@ use std::io::{self, stdout};
 use std::panic;
 
 use crossterm::cursor::MoveTo;
-use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
 use crossterm::execute;
 use crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -19,10 +21,19 @@ use crate::screen::Screen;
 /// Lines at the bottom that are drawn where rows go to the scrollback.
 const INLINE: u16 = 14;
 
+/// How the console has the terminal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mode {
+    /// Finished rows go to the scrollback.
+    pub(crate) inline: bool,
+    /// The wheel scrolls the conversation; the terminal selects no text meanwhile.
+    pub(crate) mouse: bool,
+}
+
 /// Gives the terminal back when it is dropped.
 pub(crate) struct Taken {
     screen: Terminal<Screen>,
-    inline: bool,
+    mode: Mode,
     frame: Option<Drawn>,
     /// Of the terminal, when the frame was begun.
     size: Size,
@@ -36,38 +47,41 @@ struct Drawn {
 }
 
 impl Taken {
-    pub(crate) fn take(inline: bool) -> io::Result<Self> {
+    pub(crate) fn take(mode: Mode) -> io::Result<Self> {
         // A panic is shown on the terminal as it was before.
         let report = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            give_back(inline).unwrap_or_default();
+            give_back(mode).unwrap_or_default();
             report(info);
         }));
         enable_raw_mode()?;
-        let taken = Self::screen(inline);
+        let taken = Self::screen(mode);
         if taken.is_err() {
-            give_back(inline)?;
+            give_back(mode)?;
         }
         let screen = taken?;
         let size = screen.size()?;
-        Ok(Self { screen, inline, frame: None, size })
+        Ok(Self { screen, mode, frame: None, size })
     }
 
-    fn screen(inline: bool) -> io::Result<Terminal<Screen>> {
+    fn screen(mode: Mode) -> io::Result<Terminal<Screen>> {
         execute!(stdout(), EnableBracketedPaste)?;
-        let viewport = if inline {
+        if mode.mouse {
+            execute!(stdout(), EnableMouseCapture)?;
+        }
+        let viewport = if mode.inline {
             Viewport::Inline(INLINE)
         } else {
             execute!(stdout(), EnterAlternateScreen)?;
             Viewport::Fullscreen
         };
-        let screen = Screen::begin(CrosstermBackend::new(stdout()), inline)?;
+        let screen = Screen::begin(CrosstermBackend::new(stdout()), mode.inline)?;
         Terminal::with_options(screen, TerminalOptions { viewport })
     }
 
     pub(crate) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         let drawn = self.screen.draw(view)?;
-        if self.inline {
+        if self.mode.inline {
             let (area, buffer) = (drawn.buffer.area, drawn.buffer);
             let before = self.frame.take().map(|frame| frame.widths).unwrap_or_default();
             let before = before.into_iter().chain(std::iter::repeat(0));
@@ -112,17 +126,17 @@ impl Taken {
     /// Columns and lines that are drawn.
     pub(crate) fn size(&self) -> io::Result<(u16, u16)> {
         let size = self.screen.size()?;
-        Ok((size.width, if self.inline { size.height.min(INLINE) } else { size.height }))
+        Ok((size.width, if self.mode.inline { size.height.min(INLINE) } else { size.height }))
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
         // Whoever hung up has no terminal to give back.
-        if self.inline {
+        if self.mode.inline {
             self.screen.clear().unwrap_or_default();
         }
-        give_back(self.inline).unwrap_or_default();
+        give_back(self.mode).unwrap_or_default();
     }
 }
 
@@ -132,9 +146,12 @@ fn written(buffer: &Buffer, area: Rect, y: u16) -> u16 {
     last.map_or(0, |x| x - area.left() + 1)
 }
 
-fn give_back(inline: bool) -> io::Result<()> {
+fn give_back(mode: Mode) -> io::Result<()> {
     disable_raw_mode()?;
-    if !inline {
+    if mode.mouse {
+        execute!(stdout(), DisableMouseCapture)?;
+    }
+    if !mode.inline {
         execute!(stdout(), LeaveAlternateScreen)?;
     }
     execute!(stdout(), DisableBracketedPaste, crossterm::cursor::Show)

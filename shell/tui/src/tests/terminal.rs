@@ -4,14 +4,14 @@ use std::process::{Command, Stdio};
 
 use holon_platform::Environment;
 
-use crate::terminal::Taken;
+use crate::terminal::{Mode, Taken};
 
 const INSIDE: &str = "HOLON_TUI_PANICS";
 
 #[test]
 fn a_panic_gives_the_terminal_back_before_its_message() {
     if Environment::of_process().get(INSIDE).is_some() {
-        let _taken = Taken::take(false).unwrap();
+        let _taken = Taken::take(Mode { inline: false, mouse: false }).unwrap();
         panic!("it went wrong");
     }
     let program = std::env::current_exe().unwrap();

@@ -220,7 +220,7 @@ fn vertical(model: &mut Model, by: isize) -> Vec<Request> {
     Vec::new()
 }
 
-fn paged(model: &mut Model, by: isize) -> Vec<Request> {
+pub(super) fn paged(model: &mut Model, by: isize) -> Vec<Request> {
     match model.overlays.last_mut() {
         Some(overlay) => {
             overlay.select(by);

@@ -27,6 +27,7 @@ pub(crate) fn begin(model: &Model) -> Vec<Request> {
 pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Request> {
     let mut requests = match msg {
         Msg::Key(key, now) => keys::pressed(model, key, now),
+        Msg::Wheel(lines) => keys::paged(model, lines),
         Msg::Paste(text) => {
             keys::typed(model, &text);
             Vec::new()
