@@ -11,6 +11,7 @@ use holon_ledger::LedgerPlace;
 use holon_ledger::sqlite::{self as ledger, Reader};
 use holon_platform::{Environment, build};
 
+use super::backup::{self, BackupArgs, RestoreArgs};
 use super::exit::Exit;
 use super::fork::{self, ForkArgs};
 use super::output::{self, Failure};
@@ -58,6 +59,10 @@ pub(super) enum LedgerCommand {
     Fork(ForkArgs),
     /// Show what a damaged ledger lost; --accept-loss continues without it
     Recover(RecoverArgs),
+    /// Back up the home, also while its runtime lives
+    Backup(BackupArgs),
+    /// Restore a backup into an empty home
+    Restore(RestoreArgs),
 }
 
 #[derive(Debug, Args)]
@@ -87,6 +92,8 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
         }
         LedgerCommand::Fork(args) => return fork::fork(home, args),
         LedgerCommand::Recover(args) => return recover::recover(home, args),
+        LedgerCommand::Backup(args) => return backup::backup(home, args),
+        LedgerCommand::Restore(args) => return backup::restore(home, args),
     }
     Ok(Exit::Completed)
 }

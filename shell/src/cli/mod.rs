@@ -2,6 +2,7 @@
 
 mod agent;
 mod attached_run;
+mod backup;
 mod budget_limit;
 mod candidates;
 mod client_context;
@@ -37,6 +38,7 @@ mod server;
 mod server_options;
 mod session;
 mod setup;
+mod size;
 mod skills;
 mod spending;
 mod status;
@@ -170,7 +172,7 @@ enum Command {
     Resume(status::StatusArgs),
     /// Run the whole loop offline: a scripted model repairs a small project
     Demo(demo::DemoArgs),
-    /// Export, verify, replay or fork durable history
+    /// Export, verify, replay, back up or fork durable history
     #[command(subcommand, alias = "ledgers")]
     Ledger(ledger::LedgerCommand),
     /// Inspect what a model was shown, where time went, and past decisions
