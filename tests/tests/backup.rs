@@ -23,14 +23,16 @@ fn living() -> Daemon {
     let daemon = Daemon::hello();
     daemon.start();
     let agent = daemon.0.home().join("agents/main");
-    std::fs::write(agent.join("memory/self.md"), "learned").unwrap();
-    std::fs::write(agent.join("work/tool.sh"), "#!/bin/sh\n").unwrap();
-    std::fs::set_permissions(agent.join("work/tool.sh"), PermissionsExt::from_mode(0o755)).unwrap();
-    symlink("../memory/self.md", agent.join("notes/link")).unwrap();
+    std::fs::write(agent.join("memory/self.md"), "learned").expect("files and processes of a test");
+    std::fs::write(agent.join("work/tool.sh"), "#!/bin/sh\n").expect("files and processes of a test");
+    std::fs::set_permissions(agent.join("work/tool.sh"), PermissionsExt::from_mode(0o755))
+        .expect("files and processes of a test");
+    symlink("../memory/self.md", agent.join("notes/link")).expect("files and processes of a test");
     std::fs::write(daemon.0.home().join("credentials.toml"), "[example]\nkey = \"canary-of-a-key\"\n")
-        .unwrap();
+        .expect("files and processes of a test");
     let credentials = daemon.0.home().join("credentials.toml");
-    std::fs::set_permissions(credentials, PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::set_permissions(credentials, PermissionsExt::from_mode(0o600))
+        .expect("files and processes of a test");
     daemon.ok(&["prompt", "--wait", "one"]);
     daemon
 }
@@ -76,8 +78,8 @@ impl Drop for Other<'_> {
 /// Names of everything in a folder and below.
 fn tree(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in std::fs::read_dir(folder).expect("files and processes of a test") {
+        let path = entry.expect("files and processes of a test").path();
         found.push(at(&path));
         if path.is_dir() && !path.is_symlink() {
             found.extend(tree(&path));
@@ -107,12 +109,8 @@ fn a_living_home_is_backed_up_and_restored_elsewhere() {
     let tool = std::fs::metadata(agent.join("work/tool.sh")).unwrap().permissions().mode();
     assert_eq!(tool & 0o777, 0o700);
     assert!(!other.home.join("credentials.toml").exists() && !other.home.join("control.token").exists());
-    for same in ["trigger.key"] {
-        assert_eq!(
-            std::fs::read(other.home.join(same)).unwrap(),
-            std::fs::read(daemon.0.home().join(same)).unwrap()
-        );
-    }
+    let key = |home: &Path| std::fs::read(home.join("trigger.key")).unwrap();
+    assert_eq!(key(&other.home), key(&daemon.0.home()));
     daemon.0.check_ledger(&other.ledger());
 
     // Nothing that would talk to the outside starts; what is on record can be read.
@@ -225,18 +223,22 @@ fn what_is_no_backup_and_where_none_belongs_is_refused() {
 
 /// The same archive with another description.
 fn changed(from: &Path, to: &Path, change: &Value) {
-    let mut archive = tar::Archive::new(zstd::Decoder::new(std::fs::File::open(from).unwrap()).unwrap());
-    let out = zstd::Encoder::new(std::fs::File::create(to).unwrap(), 1).unwrap();
+    let mut archive = tar::Archive::new(
+        zstd::Decoder::new(std::fs::File::open(from).expect("files and processes of a test"))
+            .expect("files and processes of a test"),
+    );
+    let out = zstd::Encoder::new(std::fs::File::create(to).expect("files and processes of a test"), 1)
+        .expect("files and processes of a test");
     let mut tar = tar::Builder::new(out);
-    for entry in archive.entries().unwrap() {
-        let mut entry = entry.unwrap();
+    for entry in archive.entries().expect("files and processes of a test") {
+        let mut entry = entry.expect("files and processes of a test");
         let mut header = entry.header().clone();
-        let path = entry.path().unwrap().into_owned();
+        let path = entry.path().expect("files and processes of a test").into_owned();
         if path == Path::new("backup.json") {
             let mut text = String::new();
-            entry.read_to_string(&mut text).unwrap();
-            let mut description: Value = serde_json::from_str(&text).unwrap();
-            for (key, value) in change.as_object().unwrap() {
+            entry.read_to_string(&mut text).expect("files and processes of a test");
+            let mut description: Value = serde_json::from_str(&text).expect("files and processes of a test");
+            for (key, value) in change.as_object().expect("files and processes of a test") {
                 match key.as_str() {
                     "schema" => description["ledger"]["schema_version"] = value.clone(),
                     key => description[key] = value.clone(),
@@ -244,23 +246,27 @@ fn changed(from: &Path, to: &Path, change: &Value) {
             }
             let text = description.to_string();
             header.set_size(text.len() as u64);
-            tar.append_data(&mut header, &path, text.as_bytes()).unwrap();
+            tar.append_data(&mut header, &path, text.as_bytes()).expect("files and processes of a test");
         } else if header.entry_type().is_symlink() {
-            let target = entry.link_name().unwrap().unwrap().into_owned();
-            tar.append_link(&mut header, &path, target).unwrap();
+            let target = entry
+                .link_name()
+                .expect("files and processes of a test")
+                .expect("files and processes of a test")
+                .into_owned();
+            tar.append_link(&mut header, &path, target).expect("files and processes of a test");
         } else {
-            tar.append_data(&mut header, &path, &mut entry).unwrap();
+            tar.append_data(&mut header, &path, &mut entry).expect("files and processes of a test");
         }
     }
-    tar.into_inner().unwrap().finish().unwrap();
+    tar.into_inner().expect("files and processes of a test").finish().expect("files and processes of a test");
 }
 
 /// Kills a process after so long; says whether it had not ended before.
 fn killed(mut child: Child, after: Duration) -> bool {
     std::thread::sleep(after);
-    let before = child.try_wait().unwrap().is_none();
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let before = child.try_wait().expect("files and processes of a test").is_none();
+    child.kill().expect("files and processes of a test");
+    child.wait().expect("files and processes of a test");
     before
 }
 
@@ -272,7 +278,13 @@ fn time_of(run: impl FnOnce()) -> Duration {
 }
 
 fn spawned(daemon: &Daemon, arguments: &[&str]) -> Child {
-    daemon.0.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    daemon
+        .0
+        .command(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("files and processes of a test")
 }
 
 #[test]

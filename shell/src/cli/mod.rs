@@ -14,6 +14,7 @@ mod debug;
 mod demo;
 mod explained;
 mod fork;
+mod gc;
 mod hints;
 mod image_args;
 mod inbox;

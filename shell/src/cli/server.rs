@@ -13,7 +13,7 @@ use holon_core::summary::workspaces::WorkspaceState;
 use holon_core::view::View;
 use holon_core::{Answer, Input};
 use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
-use holon_facts::{AgentId, Record, Reject, Wall};
+use holon_facts::{AgentId, Millis, Record, Reject, Wall};
 use holon_platform::crash_point::{Point, reached};
 use holon_platform::{Environment, clock, process, spawn};
 use holon_supervise::confine::Confinement;
@@ -84,9 +84,10 @@ impl Server {
         let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let idle_limit = setup.settings.run.idle_limit;
-        let ServerSettings { seed_templates, web_console, allowed_origins, .. } =
+        let ServerSettings { seed_templates, web_console, allowed_origins, verify_every, .. } =
             setup.settings.server.clone();
         let (hub, metrics, shutdown) = (Hub::default(), Metrics::default(), Shutdown::default());
+        let ledger_checks = LedgerChecks::default();
         // It is there once the driver is.
         let memory = Arc::new(OnceLock::<Memory>::new());
         let observer = observer(hub.clone(), metrics.clone(), memory.clone());
@@ -129,15 +130,14 @@ impl Server {
             allowed_origins,
             stream_tokens: StreamTokens::default(),
             console: Console::of(home, web_console)?,
-            ledger_checks: LedgerChecks::default(),
+            ledger_checks: ledger_checks.clone(),
         });
+        check_again_and_again(ledger_checks, home, verify_every, &shutdown);
         let (socket, serving) = addresses.serve(&http::router(app), &shutdown)?;
         reached(Point::Listening);
         metadata.write(home).context("daemon.json")?;
         reached(Point::Announced);
-        if let Err(error) = LastFailure::clear(home) {
-            tracing::warn!("the last failure can't be cleared: {error}");
-        }
+        clear_last_failure(home);
         let socket_path = endpoint.socket.display();
         tracing::info!("ready at {socket_path} and http://{}", metadata.http_addr.unwrap_or_default());
         tracing::info!("{}", endpoint.who_may_ask(home, among_commands));
@@ -186,6 +186,26 @@ impl Server {
         drop(socket.await.context("the watch over the socket broke down")?);
         Ok(())
     }
+}
+
+fn clear_last_failure(home: &Home) {
+    if let Err(error) = LastFailure::clear(home) {
+        tracing::warn!("the last failure can't be cleared: {error}");
+    }
+}
+
+/// Checks the whole ledger as long as the runtime lives, where that is wanted.
+fn check_again_and_again(checks: LedgerChecks, home: &Home, every: Millis, shutdown: &Shutdown) {
+    if every.0 == 0 {
+        return;
+    }
+    let (ledger, shutdown, every) = (home.ledger(), shutdown.clone(), Duration::from_millis(every.0));
+    drop(spawn::task(async move {
+        tokio::select! {
+            () = shutdown.asked() => {}
+            () = checks.repeat(ledger, every) => {}
+        }
+    }));
 }
 
 /// Who sees every durable record.

@@ -97,6 +97,12 @@ pub const KEYS: &[Key<Settings>] = &[
         "`full` survives a loss of power, `process` only the end of the process"
     ),
     key!(
+        "runtime.verify_every_ms",
+        server.verify_every,
+        time(0),
+        "time between two checks of the whole ledger by a runtime, in the background; 0 for none"
+    ),
+    key!(
         "store.url" | "HOLON_STORE_URL",
         store_url,
         Kind::Database,
