@@ -4,6 +4,7 @@ mod agent;
 mod attached_run;
 mod backup;
 mod budget_limit;
+mod bundle;
 mod candidates;
 mod client_context;
 mod conditions;
@@ -68,6 +69,7 @@ use holon_text::variables;
 
 use crate::exit;
 use agent::AgentCommand;
+use bundle::BundleCommand;
 pub use exit::Exit;
 use memory::MemoryCommand;
 use skills::SkillsCommand;
@@ -176,6 +178,9 @@ enum Command {
     /// Export, verify, replay, back up or fork durable history
     #[command(subcommand, alias = "ledgers")]
     Ledger(ledger::LedgerCommand),
+    /// Inspect, verify and replay what an agent of another home did
+    #[command(subcommand, alias = "bundles")]
+    Bundle(BundleCommand),
     /// Inspect what a model was shown, where time went, and past decisions
     #[command(subcommand)]
     Debug(debug::DebugCommand),
@@ -243,6 +248,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Demo(args) => demo::demo(args),
         Command::Config(args) => config::config(cli.home, args),
         Command::Debug(command) => debug::debug(cli.home, command),
+        Command::Bundle(command) => bundle::bundle(command),
         Command::Ledger(command) => ledger::ledger(cli.home, command),
     };
     ended(outcome)
