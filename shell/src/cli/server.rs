@@ -37,7 +37,7 @@ use crate::http::{self, About, App, Console, Metrics, Parts, Peers, Shutdown, St
 use crate::ledger_check::LedgerChecks;
 use crate::memory::{Follower, Memory};
 use crate::runtime::{Ended, Runtime};
-use crate::settings::{Origin, ServerSettings};
+use crate::settings::Origin;
 use crate::skills::{Roots, install};
 use crate::templates::{self, Templates};
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
@@ -84,10 +84,9 @@ impl Server {
         let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let idle_limit = setup.settings.run.idle_limit;
-        let ServerSettings { seed_templates, web_console, allowed_origins, verify_every, .. } =
-            setup.settings.server.clone();
-        let (hub, metrics, shutdown) = (Hub::default(), Metrics::default(), Shutdown::default());
-        let ledger_checks = LedgerChecks::default();
+        let server = setup.settings.server.clone();
+        let (hub, shutdown, ledger_checks) = (Hub::default(), Shutdown::default(), LedgerChecks::default());
+        let metrics = Metrics::labelling(server.agent_labels);
         // It is there once the driver is.
         let memory = Arc::new(OnceLock::<Memory>::new());
         let observer = observer(hub.clone(), metrics.clone(), memory.clone());
@@ -100,7 +99,7 @@ impl Server {
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
         let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
         ensure_default_agent(&runtime, home, &default_agent).await?;
-        if seed_templates {
+        if server.seed_templates {
             seed(&templates);
         }
         let (agents, user) = (home.agents(), skills.user);
@@ -127,12 +126,12 @@ impl Server {
             providers,
             idle_limit,
             waits: Semaphore::new(http::WAITS),
-            allowed_origins,
+            allowed_origins: server.allowed_origins,
             stream_tokens: StreamTokens::default(),
-            console: Console::of(home, web_console)?,
+            console: Console::of(home, server.web_console)?,
             ledger_checks: ledger_checks.clone(),
         });
-        check_again_and_again(ledger_checks, home, verify_every, &shutdown);
+        check_again_and_again(ledger_checks, home, server.verify_every, &shutdown);
         let (socket, serving) = addresses.serve(&http::router(app), &shutdown)?;
         reached(Point::Listening);
         metadata.write(home).context("daemon.json")?;

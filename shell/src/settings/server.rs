@@ -21,6 +21,8 @@ pub struct ServerSettings {
     pub allowed_origins: Vec<PageOrigin>,
     /// Whether browsers get the web console.
     pub web_console: bool,
+    /// Agents in memory up to which each has labels of its own in `/metrics`.
+    pub agent_labels: u64,
     /// Between two checks of the whole ledger; zero for none.
     pub verify_every: Millis,
     /// Name of the key that webhooks are signed with.
@@ -42,6 +44,7 @@ impl Default for ServerSettings {
             token_file: None,
             allowed_origins: Vec::new(),
             web_console: true,
+            agent_labels: 200,
             verify_every: Millis::hours(24),
             webhook_credential: None,
             socket: None,
