@@ -8,13 +8,15 @@ use holon_api::{LedgerCheck, LedgerCheckKind, LedgerCheckState};
 use holon_law::Laws;
 use holon_law::replay::{Again, AuditReport};
 use holon_ledger::LedgerPlace;
-use holon_ledger::sqlite::{self as ledger, Reader, VerifyError, VerifyReport};
+use holon_ledger::sqlite::{self as ledger, NewestReport, Reader, VerifyError, VerifyReport};
 use holon_platform::{build, clock, spawn};
 use tokio::sync::{oneshot, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// A check that takes longer is stopped: while it reads, what is written stays in the write-ahead log.
 const LONGEST: Duration = Duration::from_mins(30);
+/// A runtime that was started checks its ledger after so long.
+const SOON: Duration = Duration::from_mins(10);
 /// A check that is to stop is interrupted so often until it does.
 const AGAIN: Duration = Duration::from_millis(200);
 
@@ -40,6 +42,15 @@ pub fn verified(report: &VerifyReport) -> String {
         report.content_bytes,
         report.snapshots,
         Laws::table().len()
+    )
+}
+
+/// What is in order of the newest part, for people.
+pub fn newest_verified(report: &NewestReport) -> String {
+    format!(
+        "in order: the newest {} of {} batches with {} records and {} calls, and the ends of the logs of {} agents; \
+         holon ledger verify checks everything",
+        report.batches, report.all_batches, report.records, report.calls, report.agents
     )
 }
 
@@ -105,6 +116,30 @@ impl LedgerChecks {
     /// The newest first.
     pub fn newest(&self) -> Vec<LedgerCheck> {
         self.0.borrow().clone()
+    }
+
+    /// What the newest check of the whole ledger has found that is not in order.
+    pub fn fault(&self) -> Option<String> {
+        let checks = self.0.borrow();
+        let verified = checks.iter().find(|one| one.check == LedgerCheckKind::Verify)?;
+        let failed = verified.state == LedgerCheckState::Failed;
+        let result = verified.result.as_deref().unwrap_or_default();
+        failed.then(|| format!("the check of the ledger at {} failed: {result}", verified.started_at))
+    }
+
+    /// Checks the whole ledger again and again, for the first time soon. Ends with whoever waits for it.
+    pub async fn repeat(self, ledger: LedgerPlace, every: Duration) {
+        let mut wait = every.min(SOON);
+        loop {
+            sleep(wait).await;
+            wait = every;
+            // Where one runs already, its end is as good.
+            drop(self.begin(ledger.clone(), LedgerCheckKind::Verify));
+            self.settled().await;
+            if let Some(fault) = self.fault() {
+                tracing::error!("{fault}");
+            }
+        }
     }
 
     /// Waits until none runs.
@@ -198,6 +233,26 @@ mod tests {
         };
         assert!(replayed.starts_with("the same: "), "{replayed}");
         assert_eq!(*verified, super::verified(&verify(&home.reader()).unwrap()));
+    }
+
+    #[tokio::test]
+    async fn a_ledger_is_checked_again_and_again_and_a_fault_stays_known_until_it_is_gone() {
+        let (home, checks) = (Home::with_turns(2), LedgerChecks::default());
+        let repeated = spawn::task(checks.clone().repeat(home.ledger().into(), Duration::from_millis(20)));
+        let mut changes = checks.0.subscribe();
+        let mut ends = async |fault: bool| {
+            let ended = |all: &Vec<LedgerCheck>| all.iter().any(|one| !runs(one));
+            while checks.fault().is_some() != fault || !ended(&checks.newest()) {
+                changes.changed().await.unwrap();
+            }
+        };
+        ends(false).await;
+        home.vandal("UPDATE recorder SET sum = sum + 1 WHERE position = 2");
+        ends(true).await;
+        assert!(checks.fault().unwrap().contains("call 2"), "{:?}", checks.fault());
+        home.vandal("UPDATE recorder SET sum = sum - 1 WHERE position = 2");
+        ends(false).await;
+        repeated.abort();
     }
 
     #[tokio::test]

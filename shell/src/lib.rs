@@ -3,6 +3,9 @@
 
 pub mod activity;
 pub mod answer;
+pub mod archive;
+pub mod backup;
+pub mod bundle;
 pub mod changes;
 pub mod cli;
 pub mod client;

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use holon_ledger::sqlite::HomeLock;
+use serde::Serialize;
+
+use crate::tasks;
 
 /// Homes that are removed at once; what is left is for later runs.
 const AT_ONCE: usize = 16;
@@ -40,6 +43,71 @@ pub fn old_runs(runs: &Path, keep: u64, now: SystemTime) -> usize {
     };
     let candidates = old.filter(stale).collect::<Vec<_>>();
     candidates.iter().rev().take(AT_ONCE).filter(|run| run.remove().is_ok()).count()
+}
+
+/// What is older than somebody wants to keep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Old {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+impl Old {
+    fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// Homes of temporary runs that did not change since `before`; they are removed, or counted alone. A home that a process holds, or
+/// that has a worktree, stays.
+pub fn runs_before(runs: &Path, before: SystemTime, remove: bool) -> Old {
+    let mut old = Old::default();
+    for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
+        let Some(run) = Run::of(&entry) else { continue };
+        if run.changed >= before || run.has_worktrees() || HomeLock::probe(&run.path).is_err() {
+            continue;
+        }
+        let bytes = bytes_below(&run.path);
+        if !remove || run.remove().is_ok() {
+            old.add(bytes);
+        }
+    }
+    old
+}
+
+/// Files with output of commands, of all agents, that did not change since `before`; they are removed, or counted alone. No command
+/// may be at work.
+pub fn outputs_before(agents: &Path, before: SystemTime, remove: bool) -> Old {
+    let mut old = Old::default();
+    let homes = fs::read_dir(agents).into_iter().flatten().flatten();
+    let outputs =
+        homes.filter_map(|home| fs::read_dir(tasks::outputs(&home.path())).ok()).flatten().flatten();
+    for output in outputs {
+        let is_old = output
+            .metadata()
+            .ok()
+            .filter(fs::Metadata::is_file)
+            .and_then(|about| Some((about.modified().ok()?, about.len())))
+            .filter(|(changed, _)| *changed < before);
+        let Some((_, bytes)) = is_old else { continue };
+        if !remove || fs::remove_file(output.path()).is_ok() {
+            old.add(bytes);
+        }
+    }
+    old
+}
+
+/// Links are not followed.
+fn bytes_below(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(about) if about.is_dir() => bytes_below(&entry.path()),
+            Ok(about) => about.len(),
+            Err(_) => 0,
+        })
+        .sum()
 }
 
 /// Homes that have worktrees, and no process any more.

@@ -108,6 +108,67 @@ fn the_ledger_commands_of_the_docs_work() {
 }
 
 #[test]
+fn the_backup_of_the_docs_is_made_and_restored() {
+    let docs = page("docs/backup.md");
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "hello"]);
+    fs::create_dir(daemon.0.work().join("backups")).unwrap();
+    let examples = blocks(&docs, "sh");
+    assert_eq!(examples.len(), 1, "a block was added: run it here");
+    let path = format!("{}:{}", binary().parent().unwrap().display(), env!("PATH"));
+    let script = format!("set -e\n{}\nholon --home restored daemon stop", examples[0]);
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(daemon.0.work())
+        .env("PATH", path)
+        .env("HOLON_HOME", daemon.0.home())
+        .env("HOLON_MODEL", "scripted/hello")
+        .env("HOLON_HTTP_ADDR", "127.0.0.1:0")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    daemon.0.check_ledger(&daemon.0.work().join("restored/ledger.sqlite3"));
+    for command in ["backup", "restore"] {
+        let help = Holon::new().run(&["ledger", command, "--help"]).stdout;
+        for option in help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')) {
+            let common = ["--help", "--home", "--json"].contains(&option);
+            let shown = !option.starts_with("--") || option.len() < 3 || common;
+            assert!(shown || docs.contains(option), "docs/backup.md does not name {option}");
+        }
+    }
+}
+
+#[test]
+fn the_bundle_of_the_docs_is_made_and_replayed() {
+    let docs = page("docs/bundles.md");
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "hello"]);
+    let examples = blocks(&docs, "sh");
+    assert_eq!(examples.len(), 1, "a block was added: run it here");
+    let path = format!("{}:{}", binary().parent().unwrap().display(), env!("PATH"));
+    let output = Command::new("sh")
+        .args(["-c", &format!("set -e\n{}", examples[0])])
+        .current_dir(daemon.0.work())
+        .env("PATH", path)
+        .env("HOLON_HOME", daemon.0.home())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    for command in
+        [&["agent", "bundle"][..], &["bundle", "inspect"], &["bundle", "verify"], &["bundle", "replay"]]
+    {
+        let help = Holon::new().run(&[command, &["--help"]].concat()).stdout;
+        for option in help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')) {
+            let common = ["--help", "--home", "--output"].contains(&option);
+            let shown = !option.starts_with("--") || option.len() < 3 || common;
+            assert!(shown || docs.contains(option), "docs/bundles.md does not name {option}");
+        }
+    }
+}
+
+#[test]
 fn the_scenario_of_the_docs_plays() {
     let docs = page("docs/scenarios.md");
     for example in blocks(&docs, "json") {

@@ -19,6 +19,7 @@ use holon_facts::{AgentId, RunId};
 
 use holon_text::moment;
 
+use super::bundle::{self, BundleArgs};
 use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::explained::named;
@@ -55,6 +56,8 @@ pub(super) enum AgentCommand {
     Rename(RenameArgs),
     /// Describe in one line what an agent is for
     Describe(DescribeArgs),
+    /// Put what an agent did into one file that can be replayed elsewhere
+    Bundle(BundleArgs),
     /// Stop an agent (old name of `stop`)
     #[command(hide = true)]
     Pause(StatusArgs),
@@ -143,6 +146,7 @@ pub(super) fn agent(home: Option<PathBuf>, command: AgentCommand) -> Result<Exit
         }
         AgentCommand::Start(args) => lifecycle(home, args, Action::Start),
         AgentCommand::Stop(args) => lifecycle(home, args, Action::Stop),
+        AgentCommand::Bundle(args) => bundle::agent_bundle(home, args),
         AgentCommand::Pause(args) => old_name(home, args, ("pause", Action::Pause), "stop"),
         AgentCommand::Resume(args) => old_name(home, args, ("resume", Action::Resume), "start"),
         AgentCommand::Model(args) => {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use axum::Router;
@@ -10,7 +11,7 @@ use holon_core::summary::workspaces::WorkspaceState;
 use holon_core::view::View;
 use holon_core::{Answer, Input};
 use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
-use holon_facts::{AgentId, Record, Reject, Wall};
+use holon_facts::{AgentId, Millis, Record, Reject, Wall};
 use holon_ledger::LedgerPlace;
 use holon_platform::{Environment, clock, spawn};
 use holon_supervise::confine::Confinement;
@@ -28,7 +29,6 @@ use crate::http::{self, About, App, Console, Metrics, Parts, Peers, Shutdown, St
 use crate::ledger_check::LedgerChecks;
 use crate::memory::{Follower, Memory};
 use crate::runtime::{Ended, Runtime};
-use crate::settings::ServerSettings;
 use crate::skills::{Roots, install};
 use crate::templates::{self, Templates};
 use crate::trigger_address::TriggerAddresses;
@@ -79,9 +79,9 @@ impl Hosted {
         let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let idle_limit = setup.settings.run.idle_limit;
-        let ServerSettings { seed_templates, web_console, allowed_origins, .. } =
-            setup.settings.server.clone();
-        let (hub, metrics) = (Hub::default(), Metrics::default());
+        let server = setup.settings.server.clone();
+        let (hub, ledger_checks) = (Hub::default(), LedgerChecks::default());
+        let metrics = Metrics::labelling(server.agent_labels);
         // It is there once the driver is.
         let memory = Arc::new(OnceLock::<Memory>::new());
         let observer = observer(hub.clone(), metrics.clone(), memory.clone());
@@ -95,7 +95,7 @@ impl Hosted {
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
         let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
         ensure_default_agent(&runtime, home, &default_agent).await?;
-        if seed_templates {
+        if server.seed_templates {
             seed(&templates);
         }
         let (agents, user) = (home.agents(), skills.user);
@@ -118,18 +118,33 @@ impl Hosted {
             signatures: Signatures::new(webhook_key.as_deref()),
             triggers,
             metrics,
-            shutdown,
+            shutdown: shutdown.clone(),
             models,
             providers,
             idle_limit,
             waits: Semaphore::new(http::WAITS),
-            allowed_origins,
+            allowed_origins: server.allowed_origins,
             stream_tokens: StreamTokens::default(),
-            console: Console::of(home, web_console)?,
-            ledger_checks: LedgerChecks::default(),
+            console: Console::of(home, server.web_console)?,
+            ledger_checks: ledger_checks.clone(),
         });
+        check_again_and_again(ledger_checks, ledger, server.verify_every, &shutdown);
         Ok(Self { runtime, ended, router: http::router(app), follower })
     }
+}
+
+/// Checks the whole ledger as long as the runtime lives, where that is wanted.
+fn check_again_and_again(checks: LedgerChecks, ledger: LedgerPlace, every: Millis, shutdown: &Shutdown) {
+    if every.0 == 0 {
+        return;
+    }
+    let (shutdown, every) = (shutdown.clone(), Duration::from_millis(every.0));
+    drop(spawn::task(async move {
+        tokio::select! {
+            () = shutdown.asked() => {}
+            () = checks.repeat(ledger, every) => {}
+        }
+    }));
 }
 
 /// Who sees every durable record.

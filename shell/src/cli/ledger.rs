@@ -11,12 +11,14 @@ use holon_ledger::LedgerPlace;
 use holon_ledger::sqlite::{self as ledger, Reader};
 use holon_platform::{Environment, build};
 
+use super::backup::{self, BackupArgs, RestoreArgs};
 use super::exit::Exit;
 use super::fork::{self, ForkArgs};
+use super::gc::{self, GcArgs};
 use super::output::{self, Failure};
 use super::recover::{self, RecoverArgs};
 use crate::home::Home;
-use crate::ledger_check::{replayed, verified, verify};
+use crate::ledger_check::{newest_verified, replayed, verified, verify};
 use crate::settings::find_home;
 
 #[derive(Debug, Subcommand)]
@@ -39,6 +41,12 @@ pub(super) enum LedgerCommand {
     Verify {
         #[command(flatten)]
         ledger: Which,
+        /// Check only what was written last and that every agent is listed as its log ends
+        #[arg(long, conflicts_with = "full")]
+        quick: bool,
+        /// Check everything; this is the default
+        #[arg(long)]
+        full: bool,
         /// Print one JSON document
         #[arg(long)]
         json: bool,
@@ -58,6 +66,12 @@ pub(super) enum LedgerCommand {
     Fork(ForkArgs),
     /// Show what a damaged ledger lost; --accept-loss continues without it
     Recover(RecoverArgs),
+    /// Back up the home, also while its runtime lives
+    Backup(BackupArgs),
+    /// Restore a backup into an empty home
+    Restore(RestoreArgs),
+    /// Remove what is old: flight recorder, unnamed texts, temporary runs, output of commands
+    Gc(GcArgs),
 }
 
 #[derive(Debug, Args)]
@@ -72,10 +86,15 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
             let agent = agent.as_deref().map(AgentId::new).transpose().map_err(Failure::usage)?;
             export(&open(&ledger.place(home)?)?, agent.as_ref(), recorder)?;
         }
-        LedgerCommand::Verify { ledger, json } => {
+        LedgerCommand::Verify { ledger, quick, full: _, json } => {
             let place = ledger.place(home)?;
             if !place.file().is_some_and(Path::is_dir) {
                 place.check_end()?;
+            }
+            if quick {
+                let report = ledger::verify_newest(&open(&place)?)?;
+                output::line(&if json { serde_json::to_string(&report)? } else { newest_verified(&report) })?;
+                return Ok(Exit::Completed);
             }
             let report = verify(&open(&place)?)?;
             output::line(&if json { serde_json::to_string(&report)? } else { verified(&report) })?;
@@ -87,6 +106,9 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
         }
         LedgerCommand::Fork(args) => return fork::fork(home, args),
         LedgerCommand::Recover(args) => return recover::recover(home, args),
+        LedgerCommand::Backup(args) => return backup::backup(home, args),
+        LedgerCommand::Restore(args) => return backup::restore(home, args),
+        LedgerCommand::Gc(args) => return gc::gc(home, &args),
     }
     Ok(Exit::Completed)
 }

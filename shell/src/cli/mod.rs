@@ -3,7 +3,9 @@
 mod addresses;
 mod agent;
 mod attached_run;
+mod backup;
 mod budget_limit;
+mod bundle;
 mod candidates;
 mod client_context;
 mod cluster;
@@ -15,6 +17,7 @@ mod debug;
 mod demo;
 mod explained;
 mod fork;
+mod gc;
 mod hints;
 mod hosted;
 mod image_args;
@@ -41,6 +44,7 @@ mod server;
 mod server_options;
 mod session;
 mod setup;
+mod size;
 mod skills;
 mod spending;
 mod status;
@@ -69,6 +73,7 @@ use holon_text::variables;
 
 use crate::exit;
 use agent::AgentCommand;
+use bundle::BundleCommand;
 pub use exit::Exit;
 use memory::MemoryCommand;
 use skills::SkillsCommand;
@@ -174,12 +179,15 @@ enum Command {
     Resume(status::StatusArgs),
     /// Run the whole loop offline: a scripted model repairs a small project
     Demo(demo::DemoArgs),
-    /// Export, verify, replay or fork durable history
+    /// Export, verify, replay, back up or fork durable history
     #[command(subcommand, alias = "ledgers")]
     Ledger(ledger::LedgerCommand),
     /// Share a database between several nodes
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
+    /// Inspect, verify and replay what an agent of another home did
+    #[command(subcommand, alias = "bundles")]
+    Bundle(BundleCommand),
     /// Inspect what a model was shown, where time went, and past decisions
     #[command(subcommand)]
     Debug(debug::DebugCommand),
@@ -248,6 +256,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Config(args) => config::config(cli.home, args),
         Command::Debug(command) => debug::debug(cli.home, command),
         Command::Cluster(command) => cluster::cluster(cli.home, command),
+        Command::Bundle(command) => bundle::bundle(command),
         Command::Ledger(command) => ledger::ledger(cli.home, command),
     };
     ended(outcome)

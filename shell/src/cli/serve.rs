@@ -10,6 +10,7 @@ use holon_platform::crash_point::{Point, reached};
 use holon_platform::{Environment, open_files, spawn, threads};
 use holon_text::{Secrets, variables};
 
+use super::backup;
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::node::{self, NodePlace};
@@ -162,6 +163,7 @@ async fn whole(
     ending: Ending,
     phase: &mut Phase,
 ) -> Result<Exit, Failure> {
+    backup::may_start(home, options.accept_restored())?;
     let effective = Effective::load(home, environment, options)?.with_secrets_of(home)?;
     let secrets =
         Secrets::new(variables::secrets(environment).chain(effective.setup.secrets.iter().cloned()));

@@ -40,6 +40,9 @@ pub(super) struct ServerOptions {
     /// Read the control token from this file
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Start in a home that was restored from a backup; the home it was made of must not run any more
+    #[arg(long)]
+    accept_restored: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -176,7 +179,15 @@ impl ServerOptions {
                 _ => arguments.push(format!("{flag}={value}")),
             }
         }
+        if self.accept_restored {
+            arguments.push("--accept-restored".to_owned());
+        }
         Ok(arguments)
+    }
+
+    /// Whether a home may be used that was restored from a backup.
+    pub(super) fn accept_restored(&self) -> bool {
+        self.accept_restored
     }
 
     /// The token that was given, for the environment of another process.
@@ -209,6 +220,7 @@ mod tests {
             &["--host=127.0.0.2"],
             &["--access=lan", "--host=10.0.0.1", "--port=9", "--advertise=http://h:9/"],
             &["--listen=[::1]:7", "--token-file=/a/b c"],
+            &["--accept-restored"],
         ] {
             assert_eq!(options(arguments).arguments().ok().unwrap(), arguments);
         }

@@ -20,6 +20,7 @@ use holon_supervise::confine::Confinement;
 use holon_text::{Secrets, variables};
 
 use super::attached_run;
+use super::backup;
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::leftover_runs::LeftoverRuns;
@@ -87,6 +88,7 @@ impl Session {
         }
         self.request.home.create()?;
         let lock = HomeLock::acquire(self.request.home.root()).map_err(not_reachable)?;
+        backup::may_start(&self.request.home, false)?;
         let workspace = PathBuf::from(&self.request.execution.execution_root);
         let (before, gate) =
             Before::look(&workspace, &self.request.environment, Some(&holon_supervise::program()));

@@ -7,6 +7,7 @@ use holon_platform::Environment;
 use rustix::fs::{Access, access, statvfs};
 
 use super::Finding;
+use crate::backup;
 use crate::home::Home;
 use crate::prune;
 use crate::settings::{Origin, quoted};
@@ -46,6 +47,9 @@ pub(super) fn examine(home: &Home, origin: &Origin, environment: &Environment) -
     // A start would be refused.
     if let Err(error) = TriggerKey::known(home) {
         findings.push(Finding::problem(check, error.to_string(), error.hint()));
+    }
+    if let Err(error) = backup::may_start(home) {
+        findings.push(Finding::problem("restored", error.to_string(), error.hint()));
     }
     findings.extend(space(place));
     findings.extend(worktrees(home));

@@ -97,6 +97,18 @@ pub const KEYS: &[Key<Settings>] = &[
         "`full` survives a loss of power, `process` only the end of the process"
     ),
     key!(
+        "runtime.verify_every_ms",
+        server.verify_every,
+        time(0),
+        "time between two checks of the whole ledger by a runtime, in the background; 0 for none"
+    ),
+    key!(
+        "telemetry.agent_labels",
+        server.agent_labels,
+        number(0, 10_000),
+        "agents in memory up to which each has labels of its own in `/metrics`"
+    ),
+    key!(
         "store.url" | "HOLON_STORE_URL",
         store_url,
         Kind::Database,

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 pub use holon_api::{Access, AuthMode};
+use holon_facts::Millis;
 
 use super::page_origin::PageOrigin;
 
@@ -20,6 +21,10 @@ pub struct ServerSettings {
     pub allowed_origins: Vec<PageOrigin>,
     /// Whether browsers get the web console.
     pub web_console: bool,
+    /// Agents in memory up to which each has labels of its own in `/metrics`.
+    pub agent_labels: u64,
+    /// Between two checks of the whole ledger; zero for none.
+    pub verify_every: Millis,
     /// Name of the key that webhooks are signed with.
     pub webhook_credential: Option<String>,
     /// The home's own where none is named.
@@ -39,6 +44,8 @@ impl Default for ServerSettings {
             token_file: None,
             allowed_origins: Vec::new(),
             web_console: true,
+            agent_labels: 200,
+            verify_every: Millis::hours(24),
             webhook_credential: None,
             socket: None,
             default_agent: "main".to_owned(),

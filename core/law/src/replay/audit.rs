@@ -49,6 +49,12 @@ pub enum AuditError<E: Error> {
     Law(#[from] Violation),
 }
 
+/// The call that is a start of the runtime.
+pub const RUNTIME_STARTED: &str = "runtime_started";
+
+/// What stands for a call of which only the hash is left.
+pub const REMOVED: &str = "removed";
+
 /// What is read of a call before it is known whether this build understands it.
 #[derive(Deserialize)]
 struct Head<'a> {
@@ -83,8 +89,13 @@ impl<M: Machine> Audit<M> {
     /// in this order for one call.
     pub fn call(&mut self, call: &str, recorded: &[Record]) -> Result<(), AuditError<M::Error>> {
         let head: Head<'_> = serde_json::from_str(call)?;
-        if head.call == "runtime_started" {
+        if head.call == RUNTIME_STARTED {
             self.segment(head.build.as_deref());
+        }
+        // What follows stands on a call that can't be made again, up to the next start.
+        if head.call == REMOVED && !self.skipping {
+            self.skipping = true;
+            self.report.skipped_segments += 1;
         }
         if self.skipping {
             self.report.skipped_calls += 1;

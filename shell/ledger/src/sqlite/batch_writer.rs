@@ -81,11 +81,19 @@ impl BatchWriter<'_> {
         let mut fresh = Vec::new();
         for (id, text) in &batch.contents {
             let position = self.last.ends.content + count(fresh.len()) + 1;
-            let inserted = self.execute(
-                "INSERT INTO content VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) DO NOTHING",
-                params![position, id.0, count(text.len()), &**text],
-            )?;
-            if inserted > 0 {
+            // One that was removed because no record named it is named again.
+            let sql = "INSERT INTO content VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (id) DO UPDATE SET text = excluded.text WHERE content.text IS NULL
+                 RETURNING position";
+            let stored = self
+                .transaction
+                .prepare_cached(sql)
+                .and_then(|mut statement| {
+                    let values = params![position, id.0, count(text.len()), &**text];
+                    statement.query_row(values, |row| row.get::<_, i64>(0)).optional()
+                })
+                .map_err(LedgerError::sqlite("writing a text"))?;
+            if stored == Some(position) {
                 fresh.push(*id);
             }
         }

@@ -99,17 +99,23 @@ pub(super) fn take_over(connection: &mut Connection) -> Result<i64, LedgerError>
         .map_err(LedgerError::sqlite(failed))?;
     schema::migrate(&transaction)?;
     reached(Point::SchemaChanged);
-    for (kind, version) in kinds(&transaction)? {
-        if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= version) {
-            return Err(LedgerError::NewerEvents { kind, version });
-        }
-    }
+    check_kinds(&transaction)?;
     transaction
         .execute("UPDATE meta SET value = value + 1 WHERE key = 'writer_epoch'", [])
         .map_err(LedgerError::sqlite(failed))?;
     let epoch = epoch(&transaction)?;
     transaction.commit().map_err(LedgerError::sqlite(failed))?;
     Ok(epoch)
+}
+
+/// Refuses events that this build does not know.
+pub(super) fn check_kinds(connection: &Connection) -> Result<(), LedgerError> {
+    for (kind, version) in kinds(connection)? {
+        if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= version) {
+            return Err(LedgerError::NewerEvents { kind, version });
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn epoch(connection: &Connection) -> Result<i64, LedgerError> {

@@ -95,7 +95,10 @@ impl Reader {
     }
 
     /// Opens a ledger that nobody writes, and that has no write-ahead log, without leaving anything beside it.
-    pub(super) fn open_alone(path: &Path) -> Result<Self, LedgerError> {
+    ///
+    /// # Errors
+    /// When it can't be opened, or is the database of another program.
+    pub fn of_copy(path: &Path) -> Result<Self, LedgerError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
         let connection = Connection::open_with_flags(immutable(path), flags)
             .map_err(|error| LedgerError::Open { path: path.to_owned(), problem: error.to_string() })?;
@@ -138,7 +141,7 @@ impl Reader {
     }
 }
 
-fn connect(path: &Path) -> Result<Connection, LedgerError> {
+pub(super) fn connect(path: &Path) -> Result<Connection, LedgerError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = |error: rusqlite::Error| LedgerError::Open {
         path: path.to_owned(),

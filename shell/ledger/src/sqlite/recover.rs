@@ -188,7 +188,7 @@ fn assemble(path: &Path, draft: &Path, wal: Option<&Wal>, take: Take) -> io::Res
 
 /// Where a draft ends, if it holds together.
 fn holds(draft: &Path, mut laws: RecordCheck) -> Result<Head, String> {
-    let reader = Reader::open_alone(draft).map_err(|error| error.to_string())?;
+    let reader = Reader::of_copy(draft).map_err(|error| error.to_string())?;
     let checked =
         reader.read(|source| source.first("PRAGMA integrity_check(1)", &[], |row| row.get::<String>(0)));
     match checked {

@@ -2,6 +2,7 @@
 
 use holon_facts::event::DecodeError;
 use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq, Wall};
+use holon_platform::hex;
 use sha2::{Digest, Sha256};
 
 use super::error::{LedgerError, Position};
@@ -45,6 +46,9 @@ pub(crate) const CALL_COLUMNS: &str = "position, batch, step, call, sum";
 
 /// What a row costs beyond its text: a rough figure for the bound on what is under way.
 pub(crate) const ROW_BYTES: usize = 100;
+
+/// How the text begins that stands for a call which was removed; its hash and `"}` follow.
+const REMOVED_BEGINS: &str = "{\"call\":\"removed\",\"sha256\":\"";
 
 pub(crate) type Hash = [u8; 32];
 
@@ -144,7 +148,22 @@ impl StoredCall {
     }
 }
 
+/// What stands for a call that was removed.
+pub(crate) fn removed_call(hash: &Hash) -> String {
+    format!("{REMOVED_BEGINS}{}\"}}", hex::write(hash))
+}
+
+/// The hash that such a text keeps.
+fn removed(call: &str) -> Option<Hash> {
+    let digits = call.strip_prefix(REMOVED_BEGINS)?.strip_suffix("\"}")?;
+    hex::read(digits)
+}
+
+/// The hash of a call, also of one of which nothing else is left.
 pub(crate) fn call_hash(step: Option<i64>, call: &str) -> Hash {
+    if let Some(hash) = removed(call) {
+        return hash;
+    }
     let mut hash = Sha256::new();
     hash.update([u8::from(step.is_some())]);
     hash.update(step.unwrap_or(0).to_le_bytes());

@@ -12,7 +12,8 @@ pub(super) const APPLICATION_ID: i32 = 0x486f_6c6e;
 /// Migration `n` brings a ledger from schema version `n` to `n + 1`.
 const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8];
 
-pub(super) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
+/// The newest layout of tables that this build knows.
+pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// The columns of a row of `agents`, with what stands for those that a ledger of an older build lacks. A start reads every
 /// row and needs none of those for lists.

@@ -112,7 +112,11 @@ pub(in super::super) async fn status(app: App, _: Call<ShowRuntime>) -> Handled<
         auth: Some(app.policy.mode()),
         config_fingerprint: app.about.config_fingerprint.clone(),
         started_at: Some(app.about.started_at),
-        problem: problem.into_iter().chain(unreadable).reduce(|first, second| format!("{first}; {second}")),
+        problem: problem
+            .into_iter()
+            .chain(unreadable)
+            .chain(app.ledger_checks.fault())
+            .reduce(|first, second| format!("{first}; {second}")),
         activity: activity.into(),
         spending: Some(spending.into()),
         last_failure: last_failure.map(holon_api::Document::from),

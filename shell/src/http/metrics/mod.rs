@@ -1,6 +1,9 @@
 //! What the runtime counts, as text for Prometheus (OpenMetrics). Counters are of this process; what must
 //! outlive it stands in the ledger.
 
+mod now;
+mod times;
+
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,15 +17,19 @@ use holon_api::rows::ShowMetrics;
 use holon_core::summary::context::cached_share;
 use holon_facts::delivery::{QuotaUse, WholeReason};
 use holon_facts::event::{OperationFact, TurnFact};
+use holon_facts::lifecycle::Status;
 use holon_facts::request::RequestRecord;
 use holon_facts::usage::TokenUsage;
 use holon_facts::{AgentId, Event, Record, Wall};
+use holon_platform::clock;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use self::now::{InMemory, Now};
+use self::times::Times;
 use super::App;
 use super::failure::Failure;
 use super::reply::Text;
@@ -51,13 +58,23 @@ struct Counted {
     runs: Gauge,
     queued: Gauge,
     followed: Gauge,
+    times: Times,
+    now: Now,
+    /// Agents in memory up to which each has labels of its own.
+    agent_labels: u64,
     failure: Mutex<Option<(Wall, AgentId, String)>>,
 }
 
 impl Metrics {
+    /// With labels of agents as long as there are no more than so many in memory.
+    pub fn labelling(agents: u64) -> Self {
+        Self(Arc::new(Counted { agent_labels: agents, ..Counted::default() }))
+    }
+
     /// A record has become durable.
     pub fn see(&self, record: &Record) {
         let counted = &self.0;
+        counted.times.see(record);
         counted.events.get_or_create(&[("type", record.event.kind())]).inc();
         if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event
             && let Some(request) = &fact.request
@@ -154,12 +171,15 @@ impl Metrics {
         registry.register("runs", "Runs in progress", counted.runs.clone());
         registry.register("queued_messages", "Messages that wait in queues", counted.queued.clone());
         registry.register("followed_agents", "Agents whose events are followed", counted.followed.clone());
+        counted.times.register(&mut registry);
+        counted.now.register(&mut registry);
         registry
     }
 }
 
 /// `GET /metrics`: OpenMetrics; the same as plain text for a client that takes text of no other name.
 pub(super) async fn metrics(app: App, call: Call<ShowMetrics>) -> Handled<Text> {
+    let asked_at = clock::now();
     let now = app.runtime.read(None, |view| {
         let agents = view.agent_ids().filter_map(|id| view.agent(id));
         let mut cached = Vec::new();
@@ -169,12 +189,18 @@ pub(super) async fn metrics(app: App, call: Call<ShowMetrics>) -> Handled<Text> 
             let waiting = i64::try_from(agent.inbox.queued_entries()).unwrap_or(i64::MAX);
             (agents + 1, runs + i64::from(agent.run.is_some()), waiting.saturating_add(queued))
         });
-        (counts, cached)
+        (counts, cached, InMemory::of(view))
     });
-    let ((agents, runs, queued), cached) = now.await?;
+    let ((agents, runs, queued), cached, in_memory) = now.await?;
     let counted = &app.metrics.0;
+    counted.times.answered(clock::since(asked_at));
+    counted.now.in_memory(in_memory);
+    let (statuses, bytes) = app.blocking(|app| Ok((statuses(app), ledger_bytes(app)))).await?;
+    counted.now.agents(statuses.into_iter());
+    counted.now.ledger(bytes, app.ledger_checks.fault().is_some());
     counted.cached.clear();
-    for (agent, share) in cached {
+    let labelled = u64::try_from(agents).is_ok_and(|agents| agents <= counted.agent_labels);
+    for (agent, share) in cached.into_iter().filter(|_| labelled) {
         counted.cached.get_or_create(&[("agent", agent.to_string())]).set(share);
     }
     counted.agents.set(agents);
@@ -184,6 +210,20 @@ pub(super) async fn metrics(app: App, call: Call<ShowMetrics>) -> Handled<Text> 
     let mut text = String::new();
     encode(&mut text, &app.metrics.registry()).map_err(Failure::internal)?;
     Ok(Text { metrics: OpenMetrics(text), plain: takes_plain_text_alone(&call.from.headers) })
+}
+
+/// How each agent stands; none where that can't be read, which the status of the runtime shows.
+fn statuses(app: &App) -> Vec<Status> {
+    let agents = app.reader.agents().unwrap_or_default();
+    agents.into_iter().filter(|row| !row.archived).map(|row| row.status).collect()
+}
+
+/// Of the file, and what is not moved into it yet; nothing for a ledger in a database.
+fn ledger_bytes(app: &App) -> u64 {
+    let place = app.home.ledger();
+    let files =
+        place.file().into_iter().flat_map(|file| [file.to_owned(), file.with_extension("sqlite3-wal")]);
+    files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
 }
 
 fn takes_plain_text_alone(headers: &HeaderMap) -> bool {
@@ -209,7 +249,7 @@ pub(super) async fn count(State(app): State<App>, request: Request, next: Next) 
 
 #[cfg(test)]
 mod tests {
-    use holon_facts::delivery::{Delivery, Incremental};
+    use holon_facts::delivery::{Delivery, Incremental, QuotaWindow};
     use holon_facts::event::turn::ProviderAttemptRecorded;
     use holon_facts::ids::{EventSeq, RoundIndex, RunId, StepSeq};
     use holon_facts::model::{AttemptRecord, ModelRef, Timing};
@@ -232,6 +272,9 @@ mod tests {
             let incremental = Incremental { response_id: None, whole, items: 3, items_sent: 1 };
             seen(Some(Delivery { incremental: Some(incremental), ..Delivery::default() }));
         }
+        let window = QuotaWindow::Primary;
+        let quota = QuotaUse { window, used_percent: 42, window_minutes: None, resets_at: None };
+        seen(Some(Delivery { quotas: vec![quota], ..Delivery::default() }));
         seen(Some(Delivery::default()));
         seen(None);
         let mut text = String::new();
@@ -239,6 +282,8 @@ mod tests {
         let counted: Vec<_> =
             text.lines().filter(|line| line.starts_with("holon_incremental_requests_total")).collect();
         assert_eq!(counted.len(), 2, "{text}");
+        let quota = "holon_login_quota_used_ratio{provider=\"openai\",window=\"primary\"} 0.42\n";
+        assert!(text.contains(quota), "{text}");
         for (sent, count) in [("part", 2), ("no_response", 1)] {
             let line = format!("holon_incremental_requests_total{{sent=\"{sent}\"}} {count}");
             assert!(counted.contains(&line.as_str()), "{counted:?}");

@@ -1,0 +1,324 @@
+//! What a ledger gives up with time: the flight recorder of runtimes that ended long ago, and texts that no record names. Records
+//! stay, and so does every hash link: a call leaves its hash, a text its name.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use holon_facts::Wall;
+use holon_law::replay::RUNTIME_STARTED;
+use rusqlite::{Connection, TransactionBehavior, params};
+use serde::Serialize;
+
+use super::append::Durability;
+use super::error::{LedgerError, Position};
+use super::read::Reader;
+use super::row::{CALL_COLUMNS, Hash, RECORD_COLUMNS, StoredCall, StoredRecord, removed_call};
+use super::{open, schema, whole};
+use crate::sql::Source;
+
+/// Rows that are changed in one transaction.
+const PAGE: usize = 512;
+
+/// What may go, or has gone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Garbage {
+    pub calls: u64,
+    pub call_bytes: u64,
+    pub texts: u64,
+    pub text_bytes: u64,
+}
+
+/// What may go of a ledger: calls of runtimes that had ended before `cutoff`, and texts of that time that no record names.
+#[derive(Debug)]
+pub struct Plan {
+    garbage: Garbage,
+    /// The first call that stays.
+    from_call: i64,
+    texts: BTreeSet<Hash>,
+}
+
+impl Plan {
+    pub fn garbage(&self) -> Garbage {
+        self.garbage
+    }
+}
+
+/// Looks what may go; changes nothing, and may be asked while a runtime writes. Reads every record once.
+///
+/// # Errors
+/// When the ledger has lost something, can't be read, or has records that this build does not know.
+pub fn plan(path: &Path, cutoff: Wall) -> Result<Plan, LedgerError> {
+    whole::check_end(path)?;
+    Reader::open(path)?.at_one_moment(|source| {
+        let Some(kept) = first_kept(source, cutoff)? else {
+            return Ok(Plan { garbage: Garbage::default(), from_call: 0, texts: BTreeSet::new() });
+        };
+        let mut plan = Plan { garbage: Garbage::default(), from_call: kept.call, texts: BTreeSet::new() };
+        plan.calls(source)?;
+        plan.texts(source, kept.content)?;
+        Ok(plan)
+    })
+}
+
+/// The oldest runtime that stays in the recorder.
+struct Kept {
+    call: i64,
+    /// The last text that was stored before it.
+    content: i64,
+}
+
+/// Of the runtimes before which everything is older than `cutoff`, the newest.
+fn first_kept(source: Source<'_>, cutoff: Wall) -> Result<Option<Kept>, LedgerError> {
+    let unreadable = || LedgerError::unreadable(Position::default());
+    let sql = format!(
+        "SELECT recorder.position, before.through_content, records.at FROM recorder
+         JOIN batches AS before ON before.batch = recorder.batch - 1 AND before.through_call = recorder.position - 1
+         JOIN records ON records.position = before.through_record
+         WHERE recorder.step IS NULL AND recorder.call LIKE '{{\"call\":\"{RUNTIME_STARTED}\"%'
+         ORDER BY recorder.position DESC"
+    );
+    let starts =
+        source.all(&sql, &[], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?, row.get::<i64>(2)?)));
+    let starts = starts.map_err(unreadable())?;
+    let old = starts.into_iter().find(|(_, _, last_record)| *last_record < cutoff.0);
+    Ok(old.map(|(call, content, _)| Kept { call, content }))
+}
+
+/// What [`calls`] reads: those that were not removed, and are longer than what stands for them then.
+const CALLS: &str = "position > ?1 AND position < ?2 AND length(call) > 128 \
+    AND call NOT LIKE '{\"call\":\"runtime_started\"%' AND call NOT LIKE '{\"call\":\"removed\"%'";
+
+/// Gives pages of calls that may go to `each`.
+fn calls(source: Source<'_>, after: i64, before: i64) -> Result<Vec<StoredCall>, LedgerError> {
+    let sql = format!("SELECT {CALL_COLUMNS} FROM recorder WHERE {CALLS} ORDER BY position LIMIT {PAGE}");
+    source
+        .all(&sql, &[after.into(), before.into()], StoredCall::read)
+        .map_err(LedgerError::unreadable(Position::default()))
+}
+
+impl Plan {
+    fn calls(&mut self, source: Source<'_>) -> Result<(), LedgerError> {
+        let mut last = 0;
+        loop {
+            let page = calls(source, last, self.from_call)?;
+            let Some(newest) = page.last() else { return Ok(()) };
+            last = newest.position;
+            for call in &page {
+                let hash = call.checked_hash()?;
+                self.garbage.calls += 1;
+                self.garbage.call_bytes += (call.call.len() - removed_call(&hash).len()) as u64;
+            }
+        }
+    }
+
+    fn texts(&mut self, source: Source<'_>, through: i64) -> Result<(), LedgerError> {
+        let unreadable = || LedgerError::unreadable(Position::default());
+        let sql = "SELECT id FROM content WHERE position <= ?1 AND text IS NOT NULL";
+        let stored = source.all(sql, &[through.into()], |row| row.get::<Hash>(0)).map_err(unreadable())?;
+        self.texts = stored.into_iter().collect();
+        let sql = format!(
+            "SELECT {RECORD_COLUMNS}, position FROM records WHERE position > ?1 ORDER BY position LIMIT {PAGE}"
+        );
+        let mut last = 0;
+        loop {
+            let page = source
+                .all(&sql, &[i64::into(last)], |row| Ok((row.get::<i64>(9)?, StoredRecord::read(row)?)));
+            let page = page.map_err(unreadable())?;
+            let Some((newest, _)) = page.last() else { break };
+            last = *newest;
+            for (_, record) in &page {
+                record.decode()?.event.contents(&mut |content| {
+                    self.texts.remove(&content.id.0);
+                });
+            }
+        }
+        for id in &self.texts {
+            let sql = "SELECT bytes FROM content WHERE id = ?1";
+            let bytes = source.first(sql, &[id.into()], |row| row.get::<i64>(0)).map_err(unreadable())?;
+            self.garbage.texts += 1;
+            self.garbage.text_bytes += bytes.unwrap_or(0).unsigned_abs();
+        }
+        Ok(())
+    }
+}
+
+/// Takes away what may go, some at a time, and gives the space back to the disk: for that the ledger is written anew, which takes
+/// its size once more meanwhile. Nobody else may write it. Wherever it is cut short, the ledger is in order, and the next time goes on.
+///
+/// # Errors
+/// When the ledger can't be written, or a row is damaged. [`LedgerError::Full`] only leaves the file as large as it was.
+pub fn collect(path: &Path, plan: &Plan) -> Result<(), LedgerError> {
+    let mut connection = open::connect(path, Durability::Full)?;
+    let found = schema::version((&connection).into())?;
+    if found > schema::SCHEMA_VERSION {
+        return Err(LedgerError::NewerSchema { found, known: schema::SCHEMA_VERSION });
+    }
+    remove_calls(&mut connection, plan.from_call)?;
+    erase(&mut connection, &plan.texts)?;
+    shrink(&connection)?;
+    connection.close().map_err(|(_, error)| LedgerError::sqlite("closing")(error))
+}
+
+fn remove_calls(connection: &mut Connection, before: i64) -> Result<(), LedgerError> {
+    let failed = || LedgerError::sqlite("removing calls of the flight recorder");
+    let mut last = 0;
+    loop {
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed())?;
+        let page = calls((&*transaction).into(), last, before)?;
+        let Some(newest) = page.last() else { return Ok(()) };
+        last = newest.position;
+        for call in &page {
+            let left = removed_call(&call.checked_hash()?);
+            transaction
+                .execute("UPDATE recorder SET call = ?1 WHERE position = ?2", params![left, call.position])
+                .map_err(failed())?;
+        }
+        transaction.commit().map_err(failed())?;
+    }
+}
+
+fn erase(connection: &mut Connection, texts: &BTreeSet<Hash>) -> Result<(), LedgerError> {
+    let failed = || LedgerError::sqlite("removing texts");
+    let texts: Vec<&Hash> = texts.iter().collect();
+    for page in texts.chunks(PAGE) {
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed())?;
+        for id in page {
+            transaction
+                .execute("UPDATE content SET text = NULL WHERE id = ?1", params![id])
+                .map_err(failed())?;
+        }
+        transaction.commit().map_err(failed())?;
+    }
+    Ok(())
+}
+
+/// Writes the file anew without what is free in it.
+fn shrink(connection: &Connection) -> Result<(), LedgerError> {
+    connection
+        .pragma_update(None, "auto_vacuum", "INCREMENTAL")
+        .and_then(|()| connection.execute_batch("VACUUM"))
+        .and_then(|()| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
+        .map_err(LedgerError::sqlite("giving space back"))
+}
+
+#[cfg(test)]
+mod tests {
+    use holon_law::replay::Again;
+
+    use super::super::testing::{BUILD, Home};
+    use super::super::{export_recorder, import, replay, verify};
+    use super::*;
+
+    const LATER: Wall = Wall(i64::MAX);
+
+    /// Three runtimes, one after the other, each with a turn; and a text that nobody names.
+    fn home() -> Home {
+        let home = Home::with_turns(2);
+        for turn in ["second", "third"] {
+            let mut world = home.start();
+            world.prompt("main", &format!("{turn} {}", "long ".repeat(100)));
+            world.ledger.close().unwrap();
+        }
+        home
+    }
+
+    fn size(home: &Home) -> u64 {
+        std::fs::metadata(home.ledger()).unwrap().len()
+    }
+
+    fn in_order(home: &Home) -> (u64, u64) {
+        verify(&home.reader(), &mut |_| Ok(())).unwrap();
+        let report = replay(&home.reader(), Again::Build(BUILD.to_owned())).unwrap();
+        assert_eq!(report.segments, 3);
+        (report.skipped_segments, report.judged)
+    }
+
+    #[test]
+    fn runtimes_that_ended_leave_hashes_and_everything_holds() {
+        let home = home();
+        let (before, (skipped, judged)) = (size(&home), in_order(&home));
+        assert_eq!(skipped, 0);
+        let found = plan(&home.ledger(), LATER).unwrap();
+        assert!(found.garbage().calls > 5 && found.garbage().call_bytes > 2_000, "{found:?}");
+        // Looking changes nothing.
+        assert_eq!(plan(&home.ledger(), LATER).unwrap().garbage(), found.garbage());
+        collect(&home.ledger(), &found).unwrap();
+        assert!(size(&home) < before);
+        assert_eq!(in_order(&home), (2, judged), "the last runtime is replayed, the others are folded");
+        assert_eq!(plan(&home.ledger(), LATER).unwrap().garbage(), Garbage::default());
+        // It goes on, and so does what is exported of it.
+        home.start().prompt("main", "and on");
+        verify(&home.reader(), &mut |_| Ok(())).unwrap();
+        let mut lines = Vec::new();
+        export_recorder(&home.reader(), &mut lines).unwrap();
+        let other = Home::new();
+        import(&*lines, &other.ledger()).unwrap();
+        let report = replay(&other.reader(), Again::Build(BUILD.to_owned())).unwrap();
+        assert_eq!((report.segments, report.skipped_segments), (4, 2));
+    }
+
+    #[test]
+    fn what_is_younger_than_the_retention_stays() {
+        let home = home();
+        assert_eq!(plan(&home.ledger(), Wall(0)).unwrap().garbage(), Garbage::default());
+        let reader = home.reader();
+        let starts = "SELECT count(*) FROM recorder WHERE call LIKE '{\"call\":\"runtime_started\"%'";
+        let count = || reader.read(|source| source.one(starts, &[], |row| row.get::<i64>(0))).unwrap();
+        assert_eq!(count(), 3);
+        collect(&home.ledger(), &plan(&home.ledger(), LATER).unwrap()).unwrap();
+        assert_eq!(count(), 3, "how each runtime was started stays");
+    }
+
+    #[test]
+    fn a_text_that_no_record_names_goes_and_comes_back_when_it_is_said_again() {
+        let home = home();
+        let text = "the text of nobody ".repeat(40);
+        let id = holon_text::hash(text.as_bytes());
+        // In the place of one that a record names: nobody reads that one here.
+        let named: Hash = home
+            .reader()
+            .read(|source| source.one("SELECT id FROM content WHERE position = 1", &[], |row| row.get(0)))
+            .unwrap();
+        let found = plan(&home.ledger(), LATER).unwrap();
+        assert!(!found.texts.contains(&named));
+        home.vandal(&format!(
+            "UPDATE content SET id = x'{}', text = '{text}' WHERE position = 1",
+            holon_platform::hex::write(&id.0)
+        ));
+        let found = plan(&home.ledger(), LATER).unwrap();
+        assert_eq!((found.garbage().texts, found.texts.contains(&id.0)), (1, true));
+        collect(&home.ledger(), &found).unwrap();
+        assert!(matches!(home.reader().content(id), Err(LedgerError::Erased { .. })));
+        home.start().prompt("main", &text);
+        assert_eq!(home.reader().content(id).unwrap(), Some(text));
+    }
+
+    #[test]
+    fn what_is_cut_short_goes_on_the_next_time() {
+        let home = home();
+        let found = plan(&home.ledger(), LATER).unwrap();
+        let whole = found.garbage();
+        let mut connection = open::connect(&home.ledger(), Durability::Full).unwrap();
+        // The end of a page, in the middle of a runtime's calls.
+        remove_calls(&mut connection, 6).unwrap();
+        drop(connection);
+        in_order(&home);
+        let rest = plan(&home.ledger(), LATER).unwrap();
+        assert!(0 < rest.garbage().calls && rest.garbage().calls < whole.calls, "{rest:?}");
+        collect(&home.ledger(), &rest).unwrap();
+        assert_eq!(in_order(&home).0, 2);
+    }
+
+    #[test]
+    fn a_hash_that_was_changed_is_noticed() {
+        let home = home();
+        collect(&home.ledger(), &plan(&home.ledger(), LATER).unwrap()).unwrap();
+        home.vandal(
+            "UPDATE recorder SET call = replace(call, 'a', 'b') WHERE call LIKE '{\"call\":\"removed\"%'",
+        );
+        let error = verify(&home.reader(), &mut |_| Ok(())).unwrap_err().to_string();
+        assert!(error.contains("not what was written"), "{error}");
+    }
+}
