@@ -30,6 +30,10 @@ use super::shutdown::Shutdown;
 
 /// Tells that a node has passed a request on: it goes no further, and where it came from proves nothing.
 const PASSED_ON: HeaderName = HeaderName::from_static("x-holon-passed-on");
+/// Tells the node that has passed a request on that it was not taken: it looks for the owner again.
+const NOT_TAKEN: HeaderName = HeaderName::from_static("x-holon-not-taken");
+/// Between two looks for the owner.
+const LOOK: Duration = Duration::from_millis(50);
 /// How long a request waits for an owner.
 const WAITS: Duration = Duration::from_secs(5);
 /// How long another node may take to take a connection.
@@ -132,7 +136,12 @@ impl Front {
             return self.of_itself(asked, &headers, &end).await;
         }
         let until = Instant::now() + WAITS;
-        match self.way(until, passed_on).await {
+        if passed_on && !owns {
+            let mut refused = self.moving();
+            refused.headers_mut().insert(NOT_TAKEN, HeaderValue::from_static("1"));
+            return refused;
+        }
+        match self.way(until).await {
             None => self.moving(),
             Some(Way::Here(router)) => served(router, request).await,
             Some(Way::To(_)) => self.pass_on(request, &end, until).await,
@@ -180,8 +189,8 @@ impl Front {
         (Some(*node) != routes.own).then(|| url.clone())
     }
 
-    /// Waits until somebody owns the ledger. A request that was passed on goes no further.
-    async fn way(&self, until: Instant, passed_on: bool) -> Option<Way> {
+    /// Waits until somebody owns the ledger.
+    async fn way(&self, until: Instant) -> Option<Way> {
         let (mut own, mut routes) = (self.0.own.subscribe(), self.0.routes.clone());
         loop {
             own.mark_unchanged();
@@ -189,7 +198,7 @@ impl Front {
             if let Some(router) = self.0.own.borrow().clone() {
                 return Some(Way::Here(router));
             }
-            if let Some(url) = self.owner().filter(|_| !passed_on) {
+            if let Some(url) = self.owner() {
                 return Some(Way::To(url));
             }
             tokio::select! {
@@ -209,7 +218,7 @@ impl Front {
         self.vouch(&mut parts, end).await;
         let repeatable = parts.method == Method::GET || parts.headers.contains_key(IDEMPOTENCY_KEY);
         loop {
-            let url = match self.way(until, false).await {
+            let url = match self.way(until).await {
                 None => return self.moving(),
                 Some(Way::Here(router)) => {
                     let request = Request::from_parts(parts, Body::from(body));
@@ -217,9 +226,9 @@ impl Front {
                 }
                 Some(Way::To(url)) => url,
             };
-            let again = match self.send(&url, &parts, body.clone()).await {
-                Ok(response) => return response,
-                Err(Lost::NotSent) => true,
+            match self.send(&url, &parts, body.clone()).await {
+                Ok(response) if !response.headers().contains_key(NOT_TAKEN) => return response,
+                Ok(_) | Err(Lost::NotSent) => {}
                 Err(Lost::Unknown(error)) if !repeatable => {
                     let text = format!(
                         "the connection to the node that owns the ledger was lost ({error}): whether the request was \
@@ -228,15 +237,13 @@ impl Front {
                     let hint = "look, or ask again with an Idempotency-Key from the beginning";
                     return Failure::new(Code::Moving, text).hint(hint).into_response();
                 }
-                Err(Lost::Unknown(_)) => true,
-            };
-            if again && Instant::now() >= until {
+                Err(Lost::Unknown(_)) => {}
+            }
+            if Instant::now() >= until {
                 return self.moving();
             }
-            // The next look at the cluster may name another node.
-            let mut routes = self.0.routes.clone();
-            routes.mark_unchanged();
-            drop(tokio::time::timeout(Duration::from_millis(250), routes.changed()).await);
+            // Somebody else may own it by then, or this node.
+            tokio::time::sleep(LOOK).await;
         }
     }
 
