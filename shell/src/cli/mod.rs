@@ -49,6 +49,7 @@ mod table;
 mod tail;
 mod tail_all;
 mod task;
+mod telemetry;
 mod template;
 mod terminal;
 mod timer;
@@ -74,6 +75,7 @@ pub use exit::Exit;
 use memory::MemoryCommand;
 use skills::SkillsCommand;
 use task::TaskCommand;
+use telemetry::TelemetryCommand;
 use template::TemplateCommand;
 use timer::TimerCommand;
 use trigger::TriggerCommand;
@@ -178,6 +180,9 @@ enum Command {
     /// Export, verify, replay, back up or fork durable history
     #[command(subcommand, alias = "ledgers")]
     Ledger(ledger::LedgerCommand),
+    /// Export traces of what agents did
+    #[command(subcommand)]
+    Telemetry(TelemetryCommand),
     /// Inspect, verify and replay what an agent of another home did
     #[command(subcommand, alias = "bundles")]
     Bundle(BundleCommand),
@@ -248,6 +253,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Demo(args) => demo::demo(args),
         Command::Config(args) => config::config(cli.home, args),
         Command::Debug(command) => debug::debug(cli.home, command),
+        Command::Telemetry(command) => telemetry::telemetry(cli.home, command),
         Command::Bundle(command) => bundle::bundle(command),
         Command::Ledger(command) => ledger::ledger(cli.home, command),
     };
