@@ -33,6 +33,7 @@ pub mod screen;
 pub mod settings;
 pub mod skills;
 pub mod tasks;
+pub mod telemetry;
 pub mod templates;
 pub mod temporary_runs;
 pub mod trigger_address;

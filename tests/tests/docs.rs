@@ -169,6 +169,27 @@ fn the_bundle_of_the_docs_is_made_and_replayed() {
 }
 
 #[test]
+fn the_traces_of_the_docs_are_exported() {
+    let docs = page("docs/operations/traces.md");
+    let holon = Holon::new();
+    let run = ["run", "--model", "scripted/hello", "--agent", "main", "--create-agent", "hello"];
+    assert_eq!(holon.run(&run).code, Some(0));
+    let examples = blocks(&docs, "sh");
+    assert_eq!(examples.len(), 1, "a block was added: run it here");
+    let path = format!("{}:{}", binary().parent().unwrap().display(), env!("PATH"));
+    let output = Command::new("sh")
+        .args(["-c", &format!("set -e\n{}", examples[0])])
+        .current_dir(holon.work())
+        .env("PATH", path)
+        .env("HOLON_HOME", holon.home())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let traces = fs::read_to_string(holon.work().join("traces.jsonl")).unwrap();
+    assert_eq!(traces.lines().count(), 1, "{traces}");
+}
+
+#[test]
 fn the_scenario_of_the_docs_plays() {
     let docs = page("docs/scenarios.md");
     for example in blocks(&docs, "json") {

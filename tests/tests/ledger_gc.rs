@@ -98,6 +98,30 @@ fn what_is_old_goes_and_everything_that_is_left_is_in_order() {
 }
 
 #[test]
+fn output_stays_while_a_command_is_at_work() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let end = daemon.0.folder().join("end");
+    let waits = format!("while ! test -e {}; do sleep 0.05; done", end.display());
+    daemon.ok(&["task", "run", "--agent", "main", &waits]);
+    let log = old(daemon.0.home().join("agents/main/task-output/task_7.log"), 100);
+    // It goes on without its runtime.
+    daemon.ok(&["daemon", "stop"]);
+    let removed = gc(&daemon, &["--keep", "0"]);
+    assert_eq!((&removed["commands_at_work"], log.exists()), (&json!(true), true), "{removed}");
+    let told = daemon.ok(&["ledger", "gc", "--keep", "0"]).stdout;
+    assert!(told.contains("some are still at work"), "{told}");
+
+    std::fs::write(&end, "").unwrap();
+    daemon.start();
+    wait_for("end of the task", || quiet(&daemon, &["main"]));
+    daemon.ok(&["daemon", "stop"]);
+    let removed = gc(&daemon, &["--keep", "0"]);
+    assert_eq!((&removed["commands_at_work"], log.exists()), (&json!(false), false), "{removed}");
+    daemon.0.check_ledger(&daemon.ledger());
+}
+
+#[test]
 fn what_can_not_be_is_refused() {
     let daemon = Daemon::hello();
     daemon.0.run(&["ledger", "gc"]).refused(3, &["there is no ledger"]);

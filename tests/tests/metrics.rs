@@ -1,6 +1,8 @@
 //! What a runtime exports for Prometheus, and that the dashboard, the alerts and the documentation name nothing else.
 
 use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use end_to_end::daemon::Daemon;
@@ -19,13 +21,15 @@ fn page(name: &str) -> String {
 
 /// What the runtime exports now.
 fn exported(daemon: &Daemon) -> String {
-    let socket = daemon.run_file("holon.sock");
-    let output = std::process::Command::new("curl")
-        .args(["--silent", "--fail", "--unix-socket", &socket.display().to_string(), "http://holon/metrics"])
-        .output()
-        .expect("curl runs");
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).expect("text")
+    let mut stream = UnixStream::connect(daemon.run_file("holon.sock")).expect("a runtime");
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .expect("it is asked");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, text) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    assert!(head.starts_with("HTTP/1.1 200 ") && text.ends_with("# EOF\n"), "{answer}");
+    text.to_owned()
 }
 
 /// A runtime in which something of everything happened.

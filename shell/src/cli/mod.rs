@@ -53,6 +53,7 @@ mod table;
 mod tail;
 mod tail_all;
 mod task;
+mod telemetry;
 mod template;
 mod terminal;
 mod timer;
@@ -78,6 +79,7 @@ pub use exit::Exit;
 use memory::MemoryCommand;
 use skills::SkillsCommand;
 use task::TaskCommand;
+use telemetry::TelemetryCommand;
 use template::TemplateCommand;
 use timer::TimerCommand;
 use trigger::TriggerCommand;
@@ -185,6 +187,9 @@ enum Command {
     /// Share a database between several nodes
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
+    /// Export traces of what agents did
+    #[command(subcommand)]
+    Telemetry(TelemetryCommand),
     /// Inspect, verify and replay what an agent of another home did
     #[command(subcommand, alias = "bundles")]
     Bundle(BundleCommand),
@@ -256,6 +261,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Config(args) => config::config(cli.home, args),
         Command::Debug(command) => debug::debug(cli.home, command),
         Command::Cluster(command) => cluster::cluster(cli.home, command),
+        Command::Telemetry(command) => telemetry::telemetry(cli.home, command),
         Command::Bundle(command) => bundle::bundle(command),
         Command::Ledger(command) => ledger::ledger(cli.home, command),
     };
