@@ -503,6 +503,7 @@ impl World {
             Work::CallTask { work } => self.works.push(work),
             Work::LoadContext { .. }
             | Work::CallTool { .. }
+            | Work::CallServer { .. }
             | Work::RunCommand { .. }
             | Work::WatchCommand { .. }
             | Work::KeepTemplate { .. }

@@ -29,7 +29,13 @@ pub(crate) fn context() -> Outcome {
         ..ExecutionSnapshot::host_local(binding(), "/h", "linux", "bash")
     };
     Outcome::Context {
-        context: LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1), skills: None },
+        context: LoadedContext {
+            sources: Vec::new(),
+            execution,
+            context_build_ms: Millis(1),
+            skills: None,
+            tools: None,
+        },
     }
 }
 

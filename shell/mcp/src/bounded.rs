@@ -39,15 +39,20 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.source).poll_read(cx, buffer))?;
+        let mut line = self.line;
+        let mut exceeds = false;
         for piece in buffer.filled()[before..].split_inclusive(|byte| *byte == b'\n') {
-            self.line += piece.len();
-            if self.line > self.most {
-                self.exceeded.store(true, Ordering::Relaxed);
-                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long")));
-            }
+            line += piece.len();
+            exceeds |= line > self.most;
             if piece.ends_with(b"\n") {
-                self.line = 0;
+                line = 0;
             }
+        }
+        self.line = line;
+        if exceeds {
+            self.exceeded.store(true, Ordering::Relaxed);
+            buffer.set_filled(before);
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long")));
         }
         Poll::Ready(Ok(()))
     }

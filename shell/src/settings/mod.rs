@@ -66,8 +66,10 @@ pub use server::{Access, AuthMode, ServerSettings};
 pub use skills::SkillSettings;
 pub use source::SourceError;
 pub use store_url::{StoreUrl, find_home};
+pub use tool_servers::{
+    DefinedServers, ServerVariables, TOOL_SERVER_KEYS, ToolServerSettings, ToolServers, is_server,
+};
 use tool_servers::{McpKey, mcp_key};
-pub use tool_servers::{ServerVariables, TOOL_SERVER_KEYS, ToolServerSettings, ToolServers, is_server};
 
 /// A file with so many problems was not written for this: the rest of it is not looked at.
 const MOST_PROBLEMS: usize = 100;

@@ -218,7 +218,25 @@ pub struct ToolServers {
     pub agents: BTreeMap<AgentId, Vec<String>>,
 }
 
+/// The servers of a runtime, as they are started, and who may use them.
+#[derive(Clone, Default)]
+pub struct DefinedServers {
+    pub definitions: Vec<Definition>,
+    pub whose: ToolServers,
+}
+
 impl ToolServers {
+    /// With all that a start takes.
+    pub fn defined(
+        &self,
+        home: &Path,
+        environment: &Environment,
+        credentials: &Credentials,
+    ) -> DefinedServers {
+        let definitions = self.definitions(home, environment, credentials);
+        DefinedServers { definitions, whose: self.clone() }
+    }
+
     /// The servers of an agent: those that are named for it; all, where none are and it is `open` to all.
     pub fn of(&self, agent: &AgentId, open: bool) -> Vec<String> {
         match self.agents.get(agent) {

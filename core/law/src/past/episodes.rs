@@ -5,9 +5,10 @@ use alloc::sync::Arc;
 use holon_facts::call::ToolName;
 use holon_facts::episode::{EpisodeBoundary, TurnSpan};
 use holon_facts::event::EpisodeFact;
-use holon_facts::event::turn::{TurnStarted, TurnTerminal};
+use holon_facts::event::turn::{ToolsCatalogued, TurnStarted, TurnTerminal};
 use holon_facts::ids::{EpisodeId, EventSeq, OpId, RunId};
 use holon_facts::model_ref::ModelRef;
+use holon_facts::tool::ServerTools;
 
 use super::Past;
 
@@ -24,6 +25,8 @@ pub(crate) struct Episodes {
     pub(crate) settled: Option<Summarizing>,
     /// What the runs of the agent offer.
     pub(crate) tools: Arc<[ToolName]>,
+    /// The newest that is on record of tools of other programs.
+    pub(crate) catalogue: Arc<ServerTools>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +60,13 @@ impl Episodes {
         let Some(open) = &mut self.open else { return };
         open.model = fact.models.first().cloned();
         open.tools = self.tools.clone();
+    }
+
+    pub(super) fn tools_catalogued(&mut self, fact: &ToolsCatalogued) {
+        self.catalogue = fact.catalogue.clone();
+        let Some(tools) = &fact.tools_offered else { return };
+        self.tools = tools.clone();
+        self.open.iter_mut().for_each(|open| open.tools = tools.clone());
     }
 
     pub(super) fn turn_ended(&mut self, fact: &TurnTerminal) {

@@ -441,6 +441,7 @@ impl Past {
                 self.memory.turn_ended(fact.run_id, fact.message_id, over);
                 self.run_ended(fact);
             }
+            TurnFact::ToolsCatalogued(fact) => self.episodes.tools_catalogued(fact),
             TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderAttemptRecorded(_)
             | TurnFact::ProviderRoundCompleted(_)
