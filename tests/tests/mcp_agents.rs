@@ -1,6 +1,8 @@
 //! Tools of other programs as agents have them: offered, on record, called once, whatever their server does.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 use end_to_end::daemon::Daemon;
@@ -41,6 +43,16 @@ fn offered(request: &Value) -> Vec<&str> {
 
 fn of_servers(request: &Value) -> Vec<&str> {
     offered(request).into_iter().filter(|name| name.contains("__")).collect()
+}
+
+/// What the runtime counts.
+fn metrics(daemon: &Daemon) -> String {
+    let mut stream = UnixStream::connect(daemon.run_file("holon.sock")).expect("a socket");
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("it is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
 }
 
 #[test]
@@ -122,6 +134,13 @@ fn whatever_a_server_does_the_model_reads_what_became_of_its_call() {
         assert_eq!(marks.count(&format!("call {tool}")), 1, "{tool} is sent once");
     }
     assert_eq!((marks.count("call echo"), marks.count("cancelled")), (1, 1));
+    let status = daemon.ok(&["daemon", "status", "--json"]).json();
+    let server = &status["tool_servers"][0];
+    assert_eq!((&server["name"], &server["state"]), (&json!("test"), &json!("ready")), "{server}");
+    assert!(server["calls"].as_u64() >= Some(10) && server["failed_calls"].as_u64() >= Some(6), "{server}");
+    let metrics = metrics(&daemon);
+    assert!(metrics.contains("holon_tool_servers_ready{server=\"test\"} 1"), "{metrics}");
+    assert!(metrics.contains("holon_tool_server_calls{server=\"test\",outcome=\"error\"}"), "{metrics}");
 }
 
 #[test]

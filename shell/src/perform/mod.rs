@@ -30,7 +30,7 @@ use holon_facts::template::AgentTemplate;
 use holon_facts::work::PlanSeen;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, OpId, Outcome, Text};
-use holon_mcp::{Host, Servers};
+use holon_mcp::{Host, ServerState, Servers};
 use holon_models::Providers;
 use holon_platform::{clock, spawn};
 use holon_supervise::confine::{self, ConfineError, Confinement, Policy};
@@ -191,6 +191,11 @@ impl Performers {
     /// The registry, for checking a model before anything starts.
     pub fn providers(&self) -> &Providers {
         &self.inner.providers
+    }
+
+    /// How servers of tools stand.
+    pub fn tool_servers(&self) -> Vec<ServerState> {
+        self.inner.servers.states()
     }
 
     /// Where skills are, and what was read of them.

@@ -47,6 +47,8 @@ pub(crate) struct Open {
     /// The model that its turns ask first, and what they offer.
     pub(crate) model: Option<ModelRef>,
     pub(crate) tools: Arc<[ToolName]>,
+    /// The context of a turn was read in it.
+    pub(crate) loaded: bool,
 }
 
 impl Episodes {
@@ -60,6 +62,10 @@ impl Episodes {
         let Some(open) = &mut self.open else { return };
         open.model = fact.models.first().cloned();
         open.tools = self.tools.clone();
+    }
+
+    pub(super) fn context_built(&mut self) {
+        self.open.iter_mut().for_each(|open| open.loaded = true);
     }
 
     pub(super) fn tools_catalogued(&mut self, fact: &ToolsCatalogued) {
@@ -100,7 +106,14 @@ impl Episodes {
 
     fn opened(&mut self, since: EventSeq) {
         self.count = self.count.saturating_add(1);
-        self.open = Some(Open { since, turns: None, to_close: false, model: None, tools: Arc::default() });
+        self.open = Some(Open {
+            since,
+            turns: None,
+            to_close: false,
+            model: None,
+            tools: Arc::default(),
+            loaded: false,
+        });
     }
 }
 

@@ -422,6 +422,9 @@ impl Past {
             run.progress = true;
             self.memory.changed(run.message, &fact.receipt.facts.changed_files);
         }
+        if let TurnFact::TurnContextBuilt(_) = fact {
+            self.episodes.context_built();
+        }
         self.spending.follow(fact);
         self.requests.turn(fact);
         match fact {
