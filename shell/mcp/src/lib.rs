@@ -4,12 +4,16 @@
 //! Which servers there are and who may use them is the configuration's business; what is on record of their tools and calls
 //! is the core's. Nothing here survives the process but what servers have written to their logs, and what they listed last.
 
+#![cfg_attr(not(feature = "client"), expect(dead_code, reason = "the protocol alone uses it"))]
+
+#[cfg(feature = "client")]
 mod bounded;
 mod catalogue;
 mod connection;
 mod definition;
 mod listing;
 mod log;
+#[cfg(feature = "client")]
 mod process;
 #[cfg(feature = "client")]
 mod protocol;
