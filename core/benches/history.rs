@@ -156,7 +156,13 @@ fn context() -> Outcome {
         external_trigger: true,
         ..ExecutionSnapshot::host_local(place(), "/h", "linux", "bash")
     };
-    let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1), skills: None };
+    let context = LoadedContext {
+        sources: Vec::new(),
+        execution,
+        context_build_ms: Millis(1),
+        skills: None,
+        tools: None,
+    };
     Outcome::Context { context }
 }
 

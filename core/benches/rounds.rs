@@ -71,8 +71,13 @@ impl Turn {
         let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
         turn.step(Input::Ingress { agent, ingress, reply: ReplyId(2) });
         let execution = ExecutionSnapshot::host_local(place, "/h", "linux", "bash");
-        let context =
-            LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1), skills: None };
+        let context = LoadedContext {
+            sources: Vec::new(),
+            execution,
+            context_build_ms: Millis(1),
+            skills: None,
+            tools: None,
+        };
         turn.ends(Outcome::Context { context });
         for _ in 0..rounds {
             turn.round();

@@ -78,6 +78,8 @@ pub enum Work {
     Summarize { request: ModelRequest },
     /// Execute one accepted tool call; ends in `Tool`.
     CallTool { call: ToolCall },
+    /// Call a tool of another program, once; ends in `Tool`.
+    CallServer { call: ServerCall },
     /// Bring up a supervisor for a command, and execute nothing yet; ends in `Prepared`, or in `Tool` with the
     /// error that refuses the call.
     PrepareCommand {
@@ -121,6 +123,7 @@ impl Work {
                 OpKind::WriteInput
             }
             Self::CallTool { .. }
+            | Self::CallServer { .. }
             | Self::CallTask { .. }
             | Self::CallWork { .. }
             | Self::CallAgent { .. }
@@ -146,6 +149,20 @@ pub struct ToolCall {
     pub output_tokens: u64,
     /// After so long the core stops waiting.
     pub timeout: Millis,
+}
+
+/// A call of a tool of another program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerCall {
+    pub run_id: RunId,
+    pub call_id: alloc::string::String,
+    pub server: alloc::string::String,
+    /// As the server calls it.
+    pub tool: alloc::string::String,
+    /// A JSON object.
+    pub arguments: Text,
+    /// Most tokens of output that the model may be shown of it.
+    pub output_tokens: u64,
 }
 
 /// The folder that an agent wants to work in.

@@ -28,7 +28,7 @@ use holon_law::Laws;
 use crate::accounts::Accounts;
 use crate::agent::Agent;
 use crate::agent::budget::Account;
-use crate::effect::{AgentView, Answer, Effect, TaskWork, Work, WorkView};
+use crate::effect::{AgentView, Answer, Effect, ServerCall, TaskWork, Work, WorkView};
 use crate::host::Host;
 use crate::input::{ControlRequest, Input};
 use crate::prompt::reworded::reworded;
@@ -61,6 +61,8 @@ pub(crate) struct World {
     pub(crate) stops: Vec<(AgentId, OpId, bool)>,
     /// What was to be done about tasks, in order.
     pub(crate) works: Vec<TaskWork>,
+    /// Calls of tools of other programs.
+    pub(crate) server_calls: Vec<ServerCall>,
     /// What was shown of work items, in order.
     pub(crate) views: Vec<WorkView>,
     /// What agents were shown of themselves, in order.
@@ -146,6 +148,7 @@ impl World {
             seen: Vec::new(),
             given_generations: Vec::new(),
             works: Vec::new(),
+            server_calls: Vec::new(),
             views: Vec::new(),
             parked: BTreeSet::new(),
             left_out: BTreeSet::new(),
@@ -501,6 +504,7 @@ impl World {
             Work::CallWork { view } => self.views.push(view),
             Work::CallAgent { view } => self.seen.push(view),
             Work::CallTask { work } => self.works.push(work),
+            Work::CallServer { call } => self.server_calls.push(call),
             Work::LoadContext { .. }
             | Work::CallTool { .. }
             | Work::RunCommand { .. }

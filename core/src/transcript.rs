@@ -145,6 +145,7 @@ impl Transcript {
                 token_usage: fact.token_usage,
             }),
             TurnFact::TurnContextBuilt(_)
+            | TurnFact::ToolsCatalogued(_)
             | TurnFact::ContextCompacted(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ProvidersAwaited(_)

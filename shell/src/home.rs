@@ -121,6 +121,11 @@ impl Home {
         self.root.join("trigger.key")
     }
 
+    /// Where logs of tool servers are, and what they listed last.
+    pub fn mcp(&self) -> PathBuf {
+        self.root.join("mcp")
+    }
+
     /// What references to texts of the memory are signed with.
     pub fn memory_key(&self) -> PathBuf {
         self.root.join("memory.key")

@@ -223,6 +223,7 @@ impl Witness {
                 }
             }
             TurnFact::TurnContextBuilt(_)
+            | TurnFact::ToolsCatalogued(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ProvidersAwaited(_)
             | TurnFact::ToolStarted(_)

@@ -15,6 +15,7 @@ pub mod provider;
 pub mod strays;
 pub mod task;
 pub mod terminal;
+pub mod tool_server;
 pub mod trial;
 pub mod user;
 

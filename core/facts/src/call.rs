@@ -25,6 +25,11 @@ impl ToolName {
         Self(Cow::Borrowed(name))
     }
 
+    /// The name of a tool that no build knows.
+    pub const fn owned(name: String) -> Self {
+        Self(Cow::Owned(name))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -17,6 +17,7 @@ use crate::image::Image;
 use crate::receipt::Receipt;
 use crate::shared::Shared;
 use crate::time::{Millis, Wall};
+use crate::tool::ServerTools;
 
 pub use crate::model_ref::{ModelRef, ModelRefError};
 pub use crate::usage::TokenUsage;
@@ -36,6 +37,9 @@ pub struct ModelRequest {
     pub rounds: u32,
     /// Those that are on record for the run, in the fixed order of the catalogue.
     pub tools: Arc<[ToolName]>,
+    /// Those of other programs among them, and what they are described with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_tools: Option<Arc<ServerTools>>,
     pub max_output_tokens: u64,
     pub timeout: Millis,
     /// Texts of the rounds before, in order, that were cut off and that this answer continues.

@@ -14,6 +14,7 @@ use crate::model::{AttemptFailure, ModelAnswer};
 use crate::receipt::Receipt;
 use crate::skill::SkillCatalogue;
 use crate::time::Millis;
+use crate::tool::ServerTools;
 use crate::workspace::{ExecutionBinding, Retained};
 
 pub use crate::receipt::InputTarget;
@@ -102,6 +103,10 @@ pub struct LoadedContext {
     /// are others than before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Arc<SkillCatalogue>>,
+    /// The tools of other programs, if there are any. A turn's record leaves them out: `tools_catalogued` has them where they
+    /// are others than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Arc<ServerTools>>,
 }
 
 /// One file of standing instructions.

@@ -132,7 +132,8 @@ names! {
         PatchRejected "patch_rejected", UnknownTask "unknown_task", UnknownWorkItem "unknown_work_item",
         UnknownAgent "unknown_agent", WorkspaceOccupied "workspace_occupied", LimitReached "limit_reached",
         MemorySourceNotFound "memory_source_not_found", TruncatedToolCall "truncated_tool_call", PolicyDenied "policy_denied",
-        ToolExecutionFailed "tool_execution_failed", Interrupted "interrupted",
+        ToolExecutionFailed "tool_execution_failed", ToolServerUnavailable "tool_server_unavailable",
+        Interrupted "interrupted",
     }
 }
 
@@ -153,6 +154,7 @@ impl ToolErrorKind {
             | Self::WorkspaceOccupied
             | Self::LimitReached
             | Self::MemorySourceNotFound
+            | Self::ToolServerUnavailable
             | Self::TruncatedToolCall => true,
             // What it was meant to do it may have done; the others are refused however they are put.
             Self::Interrupted | Self::ToolExecutionFailed | Self::PolicyDenied => false,
@@ -453,6 +455,7 @@ mod tests {
             "truncated_tool_call",
             "policy_denied",
             "tool_execution_failed",
+            "tool_server_unavailable",
             "interrupted",
         ];
         assert_eq!(ToolErrorKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>(), contract);

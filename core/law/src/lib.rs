@@ -25,6 +25,7 @@ mod queue;
 mod references;
 pub mod replay;
 mod requests;
+mod servers;
 mod shown;
 mod skills;
 mod sleep;
@@ -67,7 +68,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 81] = [
+const LAWS: [Law; 82] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -194,6 +195,11 @@ const LAWS: [Law; 81] = [
         "K4",
         "A skill that a command's file or a prompt makes active is active before anything else is on record.",
         skills::k4,
+    ),
+    law(
+        "CX35",
+        "Tools of other programs are on record as they change, before the context of a turn; requests offer them behind the agent's own, in the order of their names, and others in the middle of no episode.",
+        servers::cx35,
     ),
     law(
         "Y1",

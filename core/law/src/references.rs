@@ -384,6 +384,7 @@ fn turn(fact: &TurnFact, visit: &mut dyn FnMut(Name)) {
                 .for_each(|id| visit(Name::Message(*id)));
         }
         TurnFact::TurnContextBuilt(fact) => (fact.run_id, None),
+        TurnFact::ToolsCatalogued(fact) => (fact.run_id, None),
         TurnFact::ProviderAttemptRecorded(fact) => (fact.run_id, None),
         TurnFact::ProvidersAwaited(fact) => (fact.run_id, None),
         TurnFact::ProviderRoundCompleted(fact) => (fact.run_id, None),

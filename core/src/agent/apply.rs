@@ -232,12 +232,7 @@ impl Agent {
     }
 
     fn apply_turn(&mut self, at: Wall, fact: &TurnFact) {
-        if let TurnFact::ProviderRoundCompleted(fact) = fact {
-            self.requests.answered(fact);
-        }
-        if let TurnFact::ProviderAttemptRecorded(fact) = fact {
-            self.attempted(fact);
-        }
+        self.apply_asked(fact);
         if let TurnFact::TurnStarted(fact) = fact {
             self.hints.turn_begins();
             let taken = |id: &MessageId| self.inbox.claimed(*id).map(|entry| entry.message.clone());
@@ -246,6 +241,7 @@ impl Agent {
             let own = all.all(|id| self.inbox.claimed(*id).is_some_and(|entry| entry.own));
             self.input_limit = fact.input_limit.or(self.input_limit);
             self.tools_offered = fact.tools_offered.as_ref().unwrap_or(&self.tools_offered).clone();
+            self.servers.run_began();
             let environment = Environment {
                 execution: self.workspaces.active().clone(),
                 tools: self.tools_offered.clone(),
@@ -284,6 +280,7 @@ impl Agent {
             self.next.turn = fact.turn_index.next();
             self.set_status(at, Status::AwakeRunning);
         }
+        self.apply_catalogued(fact);
         if let TurnFact::TurnContextBuilt(fact) = fact {
             self.history.loaded(&fact.context);
             let standing = Standing::of(self, &fact.context);
@@ -302,6 +299,24 @@ impl Agent {
         self.apply_called(fact);
         if let TurnFact::TurnTerminal(fact) = fact {
             self.turn_ended(at, fact);
+        }
+    }
+
+    fn apply_asked(&mut self, fact: &TurnFact) {
+        if let TurnFact::ProviderRoundCompleted(fact) = fact {
+            self.requests.answered(fact);
+        }
+        if let TurnFact::ProviderAttemptRecorded(fact) = fact {
+            self.attempted(fact);
+        }
+    }
+
+    fn apply_catalogued(&mut self, fact: &TurnFact) {
+        let TurnFact::ToolsCatalogued(fact) = fact else { return };
+        self.servers.catalogued(fact);
+        if let Some(tools) = &fact.tools_offered {
+            self.tools_offered = tools.clone();
+            self.episodes.offers(tools);
         }
     }
 

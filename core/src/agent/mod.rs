@@ -16,6 +16,7 @@ pub mod outbox;
 pub mod outside;
 pub mod recent_commands;
 pub mod requests;
+pub mod servers;
 pub mod skills;
 pub mod sleep;
 pub mod task;
@@ -67,6 +68,7 @@ use crate::agent::outbox::Outbox;
 use crate::agent::outside::Outside;
 use crate::agent::recent_commands::RecentCommands;
 use crate::agent::requests::Requests;
+use crate::agent::servers::ToolCatalogue;
 use crate::agent::skills::Skills;
 use crate::agent::sleep::Sleep;
 use crate::agent::task::Tasks;
@@ -137,6 +139,9 @@ pub struct Agent {
     /// Skills that it is offered, and those in use.
     #[serde(default, skip_serializing_if = "Skills::is_fresh")]
     pub skills: Skills,
+    /// Tools of other programs that it is offered.
+    #[serde(default, skip_serializing_if = "ToolCatalogue::is_fresh")]
+    pub servers: ToolCatalogue,
     /// What it has asked models.
     #[serde(default, skip_serializing_if = "Requests::is_fresh")]
     pub requests: Requests,
@@ -241,6 +246,7 @@ impl Agent {
             episodes: Episodes::default(),
             memory: Memory::default(),
             skills: Skills::default(),
+            servers: ToolCatalogue::default(),
             requests: Requests::default(),
             last_decision: None,
             tools_offered: Arc::default(),

@@ -24,6 +24,7 @@ pub(crate) mod outside;
 #[cfg(test)]
 mod outside_tests;
 pub(crate) mod recovery;
+pub(crate) mod servers;
 pub(crate) mod settle;
 pub(crate) mod skills;
 #[cfg(test)]

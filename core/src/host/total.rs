@@ -34,8 +34,8 @@ use proptest::test_runner::TestRunner;
 use crate::input::{ControlRequest, Input};
 use crate::recovery::Found;
 use crate::testing::{
-    World, agent, answer, calls, command_ends, config, context, context_with, context_with_notes, fails,
-    given, ingress, long, prepared, says, skill, tool_gives, tool_says, uses,
+    World, agent, answer, calls, command_ends, config, context, context_offering, context_with,
+    context_with_notes, fails, given, ingress, long, prepared, says, skill, tool_gives, tool_says, uses,
 };
 
 /// Something that happens to a world.
@@ -409,13 +409,14 @@ fn wrote() -> Outcome {
     Outcome::Tool { outcome }
 }
 
-/// Skills come, change and go; commands read them, and run what they have. Some turns look at what they remember.
+/// Skills and tools come, change and go; commands read skills, and run what they have. Some turns look at what they remember.
 fn skilled(kind: OpKind, at: usize) -> Outcome {
     match (kind, at % 5) {
         (OpKind::LoadContext, 0) => context_with(&[skill("csv", 1)]),
         (OpKind::LoadContext, 1 | 2) => context_with(&[skill("csv", 1), skill("pdf", 1)]),
-        (OpKind::LoadContext, 3) => context_with(&[skill("csv", 2)]),
+        (OpKind::LoadContext, 3) => context_offering(&["files__list", "files__read"]),
         (OpKind::LoadContext, 4) => context_with_notes(),
+        (OpKind::CallModel, 3) => calls(&[("c1", "files__read", r#"{"path":"a"}"#)]),
         (OpKind::CallModel, 4) => calls(&[("c1", "MemorySearch", r#"{"query":"it"}"#)]),
         (OpKind::RunCommand, 1 | 2) => uses(&["/skills/csv/SKILL.md", "/skills/pdf/scripts/fill.py"]),
         _ => fitting(kind),
@@ -433,11 +434,8 @@ fn fitting(kind: OpKind) -> Outcome {
         | OpKind::AwaitTask
         | OpKind::SuperviseChild => tool_gives(long(1, 2_200)),
         OpKind::FindWorkspace => {
-            let root = "/worktrees/main/1";
-            Outcome::Workspace {
-                execution: ExecutionBinding::project(root, root),
-                base: Some("c0ffee".into()),
-            }
+            let execution = ExecutionBinding::project("/worktrees/main/1", "/worktrees/main/1");
+            Outcome::Workspace { execution, base: Some("c0ffee".into()) }
         }
         OpKind::RemoveWorktree => Outcome::Worktree { removal: Removal::Removed },
         OpKind::Summarize => says("Goal: go on"),

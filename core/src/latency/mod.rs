@@ -211,6 +211,7 @@ impl TurnClock {
                 self.latency.end = Some(fact.kind);
             }
             TurnFact::TurnStarted(_)
+            | TurnFact::ToolsCatalogued(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ReminderInjected(_)
             | TurnFact::ContextCompacted(_)

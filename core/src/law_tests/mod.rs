@@ -11,6 +11,7 @@ mod labels;
 mod lives;
 mod memory;
 mod sabotage;
+mod servers;
 mod shown;
 mod skills;
 mod stops;

@@ -20,6 +20,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = super::episodes::cases();
     cases.extend(super::summaries::cases());
     cases.extend(super::skills::cases());
+    cases.extend(super::servers::cases());
     cases.extend(super::memory::cases());
     cases.extend([
         case("M2", "a run leaves a correction behind", |s| {

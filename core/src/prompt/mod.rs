@@ -27,6 +27,7 @@ use alloc::vec::Vec;
 use holon_facts::call::ToolName;
 use holon_facts::frame;
 use holon_facts::model::{Item, ModelRequest};
+use holon_facts::tool::ServerTools;
 
 use crate::tool::Tool;
 
@@ -59,10 +60,14 @@ pub fn est_tokens(request: &ModelRequest) -> u64 {
 
 /// What it takes beside the conversation.
 pub(crate) fn tokens_around(request: &ModelRequest) -> u64 {
-    request.frame.est_tokens().saturating_add(tool_tokens(&request.tools))
+    request.frame.est_tokens().saturating_add(tool_tokens(&request.tools, request.server_tools.as_deref()))
 }
 
 /// What these tools take of a request.
-pub(crate) fn tool_tokens(offered: &[ToolName]) -> u64 {
-    offered.iter().filter_map(|name| Tool::named(name.as_str())).map(Tool::est_tokens).sum()
+pub(crate) fn tool_tokens(offered: &[ToolName], servers: Option<&ServerTools>) -> u64 {
+    let tokens = |name: &ToolName| match Tool::named(name.as_str()) {
+        Some(tool) => Some(tool.est_tokens()),
+        None => servers?.get(name.as_str()).map(|tool| tool.est_tokens),
+    };
+    offered.iter().filter_map(tokens).sum()
 }

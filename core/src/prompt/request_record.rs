@@ -35,6 +35,7 @@ pub(crate) fn extended(
     let mut prefix = Running::START;
     prefix.text(&request.frame.system_prompt);
     request.tools.iter().for_each(|tool| prefix.name(tool.as_str()));
+    request.server_tools.iter().for_each(|servers| prefix.given(&servers.definitions, u64::MAX));
     let surface = prefix.end();
     request.frame.system().for_each(|block| prefix.block(block));
     let standing = prefix.end();

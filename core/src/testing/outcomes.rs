@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use holon_facts::call::ToolName;
 use holon_facts::content::{Content, ContentId, Text};
 use holon_facts::execution::ExecutionSnapshot;
 use holon_facts::model::{
@@ -19,6 +20,7 @@ use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_facts::skill::{GivenSkill, Skill, SkillCatalogue, SkillScope};
 use holon_facts::template::{AgentTemplate, TemplateOrigin};
 use holon_facts::time::Millis;
+use holon_facts::tool::{ServerTool, ServerTools};
 use holon_facts::usage::TokenUsage;
 
 use super::binding;
@@ -29,7 +31,13 @@ pub(crate) fn context() -> Outcome {
         ..ExecutionSnapshot::host_local(binding(), "/h", "linux", "bash")
     };
     Outcome::Context {
-        context: LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1), skills: None },
+        context: LoadedContext {
+            sources: Vec::new(),
+            execution,
+            context_build_ms: Millis(1),
+            skills: None,
+            tools: None,
+        },
     }
 }
 
@@ -177,6 +185,19 @@ pub(crate) fn context_with(skills: &[Skill]) -> Outcome {
     let Outcome::Context { mut context } = context() else { panic!("a context") };
     let catalogue = SkillCatalogue { skills: skills.into(), ..SkillCatalogue::default() };
     context.skills = Some(Arc::new(catalogue));
+    Outcome::Context { context }
+}
+
+/// What a turn begins with where programs have these tools, each named after its server.
+pub(crate) fn context_offering(tools: &[&'static str]) -> Outcome {
+    let Outcome::Context { mut context } = context() else { panic!("a context") };
+    let tools = tools.iter().map(|name| {
+        let (server, tool) = name.split_once("__").expect("a server");
+        ServerTool { name: ToolName::new(name), server: server.into(), tool: tool.into(), est_tokens: 20 }
+    });
+    let tools: Vec<ServerTool> = tools.collect();
+    let definitions = Text::short(format!("{} tools", tools.len()));
+    context.tools = Some(Arc::new(ServerTools { tools, definitions, ..ServerTools::default() }));
     Outcome::Context { context }
 }
 

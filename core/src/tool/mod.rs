@@ -227,7 +227,11 @@ pub(crate) struct Offer<'a> {
 /// # Errors
 /// Why it is refused.
 pub(crate) fn judge(call: &ProposedCall, offer: Offer<'_>) -> Result<Verdict, ToolError> {
-    let tool = Tool::named(&call.tool_name).ok_or_else(|| unknown(&call.tool_name))?;
+    let Some(tool) = Tool::named(&call.tool_name) else {
+        // What its arguments are worth, its own program knows.
+        let offered = offer.tools.iter().find(|name| name.as_str() == call.tool_name);
+        return offered.cloned().map(Verdict::Accepted).ok_or_else(|| unknown(&call.tool_name));
+    };
     if !offer.tools.iter().any(|name| name.as_str() == tool.name()) {
         return Err(not_exposed(tool, offer));
     }

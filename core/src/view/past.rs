@@ -7,7 +7,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::budget::Budgets;
-use holon_facts::call::ToolName;
 use holon_facts::config::Config;
 use holon_facts::episode::EpisodeBoundary;
 use holon_facts::event::{EpisodeFact, Event};
@@ -115,8 +114,8 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
     let spec = agent.spec.clone();
     if let Some(run) = &mut agent.run {
         let window = Window::of_chain(config, &run.chain.models);
-        let tools = window.tools((&spec, &run.chain.models), config);
-        run.environment.tools = tools.map(ToolName::from).collect();
+        let servers = agent.servers.offered.as_deref();
+        run.environment.tools = window.offers((&spec, &run.chain.models), config, servers);
         agent.input_limit = Some(window.input);
         if let Some(open) = &mut agent.episodes.open {
             open.head.input_limit = agent.input_limit;

@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use holon_facts::call::ToolName;
 use holon_facts::config::Config;
 use holon_facts::fence::Fence;
 use holon_facts::ids::AgentId;
@@ -50,8 +49,8 @@ impl View<'_> {
         let message = Message::admit(agent.next.message, self.host.facts().now, ingress)?;
         let models = model::chain(agent, config);
         let window = Window::of_chain(config, &models);
-        let tools: Arc<[ToolName]> =
-            window.tools((&agent.spec, &models), config).map(ToolName::from).collect();
+        let servers = agent.servers.newest().cloned();
+        let tools = window.offers((&agent.spec, &models), config, servers.as_deref());
         let beginning = Beginning::new(agent, (config, self.host.facts().now), &models, &tools, true);
         let closes = agent.episodes.boundary(&beginning);
         let goes_on = agent.episodes.open.is_some() && closes.is_none();
@@ -74,6 +73,7 @@ impl View<'_> {
             conversation: conversation.into(),
             rounds: 0,
             tools,
+            server_tools: servers,
             max_output_tokens: window.output,
             timeout: config.turn.model_timeout,
             continues: Vec::new(),

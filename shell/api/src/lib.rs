@@ -75,7 +75,7 @@ pub use memory::{
 pub use models::{Availability, ModelReply, Models, SetModel};
 pub use runtime::{
     Activity, Auth, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol, Readiness, Root,
-    RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown, StreamToken,
+    RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown, StreamToken, ToolServer,
 };
 pub use scheduler_fixture::{FixtureQuery, SchedulerFixture, SchedulerScenario};
 pub use skills::{

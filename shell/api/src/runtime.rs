@@ -120,6 +120,25 @@ pub struct RuntimeStatus {
     /// The newest turn that failed since the runtime began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<Document<LastFailure>>,
+    /// Servers of tools; none where none are configured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_servers: Vec<Document<ToolServer>>,
+}
+
+/// A program that has tools for agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolServer {
+    pub name: String,
+    /// `configured` (it does not run), `starting`, `ready` or `failed`.
+    pub state: String,
+    /// Why it has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Since the runtime began.
+    pub starts: u64,
+    pub calls: u64,
+    /// Calls that brought an error, of whatever kind.
+    pub failed_calls: u64,
 }
 
 /// Public agents by what they are up to.

@@ -356,8 +356,13 @@ pub fn perform(effect: Effect, stored: impl Fn(&str) -> Text) -> Option<Input> {
     let outcome = match work {
         Work::LoadContext { execution, .. } => {
             let execution = ExecutionSnapshot::host_local(execution, "/home/agent", "linux", "sh");
-            let context =
-                LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1), skills: None };
+            let context = LoadedContext {
+                sources: Vec::new(),
+                execution,
+                context_build_ms: Millis(1),
+                skills: None,
+                tools: None,
+            };
             Outcome::Context { context }
         }
         Work::CallModel { .. } => {

@@ -12,12 +12,20 @@ use serde_json::{Value, json};
 
 use super::exchange::Lowering;
 use super::parts::joined;
-use super::tools::Offered;
+use super::tools::{Offered, Tools};
 
-/// The tools of a request, as they are sent.
-pub(super) fn offered<'a>(lowering: &Lowering<'a>) -> impl Iterator<Item = &'a Offered> {
-    let tools = lowering.tools;
-    lowering.request.tools.iter().filter_map(|name| tools.get(name))
+/// The tools of a request, each in the form of its protocol.
+pub(super) fn offered(
+    lowering: &Lowering<'_>,
+    form: impl Fn(&Offered) -> Value,
+) -> Result<Vec<Value>, TextError> {
+    let Lowering { texts, request, tools, .. } = *lowering;
+    let others = match &request.server_tools {
+        Some(servers) => Tools::of_servers(&texts.resolve(&servers.definitions)?),
+        None => Tools::default(),
+    };
+    let offered = request.tools.iter().filter_map(|name| tools.get(name).or_else(|| others.get(name)));
+    Ok(offered.map(form).collect())
 }
 
 /// Names of the tools that were called, by the id of the call: a result carries only the id.

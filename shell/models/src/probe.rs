@@ -54,6 +54,7 @@ fn request(model: &ModelRef, timeout: Millis) -> Result<ModelRequest, IdError> {
         conversation: vec![Item::User { parts: vec![question] }].into(),
         rounds: 0,
         tools: Arc::<[ToolName]>::default(),
+        server_tools: None,
         max_output_tokens: ANSWER_TOKENS,
         timeout,
         continues: Vec::new(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use holon_facts::call::ToolName;
 use holon_facts::tool::ToolSpec;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::dialect::{SchemaMode, translate};
@@ -17,12 +18,27 @@ pub struct Tools(BTreeMap<ToolName, Offered>);
 pub(super) struct Offered {
     pub(super) spec: ToolSpec,
     relaxed: Value,
-    strict: Value,
+    /// None for tools of other programs, whose schemas promise nothing.
+    strict: Option<Value>,
+}
+
+/// A tool of another program, as it is on record.
+#[derive(Deserialize)]
+struct Definition {
+    name: ToolName,
+    description: String,
+    parameters: Value,
 }
 
 impl Tools {
     pub fn new(specs: Vec<ToolSpec>) -> Self {
         Self(specs.into_iter().map(|spec| (spec.name.clone(), Offered::new(spec))).collect())
+    }
+
+    /// Tools of other programs, as they are on record: their schemas are sent as they are.
+    pub(super) fn of_servers(definitions: &str) -> Self {
+        let listed: Vec<Definition> = serde_json::from_str(definitions).unwrap_or_default();
+        Self(listed.into_iter().map(|listed| (listed.name.clone(), Offered::of_server(listed))).collect())
     }
 
     pub(super) fn get(&self, name: &ToolName) -> Option<&Offered> {
@@ -33,12 +49,23 @@ impl Tools {
 impl Offered {
     fn new(spec: ToolSpec) -> Self {
         let [relaxed, strict] = [SchemaMode::Relaxed, SchemaMode::Strict].map(|mode| parameters(&spec, mode));
-        Self { spec, relaxed, strict }
+        Self { spec, relaxed, strict: Some(strict) }
+    }
+
+    fn of_server(listed: Definition) -> Self {
+        let Definition { name, description, parameters } = listed;
+        let spec = ToolSpec { name, description: description.into(), schema: Value::Null, est_tokens: 0 };
+        Self { spec, relaxed: parameters, strict: None }
+    }
+
+    /// Whether its schema is strict, as the options ask for.
+    pub(super) fn is_strict(&self, options: &ProviderOptions) -> bool {
+        options.strict_tools && self.strict.is_some()
     }
 
     /// The schema of its arguments, as the options ask for.
     pub(super) fn parameters(&self, options: &ProviderOptions) -> &Value {
-        if options.strict_tools { &self.strict } else { &self.relaxed }
+        self.strict.as_ref().filter(|_| options.strict_tools).unwrap_or(&self.relaxed)
     }
 }
 

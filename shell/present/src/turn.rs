@@ -3,11 +3,12 @@
 use holon_facts::event::TurnFact;
 use holon_facts::event::turn::{
     AssistantRoundRecorded, BudgetExhausted, ContextCompacted, ProviderAttemptRecorded,
-    ProviderRoundCompleted, ProvidersAwaited, RuntimeError, ToolExecuted, ToolExecutionFailed, TurnStarted,
-    TurnTerminal,
+    ProviderRoundCompleted, ProvidersAwaited, RuntimeError, ToolExecuted, ToolExecutionFailed,
+    ToolsCatalogued, TurnStarted, TurnTerminal,
 };
 use holon_facts::model::Block;
 use holon_facts::price::Amount;
+use holon_facts::tool::ServerTools;
 use holon_text::time::duration;
 
 use super::call::command;
@@ -21,6 +22,7 @@ pub(super) fn render(fact: &TurnFact) -> Rendered {
             let summary = format!("instructions: {}", listed(&sources));
             Rendered::new(Visibility::Debug, Category::Trace, "context", &summary)
         }
+        TurnFact::ToolsCatalogued(fact) => catalogued(fact),
         TurnFact::ProviderAttemptRecorded(fact) => attempt(fact),
         TurnFact::ProviderRoundCompleted(fact) => answered(fact),
         TurnFact::ProvidersAwaited(fact) => awaited(fact),
@@ -44,6 +46,22 @@ pub(super) fn render(fact: &TurnFact) -> Rendered {
         TurnFact::BudgetExhausted(fact) => budget(fact),
         TurnFact::TurnTerminal(fact) => ended(fact),
     }
+}
+
+/// Which tools of other programs there are now.
+fn catalogued(fact: &ToolsCatalogued) -> Rendered {
+    let ServerTools { tools, left_out, unavailable, .. } = &*fact.catalogue;
+    let mut summary = format!("{} tools of other programs", tools.len());
+    if *left_out > 0 {
+        summary.push_str(&format!(", {left_out} left out"));
+    }
+    if !unavailable.is_empty() {
+        summary.push_str(&format!("; without {}", unavailable.join(", ")));
+    }
+    if fact.tools_offered.is_none() {
+        summary.push_str("; offered from the next turn on");
+    }
+    Rendered::new(Visibility::Verbose, Category::Runtime, "tools", &summary)
 }
 
 fn started(fact: &TurnStarted) -> Rendered {

@@ -33,7 +33,7 @@ use crate::home::Home;
 use crate::ledger_check::{replayed, verified, verify};
 use crate::live::LiveSink;
 use crate::screen::Screen;
-use crate::settings::{CommandSettings, CommandVariables};
+use crate::settings::{CommandSettings, CommandVariables, DefinedServers};
 use crate::skills::Skills;
 use holon_present::{Level, Presentation};
 
@@ -131,6 +131,7 @@ fn played(args: &DemoArgs, folder: &Path) -> Result<Exit, Failure> {
             variables: CommandVariables::default(),
             skills: Skills::default(),
             providers: Providers::new(vec![built_in::scripted()], Tools::new(catalogue())),
+            servers: DefinedServers::default(),
         },
         keep_runs: None,
         live: LiveSink::nobody(),
@@ -156,10 +157,8 @@ fn played(args: &DemoArgs, folder: &Path) -> Result<Exit, Failure> {
     if report.verdict != RunVerdict::Completed {
         return Ok(report.verdict.into());
     }
-    let folder = folder.display();
-    output::line(&format!(
-        "Everything stays in {folder} to look at. Next: HOLON_MODEL=local/… holon run \"…\""
-    ))?;
+    let next = "Next: HOLON_MODEL=local/… holon run \"…\"";
+    output::line(&format!("Everything stays in {} to look at. {next}", folder.display()))?;
     Ok(Exit::Completed)
 }
 

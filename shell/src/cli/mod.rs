@@ -27,6 +27,7 @@ mod interrupts;
 mod labels;
 mod ledger;
 mod leftover_runs;
+mod mcp;
 mod memory;
 mod new_home;
 mod node;
@@ -76,6 +77,7 @@ use crate::exit;
 use agent::AgentCommand;
 use bundle::BundleCommand;
 pub use exit::Exit;
+use mcp::McpCommand;
 use memory::MemoryCommand;
 use skills::SkillsCommand;
 use task::TaskCommand;
@@ -108,7 +110,7 @@ impl Cli {
 
     /// Whether its commands could look up what it was started with.
     fn executes_commands(&self) -> bool {
-        matches!(self.command, Some(Command::Run(_) | Command::Serve(_) | Command::Demo(_)))
+        matches!(self.command, Some(Command::Run(_) | Command::Serve(_) | Command::Demo(_) | Command::Mcp(_)))
     }
 }
 
@@ -165,6 +167,9 @@ enum Command {
     /// Install, list and check skills: instructions for kinds of tasks
     #[command(subcommand, alias = "skill")]
     Skills(SkillsCommand),
+    /// Manage servers whose tools agents may use, over the Model Context Protocol
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Manage timers that wake an agent
     #[command(subcommand, alias = "timers")]
     Timer(TimerCommand),
@@ -250,6 +255,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Memory(command) => memory::memory(cli.home, command),
         Command::Workspace(command) => workspace::workspace(cli.home, command),
         Command::Skills(command) => skills::skills(cli.home, command),
+        Command::Mcp(command) => mcp::mcp(cli.home, command),
         Command::Timer(command) => timer::timer(cli.home, command),
         Command::Trigger(command) => trigger::trigger(cli.home, command),
         Command::Wake(args) => wake::wake(cli.home, args),

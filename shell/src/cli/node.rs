@@ -465,6 +465,7 @@ fn itself(home: &Home, metadata: &Metadata, endpoint: &Endpoint) -> RuntimeStatu
         problem: None,
         activity: Activity::default().into(),
         spending: None,
+        tool_servers: Vec::new(),
         last_failure: None,
     }
 }

@@ -282,7 +282,7 @@ fn session(
     live: LiveSink,
     args: &RunArgs,
 ) -> Result<Session, Failure> {
-    let Setup { settings, mut config, providers, secrets, confinement, .. } = setup;
+    let Setup { settings, mut config, providers, secrets, credentials, confinement, .. } = setup;
     // Nobody waits for hours in front of a prompt: an outage is waited for as long as the setting says.
     config.hold.on_outage = false;
     config.retry.patience = settings.run.patience;
@@ -295,6 +295,8 @@ fn session(
         return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
     }
     let skills = settings.skills.skills(&request.environment);
+    let home = Home::shared(request.home.root());
+    let servers = settings.tool_servers.defined(home, &request.environment, &credentials);
     Ok(Session {
         request,
         means: Means {
@@ -307,6 +309,7 @@ fn session(
             variables: settings.execution.environment,
             skills,
             providers,
+            servers,
         },
         keep_runs: Some(settings.run.keep),
         live,

@@ -36,7 +36,7 @@ use crate::live::LiveSink;
 use crate::perform;
 use crate::report::{Ended, RunFold, RunReport, Verified};
 use crate::screen::{Screen, Tone};
-use crate::settings::{CommandSettings, CommandVariables};
+use crate::settings::{CommandSettings, CommandVariables, DefinedServers};
 use crate::skills::{Skills, may_name};
 use crate::templates::{self, Reach, Templates};
 
@@ -64,6 +64,7 @@ pub(super) struct Means {
     pub(super) variables: CommandVariables,
     pub(super) skills: Skills,
     pub(super) providers: Providers,
+    pub(super) servers: DefinedServers,
 }
 
 /// How the prompt fared.
@@ -437,6 +438,7 @@ impl Means {
                 confinement: self.confinement.clone(),
                 tied: temporary,
                 skills: self.skills.clone(),
+                servers: self.servers.clone(),
                 ..perform::Settings::new(home.clone(), commands_see(environment, &self.variables))
             },
             live: LiveSink::nobody(),

@@ -76,6 +76,7 @@ impl Setup {
                 commands: self.settings.commands,
                 confinement: self.confinement,
                 skills: self.settings.skills.skills(environment),
+                servers: self.settings.tool_servers.defined(home.root(), environment, &self.credentials),
                 ..perform::Settings::new(
                     home.clone(),
                     commands_see(environment, &self.settings.execution.environment),

@@ -98,6 +98,10 @@ fn begin(performers: Performers, gate: Gate, agent: AgentId, op: OpId, work: Wor
             gate.opened().await;
             between(Point::ToolBegins, performers.call_tool(&agent, call), Point::ToolEnded).await
         }),
+        Work::CallServer { call } => Box::pin(async move {
+            gate.opened().await;
+            between(Point::ToolBegins, performers.call_server(&agent, call), Point::ToolEnded).await
+        }),
         Work::PrepareCommand { task, call, trigger_generation } => Box::pin(async move {
             gate.opened().await;
             let work = performers.prepare_command(&agent, op, task, call, trigger_generation);

@@ -18,16 +18,19 @@ use std::time::Duration;
 
 use context::Looks;
 use holon_core::Input;
-use holon_core::effect::{AgentView, TaskWork, ToolCall, WantedWorkspace, WorkView};
+use holon_core::effect::{AgentView, ServerCall, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::recovery::Found;
 use holon_facts::ids::{TaskId, TemplateId, WorkItemId};
 use holon_facts::model::ModelRequest;
-use holon_facts::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
+use holon_facts::outcome::{
+    Certainty, CommandSpec, LoadedContext, OpFailure, SupervisorIdentity, ToolOutcome,
+};
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_facts::template::AgentTemplate;
 use holon_facts::work::PlanSeen;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, OpId, Outcome, Text};
+use holon_mcp::{Host, ServerState, Servers};
 use holon_models::Providers;
 use holon_platform::{clock, spawn};
 use holon_supervise::confine::{self, ConfineError, Confinement, Policy};
@@ -38,7 +41,7 @@ use crate::home::Home;
 use crate::in_flight::InFlight;
 use crate::live::{LiveSink, LiveText};
 use crate::memory::Memory;
-use crate::settings::CommandSettings;
+use crate::settings::{CommandSettings, DefinedServers};
 use crate::skills::Skills;
 use crate::templates::{self, Reach, Selector, Templates};
 use crate::trigger_address::TriggerAddresses;
@@ -61,6 +64,7 @@ struct Inner {
     live: LiveSink,
     commands: Commands,
     memory: Memory,
+    servers: Servers,
 }
 
 /// Where the performers work.
@@ -86,6 +90,8 @@ pub struct Settings {
     pub templates: Templates,
     /// What goes on although nobody waits for its outcome.
     pub in_flight: InFlight,
+    /// Servers of tools as they are started, and who may use them.
+    pub servers: DefinedServers,
 }
 
 impl Settings {
@@ -104,6 +110,7 @@ impl Settings {
             skills: Skills::default(),
             templates,
             in_flight: InFlight::default(),
+            servers: DefinedServers::default(),
         }
     }
 
@@ -166,7 +173,13 @@ impl Performers {
     pub fn new(texts: Texts, providers: Providers, settings: Settings, live: LiveSink) -> Self {
         let commands = Commands::default();
         let memory = Memory::new(settings.home.clone(), texts.clone());
-        Self { inner: Arc::new(Inner { texts, providers, settings, live, commands, memory }) }
+        let host = Host {
+            helper: settings.supervisor.clone(),
+            folder: Home::at(Home::shared(settings.home.root())).mcp(),
+            secrets: texts.shared_secrets(),
+        };
+        let servers = Servers::new(settings.servers.definitions.clone(), &host);
+        Self { inner: Arc::new(Inner { texts, providers, settings, live, commands, memory, servers }) }
     }
 
     /// What agents of this home remember.
@@ -182,6 +195,11 @@ impl Performers {
     /// The registry, for checking a model before anything starts.
     pub fn providers(&self) -> &Providers {
         &self.inner.providers
+    }
+
+    /// How servers of tools stand.
+    pub fn tool_servers(&self) -> Vec<ServerState> {
+        self.inner.servers.states()
     }
 
     /// Where skills are, and what was read of them.
@@ -230,8 +248,15 @@ impl Performers {
             triggers,
             (&settings.skills, &settings.supervisor, looks),
         );
-        match loaded.await {
-            Ok(context) => Outcome::Context { context },
+        // Children have those that are named for them.
+        let servers = settings.servers.whose.of(agent, !agent.is_reserved());
+        let offered = tool::offered(&self.inner.texts, &self.inner.servers, &servers);
+        let (loaded, offered) = tokio::join!(loaded, offered);
+        match loaded {
+            Ok(context) => {
+                let tools = offered.map(Arc::new);
+                Outcome::Context { context: LoadedContext { tools, ..context } }
+            }
             Err(problem) => self.failed(&problem.to_string()),
         }
     }
@@ -276,6 +301,18 @@ impl Performers {
         };
         let Inner { settings, memory, .. } = &*self.inner;
         let receipt = tool::run(texts, settings, memory, (agent, &call), &arguments).await;
+        Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
+    }
+
+    /// Calls a tool of another program, once; ends in `Tool`, or in `Failed` when its arguments can't be read.
+    pub async fn call_server(&self, agent: &AgentId, call: ServerCall) -> Outcome {
+        let started = clock::now();
+        let Inner { texts, settings, servers, .. } = &*self.inner;
+        let arguments = match texts.resolve(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
+        };
+        let receipt = tool::call_server(texts, settings, servers, (agent, &call), &arguments).await;
         Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
     }
 

@@ -33,6 +33,7 @@ use crate::memory::Memory;
 use crate::perform::Performers;
 use crate::perform::context::Looks;
 use crate::skills::Skills;
+use holon_mcp::ServerState;
 
 /// A runtime that lives. Cheap to clone; it leaves when [`Runtime::leave`] says so, or when every handle is gone.
 #[derive(Clone)]
@@ -269,6 +270,11 @@ impl Runtime {
     /// The home of an agent.
     pub fn agent_home(&self, agent: &AgentId) -> PathBuf {
         self.performers.agent_home(agent)
+    }
+
+    /// How servers of tools stand.
+    pub fn tool_servers(&self) -> Vec<ServerState> {
+        self.performers.tool_servers()
     }
 
     /// Reads instruction files and the environment as the beginning of a turn does, to show them.

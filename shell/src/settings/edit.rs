@@ -105,9 +105,9 @@ impl Editor {
     pub fn unset(&mut self, name: &str) -> Result<bool, EditError> {
         let path = split(name).ok_or_else(|| EditError::BadName { name: name.to_owned() })?;
         let removed = remove(self.document.as_table_mut(), &path);
-        // What is left of a provider without any option would look like one.
-        if let (true, [group, provider, _]) = (removed, path.as_slice())
-            && let Some(groups) = self.document.get_mut(group).and_then(Item::as_table_like_mut)
+        // What is left of a provider or a server without any option would look like one.
+        if let (true, [tables @ .., provider, _]) = (removed, path.as_slice())
+            && let Some(groups) = at(self.document.as_table_mut(), tables)
             && groups.get(provider).and_then(Item::as_table_like).is_some_and(TableLike::is_empty)
         {
             groups.remove(provider);
@@ -167,6 +167,16 @@ impl Editor {
     fn after(&self) -> Source {
         Source { text: self.document.to_string(), ..self.before.clone() }
     }
+}
+
+/// The table that these names lead to; none where they lead to no further table than the document itself.
+fn at<'a>(document: &'a mut Table, path: &[String]) -> Option<&'a mut dyn TableLike> {
+    let (first, rest) = path.split_first()?;
+    let mut table = document.get_mut(first)?.as_table_like_mut()?;
+    for name in rest {
+        table = table.get_mut(name)?.as_table_like_mut()?;
+    }
+    Some(table)
 }
 
 fn remove(table: &mut dyn TableLike, path: &[String]) -> bool {

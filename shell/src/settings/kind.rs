@@ -15,6 +15,7 @@ use super::execution::{FOLDERS, SetVariables, VARIABLES, VariablePattern};
 use super::page_origin::{ORIGINS, PageOrigin};
 use super::prices;
 use super::request_parts::{Headers, PARTS, Query, is_header, is_route};
+use super::tool_servers::{ServerVariables, TEXT_BYTES, TEXTS, VARIABLES as SERVER_VARIABLES, is_server};
 
 /// What a key accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +67,14 @@ pub enum Kind {
     Variables,
     /// Variables with their values.
     SetVariables,
+    /// A text.
+    Text,
+    /// Texts, in their order.
+    Texts,
+    /// Names of servers.
+    Names,
+    /// Variables of a program, with their values or the credentials that these are.
+    ServerVariables,
 }
 
 /// `[a-z0-9][a-z0-9-]{0,62}`, the names of providers and credentials.
@@ -138,6 +147,15 @@ impl Kind {
                 "at most {VARIABLES} variables with texts as their values, for example {{ CI = \"1\" }}; names that \
                  begin with HOLON_ are the runtime's own"
             ),
+            Self::Text => format!("a text of 1 to {TEXT_BYTES} bytes"),
+            Self::Texts => format!("a list of at most {TEXTS} texts, for example [\"--verbose\", \"/tmp\"]"),
+            Self::Names => {
+                format!("a list of at most {TEXTS} names of servers, for example [\"files\"]; [] for none")
+            }
+            Self::ServerVariables => format!(
+                "at most {SERVER_VARIABLES} variables with texts, for example {{ CI = \"1\" }}, and those with the names of \
+                 secrets with {{ credential = \"name\" }}; names that begin with HOLON_ are the runtime's own"
+            ),
         }
     }
 
@@ -190,6 +208,14 @@ impl Kind {
                 items.len() <= VARIABLES && texts.all(|text| text.and_then(VariablePattern::new).is_some())
             }),
             Self::SetVariables => SetVariables::read(value).is_some(),
+            Self::Text => text.is_some_and(is_text),
+            Self::Texts => value.as_array().is_some_and(|items| {
+                items.len() <= TEXTS && items.iter().all(|item| item.as_str().is_some_and(fits))
+            }),
+            Self::Names => value.as_array().is_some_and(|items| {
+                items.len() <= TEXTS && items.iter().all(|item| item.as_str().is_some_and(is_server))
+            }),
+            Self::ServerVariables => ServerVariables::read(value).is_some(),
         };
         if fits {
             return Ok(());
@@ -202,6 +228,9 @@ impl Kind {
         let secretive = match self {
             Self::Url(_) | Self::Database | Self::Variable | Self::Name => value.is_str(),
             Self::SetVariables
+            | Self::ServerVariables
+            | Self::Text
+            | Self::Texts
             | Self::Variables
             | Self::Origins
             | Self::Query
@@ -221,6 +250,7 @@ impl Kind {
             | Self::Path
             | Self::Route
             | Self::ContextEditing
+            | Self::Names
             | Self::Paths => false,
         };
         if secretive {
@@ -246,11 +276,14 @@ impl Kind {
             | Self::Headers
             | Self::ContextEditing
             | Self::Share
+            | Self::ServerVariables
             | Self::SetVariables => toml().unwrap_or_else(|| trimmed.into()),
-            Self::Models | Self::Paths | Self::Origins | Self::Variables if trimmed.starts_with('[') => {
+            Self::Models | Self::Paths | Self::Origins | Self::Variables | Self::Texts | Self::Names
+                if trimmed.starts_with('[') =>
+            {
                 toml().unwrap_or_else(|| trimmed.into())
             }
-            Self::Models | Self::Paths | Self::Origins | Self::Variables => {
+            Self::Models | Self::Paths | Self::Origins | Self::Variables | Self::Texts | Self::Names => {
                 let items = trimmed.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Value::Array(items.collect::<Array>())
             }
@@ -264,6 +297,7 @@ impl Kind {
             | Self::Transport
             | Self::Route
             | Self::Header
+            | Self::Text
             | Self::Path => if quoted { toml() } else { None }.unwrap_or_else(|| trimmed.into()),
         }
     }
@@ -326,8 +360,24 @@ impl Kind {
                 "additionalProperties": { "type": "string" },
                 "maxProperties": VARIABLES,
             }),
+            Self::Text => json!({ "type": "string", "minLength": 1, "maxLength": TEXT_BYTES }),
+            Self::Texts => json!({ "type": "array", "items": { "type": "string" }, "maxItems": TEXTS }),
+            Self::Names => json!({ "type": "array", "items": Self::Name.schema(), "maxItems": TEXTS }),
+            Self::ServerVariables => {
+                let mut schema = Self::Headers.schema();
+                schema["maxProperties"] = json!(SERVER_VARIABLES);
+                schema
+            }
         }
     }
+}
+
+fn fits(text: &str) -> bool {
+    text.len() <= TEXT_BYTES && !text.contains('\0')
+}
+
+fn is_text(text: &str) -> bool {
+    !text.trim().is_empty() && fits(text)
 }
 
 /// [`is_name`] as a pattern.

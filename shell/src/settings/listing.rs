@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::models::{MODEL_KEYS, canonical, key_name};
+use super::tool_servers::{TOOL_SERVER_KEYS, agent_name, option_name};
 use super::{KEYS, Kind, OPTIONS, Origin, ProviderSettings, Settings};
 
 /// One value and where it comes from.
@@ -24,7 +25,7 @@ impl Entry {
 }
 
 impl Settings {
-    /// Every key with its value, then what the file says of providers.
+    /// Every key with its value, then what the file says of providers, models and servers of tools.
     pub fn entries(&self) -> Vec<Entry> {
         let keys = KEYS.iter().map(|key| Entry {
             key: key.name.to_owned(),
@@ -42,7 +43,22 @@ impl Settings {
             });
             entries.filter(|entry| !entry.value.is_null())
         });
-        keys.chain(options).chain(models).collect()
+        let servers = self.tool_servers.servers.iter().flat_map(|(server, own)| {
+            let entries = TOOL_SERVER_KEYS.iter().map(|key| {
+                let name = option_name(server, key.name);
+                let value = match key.name {
+                    "url" => without_password(key.get(own)),
+                    _ => key.get(own),
+                };
+                Entry { value, origin: self.origin(&name), key: name }
+            });
+            entries.filter(|entry| !entry.value.is_null())
+        });
+        let agents = self.tool_servers.agents.iter().map(|(agent, named)| {
+            let name = agent_name(agent);
+            Entry { value: json!(named), origin: self.origin(&name), key: name }
+        });
+        keys.chain(options).chain(models).chain(servers).chain(agents).collect()
     }
 
     /// The value of one key; none where no key has that name.
@@ -82,7 +98,11 @@ impl Settings {
                 | Kind::Paths
                 | Kind::Origins
                 | Kind::Variables
-                | Kind::SetVariables => key.get(values),
+                | Kind::SetVariables
+                | Kind::Text
+                | Kind::Texts
+                | Kind::Names
+                | Kind::ServerVariables => key.get(values),
             };
             Entry { origin: self.origin(&name), key: name, value }
         });

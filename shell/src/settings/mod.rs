@@ -29,6 +29,9 @@ mod source;
 mod store_url;
 #[cfg(test)]
 mod tests;
+mod tool_servers;
+#[cfg(test)]
+mod tool_servers_tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -63,6 +66,10 @@ pub use server::{Access, AuthMode, ServerSettings};
 pub use skills::SkillSettings;
 pub use source::SourceError;
 pub use store_url::{StoreUrl, find_home};
+pub use tool_servers::{
+    DefinedServers, ServerVariables, TOOL_SERVER_KEYS, ToolServerSettings, ToolServers, is_server,
+};
+use tool_servers::{McpKey, mcp_key};
 
 /// A file with so many problems was not written for this: the rest of it is not looked at.
 const MOST_PROBLEMS: usize = 100;
@@ -92,6 +99,8 @@ pub struct Settings {
     pub core: Config,
     pub providers: BTreeMap<String, ProviderSettings>,
     pub models: BTreeMap<ModelRef, ModelOptions>,
+    /// Servers of tools, and who may use them.
+    pub tool_servers: ToolServers,
     /// Where the values come from that are not defaults, by dotted name.
     origins: BTreeMap<String, Origin>,
     file: PathBuf,
@@ -143,6 +152,7 @@ impl Settings {
             core: Config::new(Vec::new()),
             providers: BTreeMap::new(),
             models: BTreeMap::new(),
+            tool_servers: ToolServers::default(),
             origins: BTreeMap::new(),
             file: file.to_owned(),
             own_server: None,
@@ -223,6 +233,7 @@ impl Settings {
         problems.extend(rules::broken(&settings));
         problems.extend(models::broken(&settings));
         problems.extend(options::broken(&settings));
+        problems.extend(tool_servers::broken(&settings));
         Ok((settings, problems))
     }
 
@@ -321,6 +332,9 @@ impl Settings {
         if let Some(rest) = name.strip_prefix("models.") {
             return self.take_model(name, rest, &leaf.value, origin);
         }
+        if name.starts_with("mcp.") {
+            return self.take_mcp(name, &leaf.value, origin);
+        }
         match KEYS.iter().find(|key| key.name == name) {
             Some(key) => self.put(key, &leaf.value, origin.clone()),
             None => Err(unknown(origin, name)),
@@ -383,6 +397,13 @@ pub fn kind_of(name: &str) -> Option<Kind> {
             ModelKey::Unknown(..) | ModelKey::BadModel => None,
         };
     }
+    if let Some(rest) = name.strip_prefix("mcp.") {
+        return match mcp_key(rest) {
+            McpKey::Option(_, key) => Some(key.kind),
+            McpKey::Agent(_) => Some(tool_servers::AGENT_KIND),
+            McpKey::Unknown(..) | McpKey::BadName => None,
+        };
+    }
     KEYS.iter().find(|key| key.name == name).map(|key| key.kind)
 }
 
@@ -395,6 +416,10 @@ pub fn variable_of(name: &str) -> Option<&'static str> {
 pub fn nearest_key(name: &str) -> String {
     if let Some(ModelKey::Unknown(_, option)) = name.strip_prefix("models.").map(model_key) {
         return did_you_mean(&option, MODEL_KEYS.iter().map(|key| key.name));
+    }
+    if let Some(McpKey::Unknown(server, option)) = name.strip_prefix("mcp.").map(mcp_key) {
+        let near = did_you_mean(&option, TOOL_SERVER_KEYS.iter().map(|key| key.name));
+        return near.replacen("did you mean ", &format!("did you mean mcp.servers.{server}."), 1);
     }
     match name.strip_prefix("providers.").map(provider_key) {
         Some(ProviderKey::Unknown(id, option)) => {
@@ -424,6 +449,8 @@ pub(crate) fn is_group(name: &str) -> bool {
     let model =
         |rest: &str| split(rest).is_some_and(|parts| matches!(&*parts, [one] if ModelRef::new(one).is_ok()));
     name == "models"
+        || name == "mcp"
+        || name.strip_prefix("mcp.").is_some_and(tool_servers::is_mcp_group)
         || name.strip_prefix("models.").is_some_and(model)
         || name == "providers"
         || name.strip_prefix("providers.").is_some_and(is_name)

@@ -191,6 +191,10 @@ impl Build<'_> {
                 secrets.extend(password.map(|password| (format!("providers.{id}.{option}"), password)));
             }
         }
+        for (name, server) in &self.settings.tool_servers.servers {
+            let password = server.url.as_deref().and_then(password);
+            secrets.extend(password.map(|password| (format!("mcp.servers.{name}.url"), password)));
+        }
         secrets
     }
 }

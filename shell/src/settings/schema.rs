@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::kind::NAME_PATTERN;
+use super::tool_servers::{AGENT_KIND, TOOL_SERVER_KEYS};
 use super::{KEYS, Key, MODEL_KEYS, OPTIONS, Settings};
 
 /// The schema of `config.toml`.
@@ -35,6 +36,23 @@ pub fn schema() -> Json {
             "additionalProperties": false,
         }),
     );
+    let of_server = TOOL_SERVER_KEYS.iter().map(|key| (key.name.to_owned(), about(key))).collect();
+    let mut mcp = Map::new();
+    mcp.insert(
+        "servers".to_owned(),
+        json!({
+            "type": "object",
+            "patternProperties": { "^[a-z0-9][a-z0-9-]{0,31}$": closed(of_server) },
+            "additionalProperties": false,
+        }),
+    );
+    let of_agent = json!({
+        "type": "object",
+        "additionalProperties": AGENT_KIND.schema(),
+        "description": "the servers of tools that an agent may use, by the id of the agent",
+    });
+    mcp.insert("agents".to_owned(), of_agent);
+    groups.insert("mcp".to_owned(), closed(mcp));
     let mut schema = closed(groups);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("config.toml of holon");

@@ -128,6 +128,11 @@ impl Texts {
         &self.secrets
     }
 
+    /// The same for whoever keeps them.
+    pub fn shared_secrets(&self) -> Arc<Secrets> {
+        self.secrets.clone()
+    }
+
     /// Redacts a text that comes in pieces.
     pub fn pieces(&self) -> Pieces {
         Pieces::new(self.secrets.clone())

@@ -100,6 +100,7 @@ fn wants_text(event: &Event) -> bool {
         TurnFact::ToolExecuted(_) | TurnFact::ToolExecutionFailed(_) => true,
         TurnFact::TurnStarted(_)
         | TurnFact::TurnContextBuilt(_)
+        | TurnFact::ToolsCatalogued(_)
         | TurnFact::ProviderAttemptRecorded(_)
         | TurnFact::ProviderRoundCompleted(_)
         | TurnFact::ProvidersAwaited(_)

@@ -130,6 +130,7 @@ impl Errand {
             | Work::CallModel { .. }
             | Work::Summarize { .. }
             | Work::CallTool { .. }
+            | Work::CallServer { .. }
             | Work::CallTask { .. }
             | Work::CallWork { .. }
             | Work::CallAgent { .. }

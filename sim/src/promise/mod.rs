@@ -114,6 +114,7 @@ impl Promise {
             effect::Work::LoadContext { .. } => Work::Context,
             effect::Work::CallModel { .. } | effect::Work::Summarize { .. } => Work::Model,
             effect::Work::CallTool { .. }
+            | effect::Work::CallServer { .. }
             | effect::Work::CallTask { .. }
             | effect::Work::CallWork { .. }
             | effect::Work::CallAgent { .. }

@@ -88,7 +88,7 @@ impl World<'_> {
             Work::CallTool { call } if call.tool == Tool::MemorySearch => {
                 self.begin(agent, op, "memory", tools::look)
             }
-            Work::CallTool { .. } => self.begin(agent, op, "tool", tools::call),
+            Work::CallTool { .. } | Work::CallServer { .. } => self.begin(agent, op, "tool", tools::call),
             Work::PrepareCommand { task, call, .. } => self.prepare(agent, op, task, &call),
             Work::RunCommand { supervisor } => self.go(agent, op, &supervisor),
             Work::WatchCommand { supervisor } => self.watch(agent, op, &supervisor),
@@ -139,7 +139,7 @@ impl World<'_> {
             Work::CallTask { work } => called.on_task(agent, work)?,
             Work::CallWork { view } => called.on_work(agent, view)?,
             Work::KeepTemplate { template } => called.templated(agent, template)?,
-            Work::CallAgent { .. } | Work::FindWorkspace { .. } => {}
+            Work::CallAgent { .. } | Work::FindWorkspace { .. } | Work::CallServer { .. } => {}
             Work::LoadContext { .. }
             | Work::CallModel { .. }
             | Work::Summarize { .. }

@@ -22,12 +22,14 @@ use crate::price::{Amount, Cost};
 use crate::receipt::{Receipt, Verdict};
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::{Millis, Wall};
+use crate::tool::ServerTools;
 
 family! {
     /// Rounds of model output and tool results, and how they ended.
     TurnFact each run_id: RunId {
         TurnStarted "turn_started" v 1,
         TurnContextBuilt "turn_context_built" v 1,
+        ToolsCatalogued "tools_catalogued" v 1,
         ProviderAttemptRecorded "provider_attempt_recorded" v 1,
         ProviderRoundCompleted "provider_round_completed" v 1,
         ProvidersAwaited "providers_awaited" v 1,
@@ -81,6 +83,17 @@ pub struct TurnStarted {
 pub struct TurnContextBuilt {
     pub run_id: RunId,
     pub context: LoadedContext,
+}
+
+/// The tools of other programs are others than before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolsCatalogued {
+    pub run_id: RunId,
+    pub catalogue: Arc<ServerTools>,
+    /// What the run's requests offer with them, in order, where nothing was requested in its episode before. Without it they
+    /// are offered from the next run on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools_offered: Option<Arc<[ToolName]>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -352,6 +365,7 @@ impl TurnFact {
             Self::TurnContextBuilt(fact) => {
                 fact.context.sources.iter().for_each(|source| visit(&source.content));
             }
+            Self::ToolsCatalogued(fact) => visit(&fact.catalogue.definitions),
             Self::AssistantRoundRecorded(fact) => {
                 for block in fact.blocks.iter() {
                     match block {

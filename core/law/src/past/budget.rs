@@ -57,6 +57,7 @@ impl Spending {
             TurnFact::TurnTerminal(_) => self.exhausted = None,
             TurnFact::TurnStarted(_)
             | TurnFact::TurnContextBuilt(_)
+            | TurnFact::ToolsCatalogued(_)
             | TurnFact::ProviderAttemptRecorded(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ProvidersAwaited(_)

@@ -5,9 +5,10 @@ use alloc::sync::Arc;
 use holon_facts::call::ToolName;
 use holon_facts::episode::{EpisodeBoundary, TurnSpan};
 use holon_facts::event::EpisodeFact;
-use holon_facts::event::turn::{TurnStarted, TurnTerminal};
+use holon_facts::event::turn::{ToolsCatalogued, TurnStarted, TurnTerminal};
 use holon_facts::ids::{EpisodeId, EventSeq, OpId, RunId};
 use holon_facts::model_ref::ModelRef;
+use holon_facts::tool::ServerTools;
 
 use super::Past;
 
@@ -24,6 +25,8 @@ pub(crate) struct Episodes {
     pub(crate) settled: Option<Summarizing>,
     /// What the runs of the agent offer.
     pub(crate) tools: Arc<[ToolName]>,
+    /// The newest that is on record of tools of other programs.
+    pub(crate) catalogue: Arc<ServerTools>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +47,8 @@ pub(crate) struct Open {
     /// The model that its turns ask first, and what they offer.
     pub(crate) model: Option<ModelRef>,
     pub(crate) tools: Arc<[ToolName]>,
+    /// The context of a turn was read in it.
+    pub(crate) loaded: bool,
 }
 
 impl Episodes {
@@ -57,6 +62,17 @@ impl Episodes {
         let Some(open) = &mut self.open else { return };
         open.model = fact.models.first().cloned();
         open.tools = self.tools.clone();
+    }
+
+    pub(super) fn context_built(&mut self) {
+        self.open.iter_mut().for_each(|open| open.loaded = true);
+    }
+
+    pub(super) fn tools_catalogued(&mut self, fact: &ToolsCatalogued) {
+        self.catalogue = fact.catalogue.clone();
+        let Some(tools) = &fact.tools_offered else { return };
+        self.tools = tools.clone();
+        self.open.iter_mut().for_each(|open| open.tools = tools.clone());
     }
 
     pub(super) fn turn_ended(&mut self, fact: &TurnTerminal) {
@@ -90,7 +106,14 @@ impl Episodes {
 
     fn opened(&mut self, since: EventSeq) {
         self.count = self.count.saturating_add(1);
-        self.open = Some(Open { since, turns: None, to_close: false, model: None, tools: Arc::default() });
+        self.open = Some(Open {
+            since,
+            turns: None,
+            to_close: false,
+            model: None,
+            tools: Arc::default(),
+            loaded: false,
+        });
     }
 }
 

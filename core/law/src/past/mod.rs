@@ -422,6 +422,9 @@ impl Past {
             run.progress = true;
             self.memory.changed(run.message, &fact.receipt.facts.changed_files);
         }
+        if let TurnFact::TurnContextBuilt(_) = fact {
+            self.episodes.context_built();
+        }
         self.spending.follow(fact);
         self.requests.turn(fact);
         match fact {
@@ -441,6 +444,7 @@ impl Past {
                 self.memory.turn_ended(fact.run_id, fact.message_id, over);
                 self.run_ended(fact);
             }
+            TurnFact::ToolsCatalogued(fact) => self.episodes.tools_catalogued(fact),
             TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderAttemptRecorded(_)
             | TurnFact::ProviderRoundCompleted(_)

@@ -139,6 +139,7 @@ impl Run {
             }
             TurnFact::TurnStarted(_)
             | TurnFact::TurnContextBuilt(_)
+            | TurnFact::ToolsCatalogued(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ReminderInjected(_)
             | TurnFact::BudgetReserved(_)

@@ -182,6 +182,8 @@ pub(crate) struct Beginning<'a> {
     pub(crate) idle: Millis,
     pub(crate) model: Option<&'a ModelRef>,
     pub(crate) tools: &'a Arc<[ToolName]>,
+    /// Tools of other programs have changed, if only in what is said of them.
+    pub(crate) catalogue_changed: bool,
     pub(crate) focus: Option<WorkItemId>,
     /// No run of its message has begun before.
     pub(crate) fresh: bool,
@@ -203,7 +205,9 @@ impl<'a> Beginning<'a> {
         fresh: bool,
     ) -> Self {
         let focus = agent.work.current().map(|item| item.id);
-        Self { now, idle: config.context.episode_idle, model: models.first(), tools, focus, fresh }
+        let catalogue_changed = agent.servers.next.is_some();
+        let (idle, model) = (config.context.episode_idle, models.first());
+        Self { now, idle, model, tools, catalogue_changed, focus, fresh }
     }
 }
 
@@ -235,7 +239,8 @@ impl Episodes {
     /// Why a turn that begins now with that model and those tools does not go on with the open episode.
     pub(crate) fn boundary(&self, turn: &Beginning<'_>) -> Option<EpisodeBoundary> {
         let open = self.open.as_ref()?;
-        let surface = open.model.as_ref() != turn.model || open.tools != *turn.tools;
+        let surface =
+            open.model.as_ref() != turn.model || open.tools != *turn.tools || turn.catalogue_changed;
         let focus = open.focus.is_some() && open.focus != turn.focus;
         let full = open.turns.len() >= TURNS || open.rounds >= ROUNDS;
         let rested = open.rested_at.is_some_and(|at| turn.now.since(at) > turn.idle);
@@ -271,6 +276,13 @@ impl Episodes {
             run.about.changes.summary = summary.or_else(|| run.about.changes.summary.take());
         } else if work.is_some() || summary.is_some() {
             run.conversation.changed(Changes { summary, work, standing: None });
+        }
+    }
+
+    /// The episode that begins with the run in progress offers these.
+    pub(super) fn offers(&mut self, tools: &Arc<[ToolName]>) {
+        if let Some(open) = &mut self.open {
+            open.tools = tools.clone();
         }
     }
 

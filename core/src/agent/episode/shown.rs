@@ -166,7 +166,11 @@ impl Standing {
     pub(crate) fn of(agent: &Agent, context: &LoadedContext) -> Self {
         let external_trigger = context.execution.external_trigger && agent.trigger_generation().is_some();
         let skills = agent.skills.catalogue.clone();
-        Self { context: LoadedContext { skills: None, ..context.clone() }, external_trigger, skills }
+        Self {
+            context: LoadedContext { skills: None, tools: None, ..context.clone() },
+            external_trigger,
+            skills,
+        }
     }
 
     /// The same for what no turn has on record.

@@ -178,6 +178,11 @@ impl Run {
 
     pub(super) fn apply(&mut self, at: Wall, fact: &TurnFact) {
         match fact {
+            TurnFact::ToolsCatalogued(fact) => {
+                if let Some(tools) = &fact.tools_offered {
+                    self.environment.tools = tools.clone();
+                }
+            }
             TurnFact::TurnContextBuilt(fact) => {
                 self.environment.context = Some(fact.context.clone());
                 self.phase = self.chain.first_attempt();

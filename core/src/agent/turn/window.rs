@@ -1,9 +1,13 @@
 //! The part of a model's window that each part of a request may take (contract: context.md, Conversation and episodes).
 
+use alloc::sync::Arc;
+
+use holon_facts::call::ToolName;
 use holon_facts::config::Config;
 use holon_facts::identity::AgentSpec;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::request::{Ratio, RequestSize};
+use holon_facts::tool::ServerTools;
 
 use crate::agent::episode::Head;
 use crate::tool::{Exposure, Tool};
@@ -71,6 +75,22 @@ impl Window {
             Exposure::LastingWithRoomToParents => lasts && room && parent,
         };
         Tool::ALL.iter().copied().filter(offered)
+    }
+
+    /// The same with tools of other programs behind them, as many in their order as take no more than a quarter of a request.
+    pub(crate) fn offers(
+        self,
+        whose: (&AgentSpec, &[ModelRef]),
+        config: &Config,
+        servers: Option<&ServerTools>,
+    ) -> Arc<[ToolName]> {
+        let mut taken = 0_u64;
+        let fitting = servers.into_iter().flat_map(|servers| &servers.tools).take_while(|tool| {
+            taken = taken.saturating_add(tool.est_tokens);
+            taken <= self.input / 4
+        });
+        let names = fitting.map(|tool| tool.name.clone());
+        self.tools(whose, config).map(ToolName::from).chain(names).collect()
     }
 
     /// What results that come together may take.

@@ -156,7 +156,7 @@ pub(crate) struct Room {
 pub(crate) fn room(tx: &Tx<'_>, run: &Run, request: &ModelRequest) -> Room {
     let ratio = tx.agent().requests.ratio(&request.model);
     let fits = Window::of(tx.env.config, &request.model).estimated(ratio).input;
-    let fixed = request::fixed_tokens(run, &request.frame).min(fits);
+    let fixed = request::fixed_tokens(tx.agent(), run, &request.frame).min(fits);
     let limit = fixed.saturating_add(tx.env.config.context.compact_at.of(fits - fixed));
     let refused = run.conversation.recap.refused_at.map(|refused| refused / 4 * 3);
     match refused {

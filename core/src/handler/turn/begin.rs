@@ -1,9 +1,7 @@
 //! The start of a run: claim the message, bind the models, read the context.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 
-use holon_facts::call::ToolName;
 use holon_facts::event::inbox::MessageDequeued;
 use holon_facts::event::lifecycle::SchedulerPostureDecision;
 use holon_facts::event::operation::OpKind;
@@ -19,7 +17,6 @@ use crate::effect::Work;
 use crate::handler::episode;
 use crate::handler::wait::resolve;
 use crate::scheduler::results::further_results;
-use crate::tool::Tool;
 use crate::tx::{Alarm, Opening, Tx};
 
 /// Reading a few files takes no longer than this.
@@ -36,10 +33,12 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let execution = agent.workspaces.active().clone();
     let models = model::chain(agent, tx.env.config);
     let window = Window::of_chain(tx.env.config, &models);
-    let tools = window.tools((&agent.spec, &models), tx.env.config);
-    let same = tools.clone().map(Tool::name).eq(agent.tools_offered.iter().map(ToolName::as_str));
-    let offered: Arc<[ToolName]> =
-        if same { agent.tools_offered.clone() } else { tools.map(ToolName::from).collect() };
+    let servers = agent.servers.newest().map(|servers| &**servers);
+    let mut offered = window.offers((&agent.spec, &models), tx.env.config, servers);
+    let same = offered == agent.tools_offered;
+    if same {
+        offered = agent.tools_offered.clone();
+    }
     let fresh = entry.is_fresh() && !entry.goes_on;
     episode::before_turn(tx, &models, &offered, fresh);
     let also = further_results(tx.agent(), tx.env.config, tx.now(), message_id);

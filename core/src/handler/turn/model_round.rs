@@ -24,9 +24,9 @@ use crate::agent::Agent;
 use crate::agent::task::Tasks;
 use crate::agent::turn::{Phase, Run};
 use crate::handler::budget;
-use crate::handler::skills;
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::{outage, request};
+use crate::handler::{servers, skills};
 use crate::retry::{self, Next};
 use crate::tool::{self, Offer};
 use crate::tx::{Alarm, Tx};
@@ -35,6 +35,7 @@ pub(crate) fn context_loaded(tx: &mut Tx<'_>, op: OpId, mut context: LoadedConte
     tx.settle(op, Settlement::Done);
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
     skills::read(tx, run_id, context.skills.take());
+    servers::read(tx, run_id, context.tools.take());
     tx.record(TurnContextBuilt { run_id, context });
     skills::begun(tx);
     request::advance(tx);

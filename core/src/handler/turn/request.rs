@@ -177,9 +177,10 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
 }
 
 /// What every request of the run takes that begins with this frame, whatever was said in it and before it.
-pub(crate) fn fixed_tokens(run: &Run, frame: &PromptFrame) -> u64 {
+pub(crate) fn fixed_tokens(agent: &Agent, run: &Run, frame: &PromptFrame) -> u64 {
     let input: u64 = conversation::input(&run.about).iter().map(Part::est_tokens).sum();
-    frame.est_tokens().saturating_add(input).saturating_add(prompt::tool_tokens(&run.environment.tools))
+    let tools = prompt::tool_tokens(&run.environment.tools, agent.servers.offered.as_deref());
+    frame.est_tokens().saturating_add(input).saturating_add(tools)
 }
 
 /// The request for the round in progress, as the agent's state has it.
@@ -203,6 +204,7 @@ fn with(
         conversation: said(run, recap),
         rounds: u32::try_from(run.conversation.rounds.len()).unwrap_or(u32::MAX),
         tools: run.environment.tools.clone(),
+        server_tools: agent.servers.offered.clone(),
         max_output_tokens: Window::of(config, model).output,
         timeout: config.turn.model_timeout,
         continues: cut_off::texts(run),

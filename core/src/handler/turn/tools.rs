@@ -17,7 +17,7 @@ use crate::effect::{AgentView, TaskWork, ToolCall, Work, WorkView};
 use crate::handler::task::tools::Retrieval;
 use crate::handler::turn::{itself, request};
 use crate::handler::workspace::occupancy;
-use crate::handler::{skills, task, work};
+use crate::handler::{servers, skills, task, work};
 use crate::tool::Tool;
 use crate::tx::{Opening, Tx};
 
@@ -67,7 +67,12 @@ pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
                 started(tx, &call, name.clone());
                 match Tool::named(name.as_str()) {
                     Some(tool) => execute(tx, call, tool),
-                    None => Err(crate::tool::unknown(name.as_str())),
+                    None => {
+                        let OpenCall { run_id, call_id, arguments, .. } = call;
+                        let output_tokens = output_tokens(tx);
+                        let asked = servers::Asked { run_id, call_id, arguments, output_tokens };
+                        servers::call(tx, name.as_str(), asked)
+                    }
                 }
             }
             Verdict::OnWork(on) => {
@@ -169,8 +174,8 @@ pub(crate) fn output_tokens(tx: &Tx<'_>) -> u64 {
     let used: u64 = round.results.iter().flat_map(|receipt| receipt.texts()).map(Text::est_tokens).sum();
     let open = round.verdicts.len().saturating_sub(round.results.len()).max(1) as u64;
     let window = Window::of_chain(tx.env.config, &run.chain.models);
-    let fixed =
-        request::frame(tx.agent(), tx.env.config).map_or(0, |frame| request::fixed_tokens(run, &frame));
+    let fixed = request::frame(tx.agent(), tx.env.config)
+        .map_or(0, |frame| request::fixed_tokens(tx.agent(), run, &frame));
     let ratio = run.chain.models.iter().map(|model| tx.agent().requests.ratio(model)).max();
     let room = ratio.map_or(window, |ratio| window.estimated(ratio)).results(fixed);
     (room.saturating_sub(used) / open).max(FEWEST_TOKENS)

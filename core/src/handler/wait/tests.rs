@@ -99,6 +99,7 @@ fn results(world: &World) -> Vec<String> {
             TurnFact::ToolExecutionFailed(fact) => Some(fact.receipt.error.as_ref()?.kind.to_string()),
             TurnFact::TurnStarted(_)
             | TurnFact::TurnContextBuilt(_)
+            | TurnFact::ToolsCatalogued(_)
             | TurnFact::ProviderAttemptRecorded(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ProvidersAwaited(_)

@@ -39,6 +39,7 @@ pub fn request(texts: &Texts, model: &str, timeout: u64) -> ModelRequest {
         conversation: conversation(texts).into(),
         rounds: 2,
         tools: ["ExecCommand", "ApplyPatch"].map(ToolName::new).into(),
+        server_tools: None,
         max_output_tokens: 77,
         timeout: Millis(timeout),
         continues: vec![],

@@ -42,7 +42,9 @@ pub(super) fn unset(cfg: &ConfigHome, name: &str) -> Result<Exit, Failure> {
     let name = &settings::canonical(name);
     let mut editor = Editor::config(&cfg.home)?;
     let known = kind_of(name).is_some();
-    if settings::is_group(name) && !name.starts_with("providers.") && !name.starts_with("models.") {
+    if settings::is_group(name)
+        && !["providers.", "models.", "mcp.servers."].iter().any(|table| name.starts_with(table))
+    {
         let error = anyhow!("{name} is a group of keys; name one of them");
         return Err(Failure::usage(error).hint("holon config list"));
     }

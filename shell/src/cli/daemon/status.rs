@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use holon_api::{Activity, ClientError, Control as _, Document};
+use holon_api::{Activity, ClientError, Control as _, Document, ToolServer};
 use holon_core::summary::spending::Spending;
 use holon_facts::Wall;
 use holon_text::moment::near;
@@ -51,6 +51,9 @@ struct Status {
     /// What all agents have spent together, as the runtime tells it.
     spending: Option<Document<Spending>>,
     last_failure: Option<Document<holon_api::LastFailure>>,
+    /// As the runtime shows them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_servers: Vec<Document<ToolServer>>,
     /// The end of the runtime would end commands of agents, too.
     service_problem: Option<String>,
     /// What helps against that.
@@ -165,6 +168,7 @@ async fn gather(daemon: &DaemonHome) -> Result<Status, Failure> {
         problem: runtime.as_ref().and_then(|runtime| runtime.problem.clone()),
         activity: runtime.as_ref().map(|runtime| runtime.activity.clone()),
         spending: runtime.as_ref().and_then(|runtime| runtime.spending.clone()),
+        tool_servers: runtime.as_ref().map(|runtime| runtime.tool_servers.clone()).unwrap_or_default(),
         last_failure: own.or_else(|| runtime?.last_failure),
         log_path: log::path(&daemon.home),
         metadata_path: Metadata::path(&daemon.home),
@@ -262,6 +266,11 @@ fn show(status: &Status) -> Result<(), Failure> {
     }
     rows.extend(status.spending.iter().flat_map(|spending| spending::rows(spending)));
     rows.push(row("configuration", configuration(&status.config)));
+    rows.extend(status.tool_servers.iter().map(|server| {
+        let problem = server.problem.as_ref().map_or_else(String::new, |problem| format!(": {problem}"));
+        let calls = format!("{} calls, {} of them failed", server.calls, server.failed_calls);
+        row("tool server", format!("{} {}{problem}; {calls}", server.name, server.state))
+    }));
     if let Some(failure) = &status.last_failure {
         let of = failure.agent_id.as_ref().map_or_else(String::new, |agent| format!(" of {agent}"));
         let (phase, at) = (failure.phase.name(), near(failure.occurred_at));

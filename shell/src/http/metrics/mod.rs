@@ -21,6 +21,7 @@ use holon_facts::lifecycle::Status;
 use holon_facts::request::RequestRecord;
 use holon_facts::usage::TokenUsage;
 use holon_facts::{AgentId, Event, Record, Wall};
+use holon_mcp::ServerState;
 use holon_platform::clock;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -62,7 +63,25 @@ struct Counted {
     now: Now,
     /// Agents in memory up to which each has labels of its own.
     agent_labels: u64,
+    servers_ready: Family<[(&'static str, String); 1], Gauge>,
+    server_starts: Family<[(&'static str, String); 1], Gauge>,
+    server_calls: Family<[(&'static str, String); 2], Gauge>,
     failure: Mutex<Option<(Wall, AgentId, String)>>,
+}
+
+impl Counted {
+    /// How a server of tools stands.
+    fn stands(&self, server: &ServerState) {
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let named = [("server", server.name.clone())];
+        self.servers_ready.get_or_create(&named).set(i64::from(server.state == "ready"));
+        self.server_starts.get_or_create(&named).set(number(server.starts));
+        let succeeded = server.calls.saturating_sub(server.failed_calls);
+        for (outcome, count) in [("result", succeeded), ("error", server.failed_calls)] {
+            let labels = [("server", server.name.clone()), ("outcome", outcome.to_owned())];
+            self.server_calls.get_or_create(&labels).set(number(count));
+        }
+    }
 }
 
 impl Metrics {
@@ -170,6 +189,17 @@ impl Metrics {
         registry.register("agents_in_memory", "Agents that are not parked", counted.agents.clone());
         registry.register("runs", "Runs in progress", counted.runs.clone());
         registry.register("queued_messages", "Messages that wait in queues", counted.queued.clone());
+        registry.register(
+            "tool_servers_ready",
+            "Servers of tools: 1 for one that runs, 0 for one that does not",
+            counted.servers_ready.clone(),
+        );
+        registry.register("tool_server_starts", "Starts of servers of tools", counted.server_starts.clone());
+        registry.register(
+            "tool_server_calls",
+            "Calls of tools of other programs by what they brought",
+            counted.server_calls.clone(),
+        );
         registry.register("followed_agents", "Agents whose events are followed", counted.followed.clone());
         counted.times.register(&mut registry);
         counted.now.register(&mut registry);
@@ -207,6 +237,9 @@ pub(super) async fn metrics(app: App, call: Call<ShowMetrics>) -> Handled<Text> 
     counted.runs.set(runs);
     counted.queued.set(queued);
     counted.followed.set(i64::try_from(app.hub.followed()).unwrap_or(i64::MAX));
+    for server in app.runtime.tool_servers() {
+        counted.stands(&server);
+    }
     let mut text = String::new();
     encode(&mut text, &app.metrics.registry()).map_err(Failure::internal)?;
     Ok(Text { metrics: OpenMetrics(text), plain: takes_plain_text_alone(&call.from.headers) })

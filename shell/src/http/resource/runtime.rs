@@ -4,13 +4,14 @@ use axum::http::{HeaderMap, Method};
 use holon_api::rows::{ShowHandshake, ShowHealth, ShowReadiness, ShowRoot, ShowRuntime, ShutDown};
 use holon_api::{
     Activity, Auth, FailurePhase, Handshake, Health, LastFailure, PROTOCOL, PROTOCOL_VERSION, Protocol,
-    Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+    Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown, ToolServer,
 };
 use holon_core::summary::SchedulingPosture;
 use holon_core::view::View;
 use holon_facts::identity::Visibility;
 use holon_facts::lifecycle::Status;
 use holon_ledger::unreadable;
+use holon_mcp::ServerState;
 use holon_platform::build;
 
 use super::super::App;
@@ -120,12 +121,18 @@ pub(in super::super) async fn status(app: App, _: Call<ShowRuntime>) -> Handled<
         activity: activity.into(),
         spending: Some(spending.into()),
         last_failure: last_failure.map(holon_api::Document::from),
+        tool_servers: app.runtime.tool_servers().into_iter().map(tool_server).collect(),
     })
 }
 
 pub(in super::super) async fn shutdown(app: App, _: Call<ShutDown>) -> Handled<Shutdown> {
     app.shutdown.ask();
     Ok(Shutdown { ok: true, pid: std::process::id() })
+}
+
+fn tool_server(server: ServerState) -> holon_api::Document<ToolServer> {
+    let ServerState { name, state, problem, starts, calls, failed_calls } = server;
+    ToolServer { name, state: state.to_owned(), problem, starts, calls, failed_calls }.into()
 }
 
 /// Whoever has something to do is in memory.

@@ -5,14 +5,16 @@ mod exec;
 mod memory;
 mod patch;
 mod root;
+mod server;
 mod view_image;
 mod workspace;
 
-use holon_core::effect::ToolCall;
+use holon_core::effect::{ServerCall, ToolCall};
 use holon_core::tool::Tool;
 use holon_facts::AgentId;
 use holon_facts::image::Image;
 use holon_facts::receipt::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_mcp::Servers;
 use holon_text::{Texts, hash};
 use serde::Serialize;
 
@@ -22,6 +24,7 @@ use super::Settings;
 
 pub use exec::CommandEnvironment;
 pub(super) use exec::{Commands, Whose};
+pub(super) use server::offered;
 pub(super) use workspace::{ResolvedWorkspace, find as find_workspace};
 
 /// What a tool brought: text for the model, and facts for the runtime.
@@ -124,6 +127,17 @@ pub(super) async fn run(
         Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))
     };
     receipt(texts, result)
+}
+
+/// Calls a tool of another program, once. `arguments` is a JSON object.
+pub(super) async fn call_server(
+    texts: &Texts,
+    settings: &Settings,
+    servers: &Servers,
+    (agent, call): (&AgentId, &ServerCall),
+    arguments: &str,
+) -> Receipt {
+    receipt(texts, server::call(settings, servers, (agent, call), arguments).await)
 }
 
 /// What a call is told that can't be made.

@@ -36,7 +36,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         "stream": options.stream,
     });
     if !request.tools.is_empty() {
-        let mut tools: Vec<Value> = offered(lowering).map(|offered| tool(offered, options)).collect();
+        let mut tools = offered(lowering, |offered| tool(offered, options))?;
         if let Some(last) = tools.last_mut() {
             mark(last, options);
         }
@@ -184,7 +184,7 @@ fn tool(offered: &Offered, options: &ProviderOptions) -> Value {
         "description": offered.spec.description,
         "input_schema": offered.parameters(options),
     });
-    if options.strict_tools {
+    if offered.is_strict(options) {
         tool["strict"] = true.into();
     }
     tool

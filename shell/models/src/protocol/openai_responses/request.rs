@@ -32,7 +32,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
     }
     if !request.tools.is_empty() {
-        body["tools"] = offered(lowering).map(|offered| tool(offered, options)).collect();
+        body["tools"] = offered(lowering, |offered| tool(offered, options))?.into();
     }
     // Nothing is stored at the provider, so what the model has thought is asked for, to be sent back. Models that don't
     // think refuse that.
@@ -170,6 +170,6 @@ fn tool(offered: &Offered, options: &ProviderOptions) -> Value {
         "name": offered.spec.name,
         "description": offered.spec.description,
         "parameters": offered.parameters(options),
-        "strict": options.strict_tools,
+        "strict": offered.is_strict(options),
     })
 }

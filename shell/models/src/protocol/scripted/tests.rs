@@ -42,6 +42,7 @@ pub(crate) fn request(model: &str, rounds: usize, result: &str) -> ModelRequest 
         conversation: conversation.into(),
         rounds: u32::try_from(rounds).unwrap(),
         tools: [].into(),
+        server_tools: None,
         max_output_tokens: 100,
         timeout: Millis(200),
         continues: vec![],

@@ -41,6 +41,7 @@ use super::super::Settings;
 use super::{Refusal, receipt};
 
 pub use environment::CommandEnvironment;
+pub(super) use plan::CHARACTERS_PER_TOKEN;
 
 /// The commands of this process: those that wait for the word, and those that are executed.
 #[derive(Default)]

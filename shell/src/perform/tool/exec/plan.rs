@@ -18,7 +18,7 @@ use super::run_directory::outputs;
 use super::{Refusal, Settings};
 
 const MIN_TOKENS: u64 = 64;
-pub(super) const CHARACTERS_PER_TOKEN: u64 = 4;
+pub(in crate::perform::tool) const CHARACTERS_PER_TOKEN: u64 = 4;
 
 /// What the two tools have in common.
 struct Asked<'a> {

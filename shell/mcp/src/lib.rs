@@ -1,0 +1,26 @@
+//! Tools of other programs (contract: protocols.md, MCP client): servers of the Model Context Protocol are started when they
+//! are first needed, asked which tools they have, and called. A call is sent once, whatever becomes of it.
+//!
+//! Which servers there are and who may use them is the configuration's business; what is on record of their tools and calls
+//! is the core's. Nothing here survives the process but what servers have written to their logs, and what they listed last.
+
+#![cfg_attr(not(feature = "client"), expect(dead_code, reason = "the protocol alone uses it"))]
+
+#[cfg(feature = "client")]
+mod bounded;
+mod catalogue;
+mod connection;
+mod definition;
+mod listing;
+mod log;
+#[cfg(feature = "client")]
+mod process;
+#[cfg(feature = "client")]
+mod protocol;
+mod servers;
+
+pub use catalogue::{Catalogue, LeftOut, MOST_SCHEMA_BYTES, MOST_TOOLS, OfferedTool};
+pub use connection::{CallError, CallResult, Part, Tool};
+pub use definition::{Definition, Reach, Revision};
+pub use log::Log;
+pub use servers::{Host, Listed, ServerState, Servers, Unavailable};

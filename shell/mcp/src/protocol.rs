@@ -1,0 +1,386 @@
+//! The protocol, by the library for it: over the pipes of a program, or over HTTP.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use holon_platform::spawn;
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
+    ClientCapabilities, ClientConfig, ClientRequest, ContentBlock, Implementation, PaginatedRequestParams,
+    ProtocolVersion, RequestId, ResourceContents, ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RunningService, ServiceError,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use crate::bounded::{BoundedLines, MESSAGE_BYTES};
+use crate::connection::{Answering, CallError, CallResult, Connection, Part, Tool};
+use crate::definition::Revision;
+use crate::process::{Keeper, Process};
+
+/// Most tools of a list: a server that always has one more page is not followed for ever.
+const MOST_LISTED: usize = 1_000;
+/// A connection over HTTP that can't be made is given up after so long, within the time for the start.
+const CONNECT: Duration = Duration::from_secs(10);
+/// What is known of a server that has gone without a word.
+const CLOSED: &str = "the server has closed the connection";
+/// A good-bye takes no longer.
+const CLOSE: Duration = Duration::from_secs(2);
+
+/// What servers may ask of us: nothing. Whatever they ask is refused.
+struct Handler {
+    changed: Arc<AtomicBool>,
+    revision: Revision,
+}
+
+impl ClientHandler for Handler {
+    fn on_tool_list_changed(
+        &self,
+        _: NotificationContext<RoleClient>,
+    ) -> impl Future<Output = ()> + Send + '_ {
+        self.changed.store(true, Ordering::Relaxed);
+        std::future::ready(())
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let about = Implementation::new("holon", env!("CARGO_PKG_VERSION"));
+        let mut info = ClientConfig::new(ClientCapabilities::default(), about);
+        info.protocol_version = handshake(self.revision);
+        info
+    }
+}
+
+/// The revision that a server is offered that knows of handshakes.
+fn handshake(revision: Revision) -> ProtocolVersion {
+    match revision {
+        Revision::Newest | Revision::V20260728 | Revision::V20251125 => ProtocolVersion::V_2025_11_25,
+        Revision::V20250618 => ProtocolVersion::V_2025_06_18,
+    }
+}
+
+/// How a conversation begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// With a question that needs no handshake; a server that does not know it is offered one.
+    Discovery,
+    /// With a handshake alone.
+    Handshake,
+}
+
+fn lifecycle(revision: Revision, opening: Opening) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    match (revision, opening) {
+        (Revision::Newest, Opening::Discovery) => {
+            ClientLifecycleMode::Auto { preferred_versions, legacy_version: Some(handshake(revision)) }
+        }
+        (Revision::V20260728, _) => ClientLifecycleMode::Discover { preferred_versions },
+        (Revision::Newest, Opening::Handshake) | (Revision::V20251125 | Revision::V20250618, _) => {
+            ClientLifecycleMode::Initialize
+        }
+    }
+}
+
+/// A server that has agreed on a revision.
+pub(crate) struct Client {
+    service: Mutex<Option<RunningService<RoleClient, Handler>>>,
+    peer: Peer<RoleClient>,
+    changed: Arc<AtomicBool>,
+    /// Of a program.
+    own: Option<Own>,
+}
+
+/// What is known of a program beside what it says.
+struct Own {
+    keeper: Keeper,
+    exceeded: Arc<AtomicBool>,
+}
+
+impl Own {
+    /// Why it says nothing more: as it looks from outside, where that explains it.
+    async fn why(&self, said: String) -> String {
+        if self.exceeded.load(Ordering::Relaxed) {
+            return format!("the server has sent a message of more than {} MiB", MESSAGE_BYTES >> 20);
+        }
+        // The end of its output comes a moment before its own.
+        for _ in 0..10 {
+            if let Some(ended) = self.keeper.ended() {
+                return ended;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        said
+    }
+}
+
+/// Agrees with a program on a revision.
+///
+/// # Errors
+/// What it did instead.
+pub(crate) async fn with_program(
+    revision: Revision,
+    opening: Opening,
+    process: Process,
+) -> Result<Client, String> {
+    let keeper = process.keeper();
+    let lines = BoundedLines::new(process.output, MESSAGE_BYTES);
+    let own = Own { keeper, exceeded: lines.exceeded() };
+    let changed = Arc::<AtomicBool>::default();
+    let handler = Handler { changed: changed.clone(), revision };
+    match handler.serve_with_lifecycle((lines, process.input), lifecycle(revision, opening)).await {
+        Ok(service) => Ok(Client::new(service, changed, Some(own))),
+        Err(error) => Err(own.why(why(&error)).await),
+    }
+}
+
+/// The same over HTTP.
+///
+/// # Errors
+/// What came instead, or that nobody is there.
+pub(crate) async fn over_http(
+    revision: Revision,
+    url: &str,
+    headers: &BTreeMap<String, String>,
+) -> Result<Client, String> {
+    static PROVIDER: OnceLock<()> = OnceLock::new();
+    // Whoever comes second finds one that is as good.
+    PROVIDER.get_or_init(|| drop(rustls::crypto::ring::default_provider().install_default()));
+    let client =
+        reqwest::Client::builder().connect_timeout(CONNECT).build().map_err(|error| error.to_string())?;
+    let mut own = HashMap::new();
+    for (name, value) in headers {
+        let name = HeaderName::try_from(name).map_err(|_| format!("{name:?} is no name of a header"))?;
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| format!("the header {name} has a value that can't be sent"))?;
+        value.set_sensitive(true);
+        own.insert(name, value);
+    }
+    let config = StreamableHttpClientTransportConfig::with_uri(url)
+        .custom_headers(own)
+        .max_sse_event_size(MESSAGE_BYTES)
+        .max_json_response_size(MESSAGE_BYTES)
+        // A request is sent once: what a session that has ended did with it is not known.
+        .reinit_on_expired_session(false);
+    let transport = StreamableHttpClientTransport::with_client(client, config);
+    let changed = Arc::<AtomicBool>::default();
+    let handler = Handler { changed: changed.clone(), revision };
+    match handler.serve_with_lifecycle(transport, lifecycle(revision, Opening::Discovery)).await {
+        Ok(service) => Ok(Client::new(service, changed, None)),
+        Err(error) => Err(why(&error)),
+    }
+}
+
+/// Why nothing was agreed on.
+fn why(error: &ClientInitializeError) -> String {
+    if error.is_authorization_required() {
+        return "the server wants a credential".to_owned();
+    }
+    if let ClientInitializeError::ConnectionClosed(_) = error {
+        return CLOSED.to_owned();
+    }
+    if let ClientInitializeError::JsonRpcError(error) = error {
+        return format!("the server refuses: {}", error.message);
+    }
+    with_causes(error)
+}
+
+/// An error with what it comes from: of one over HTTP the last cause says what happened.
+fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+impl Client {
+    fn new(service: RunningService<RoleClient, Handler>, changed: Arc<AtomicBool>, own: Option<Own>) -> Self {
+        Self { peer: service.peer().clone(), service: Mutex::new(Some(service)), changed, own }
+    }
+
+    async fn failed(&self, error: ServiceError) -> CallError {
+        if let ServiceError::McpError(error) = error {
+            return CallError::Refused { code: error.code.0, message: error.message.into_owned() };
+        }
+        if let ServiceError::UnexpectedResponse = error {
+            return CallError::Unusable("the server answered with something that is no result".to_owned());
+        }
+        CallError::Lost(match &self.own {
+            Some(own) => own.why(CLOSED.to_owned()).await,
+            None => with_causes(&error),
+        })
+    }
+
+    async fn all_tools(&self) -> Result<Vec<Tool>, CallError> {
+        let (mut tools, mut cursor) = (Vec::new(), None);
+        loop {
+            let asked = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let page = match self.peer.list_tools(asked).await {
+                Ok(page) => page,
+                Err(error) => return Err(self.failed(error).await),
+            };
+            tools.extend(page.tools.into_iter().map(|tool| Tool {
+                name: tool.name.into_owned(),
+                description: tool.description.unwrap_or_default().into_owned(),
+                schema: Value::Object((*tool.input_schema).clone()),
+            }));
+            cursor = page.next_cursor;
+            if cursor.is_none() || tools.len() > MOST_LISTED {
+                tools.truncate(MOST_LISTED);
+                return Ok(tools);
+            }
+        }
+    }
+
+    async fn call_once(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        patience: Duration,
+    ) -> Result<CallResult, CallError> {
+        if !self.is_open() {
+            return Err(CallError::NotSent("the server is gone".to_owned()));
+        }
+        let asked = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(asked));
+        let mut options = PeerRequestOptions::no_options();
+        options.timeout = Some(patience);
+        let sent = match self.peer.send_cancellable_request(request, options).await {
+            Ok(sent) => sent,
+            Err(error) => return Err(self.failed(error).await),
+        };
+        let mut asked = Asked { peer: Some(self.peer.clone()), id: sent.id.clone() };
+        let answer = sent.await_response().await;
+        asked.peer = None;
+        match answer {
+            Ok(answer) => result(answer),
+            Err(ServiceError::Timeout { timeout }) => Err(CallError::Lost(format!(
+                "no answer within {} ms: the call was cancelled",
+                timeout.as_millis()
+            ))),
+            Err(error) => Err(self.failed(error).await),
+        }
+    }
+}
+
+/// A request that somebody waits for. When nobody does any more, its server is notified.
+struct Asked {
+    peer: Option<Peer<RoleClient>>,
+    id: RequestId,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let Some(peer) = self.peer.take() else { return };
+        let params =
+            CancelledNotificationParam::new(Some(self.id.clone()), Some("nobody waits any more".to_owned()));
+        drop(spawn::task(async move {
+            // A server that is gone needs no notice.
+            peer.send_notification(CancelledNotification::new(params).into()).await.ok();
+        }));
+    }
+}
+
+/// What an answer brought.
+fn result(answer: ServerResult) -> Result<CallResult, CallError> {
+    if let ServerResult::CallToolResult(result) = answer {
+        return Ok(CallResult {
+            parts: result.content.into_iter().map(part).collect(),
+            structured: result.structured_content,
+            is_error: result.is_error.unwrap_or(false),
+        });
+    }
+    if let ServerResult::EmptyResult(_) = answer {
+        return Ok(CallResult::default());
+    }
+    let what = if let ServerResult::InputRequiredResult(_) = answer {
+        "asks for more input before it answers, which is not supported"
+    } else if let ServerResult::CreateTaskResult(_) = answer {
+        "answers with a task instead of a result, which is not supported"
+    } else {
+        "answered with something that is no result"
+    };
+    Err(CallError::Unusable(format!("the server {what}")))
+}
+
+impl Connection for Client {
+    fn revision(&self) -> String {
+        self.peer.peer_info().map_or_else(String::new, |info| info.protocol_version.to_string())
+    }
+
+    fn server(&self) -> Option<String> {
+        let about = self.peer.peer_info()?.server_info.clone()?;
+        Some(format!("{} {}", about.name, about.version))
+    }
+
+    fn list(&self) -> Answering<'_, Result<Vec<Tool>, CallError>> {
+        Box::pin(self.all_tools())
+    }
+
+    fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        patience: Duration,
+    ) -> Answering<'_, Result<CallResult, CallError>> {
+        let tool = tool.to_owned();
+        Box::pin(async move { self.call_once(&tool, arguments, patience).await })
+    }
+
+    fn has_changed(&self) -> bool {
+        self.changed.swap(false, Ordering::Relaxed)
+    }
+
+    fn is_open(&self) -> bool {
+        let runs = self.own.as_ref().is_none_or(|own| own.keeper.ended().is_none());
+        runs && !self.peer.is_transport_closed()
+    }
+
+    fn close(&self) -> Answering<'_, ()> {
+        Box::pin(async {
+            if let Some(mut service) = self.service.lock().await.take() {
+                // What is left of it ends when it is dropped.
+                service.close_with_timeout(CLOSE).await.ok();
+            }
+            if let Some(own) = &self.own {
+                own.keeper.over().await;
+            }
+        })
+    }
+}
+
+/// A part of a result as it is passed on.
+fn part(block: ContentBlock) -> Part {
+    match block {
+        ContentBlock::Text(text) => Part::Text { text: text.text },
+        ContentBlock::Image(image) => Part::Blob { media_type: image.mime_type, base64: image.data },
+        ContentBlock::Audio(audio) => Part::Blob { media_type: audio.mime_type, base64: audio.data },
+        ContentBlock::Resource(embedded) => match embedded.resource {
+            ResourceContents::TextResourceContents { text, .. } => Part::Text { text },
+            ResourceContents::BlobResourceContents { blob, mime_type, .. } => Part::Blob {
+                media_type: mime_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
+                base64: blob,
+            },
+            _ => unknown(),
+        },
+        ContentBlock::ResourceLink(link) => Part::Link { uri: link.uri, name: link.name },
+        _ => unknown(),
+    }
+}
+
+/// A part of a kind that came later than this build.
+fn unknown() -> Part {
+    Part::Text { text: "[a part of a kind that this version does not know]".to_owned() }
+}

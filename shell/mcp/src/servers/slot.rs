@@ -1,0 +1,385 @@
+//! One server: whether it runs, what it listed, and when it may be tried again.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex as Plain, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use holon_facts::{Millis, Mono};
+use holon_platform::{clock, spawn};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::{Host, Listed, ServerState, Unavailable, backoff, check, unavailable};
+use crate::connection::{CallError, CallResult, Connection};
+use crate::definition::{Definition, Reach};
+use crate::listing::Listing;
+
+/// A call waits so long until a server may be started again; beyond that it fails at once.
+const WAIT_FOR_START: Millis = Millis(1_000);
+/// A server that has ended later than that after its start was fine.
+const FINE: Millis = Millis::minutes(1);
+
+pub(super) struct Slot {
+    pub(super) definition: Definition,
+    host: Host,
+    /// Held while the server is started or ended: whoever else needs it waits.
+    life: Mutex<Life>,
+    seen: Plain<Seen>,
+    starts: AtomicU64,
+    calls: AtomicU64,
+    failed: AtomicU64,
+}
+
+#[derive(Default)]
+struct Life {
+    live: Option<Arc<Live>>,
+    /// In a row.
+    failures: u32,
+    /// Not before.
+    again: Option<Mono>,
+}
+
+/// A server that runs.
+struct Live {
+    connection: Box<dyn Connection>,
+    begun: Mono,
+    busy: AtomicUsize,
+    used: Plain<Mono>,
+}
+
+/// What is known without waiting.
+#[derive(Default)]
+struct Seen {
+    state: Standing,
+    problem: Option<String>,
+    listing: Option<Arc<Listing>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Standing {
+    #[default]
+    Configured,
+    Starting,
+    Ready,
+    Failed,
+}
+
+impl Standing {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Configured => "configured",
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A call in progress: a server is not idle meanwhile.
+struct Busy<'a>(&'a Live);
+
+impl<'a> Busy<'a> {
+    fn with(live: &'a Live) -> Self {
+        live.busy.fetch_add(1, Ordering::Relaxed);
+        Busy(live)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.used) = clock::now().mono;
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn lock<T>(mutex: &Plain<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Slot {
+    pub(super) fn new(definition: Definition, host: Host) -> Arc<Self> {
+        let listing = Listing::read(&host.folder, &definition.name, definition.digest()).map(Arc::new);
+        Arc::new(Self {
+            definition,
+            host,
+            life: Mutex::default(),
+            seen: Plain::new(Seen { listing, ..Seen::default() }),
+            starts: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn state(&self) -> ServerState {
+        let seen = lock(&self.seen);
+        ServerState {
+            name: self.definition.name.clone(),
+            state: seen.state.name(),
+            problem: seen.problem.clone(),
+            starts: self.starts.load(Ordering::Relaxed),
+            calls: self.calls.load(Ordering::Relaxed),
+            failed_calls: self.failed.load(Ordering::Relaxed),
+        }
+    }
+
+    fn unavailable(&self, problem: &str) -> Unavailable {
+        unavailable(&self.definition.name, problem)
+    }
+
+    fn stands(&self, state: Standing, problem: Option<String>) {
+        let mut seen = lock(&self.seen);
+        (seen.state, seen.problem) = (state, problem);
+    }
+
+    /// The tools that it is known to have: what it listed last, unless it says that they have changed, or nothing is known.
+    pub(super) async fn known_or_list(self: &Arc<Self>) -> Result<Listed, Unavailable> {
+        let known = lock(&self.seen).listing.clone();
+        let changed = match self.life.try_lock() {
+            Ok(life) => life.live.as_ref().is_some_and(|live| live.connection.has_changed()),
+            // It is being started.
+            Err(_) => false,
+        };
+        match known {
+            Some(listing) if !changed => Ok(self.offered(&listing)),
+            Some(listing) => Ok(self.list().await.unwrap_or_else(|_| self.offered(&listing))),
+            None => self.list().await,
+        }
+    }
+
+    /// The tools that it has now.
+    pub(super) async fn list(self: &Arc<Self>) -> Result<Listed, Unavailable> {
+        let begun = clock::now().mono;
+        let live = self.live().await?;
+        if live.begun < begun {
+            let _busy = Busy::with(&live);
+            self.ask(&*live.connection).await.map_err(|problem| self.unavailable(&problem))?;
+        }
+        let listing = lock(&self.seen).listing.clone();
+        listing.map(|listing| self.offered(&listing)).ok_or_else(|| self.unavailable("it lists nothing"))
+    }
+
+    /// The ones of its owner's choice.
+    fn offered(&self, listing: &Listing) -> Listed {
+        let chosen = |name: &String| self.definition.tools.as_ref().is_none_or(|tools| tools.contains(name));
+        let tools = listing.tools.iter().filter(|tool| chosen(&tool.name)).cloned().collect();
+        Listed { revision: listing.revision.clone(), server: listing.server.clone(), tools }
+    }
+
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<CallResult, CallError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let result = self.call_once(tool, arguments).await;
+        if !matches!(result, Ok(CallResult { is_error: false, .. })) {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        result
+    }
+
+    async fn call_once(
+        self: &Arc<Self>,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<CallResult, CallError> {
+        let live = self.live().await.map_err(|problem| CallError::NotSent(problem.to_string()))?;
+        let schema = lock(&self.seen).listing.as_ref().and_then(|listing| {
+            listing.tools.iter().find(|known| known.name == tool).map(|known| known.schema.clone())
+        });
+        let Some(schema) = schema else {
+            let name = &self.definition.name;
+            return Err(CallError::NotSent(format!("{name} has no tool {tool:?} any more")));
+        };
+        check(&schema, &arguments)?;
+        let busy = Busy::with(&live);
+        let patience = Duration::from_millis(self.definition.call_timeout.0);
+        let answer = live.connection.call(tool, arguments, patience).await;
+        drop(busy);
+        match &answer {
+            // One that is slow is there still.
+            Err(CallError::Lost(why)) if !live.connection.is_open() => self.lost(&live, why).await,
+            Err(_) => {}
+            Ok(_) => self.life.lock().await.failures = 0,
+        }
+        answer
+    }
+
+    /// The server, started where it does not run.
+    async fn live(self: &Arc<Self>) -> Result<Arc<Live>, Unavailable> {
+        let mut life = self.life.lock().await;
+        if let Some(live) = life.live.clone() {
+            if live.connection.is_open() {
+                return Ok(live);
+            }
+            self.gone(&mut life, &live, "the server has ended");
+            live.connection.close().await;
+        }
+        let wait = life.again.map_or(Millis(0), |again| clock::now().mono.until(again));
+        if wait > WAIT_FOR_START {
+            let problem = lock(&self.seen).problem.clone().unwrap_or_default();
+            let seconds = wait.0.div_ceil(1_000);
+            return Err(self.unavailable(&format!("{problem}; it is tried again in {seconds} s")));
+        }
+        tokio::time::sleep(Duration::from_millis(wait.0)).await;
+        self.stands(Standing::Starting, None);
+        self.starts.fetch_add(1, Ordering::Relaxed);
+        let patience = Duration::from_millis(self.definition.start_timeout.0);
+        let begun = match timeout(patience, self.begin()).await {
+            Ok(begun) => begun,
+            Err(_) => Err(format!("it has not started within {} ms", patience.as_millis())),
+        };
+        match begun {
+            Ok(connection) => Ok(self.started(&mut life, connection)),
+            Err(problem) => {
+                self.failed_once(&mut life, &problem);
+                Err(self.unavailable(&problem))
+            }
+        }
+    }
+
+    fn started(self: &Arc<Self>, life: &mut Life, connection: Box<dyn Connection>) -> Arc<Live> {
+        let begun = clock::now().mono;
+        let (busy, used) = (AtomicUsize::new(0), Plain::new(begun));
+        let live = Arc::new(Live { connection, begun, busy, used });
+        life.live = Some(live.clone());
+        life.again = None;
+        self.stands(Standing::Ready, None);
+        let (slot, watched) = (Arc::downgrade(self), Arc::downgrade(&live));
+        drop(spawn::task(end_when_idle(slot, watched, self.definition.idle)));
+        live
+    }
+
+    /// Starts it, agrees on a revision, and asks for its tools.
+    async fn begin(&self) -> Result<Box<dyn Connection>, String> {
+        let spoke = lock(&self.seen).listing.as_ref().map(|listing| listing.revision.clone());
+        let connection = connect(&self.definition, &self.host, spoke.as_deref()).await?;
+        self.ask(&*connection).await?;
+        Ok(connection)
+    }
+
+    /// Asks for its tools, and keeps them.
+    async fn ask(&self, connection: &dyn Connection) -> Result<(), String> {
+        let patience = Duration::from_millis(self.definition.start_timeout.0);
+        let tools = match timeout(patience, connection.list()).await {
+            Ok(tools) => tools.map_err(|error| format!("it does not list its tools: {error}"))?,
+            Err(_) => return Err(format!("it has not listed its tools within {} ms", patience.as_millis())),
+        };
+        let (revision, server) = (connection.revision(), connection.server());
+        let listing = Listing { definition: self.definition.digest(), revision, server, tools };
+        // Where it can't be kept it is asked for again at the next start.
+        listing.write(&self.host.folder, &self.definition.name).ok();
+        lock(&self.seen).listing = Some(Arc::new(listing));
+        Ok(())
+    }
+
+    fn failed_once(&self, life: &mut Life, problem: &str) {
+        life.failures = life.failures.saturating_add(1);
+        life.again = Some(clock::now().mono.after(backoff(life.failures)));
+        self.stands(Standing::Failed, Some(problem.to_owned()));
+    }
+
+    /// It has ended by itself.
+    fn gone(&self, life: &mut Life, live: &Live, why: &str) {
+        life.live = None;
+        if clock::now().mono.since(live.begun) >= FINE {
+            life.failures = 0;
+        }
+        self.failed_once(life, why);
+    }
+
+    async fn lost(&self, live: &Arc<Live>, why: &str) {
+        let mut life = self.life.lock().await;
+        if life.live.as_ref().is_some_and(|current| Arc::ptr_eq(current, live)) {
+            self.gone(&mut life, live, why);
+            // The next one is not started before nobody is left of this one.
+            live.connection.close().await;
+        }
+    }
+
+    pub(super) async fn close(&self) {
+        let mut life = self.life.lock().await;
+        if let Some(live) = life.live.take() {
+            live.connection.close().await;
+            self.stands(Standing::Configured, None);
+        }
+    }
+}
+
+/// Ends a server that nobody has called for so long.
+async fn end_when_idle(slot: Weak<Slot>, live: Weak<Live>, idle: Millis) {
+    loop {
+        let wait = match live.upgrade() {
+            Some(live) if live.busy.load(Ordering::Relaxed) > 0 => idle,
+            Some(live) => clock::now().mono.until(lock(&live.used).after(idle)),
+            None => return,
+        };
+        if wait.0 > 0 {
+            tokio::time::sleep(Duration::from_millis(wait.0)).await;
+            continue;
+        }
+        let (Some(slot), Some(live)) = (slot.upgrade(), live.upgrade()) else { return };
+        let mut life = slot.life.lock().await;
+        // Somebody may have called it since.
+        let idles = live.busy.load(Ordering::Relaxed) == 0;
+        if idles && life.live.as_ref().is_some_and(|current| Arc::ptr_eq(current, &live)) {
+            life.live = None;
+            live.connection.close().await;
+            slot.stands(Standing::Configured, None);
+            return;
+        }
+    }
+}
+
+#[cfg(feature = "client")]
+async fn connect(
+    definition: &Definition,
+    host: &Host,
+    spoke: Option<&str>,
+) -> Result<Box<dyn Connection>, String> {
+    use crate::definition::Revision;
+    use crate::protocol::{self, Opening};
+
+    let client = match &definition.reach {
+        Reach::Program { .. } => {
+            // What it spoke last it is likely to speak still. Some end when they hear a question that they don't know.
+            let handshake = spoke.is_some_and(|revision| revision != Revision::V20260728.name());
+            let mut openings = [Opening::Discovery, Opening::Handshake];
+            if handshake {
+                openings.reverse();
+            }
+            let first =
+                protocol::with_program(definition.revision, openings[0], start(definition, host)?).await;
+            match first {
+                Err(_) if definition.revision == Revision::Newest => {
+                    protocol::with_program(definition.revision, openings[1], start(definition, host)?).await?
+                }
+                first => first?,
+            }
+        }
+        Reach::Address { url, headers } => protocol::over_http(definition.revision, url, headers).await?,
+        Reach::Nowhere { problem } => return Err(problem.clone()),
+    };
+    Ok(Box::new(client))
+}
+
+#[cfg(feature = "client")]
+fn start(definition: &Definition, host: &Host) -> Result<crate::process::Process, String> {
+    use crate::log::Log;
+    use crate::process::{Process, Start};
+
+    let Reach::Program { command, args, environment, folder } = &definition.reach else {
+        return Err("it is no program".to_owned());
+    };
+    let log = Log::of(&host.folder, &definition.name);
+    let (helper, secrets) = (host.helper.as_path(), host.secrets.clone());
+    let start = Start { helper, command, args, environment, folder, log, secrets };
+    Process::start(start).map_err(|problem| format!("it can't be started: {problem}"))
+}
+
+#[cfg(not(feature = "client"))]
+#[expect(clippy::unused_async, reason = "the same as with the protocol")]
+async fn connect(_: &Definition, _: &Host, _: Option<&str>) -> Result<Box<dyn Connection>, String> {
+    Err("this build was made without the protocol of tool servers".to_owned())
+}

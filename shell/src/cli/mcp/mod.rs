@@ -1,0 +1,176 @@
+//! `holon mcp`: servers whose tools agents may use. What the commands here start ends with them; the servers of agents are
+//! those of the runtime.
+
+mod ask;
+mod change;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+use holon_mcp::{Definition, Host, Servers};
+use holon_platform::Environment;
+use holon_text::nearest::did_you_mean;
+use holon_text::{Secrets, variables};
+
+use super::exit::Exit;
+use super::interrupts;
+use super::output::{self, Failure};
+use crate::home::Home;
+use crate::settings::credentials::Credentials;
+use crate::settings::providers::Configured;
+use crate::settings::{Settings, find_home};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum McpCommand {
+    /// List the servers, and how each is reached
+    List(Printed),
+    /// Start servers, and show whether they answer
+    Check(CheckArgs),
+    /// List the tools that agents are offered
+    Tools(CheckArgs),
+    /// Call a tool, outside of any agent
+    Call(CallArgs),
+    /// Show what a server has written to its standard error
+    Logs(ServerArgs),
+    /// Add a server, or replace one
+    Add(change::AddArgs),
+    /// Remove a server, and what is kept of it
+    Remove(ServerArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Printed {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Name one server [default: all]
+    server: Option<String>,
+    #[command(flatten)]
+    printed: Printed,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ServerArgs {
+    /// Name the server as `holon mcp list` shows it
+    server: String,
+    #[command(flatten)]
+    printed: Printed,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CallArgs {
+    /// Name the server as `holon mcp list` shows it
+    server: String,
+    /// Name the tool as the server does
+    tool: String,
+    /// Give its arguments as a JSON object
+    #[arg(default_value = "{}")]
+    arguments: String,
+    #[command(flatten)]
+    printed: Printed,
+}
+
+pub(super) fn mcp(home: Option<PathBuf>, command: McpCommand) -> Result<Exit, Failure> {
+    let environment = Environment::of_process();
+    let home = find_home(home, &environment)?;
+    match command {
+        McpCommand::Add(args) => change::add(&home, &environment, &args),
+        McpCommand::Remove(args) => change::remove(&home, &environment, &args),
+        McpCommand::List(printed) => Known::load(&home, &environment)?.list(&printed),
+        McpCommand::Logs(args) => Known::load(&home, &environment)?.logs(&args),
+        McpCommand::Check(args) => with(&home, &environment, async |known| ask::check(known, &args).await),
+        McpCommand::Tools(args) => with(&home, &environment, async |known| ask::tools(known, &args).await),
+        McpCommand::Call(args) => with(&home, &environment, async |known| ask::call(known, &args).await),
+    }
+}
+
+/// Does something with servers that end afterwards, however it ends.
+fn with(
+    home: &Home,
+    environment: &Environment,
+    work: impl AsyncFnOnce(&Known) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let known = Known::load(home, environment)?;
+    interrupts::block_on_workers(1, |ending| async move {
+        let done = ending.or(work(&known)).await;
+        known.servers.close().await;
+        done
+    })
+}
+
+/// The servers that are configured.
+struct Known {
+    definitions: Vec<Definition>,
+    servers: Servers,
+}
+
+/// Where servers of a home are started.
+pub(super) fn host(home: &Home, secrets: Secrets) -> Host {
+    Host { helper: holon_supervise::program(), folder: home.mcp(), secrets: Arc::new(secrets) }
+}
+
+impl Known {
+    fn load(home: &Home, environment: &Environment) -> Result<Self, Failure> {
+        let settings = Settings::load(&home.config(), environment)?;
+        let credentials = Credentials::load(&home.credentials())?;
+        let definitions = settings.tool_servers.definitions(home.root(), environment, &credentials);
+        let secrets = Configured::new(&settings, environment, &credentials).secrets;
+        let secrets = Secrets::new(variables::secrets(environment).chain(secrets))
+            .with_shapes(settings.redact_token_shapes);
+        let servers = Servers::new(definitions.clone(), &host(home, secrets));
+        Ok(Self { definitions, servers })
+    }
+
+    /// The server of this name.
+    fn get(&self, name: &str) -> Result<&Definition, Failure> {
+        let found = self.definitions.iter().find(|definition| definition.name == name);
+        found.ok_or_else(|| {
+            let near = did_you_mean(name, self.definitions.iter().map(|definition| definition.name.as_str()));
+            Failure::new(Exit::NotFound, anyhow!("there is no server {name:?}{near}")).hint("holon mcp list")
+        })
+    }
+
+    /// The one that is named, or all.
+    fn chosen(&self, named: Option<&str>) -> Result<Vec<&Definition>, Failure> {
+        match named {
+            Some(name) => Ok(vec![self.get(name)?]),
+            None => Ok(self.definitions.iter().collect()),
+        }
+    }
+
+    fn list(&self, printed: &Printed) -> Result<Exit, Failure> {
+        let shown: Vec<_> = self.definitions.iter().map(change::Shown::of).collect();
+        if printed.json {
+            output::document(&serde_json::json!({ "servers": shown }))?;
+        } else if shown.is_empty() {
+            output::line("no servers are configured")?;
+            output::hint("try", "holon mcp add NAME -- COMMAND ARGUMENTS");
+        } else {
+            let heads = ["SERVER", "KIND", "REACHED BY"].map(ToOwned::to_owned).to_vec();
+            let rows =
+                shown.into_iter().map(|server| vec![server.name, server.kind.to_owned(), server.reached_by]);
+            output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?;
+        }
+        Ok(Exit::Completed)
+    }
+
+    fn logs(&self, args: &ServerArgs) -> Result<Exit, Failure> {
+        self.get(&args.server)?;
+        let text = self.servers.log(&args.server).read()?;
+        if args.printed.json {
+            output::document(&serde_json::json!({ "server": args.server, "text": text }))?;
+        } else {
+            match text {
+                Some(text) if !text.is_empty() => output::text(&text)?,
+                Some(_) | None => output::prose(&format!("holon: {} has written nothing", args.server)),
+            }
+        }
+        Ok(Exit::Completed)
+    }
+}
