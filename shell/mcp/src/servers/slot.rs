@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::{Host, Listed, ServerState, Unavailable, backoff, check, unavailable};
 use crate::connection::{CallError, CallResult, Connection};
-use crate::definition::{Definition, Reach};
+use crate::definition::Definition;
 use crate::listing::Listing;
 
 /// A call waits so long until a server may be started again; beyond that it fails at once.
@@ -338,7 +338,7 @@ async fn connect(
     host: &Host,
     spoke: Option<&str>,
 ) -> Result<Box<dyn Connection>, String> {
-    use crate::definition::Revision;
+    use crate::definition::{Reach, Revision};
     use crate::protocol::{self, Opening};
 
     let client = match &definition.reach {
@@ -366,6 +366,7 @@ async fn connect(
 
 #[cfg(feature = "client")]
 fn start(definition: &Definition, host: &Host) -> Result<crate::process::Process, String> {
+    use crate::definition::Reach;
     use crate::log::Log;
     use crate::process::{Process, Start};
 
