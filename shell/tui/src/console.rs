@@ -25,6 +25,8 @@ use crate::{layout, lists, perform, streams, view};
 
 /// Between two frames.
 const FRAME: Duration = Duration::from_millis(33);
+/// Between a frame and one that shows what was typed since.
+const TYPED: Duration = Duration::from_millis(8);
 /// Messages that wait for the loop; whoever brings more waits.
 const WAITING: usize = 1_024;
 /// Lines that one notch of the wheel scrolls.
@@ -88,13 +90,14 @@ where
     second.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ending = std::pin::pin!(ending);
     let (mut changed, mut drawn, mut messages) = (true, Instant::now() - FRAME, Vec::new());
+    let mut pause = FRAME;
     while !console.model.session.leaving {
         tokio::select! {
             biased;
             () = &mut ending => break,
-            () = sleep_until(drawn + FRAME), if changed => {
+            () = sleep_until(drawn + pause), if changed => {
                 console.draw(&mut taken)?;
-                (changed, drawn) = (false, Instant::now());
+                (changed, drawn, pause) = (false, Instant::now(), FRAME);
                 continue;
             }
             key = keys.recv() => match key {
@@ -120,6 +123,9 @@ where
             _ = second.tick(), if console.model.ticks() => messages.push(Msg::Tick(clock::now().wall)),
         }
         for message in messages.drain(..) {
+            if matches!(message, Msg::Key(..) | Msg::Paste(_) | Msg::Wheel(_)) {
+                pause = TYPED;
+            }
             for request in update(&mut console.model, message) {
                 console.perform(request);
             }
