@@ -111,11 +111,7 @@ where
                     let (width, height) = taken.size()?;
                     messages.push(Msg::Resize(width, height));
                 }
-                Some(Typed::Event(Event::Mouse(mouse))) => match mouse.kind {
-                    MouseEventKind::ScrollUp => messages.push(Msg::Wheel(-WHEEL)),
-                    MouseEventKind::ScrollDown => messages.push(Msg::Wheel(WHEEL)),
-                    _ => continue,
-                },
+                Some(Typed::Event(Event::Mouse(mouse))) => messages.extend(wheel(mouse.kind)),
                 Some(Typed::Event(Event::FocusGained | Event::FocusLost | Event::Resize(..))) => continue,
                 None => break,
             },
@@ -230,6 +226,20 @@ impl<C: Runtime + Clone + Send + Sync + 'static> Console<C> {
             // A console that was left needs no answer.
             drop(sender.send(Msg::Answer(answer)).await);
         });
+    }
+}
+
+/// What the mouse does besides scrolling is the terminal's business.
+fn wheel(kind: MouseEventKind) -> Option<Msg> {
+    match kind {
+        MouseEventKind::ScrollUp => Some(Msg::Wheel(-WHEEL)),
+        MouseEventKind::ScrollDown => Some(Msg::Wheel(WHEEL)),
+        MouseEventKind::Down(_)
+        | MouseEventKind::Up(_)
+        | MouseEventKind::Drag(_)
+        | MouseEventKind::Moved
+        | MouseEventKind::ScrollLeft
+        | MouseEventKind::ScrollRight => None,
     }
 }
 
