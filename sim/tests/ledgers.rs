@@ -1,5 +1,5 @@
 //! Recorded ledgers of real runs (`sim/corpus/ledgers/`): they fold, are decided again to the byte, and break no
-//! law. `tests/tests/ledgers.rs` tells their stories and records them.
+//! law. `tests/tests/binary/ledgers.rs` tells their stories and records them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

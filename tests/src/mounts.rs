@@ -7,9 +7,10 @@ use std::process::Command;
 const INSIDE: &str = "HOLON_TEST_HAS_MOUNTS";
 
 /// Whether this process may mount. Otherwise the named test was run in one that may, or the machine does not allow
-/// that and the reason was printed: in both cases there is nothing left to do here.
+/// that and the reason was printed: in both cases there is nothing left to do here. The module is that of the test, by
+/// `module_path!`.
 #[expect(clippy::print_stdout, reason = "whoever runs the tests is told what they leave out")]
-pub fn own(test: &str) -> bool {
+pub fn own(module: &str, test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
@@ -19,13 +20,17 @@ pub fn own(test: &str) -> bool {
         return false;
     }
     let program = std::env::current_exe().expect("a test has a path");
+    let test = match module.split_once("::") {
+        Some((_, within)) => format!("{within}::{test}"),
+        None => test.to_owned(),
+    };
     // A folder that something is mounted on can't be removed by whoever mounted it: all of them lie in this one, which
     // is removed when that process and its mounts are gone.
     let around = tempfile::tempdir().expect("a temporary folder");
     let ran = Command::new("unshare")
         .arg("-Urm")
         .arg(program)
-        .args([test, "--exact", "--nocapture"])
+        .args([&test, "--exact", "--nocapture"])
         .env(INSIDE, "1")
         .env("TMPDIR", around.path())
         .status()

@@ -1,5 +1,5 @@
 //! Tasks as they are asked for: what is wrong with a request, and what is not there. What real commands do is tested
-//! with the real binary, which is their supervisor (`tests/tests/tasks_surface.rs`).
+//! with the real binary, which is their supervisor (`tests/tests/binary/tasks_surface.rs`).
 
 use axum::http::Method;
 use holon_api::Tasks;

@@ -1,5 +1,5 @@
 //! What programs need that make clients of the description (`openapi-python-client`, `openapi-typescript`), checked by
-//! our own means. `tests/tests/clients.rs` runs those programs themselves, where they are installed.
+//! our own means. `tests/tests/binary/clients.rs` runs those programs themselves, where they are installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
 //! What repeats of a request in the next one, and what a turn costs by that: 60 prompts with three rounds of tools each, in
-//! one episode, over a day of mixed work, and across restarts. `cargo test -p end-to-end --test prefix -- --nocapture`
+//! one episode, over a day of mixed work, and across restarts. `cargo test -p end-to-end --test binary prefix:: -- --nocapture`
 //! prints the figures of docs/context.md.
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -45,7 +45,7 @@ fn left(prefix: &str) -> Vec<PathBuf> {
 fn a_disk_of_a_test_leaves_no_folder_behind() {
     // `unshare` becomes the process that has the mounts: its parent is the one that looks.
     let prefix = |pid: u32| format!("small-disk-of-{pid}-");
-    if !mounts::own("a_disk_of_a_test_leaves_no_folder_behind") {
+    if !mounts::own(module_path!(), "a_disk_of_a_test_leaves_no_folder_behind") {
         assert_eq!(left(&prefix(std::process::id())), Vec::<PathBuf>::new());
         return;
     }
@@ -96,7 +96,7 @@ fn in_the_end(daemon: &Daemon, life: Life, told: &Acknowledged) {
 
 #[test]
 fn a_full_disk_is_told_and_waited_out() {
-    if !mounts::own("a_full_disk_is_told_and_waited_out") {
+    if !mounts::own(module_path!(), "a_full_disk_is_told_and_waited_out") {
         return;
     }
     let daemon = Daemon::hello();
@@ -167,7 +167,7 @@ fn a_ledger_that_can_not_be_read_is_named_by_the_status() {
 
 #[test]
 fn a_start_that_can_tell_nobody_why_names_the_ledger_too() {
-    if !mounts::own("a_start_that_can_tell_nobody_why_names_the_ledger_too") {
+    if !mounts::own(module_path!(), "a_start_that_can_tell_nobody_why_names_the_ledger_too") {
         return;
     }
     let daemon = Daemon::hello();
@@ -186,7 +186,7 @@ fn a_start_that_can_tell_nobody_why_names_the_ledger_too() {
 /// The disk is full when the command of a turn ends, and when the next one wants to begin.
 #[test]
 fn a_turn_goes_on_after_a_full_disk() {
-    if !mounts::own("a_turn_goes_on_after_a_full_disk") {
+    if !mounts::own(module_path!(), "a_turn_goes_on_after_a_full_disk") {
         return;
     }
     let outside = tempfile::tempdir().unwrap();
@@ -214,7 +214,7 @@ fn a_turn_goes_on_after_a_full_disk() {
 
 #[test]
 fn killed_and_started_on_a_full_disk_it_keeps_what_it_acknowledged() {
-    if !mounts::own("killed_and_started_on_a_full_disk_it_keeps_what_it_acknowledged") {
+    if !mounts::own(module_path!(), "killed_and_started_on_a_full_disk_it_keeps_what_it_acknowledged") {
         return;
     }
     let daemon = Daemon::hello();
@@ -238,7 +238,7 @@ fn killed_and_started_on_a_full_disk_it_keeps_what_it_acknowledged() {
 
 #[test]
 fn a_stop_on_a_full_disk_ends_in_good_order() {
-    if !mounts::own("a_stop_on_a_full_disk_ends_in_good_order") {
+    if !mounts::own(module_path!(), "a_stop_on_a_full_disk_ends_in_good_order") {
         return;
     }
     let daemon = Daemon::hello();
@@ -258,7 +258,7 @@ fn a_stop_on_a_full_disk_ends_in_good_order() {
 
 #[test]
 fn a_ledger_that_can_not_be_written_is_refused_in_words() {
-    if !mounts::own("a_ledger_that_can_not_be_written_is_refused_in_words") {
+    if !mounts::own(module_path!(), "a_ledger_that_can_not_be_written_is_refused_in_words") {
         return;
     }
     let daemon = Daemon::hello();

@@ -1,5 +1,5 @@
 //! What `holon tui` needs: its first frame, a key while events arrive, an idle screen, memory. Figures of an optimised build:
-//! `HOLON_TEST_BINARIES=FOLDER cargo test -p end-to-end --test console_figures -- --ignored --nocapture`, where the folder has
+//! `HOLON_TEST_BINARIES=FOLDER cargo test -p end-to-end --test binary console_figures:: -- --ignored --nocapture`, where the folder has
 //! the binary `holon`.
 
 use std::collections::BTreeMap;

@@ -364,7 +364,7 @@ fn a_restore_that_is_killed_is_known_and_begun_again() {
 
 #[test]
 fn a_full_disk_ends_both_and_leaves_nothing() {
-    if !mounts::own("a_full_disk_ends_both_and_leaves_nothing") {
+    if !mounts::own(module_path!(), "a_full_disk_ends_both_and_leaves_nothing") {
         return;
     }
     let daemon = living();

@@ -239,6 +239,11 @@ fn commands_for_contributors_name_what_exists() {
                 let Some((target, (_, folder))) = after(option).zip(folder) else { continue };
                 let path = root().join(folder).join(within).join(target);
                 assert!(path.is_dir() || path.with_extension("rs").is_file(), "{name}: {line}");
+                let subject = words.iter().find_map(|word| word.strip_suffix("::"));
+                assert!(
+                    subject.is_none_or(|it| path.join(it).with_extension("rs").is_file()),
+                    "{name}: {line}"
+                );
             }
             if after("--profile").is_some() {
                 assert!(read("Cargo.toml").contains("[profile.sim]"), "{name}: {line}");

@@ -168,7 +168,7 @@ fn wherever_it_is_killed_nothing_is_lost() {
 
 #[test]
 fn a_full_disk_leaves_everything_in_order() {
-    if !mounts::own("a_full_disk_leaves_everything_in_order") {
+    if !mounts::own(module_path!(), "a_full_disk_leaves_everything_in_order") {
         return;
     }
     let daemon = Daemon::hello();

@@ -1,5 +1,9 @@
 //! The rules of the house that a compiler does not check.
 
+mod circles;
+mod defects;
+mod layers;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
