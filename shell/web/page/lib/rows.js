@@ -73,8 +73,26 @@ export async function wholeTexts(agent, rows, signal) {
   return texts;
 }
 
+/** Rows as they were drawn last: one that has not changed is not compared again. @type {WeakMap<Row, any>} */
+const drawn = new WeakMap();
+
+/** @param {string} agent @param {Row} row */
+export function drawRow(agent, row) {
+  const before = drawn.get(row);
+  if (before) return before;
+  const now = html`<${RowView} key=${row.seq} agent=${agent} row=${row} />`;
+  drawn.set(row, now);
+  return now;
+}
+
+/** Gives a row its whole text. @param {Row} row @param {string} body */
+export function completeRow(row, body) {
+  Object.assign(row, { body, partly: false });
+  drawn.delete(row);
+}
+
 /** @param {{ agent: string, row: Row }} props */
-export function RowView({ agent, row }) {
+function RowView({ agent, row }) {
   const said = row.voice === "message" || row.voice === "brief" || row.voice === "ask-row";
   return html`<div class=${`row ${row.voice}`} data-seq=${row.seq}><a class="at" href=${to(["agents", agent, "events"], { seq: row.seq })} title=${`Event ${row.seq}`}>${clock(row.at)}</a>
     <div class="body">${said && html`<div class="by">${clean(row.title)}</div>`}${

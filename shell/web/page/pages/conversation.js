@@ -5,7 +5,7 @@ import { Ask } from "../lib/ask.js";
 import { follow } from "../lib/follow.js";
 import { clean, clock, duration } from "../lib/format.js";
 import { Loading, notify, now, Problem } from "../lib/parts.js";
-import { isShown, LEVELS, rowOf, RowView, wholeTexts } from "../lib/rows.js";
+import { completeRow, drawRow, isShown, LEVELS, rowOf, wholeTexts } from "../lib/rows.js";
 import { inSlot } from "../lib/slots.js";
 import { asks } from "../lib/store.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor.js";
@@ -81,7 +81,7 @@ function useRows(shared) {
     if (!list.some((row) => row.partly)) return;
     wholeTexts(shared.id, list, controller.current.signal).then((texts) => {
       for (const row of list) {
-        if (texts.has(row.seq)) Object.assign(row, { body: texts.get(row.seq), partly: false });
+        if (texts.has(row.seq)) completeRow(row, texts.get(row.seq));
       }
       draw();
     }).catch(() => {});
@@ -189,7 +189,7 @@ export function Conversation({ shared }) {
     <div class="toolbar"><div class="buttons" role="group" aria-label="How much is shown">${LEVELS.map(([key, name]) => html`<button type="button" class="btn" aria-pressed=${level === key ? "true" : "false"} onClick=${() => (levels.current = key, setLevel(key))}>${name}</button>`)}</div>
       <span class="grow"></span>${rows.more && html`<button type="button" class="btn" onClick=${older}>Older</button>`}</div>
     ${error && html`<${Problem} error=${error} retry=${load} />`}${!ready && !error && html`<${Loading} />`}
-    <div class="rows" role="log" aria-label="Conversation" aria-live="polite">${shown.map((row) => html`<${RowView} key=${row.seq} agent=${shared.id} row=${row} />`)}
+    <div class="rows" role="log" aria-label="Conversation" aria-live="polite">${shown.map((row) => drawRow(shared.id, row))}
       ${rows.detached && html`<p><button type="button" class="btn primary" onClick=${load}>Back to the newest${rows.newer ? ` (${rows.newer} new)` : ""}</button></p>`}
       ${ready && shown.length === 0 && html`<p class="empty">Nothing has happened yet at this level.</p>`}
       ${waiting.map((one) => html`<div key=${one.key} class="row pending"><span class="at muted small">${clock(new Date().toISOString())}</span><div class="body"><div class="by">${one.state === "sending" ? "sending" : "on its way"} · not durable yet</div><div class="shown">${clean(one.text.slice(0, 4_096))}</div></div></div>`)}
