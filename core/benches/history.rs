@@ -103,8 +103,8 @@ impl World {
         self.ends(calls("ListWorkItems", "{}"));
         self.deliver("moon", None);
         self.step(Input::Tick);
-        self.ends(tool_says("nothing"));
-        self.ends(says("done"));
+        self.ends(tool_answers("nothing"));
+        self.ends(answers("done"));
         assert!(self.is_at_rest(), "the bare hint is reduced");
     }
 
@@ -124,7 +124,7 @@ impl World {
             let (agent, item) = (self.agent.clone(), WorkItemId(number));
             self.step(Input::CompleteWorkItem { agent, item, reply: ReplyId(1) });
         }
-        self.ends(says("done"));
+        self.ends(answers("done"));
     }
 
     /// Each bare hint is told by a message that needs no model.
@@ -142,7 +142,7 @@ impl World {
             assert!(self.is_at_rest(), "it waits");
             self.deliver("moon", Some(Text::short(format!("it moved to {number}"))));
             self.ends(context());
-            self.ends(says("seen"));
+            self.ends(answers("seen"));
         }
     }
 }
@@ -166,7 +166,7 @@ fn context() -> Outcome {
     Outcome::Context { context }
 }
 
-fn says(text: &str) -> Outcome {
+fn answers(text: &str) -> Outcome {
     answer(AnswerBlock::Text { text: Text::short(text) }, StopReason::EndTurn)
 }
 
@@ -191,7 +191,7 @@ fn answer(block: AnswerBlock, stop: StopReason) -> Outcome {
     }
 }
 
-fn tool_says(text: &str) -> Outcome {
+fn tool_answers(text: &str) -> Outcome {
     let receipt = Receipt::success(Text::short(text), ToolFacts::default());
     Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(1), end: None } }
 }

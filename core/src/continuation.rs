@@ -35,7 +35,7 @@ pub fn liveness_only(kind: MessageKind) -> bool {
 pub struct Trigger {
     pub kind: MessageKind,
     pub trigger_kind: TriggerKind,
-    /// It tells of hints.
+    /// It reports hints.
     pub hints: bool,
     pub spent: Option<Spent>,
     /// The active waits that it ends.

@@ -330,7 +330,7 @@ pub enum InputSource {
     },
 }
 
-/// What a caller is told. By the time it is sent, what it says is durable.
+/// What a caller is shown. By the time it is sent, what it says is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {

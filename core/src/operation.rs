@@ -67,7 +67,7 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
 /// A performer has done its work, or a command has ended.
 fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
     if let Some(task) = tx.agent().task_of(op) {
-        task::end::told(tx, op, task, outcome);
+        task::end::end_reported(tx, op, task, outcome);
         return;
     }
     if kind == OpKind::WriteInput {
@@ -165,7 +165,7 @@ pub(crate) fn timed_out(tx: &mut Tx<'_>, op: OpId) {
 /// The performer itself failed.
 fn failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure) {
     if let Some(task) = tx.agent().task_of(op) {
-        task::end::unheard(tx, op, task, &failure);
+        task::end::end_unknown(tx, op, task, &failure);
         return;
     }
     if kind == OpKind::PromoteCommand {

@@ -379,7 +379,7 @@ impl World {
         reply
     }
 
-    /// What a caller was told, if anything yet.
+    /// What a caller was shown, if anything yet.
     pub(crate) fn answer(&mut self, reply: ReplyId) -> Option<Answer> {
         self.answers.remove(&reply)
     }

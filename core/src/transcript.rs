@@ -171,7 +171,7 @@ fn tool(run_id: RunId, round: RoundIndex, tool_name: &str, receipt: &Arc<Receipt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, calls, context, fails, prompt, tool_says};
+    use crate::testing::{World, calls, context, fails, prompt, tool_answers};
     use alloc::string::ToString;
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         world.admit("main", prompt("go"));
         world.complete("main", context());
         world.complete("main", calls(&[("a", "ExecCommand", r#"{"cmd":"ls"}"#), ("b", "Nothing", "{}")]));
-        world.complete("main", tool_says("a file"));
+        world.complete("main", tool_answers("a file"));
         world.complete("main", fails(holon_facts::model::FailureKind::ContextLength));
         let mut transcript = Transcript::default();
         let kinds: Vec<_> = world

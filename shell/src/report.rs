@@ -90,7 +90,7 @@ pub struct CheckOutcome {
 }
 
 impl Verified {
-    /// What does not hold, as the agent is told; none where everything holds.
+    /// What does not hold, as the agent is notified; none where everything holds.
     pub fn objection(&self) -> Option<String> {
         let answer = self.output_problem.as_ref().map(|problem| {
             format!("Your final answer can't be used: {problem}. Answer again with the JSON document alone.")
@@ -136,7 +136,7 @@ pub struct RunReport {
     pub final_text: Option<String>,
     /// The last assistant message of the last turn.
     pub raw_final_text: Option<String>,
-    /// What an operator was told last that goes on only with him.
+    /// What an operator was shown last that goes on only with him.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_required: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -289,7 +289,7 @@ impl RunFold {
         self.answer.told()
     }
 
-    /// What an operator was told last that goes on only with him.
+    /// What an operator was shown last that goes on only with him.
     pub fn action_required(&self) -> Option<&Text> {
         self.action_required.as_ref()
     }

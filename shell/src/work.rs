@@ -61,7 +61,7 @@ impl Work {
         self.start(agent, op, work);
     }
 
-    /// Begins to look at something that is no operation: whoever is told nothing looks again some time.
+    /// Begins to look at something that is no operation: whoever is notified nothing looks again some time.
     pub fn look(&mut self, look: impl Future<Output = Option<Input>> + Send + 'static) -> AbortHandle {
         self.tasks.spawn(async move { Done::Looked(look.await) })
     }

@@ -25,7 +25,7 @@ pub struct Bounds {
     cut_off: BTreeMap<AgentId, u32>,
     carried_cut_off: BTreeMap<(AgentId, MessageId), u32>,
     /// How often the law had something to say.
-    pub said: u64,
+    pub checked: u64,
 }
 
 impl Bounds {
@@ -37,7 +37,7 @@ impl Bounds {
             carried: BTreeMap::new(),
             cut_off: BTreeMap::new(),
             carried_cut_off: BTreeMap::new(),
-            said: 0,
+            checked: 0,
         }
     }
 
@@ -78,7 +78,7 @@ impl Bounds {
         }
         if let Event::Turn(TurnFact::AssistantRoundRecorded(fact)) = &record.event {
             let rounds = self.rounds.entry(agent.clone()).or_default();
-            self.said += 1;
+            self.checked += 1;
             ensure!(*rounds < most, "T6", "{agent} is given round {rounds}, the bound is {most}");
             *rounds += 1;
             let accepted = fact.verdicts.iter().filter(|it| matches!(it, Verdict::Accepted(_))).count();

@@ -61,7 +61,7 @@ pub struct Checks {
     pub(crate) judges: Judges,
     pub(crate) sabotage: Option<Sabotage>,
     /// How often each law of the world had something to say.
-    pub said: BTreeMap<&'static str, u64>,
+    pub checked: BTreeMap<&'static str, u64>,
 }
 
 /// Recorded time, and when it was read.
@@ -92,7 +92,7 @@ impl Checks {
             fairness: Fairness::default(),
             judges: Judges::All,
             sabotage: None,
-            said: BTreeMap::new(),
+            checked: BTreeMap::new(),
         }
     }
 
@@ -108,14 +108,14 @@ impl Checks {
         &self.totals.children
     }
 
-    /// What a caller was told.
+    /// What a caller was shown.
     pub(crate) fn answered(&mut self, reply: ReplyId, answer: &Answer) -> Result<(), Failure> {
         if self.judges == Judges::Laws {
             return Ok(());
         }
         if let Answer::Controlled(outcome) = answer {
-            let said = self.stops.told(reply, outcome)?;
-            self.say_often("E3", u64::from(said));
+            let checked = self.stops.answered(reply, outcome)?;
+            self.say_often("E3", u64::from(checked));
         }
         self.reference.answered(reply, answer)
     }
@@ -134,7 +134,7 @@ impl Checks {
             match self.folded.get_mut(&record.agent) {
                 Some(agent) => {
                     let blind = self.sabotage == Some(Sabotage::Blind);
-                    *self.said.entry("G6").or_default() +=
+                    *self.checked.entry("G6").or_default() +=
                         u64::from(scheduling::judge(agent, record, blind)?);
                     patience::judge(agent, record, self.bounds.config())?;
                     agent.fold(record).map_err(|error| safety("D3", error.to_string()))?;
@@ -148,12 +148,12 @@ impl Checks {
                 }
             }
         }
-        *self.said.entry("C9").or_default() += self.ends.judge(&row.records)?;
+        *self.checked.entry("C9").or_default() += self.ends.judge(&row.records)?;
         let kin = kin::judge(&self.folded, &row.records, self.bounds.config())?;
         for (law, times) in kin.of_laws() {
-            *self.said.entry(law).or_default() += times;
+            *self.checked.entry(law).or_default() += times;
         }
-        *self.said.entry("O1").or_default() += places::judge(&self.folded, &self.totals, &row.records)?;
+        *self.checked.entry("O1").or_default() += places::judge(&self.folded, &self.totals, &row.records)?;
         for record in &row.records {
             self.bounds.record(record, self.folded.get(&record.agent), self.sabotage)?;
             let twice = self.sabotage == Some(Sabotage::PaidTwice);
@@ -230,7 +230,7 @@ impl Checks {
         let limits = &self.bounds.config().limits;
         let timers = row.records.iter().filter(|record| matches!(record.event, Event::Timer(_))).count();
         let due = 16 * u64::from(limits.deadlines_per_step).min((self.folded.len() + timers) as u64);
-        // One message tells of every task that could not be told of before.
+        // One message reports every task that could not be told of before.
         let told = |record: &&Record| matches!(record.event, Event::Task(TaskFact::TaskResultQueued(_)));
         let due = due + row.records.iter().filter(told).count() as u64;
         // A stop goes down a whole family, letter by letter.
@@ -258,7 +258,7 @@ impl Checks {
         let waiting: Vec<AgentId> = self.reference.idle_with_work().filter(|id| !held(id)).cloned().collect();
         let most = if self.sabotage == Some(Sabotage::NoPatience) { 0 } else { 2 * self.folded.len() as u64 };
         self.fairness.judge(&waiting, most)?;
-        *self.said.entry("V8").or_default() += waiting.len() as u64;
+        *self.checked.entry("V8").or_default() += waiting.len() as u64;
         Ok(())
     }
 
@@ -296,20 +296,20 @@ impl Checks {
     pub(crate) fn sabotaged(&mut self, sabotage: Option<Sabotage>) {
         self.sabotage = sabotage;
         self.reference.no_room = sabotage == Some(Sabotage::SmallQueue);
-        self.reference.told = sabotage == Some(Sabotage::ForgetTold);
+        self.reference.delivered = sabotage == Some(Sabotage::ForgetTold);
         self.reference.unshown = sabotage == Some(Sabotage::Unshown);
         self.reference.hasty = sabotage == Some(Sabotage::LateTimers);
     }
 
     /// How often each law of the world had something to say.
-    pub fn said(&mut self) -> BTreeMap<&'static str, u64> {
-        let mut said = std::mem::take(&mut self.said);
-        for (law, times) in self.shown.said() {
-            *said.entry(law).or_default() += times;
+    pub fn take_checked(&mut self) -> BTreeMap<&'static str, u64> {
+        let mut checked = std::mem::take(&mut self.checked);
+        for (law, times) in self.shown.take_checked() {
+            *checked.entry(law).or_default() += times;
         }
-        *said.entry("Q8").or_default() += self.reference.admissions;
-        *said.entry("B3").or_default() += self.spending.said;
-        said
+        *checked.entry("Q8").or_default() += self.reference.admissions;
+        *checked.entry("B3").or_default() += self.spending.checked;
+        checked
     }
 
     /// The commands that are under way, as far as the ledger knows.
@@ -324,17 +324,17 @@ impl Checks {
 
     /// A law of the world has something to say.
     pub(crate) fn say(&mut self, law: &'static str) {
-        *self.said.entry(law).or_default() += 1;
+        *self.checked.entry(law).or_default() += 1;
     }
 
     pub(crate) fn say_often(&mut self, law: &'static str, times: u64) {
-        *self.said.entry(law).or_default() += times;
+        *self.checked.entry(law).or_default() += times;
     }
 
     pub(crate) fn take_over(&mut self, other: &mut Self) {
         (self.clock, self.judges) = (other.clock, other.judges);
         self.sabotaged(other.sabotage);
-        self.said = std::mem::take(&mut other.said);
+        self.checked = std::mem::take(&mut other.checked);
     }
 
     /// A start reads the latest record of all; a step back of the clock since then is believed or slept
@@ -388,7 +388,7 @@ impl Checks {
             let blind = self.sabotage == Some(Sabotage::NobodyComes);
             let Some(agent) = host.view().agent(id) else { continue };
             if waits::judge(agent, blind)? {
-                *self.said.entry("S12").or_default() += 1;
+                *self.checked.entry("S12").or_default() += 1;
             }
         }
         self.rests(host)?;
@@ -400,8 +400,8 @@ impl Checks {
         let blind = self.sabotage == Some(Sabotage::NoAlarm);
         let (next, wall) = (host.next_deadline().filter(|_| !blind), host.facts().now);
         let resident = |id: &AgentId| host.view().agent(id).is_some();
-        let said = armed.judge(next.as_ref(), now)? | self.sleeps.judge(next.as_ref(), wall, resident)?;
-        self.say_often("E1", u64::from(said));
+        let checked = armed.judge(next.as_ref(), now)? | self.sleeps.judge(next.as_ref(), wall, resident)?;
+        self.say_often("E1", u64::from(checked));
         Ok(())
     }
 
@@ -433,7 +433,7 @@ impl Checks {
             let rests = host.view().explain(id).is_none_or(|explained| explained.decision.rests());
             ensure!(rests, "W1", "{id} would decide otherwise than it did");
         }
-        *self.said.entry("W1").or_default() += idle;
+        *self.checked.entry("W1").or_default() += idle;
         Ok(())
     }
 
@@ -452,13 +452,13 @@ impl Checks {
 
     /// R1: what clients read of the live host is what the records say.
     pub fn readers(&mut self, host: &Host) -> Result<(), Failure> {
-        *self.said.entry("R1").or_default() += readers::live(host, &self.folded)?;
+        *self.checked.entry("R1").or_default() += readers::live(host, &self.folded)?;
         Ok(())
     }
 
     /// R1: keys of a step's admissions stand for their messages.
     pub fn keys(&mut self, host: &Host, row: &Row) -> Result<(), Failure> {
-        *self.said.entry("R1").or_default() += readers::keys(host, &row.records)?;
+        *self.checked.entry("R1").or_default() += readers::keys(host, &row.records)?;
         Ok(())
     }
 
@@ -522,7 +522,7 @@ impl Checks {
             return Ok(());
         }
         let headings = authority::classes(request);
-        *self.said.entry("A2").or_default() += headings.len() as u64;
+        *self.checked.entry("A2").or_default() += headings.len() as u64;
         for (message, class) in headings {
             let known = self.reference.authority(&request.agent, message);
             let known = if self.sabotage == Some(Sabotage::Promote) { None } else { known };
@@ -546,7 +546,7 @@ impl Checks {
             for record in tail {
                 restored.fold(record).map_err(|error| safety("D7", error.to_string()))?;
             }
-            *self.said.entry("D7").or_default() += 1;
+            *self.checked.entry("D7").or_default() += 1;
             ensure!(restored == *agent, "D7", "{id}: the snapshot at {from} and its tail give another state");
         }
         Ok(())

@@ -105,7 +105,7 @@ pub fn ended(end: CommandEnd) -> ToolOutcome {
 }
 
 /// The status and exit status of a task whose command came to this.
-pub fn told(outcome: &ToolOutcome) -> (TaskStatus, Option<i32>) {
+pub fn status_of(outcome: &ToolOutcome) -> (TaskStatus, Option<i32>) {
     let ToolOutcome { receipt, end, .. } = outcome;
     let (failed, exit) = (receipt.error.is_some(), receipt.facts.exit_status);
     let status = match (*end, failed, exit) {
@@ -118,7 +118,7 @@ pub fn told(outcome: &ToolOutcome) -> (TaskStatus, Option<i32>) {
     (status, exit)
 }
 
-/// A look at a task, or at all of them; also what a call is told when its command goes on.
+/// A look at a task, or at all of them; also what a call is shown when its command goes on.
 pub fn look(here: &mut Circumstances<'_>, work: &TaskWork) -> Deliveries {
     shown(here, |here| match work {
         TaskWork::Promote { task, .. } => Text::short(format!("it goes on as {task}")),

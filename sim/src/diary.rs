@@ -52,7 +52,7 @@ struct Diary {
     at: String,
     /// Starts of the process that were not told yet.
     starts: u32,
-    told: u32,
+    shown: u32,
 }
 
 impl Diary {
@@ -77,9 +77,9 @@ impl Diary {
 
     /// Tells of a start that was not told yet.
     fn started(&mut self, at: Wall) {
-        if self.starts > self.told {
-            let which = if self.told == 0 { "the runtime starts" } else { "the runtime starts again" };
-            self.told = self.starts;
+        if self.starts > self.shown {
+            let which = if self.shown == 0 { "the runtime starts" } else { "the runtime starts again" };
+            self.shown = self.starts;
             self.line(at, which);
         }
     }
@@ -107,7 +107,7 @@ fn line(event: &Event) -> Option<String> {
             Some(format!("    {} delivers {} hints", fact.message_id, fact.hints))
         }
         Event::Brief(BriefFact::BriefCreated(fact)) if fact.visibility == BriefVisibility::ActionRequired => {
-            Some(format!("→ the operator is asked: {}", said(fact.text.preview())))
+            Some(format!("→ the operator is asked: {}", first_line(fact.text.preview())))
         }
         _ => None,
     }
@@ -145,7 +145,7 @@ fn came(message: &Message) -> String {
         | Origin::Callback { .. }
         | Origin::Timer { .. }
         | Origin::Task { .. } => {
-            format!("← {} {}: {}", message.id, message.kind, said(message.body.text.preview()))
+            format!("← {} {}: {}", message.id, message.kind, first_line(message.body.text.preview()))
         }
     }
 }
@@ -193,8 +193,8 @@ fn turn(fact: &TurnFact) -> Option<String> {
             exit.map(|exit| format!("    {} ends with {exit}", fact.tool_name))
         }
         TurnFact::BudgetExhausted(fact) => {
-            let told = |number| fact.budget.told(number);
-            let (used, wanted, limit) = (told(fact.used), told(fact.wanted), told(fact.limit));
+            let number = |number| fact.budget.format(number);
+            let (used, wanted, limit) = (number(fact.used), number(fact.wanted), number(fact.limit));
             Some(format!("    {}: {used} used, {wanted} wanted, of {limit}", fact.budget))
         }
         TurnFact::TurnTerminal(fact) => Some(format!("    {}, after {} rounds", fact.kind, fact.rounds)),
@@ -204,10 +204,10 @@ fn turn(fact: &TurnFact) -> Option<String> {
 
 fn block(block: &Block) -> String {
     match block {
-        Block::Text { text } => format!("“{}”", said(text.preview())),
+        Block::Text { text } => format!("“{}”", first_line(text.preview())),
         Block::Reasoning { .. } => "thinks".into(),
         Block::ToolCall { tool_name, arguments, .. } => {
-            let told = serde_json::from_str::<serde_json::Value>(arguments.preview()).unwrap_or_default();
+            let number = serde_json::from_str::<serde_json::Value>(arguments.preview()).unwrap_or_default();
             let what = [
                 "cmd",
                 "waiting_for",
@@ -218,7 +218,7 @@ fn block(block: &Block) -> String {
                 "initial_message",
                 "input",
             ];
-            let what = what.iter().find_map(|name| told.get(name)?.as_str());
+            let what = what.iter().find_map(|name| number.get(name)?.as_str());
             what.map_or_else(|| tool_name.clone(), |what| format!("{tool_name} {}", clip(what, 80)))
         }
     }
@@ -285,7 +285,7 @@ fn wait(fact: &WaitFact) -> Option<String> {
 }
 
 /// The first line, and not all of a long one.
-fn said(text: &str) -> String {
+fn first_line(text: &str) -> String {
     clip(text.lines().next().unwrap_or_default(), SAID)
 }
 

@@ -1,5 +1,5 @@
 //! How children end (C9), over the logs of both sides: what a child came to follows from its own turns, its letter says
-//! just that, and its parent is told what the letter says.
+//! just that, and its parent is notified what the letter says.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "an end is made of some facts alone")]
 
@@ -26,7 +26,7 @@ use crate::failure::{Failure, ensure};
 pub(crate) struct Ends {
     children: BTreeMap<AgentId, Life>,
     /// What parents have taken in, until the task says it.
-    heard: BTreeMap<Supervision, ChildEnd>,
+    received: BTreeMap<Supervision, ChildEnd>,
     /// Tasks of children that are over, until a message tells so.
     over: BTreeMap<Supervision, (TaskStatus, Option<Text>)>,
 }
@@ -40,7 +40,7 @@ struct Life {
     /// How its last turn ended; a failure stands until a turn succeeds.
     came_to: Option<TurnKind>,
     /// What its last turn said; none before there was one.
-    said: Option<Option<Text>>,
+    last_text: Option<Option<Text>>,
     stopped: bool,
     /// Its last letter.
     letter: Option<(LetterId, ChildEnd)>,
@@ -48,12 +48,12 @@ struct Life {
 
 impl Life {
     fn begins(supervisor: Supervisor) -> Self {
-        Self { supervisor, came_to: None, said: None, stopped: false, letter: None }
+        Self { supervisor, came_to: None, last_text: None, stopped: false, letter: None }
     }
 
     fn turn_ended(&mut self, fact: &TurnTerminal) {
         if fact.settles() {
-            self.said = Some(fact.last_assistant_message.clone().filter(|text| !text.is_empty()));
+            self.last_text = Some(fact.last_assistant_message.clone().filter(|text| !text.is_empty()));
         }
         let stands = self.came_to.is_some_and(TurnKind::failed) && fact.kind == TurnKind::Aborted;
         if fact.kind.settles() && !stands {
@@ -72,9 +72,9 @@ impl Life {
 
     /// Whether that is what it has to report: its last words, or, of a failure without any, why.
     fn may_report(&self, report: Option<&Text>) -> bool {
-        match (&self.said, self.status()) {
+        match (&self.last_text, self.status()) {
             (_, TaskStatus::Cancelled) | (None, _) => report.is_none(),
-            (Some(Some(said)), _) => report == Some(said),
+            (Some(Some(checked)), _) => report == Some(checked),
             (Some(None), TaskStatus::Failed) => report.is_some_and(|why| !why.is_empty()),
             (Some(None), _) => report.is_none(),
         }
@@ -84,22 +84,22 @@ impl Life {
 impl Ends {
     /// Judges the records of a step; says how often there was something to say.
     pub(crate) fn judge(&mut self, records: &[Record]) -> Result<u64, Failure> {
-        let (mut said, mut admitted) = (0, None);
+        let (mut checked, mut admitted) = (0, None);
         for record in records {
             match &record.event {
                 Event::Inbox(InboxFact::MessageAdmitted(fact)) => admitted = Some(&fact.message),
-                Event::Lifecycle(fact) => said += u64::from(self.lives(&record.agent, fact)?),
+                Event::Lifecycle(fact) => checked += u64::from(self.lives(&record.agent, fact)?),
                 Event::Turn(TurnFact::TurnTerminal(fact)) => {
                     if let Some(life) = self.children.get_mut(&record.agent) {
                         life.turn_ended(fact);
                     }
                 }
-                Event::Outbox(fact) => said += u64::from(self.letter(&record.agent, fact)?),
-                Event::Task(fact) => said += u64::from(self.task(&record.agent, fact, admitted)?),
+                Event::Outbox(fact) => checked += u64::from(self.letter(&record.agent, fact)?),
+                Event::Task(fact) => checked += u64::from(self.task(&record.agent, fact, admitted)?),
                 _ => {}
             }
         }
-        Ok(said)
+        Ok(checked)
     }
 
     /// A child begins, is stopped, or has come to its end.
@@ -133,7 +133,7 @@ impl Ends {
                 let Some(life) = self.children.get_mut(id) else { return Ok(false) };
                 let (due, says) = (life.status(), life.may_report(report.as_ref()));
                 ensure!(*status == due, "C9", "{id} says that it ended {status}, it came to {due}");
-                ensure!(says, "C9", "{id} ended {due}, and reports {report:?} after {:?}", life.said);
+                ensure!(says, "C9", "{id} ended {due}, and reports {report:?} after {:?}", life.last_text);
                 let end = ChildEnd { status: *status, result: report.clone(), spent: *spent };
                 life.letter = Some((fact.letter_id, end));
                 Ok(true)
@@ -145,29 +145,29 @@ impl Ends {
                 };
                 let supervision = (life.supervisor.agent_id.clone(), life.supervisor.task_id);
                 ensure!(supervision.0 == *id, "C9", "{id} takes in how {}, no child of it, ended", fact.from);
-                self.heard.insert(supervision, end);
+                self.received.insert(supervision, end);
                 Ok(true)
             }
             OutboxFact::LetterDelivered(_) | OutboxFact::LetterReturned(_) => Ok(false),
         }
     }
 
-    /// A parent is told.
+    /// A parent is notified.
     fn task(&mut self, id: &AgentId, fact: &TaskFact, admitted: Option<&Message>) -> Result<bool, Failure> {
         match fact {
             TaskFact::ChildEnded(fact) => {
-                let heard = self.heard.get(&(id.clone(), fact.task_id));
+                let received = self.received.get(&(id.clone(), fact.task_id));
                 ensure!(
-                    heard == Some(&fact.end),
+                    received == Some(&fact.end),
                     "C9",
-                    "{} of {id} ended {:?}, it heard {heard:?}",
+                    "{} of {id} ended {:?}, it heard {received:?}",
                     fact.task_id,
                     fact.end
                 );
                 Ok(true)
             }
             TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => self.ended(id, fact),
-            TaskFact::TaskResultQueued(fact) => self.told(id, fact, admitted),
+            TaskFact::TaskResultQueued(fact) => self.delivered(id, fact, admitted),
             _ => Ok(false),
         }
     }
@@ -179,16 +179,16 @@ impl Ends {
         if !children.any(|of| (&of.agent_id, of.task_id) == (id, fact.task_id)) {
             return Ok(false);
         }
-        let said = ChildEnd { status: fact.status, result: fact.result.clone(), spent: fact.spent };
-        match self.heard.remove(&supervision) {
-            Some(heard) => {
-                let stopped = heard.status == TaskStatus::Cancelled;
+        let checked = ChildEnd { status: fact.status, result: fact.result.clone(), spent: fact.spent };
+        match self.received.remove(&supervision) {
+            Some(received) => {
+                let stopped = received.status == TaskStatus::Cancelled;
                 let cause = if stopped { TaskCause::Stopped } else { TaskCause::Exited };
-                let same = said == heard && fact.cause == cause;
+                let same = checked == received && fact.cause == cause;
                 ensure!(
                     same,
                     "C9",
-                    "{} of {id} ends {said:?} ({}), its child {heard:?}",
+                    "{} of {id} ends {checked:?} ({}), its child {received:?}",
                     fact.task_id,
                     fact.cause
                 );
@@ -203,7 +203,7 @@ impl Ends {
     }
 
     /// The message shows the report, or, together with others, how it ended.
-    fn told(
+    fn delivered(
         &mut self,
         id: &AgentId,
         fact: &TaskResultQueued,
@@ -217,7 +217,7 @@ impl Ends {
         let fits = if message.kind == MessageKind::TaskResult {
             *text == report.unwrap_or_default()
         } else {
-            // One that tells of very many is cut.
+            // One that reports very many is cut.
             text.preview().ends_with('…') || text.preview().contains(&format!("{} {status}", fact.task_id))
         };
         ensure!(fits, "C9", "{id} is told {text:?} of {}, which is {status}", fact.task_id);

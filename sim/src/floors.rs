@@ -24,7 +24,8 @@ pub fn reached(tally: &Tally) -> Figures {
     let of = |name: &str, count: usize| (format!("{name}.{}", tally.runs), count as u64);
     let rows: BTreeSet<Row> = tally.decisions.keys().map(|came| came.row).collect();
     let here = |law: &&str| !ELSEWHERE.contains(law);
-    let laws = tally.said.iter().filter(|(_, times)| **times > 0).map(|(law, _)| *law).filter(here).count();
+    let laws =
+        tally.checked.iter().filter(|(_, times)| **times > 0).map(|(law, _)| *law).filter(here).count();
     Figures::from([
         of("faults", faults().iter().filter(|fault| tally.fired.contains_key(**fault)).count()),
         of("laws", laws),

@@ -16,10 +16,10 @@ pub(crate) type Field = (String, String);
 
 /// The limits that differ from the default.
 pub(crate) fn fields(config: &Config) -> Vec<Field> {
-    let mut said = serde_json::to_value(config).unwrap_or_default();
-    subtract(&mut said, &serde_json::to_value(plain()).unwrap_or_default());
+    let mut value = serde_json::to_value(config).unwrap_or_default();
+    subtract(&mut value, &serde_json::to_value(plain()).unwrap_or_default());
     let mut fields = Vec::new();
-    for (group, value) in said.as_object().into_iter().flatten() {
+    for (group, value) in value.as_object().into_iter().flatten() {
         let names = value.as_object().into_iter().flatten();
         fields.extend(names.map(|(name, _)| (group.clone(), name.clone())));
     }
@@ -50,36 +50,36 @@ pub(crate) fn unusable(config: &Config, which: u32) -> Config {
 
 pub(crate) fn write<S: Serializer>(config: &Config, to: S) -> Result<S::Ok, S::Error> {
     let of = |config: &Config| serde_json::to_value(config).unwrap_or_default();
-    let mut said = of(config);
-    subtract(&mut said, &of(&plain()));
-    said.serialize(to)
+    let mut value = of(config);
+    subtract(&mut value, &of(&plain()));
+    value.serialize(to)
 }
 
 pub(crate) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Config, D::Error> {
-    let said = Value::deserialize(from)?;
+    let value = Value::deserialize(from)?;
     let mut whole = serde_json::to_value(plain()).map_err(serde::de::Error::custom)?;
-    overlay(&mut whole, said);
+    overlay(&mut whole, value);
     serde_json::from_value(whole).map_err(serde::de::Error::custom)
 }
 
 /// Leaves out what is the same.
-fn subtract(said: &mut Value, base: &Value) {
-    let (Value::Object(said), Value::Object(base)) = (said, base) else { return };
-    said.retain(|name, value| base.get(name) != Some(value));
-    for (name, value) in said.iter_mut() {
+fn subtract(value: &mut Value, base: &Value) {
+    let (Value::Object(value), Value::Object(base)) = (value, base) else { return };
+    value.retain(|name, value| base.get(name) != Some(value));
+    for (name, value) in value.iter_mut() {
         if let Some(base) = base.get(name) {
             subtract(value, base);
         }
     }
 }
 
-fn overlay(base: &mut Value, said: Value) {
-    match (base, said) {
-        (Value::Object(base), Value::Object(said)) => {
-            for (name, value) in said {
+fn overlay(base: &mut Value, value: Value) {
+    match (base, value) {
+        (Value::Object(base), Value::Object(value)) => {
+            for (name, value) in value {
                 overlay(base.entry(name).or_insert(Value::Null), value);
             }
         }
-        (base, said) => *base = said,
+        (base, value) => *base = value,
     }
 }

@@ -54,7 +54,7 @@ fn compare(scenario: &Scenario, sabotage: Option<Sabotage>) -> Result<(), Failur
     let same = |id: &AgentId| whole.trace.agents.get(id) == without.trace.agents.get(id);
     match others.into_iter().find(|id| !same(id)) {
         Some(id) => {
-            let (one, other) = first_difference(&told(scenario, &id), &told(&rest, &id));
+            let (one, other) = first_difference(&recorded(scenario, &id), &recorded(&rest, &id));
             let problem = format!("{id} records otherwise without {}: {one}; there {other}", agent_id(gone));
             Err(safety("D12", problem))
         }
@@ -63,20 +63,20 @@ fn compare(scenario: &Scenario, sabotage: Option<Sabotage>) -> Result<(), Failur
 }
 
 /// What an agent records, and when.
-fn told(scenario: &Scenario, id: &AgentId) -> Vec<String> {
+fn recorded(scenario: &Scenario, id: &AgentId) -> Vec<String> {
     let options = Options { no_replay: true, trace: Kept::Lines, ..Options::default() };
     let lines = guarded(scenario, options).trace.lines.unwrap_or_default();
-    let (mut at, mut told) = (String::new(), Vec::new());
+    let (mut at, mut own_lines) = (String::new(), Vec::new());
     let own = format!("{id} #");
     for line in lines {
         let text = line.trim_start();
         if text.starts_with(&own) {
-            told.push(format!("at {at} {text}"));
+            own_lines.push(format!("at {at} {text}"));
         } else if line.len() != text.len() && !text.starts_with('→') {
             at = text.split(' ').next().unwrap_or_default().to_owned();
         }
     }
-    told
+    own_lines
 }
 
 fn first_difference(one: &[String], other: &[String]) -> (String, String) {

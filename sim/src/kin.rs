@@ -15,13 +15,13 @@ use crate::failure::{Failure, ensure};
 
 /// How often each law had something to say.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct Checks {
     begins: u64,
     runs: u64,
     belongs: u64,
 }
 
-impl Said {
+impl Checks {
     pub(crate) fn of_laws(&self) -> [(&'static str, u64); 3] {
         [("C3", self.runs), ("C7", self.belongs), ("C8", self.begins)]
     }
@@ -33,17 +33,17 @@ pub(crate) fn judge(
     agents: &BTreeMap<AgentId, Agent>,
     records: &[Record],
     config: &Config,
-) -> Result<Said, Failure> {
-    let mut said = Said::default();
+) -> Result<Checks, Failure> {
+    let mut checked = Checks::default();
     let mut concerned = BTreeSet::new();
     for record in records {
         match &record.event {
             Event::Lifecycle(LifecycleFact::AgentCreated(_)) => {
-                said.begins += u64::from(begins(agents, &record.agent, config)?);
+                checked.begins += u64::from(begins(agents, &record.agent, config)?);
                 concerned.insert(&record.agent);
             }
             Event::Turn(TurnFact::TurnStarted(_)) => {
-                said.runs += u64::from(runs(agents, &record.agent)?);
+                checked.runs += u64::from(runs(agents, &record.agent)?);
             }
             Event::Lifecycle(
                 LifecycleFact::ControlApplied(_)
@@ -58,9 +58,9 @@ pub(crate) fn judge(
         }
     }
     for agent in concerned.into_iter().filter_map(|id| agents.get(id)) {
-        said.belongs += u64::from(belongs(agents, agent)?);
+        checked.belongs += u64::from(belongs(agents, agent)?);
     }
-    Ok(said)
+    Ok(checked)
 }
 
 /// C8: as deep and as many as there may be.
@@ -90,13 +90,13 @@ fn runs(agents: &BTreeMap<AgentId, Agent>, id: &AgentId) -> Result<bool, Failure
 
 /// C7: whoever lives has a parent with a task for it, and each such task has somebody who lives, or whose end is on its way.
 fn belongs(agents: &BTreeMap<AgentId, Agent>, agent: &Agent) -> Result<bool, Failure> {
-    let mut said = false;
+    let mut checked = false;
     if let Some(supervisor) = agent.spec.supervisor.as_ref().filter(|_| agent.childhood.retired.is_none()) {
         let parent = agents.get(&supervisor.agent_id);
         let task = parent.and_then(|parent| parent.tasks.of_child(&agent.id)).map(|task| task.id);
         let mine = task == Some(supervisor.task_id);
         ensure!(mine, "C7", "{} lives, and the task of {} for it is {task:?}", agent.id, supervisor.agent_id);
-        said = true;
+        checked = true;
     }
     for (task, spec) in agent.tasks.children() {
         let child = agents.get(&spec.child_agent_id);
@@ -115,9 +115,9 @@ fn belongs(agents: &BTreeMap<AgentId, Agent>, agent: &Agent) -> Result<bool, Fai
             agent.id,
             spec.child_agent_id
         );
-        said = true;
+        checked = true;
     }
-    Ok(said)
+    Ok(checked)
 }
 
 /// Whoever had a supervisor has come to an end, or is lost, which its supervisor knows.

@@ -33,7 +33,7 @@ pub enum Sabotage {
     ReleaseEarly,
     /// A record is written twice.
     DuplicateRecord,
-    /// A caller is told another message id.
+    /// A caller is notified another message id.
     ChangeReply,
     /// The flight recorder loses a call.
     ForgetCall,
@@ -53,7 +53,7 @@ pub enum Sabotage {
     SilentLoss,
     /// The parent of a child that completed is told that it failed.
     MistellChild,
-    /// Whatever tells of a task is taken for a second time.
+    /// Whatever reports a task is taken for a second time.
     ForgetTold,
     /// Nobody is taken to know of a task.
     Unshown,

@@ -120,7 +120,7 @@ pub(crate) fn judge(
     totals: &Totals,
     records: &[Record],
 ) -> Result<u64, Failure> {
-    let mut said = 0;
+    let mut checked = 0;
     for record in records {
         let Event::Workspace(WorkspaceFact::OccupancyAcquired(fact)) = &record.event else { continue };
         let Some(taker) = agents.get(&record.agent) else { continue };
@@ -135,7 +135,7 @@ pub(crate) fn judge(
             other.map(|agent| &agent.id)
         );
         // Of a home there is nothing to say: nobody else comes there.
-        said += u64::from(totals.is_contended(&fact.execution_root));
+        checked += u64::from(totals.is_contended(&fact.execution_root));
     }
-    Ok(said)
+    Ok(checked)
 }

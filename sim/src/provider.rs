@@ -36,12 +36,12 @@ fn unreachable(here: &Circumstances<'_>) -> Deliveries {
 }
 
 /// Answers one request: what the story says, or whatever comes.
-pub fn answer(here: &mut Circumstances<'_>, told: Option<&Round>) -> Deliveries {
+pub fn answer(here: &mut Circumstances<'_>, round: Option<&Round>) -> Deliveries {
     if here.away {
         here.injector.saw("provider.unreachable");
         return unreachable(here);
     }
-    match told {
+    match round {
         Some(round) => story::say(here, round),
         None => drawn(here),
     }
@@ -105,7 +105,7 @@ fn drawn(here: &mut Circumstances<'_>) -> Deliveries {
     let outcome = if here.limited || here.fault("fails", here.faults.provider_fails) {
         Outcome::AttemptFailed { failure: failure(here, timing) }
     } else {
-        Outcome::Answer { answer: said(here, timing) }
+        Outcome::Answer { answer: answer_of(here, timing) }
     };
     here.deliver(after, outcome)
 }
@@ -163,7 +163,7 @@ fn usage(tokens: u64) -> TokenUsage {
     }
 }
 
-fn said(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
+fn answer_of(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
     let odd = here.fault("odd", here.faults.provider_odd);
     // A quiet provider comes to an end: it seldom calls anything, and then one tool.
     let huge = odd && here.below("huge", 40) == 0;
@@ -391,12 +391,12 @@ fn continues(request: &ModelRequest) -> Result<(), Failure> {
     let Some(last) = request.continues.last() else { return Ok(()) };
     let mut items = request.conversation.iter().rev();
     let asked = matches!(items.next(), Some(Item::User { .. }));
-    let said = items.find_map(|item| match item {
+    let blocks = items.find_map(|item| match item {
         Item::Assistant { blocks } => Some(blocks.iter().rev()),
         Item::User { .. } | Item::ToolResults { .. } => None,
     });
-    let mut said = said.into_iter().flatten();
-    let text = said.find_map(|block| match block {
+    let mut blocks = blocks.into_iter().flatten();
+    let text = blocks.find_map(|block| match block {
         Block::Text { text } if !text.is_empty() => Some(text),
         Block::Text { .. } | Block::ToolCall { .. } | Block::Reasoning { .. } => None,
     });

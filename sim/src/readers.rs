@@ -45,35 +45,40 @@ pub(crate) fn live(host: &Host, agents: &BTreeMap<AgentId, Agent>) -> Result<u64
         let Some(agent) = agents.get(id) else { continue };
         summary(view, agent)?;
         ending(host, agent, agents)?;
-        let Some(told) = view.explain(id) else { continue };
-        ensure!(told.last_decision == agent.last_decision, "R1", "{id} explains another last decision");
+        let Some(shown) = view.explain(id) else { continue };
+        ensure!(shown.last_decision == agent.last_decision, "R1", "{id} explains another last decision");
         // Who has come to an end rests for good.
         let ended = agent.childhood.retired.is_some();
-        let woken = !told.decision.rests() || told.woken_by.is_empty() == ended;
-        ensure!(woken, "R1", "{id} rests, and would be woken by {:?}", told.woken_by);
+        let woken = !shown.decision.rests() || shown.woken_by.is_empty() == ended;
+        ensure!(woken, "R1", "{id} rests, and would be woken by {:?}", shown.woken_by);
     }
     Ok(view.agent_ids().count() as u64)
 }
 
 fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
     let id = &agent.id;
-    let Some(told) = view.summary(id) else { return Ok(()) };
+    let Some(shown) = view.summary(id) else { return Ok(()) };
     let queued = agent.inbox.queued().count() as u64;
     let entries = queued + agent.inbox.claimed_entries();
-    let bands: u64 = told.queue.queued.iter().map(|(_, depth)| depth).sum();
-    ensure!((told.queue.entries, bands) == (entries, queued), "R1", "{id}: {:?}, {queued} wait", told.queue);
+    let bands: u64 = shown.queue.queued.iter().map(|(_, depth)| depth).sum();
+    ensure!(
+        (shown.queue.entries, bands) == (entries, queued),
+        "R1",
+        "{id}: {:?}, {queued} wait",
+        shown.queue
+    );
     let run = agent.run.as_ref().map(|run| (run.id, run.message));
-    let told_run = told.run.as_ref().map(|run| (run.run_id, run.message_id));
-    ensure!(told_run == run, "R1", "{id} is told to run {told_run:?}, it runs {run:?}");
-    if let (Some(told), Some(run)) = (&told.run, &agent.run) {
-        working(agent, told, run)?;
+    let shown_run = shown.run.as_ref().map(|run| (run.run_id, run.message_id));
+    ensure!(shown_run == run, "R1", "{id} is told to run {shown_run:?}, it runs {run:?}");
+    if let (Some(shown), Some(run)) = (&shown.run, &agent.run) {
+        working(agent, shown, run)?;
     }
     let head = agent.inbox.queued().next().map(|entry| entry.message.id);
-    let told_head = told.queue.head.as_ref().map(|head| head.message_id);
-    ensure!(told_head == head, "R1", "{id}: {told_head:?} is told to be next, it is {head:?}");
+    let shown_head = shown.queue.head.as_ref().map(|head| head.message_id);
+    ensure!(shown_head == head, "R1", "{id}: {shown_head:?} is told to be next, it is {head:?}");
     let stopped = agent.status == Status::Stopped;
-    ensure!(told.lifecycle_hint.is_some() == stopped, "R1", "{id}: {:?}", told.lifecycle_hint);
-    let fits = match told.scheduling_posture {
+    ensure!(shown.lifecycle_hint.is_some() == stopped, "R1", "{id}: {:?}", shown.lifecycle_hint);
+    let fits = match shown.scheduling_posture {
         SchedulingPosture::Archived => stopped,
         SchedulingPosture::ActiveTurn => run.is_some(),
         SchedulingPosture::HasQueuedInput => run.is_none() && queued > 0 && !stopped,
@@ -90,8 +95,8 @@ fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
         }
         SchedulingPosture::Idle => run.is_none() && queued == 0 && !stopped,
     };
-    ensure!(fits, "R1", "{id} is told to be {}, with {queued} in its queue", told.scheduling_posture);
-    ensure!(told.event_seq == agent.event_seq, "R1", "{id} is told to be at {}", told.event_seq);
+    ensure!(fits, "R1", "{id} is told to be {}, with {queued} in its queue", shown.scheduling_posture);
+    ensure!(shown.event_seq == agent.event_seq, "R1", "{id} is told to be at {}", shown.event_seq);
     Ok(())
 }
 
@@ -110,8 +115,8 @@ fn awaits(agent: &Agent, kind: WaitKind) -> bool {
     own || agent.work.open().any(|item| item.state() == state)
 }
 
-/// A call is told exactly while one is in flight: the first that has no result.
-fn working(agent: &Agent, told: &RunSummary, run: &Run) -> Result<(), Failure> {
+/// A call is notified exactly while one is in flight: the first that has no result.
+fn working(agent: &Agent, shown: &RunSummary, run: &Run) -> Result<(), Failure> {
     let calls = |op: &OpenOp| match op.kind {
         OpKind::CallTool
         | OpKind::PrepareCommand
@@ -128,7 +133,7 @@ fn working(agent: &Agent, told: &RunSummary, run: &Run) -> Result<(), Failure> {
     };
     let first = run.conversation.rounds.last().and_then(|round| round.calls().nth(round.results.len()));
     let open = first.filter(|_| agent.ops.values().any(calls)).map(|(call_id, _, _)| call_id);
-    let call = told.call.as_ref().map(|call| call.call_id.as_str());
+    let call = shown.call.as_ref().map(|call| call.call_id.as_str());
     ensure!(call == open, "R1", "{} is told to be at the call {call:?}, it is at {open:?}", agent.id);
     Ok(())
 }
@@ -166,7 +171,7 @@ fn ending(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> Resu
     let once = agent.timers.armed().filter(|timer| timer.interval_ms.is_none() && !stopped && !runs);
     let goes_on = |item: &&WorkItem| item.state() == WorkState::Runnable && !stopped && !runs;
     let runnable = agent.work.open().filter(goes_on);
-    let ahead = view.explain(id).map(|told| told.deadlines).unwrap_or_default();
+    let ahead = view.explain(id).map(|shown| shown.deadlines).unwrap_or_default();
     let is = |at: &Wall, reason| ahead.iter().any(|due| due.at == *at && due.reason == reason);
     let pending = !runs && (waits || agent.work.open().any(|item| goes_on(&item)));
     let work = runnable.filter_map(|item| item.debt.until).filter(|at| is(at, DeadlineReason::Work));
@@ -185,10 +190,10 @@ fn ending(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> Resu
     let children = agent.tasks.children().filter(|_| !runs);
     let children = children.filter_map(|(_, child)| view.due(&child.child_agent_id)).map(|due| due.at);
     let timer = timer.into_iter().chain(children).min();
-    let told = due.as_ref().map(|due| due.at);
+    let shown = due.as_ref().map(|due| due.at);
     let right = match timer {
-        Some(at) => told == Some(at) || (may_be_held && told.is_some_and(|told| told < at)),
-        None => told.is_none() || may_be_held,
+        Some(at) => shown == Some(at) || (may_be_held && shown.is_some_and(|shown| shown < at)),
+        None => shown.is_none() || may_be_held,
     };
     ensure!(right, "R1", "{id} is told to wait for {due:?}, its next timer is for {timer:?}");
     // Nothing but an operator ends such a hold.
@@ -204,8 +209,8 @@ fn ending(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> Resu
     };
     ensure!(named, "R1", "{id} is told to have ended as {verdict:?}, stopped is {stopped}");
     // A timer that comes before the end of a hold hides whether there is one.
-    let hidden = may_be_held && told.is_some() && told == timer;
-    let held = for_good || (due.is_some() && told != timer);
+    let hidden = may_be_held && shown.is_some() && shown == timer;
+    let held = for_good || (due.is_some() && shown != timer);
     let pending = !stopped && !quiet && !held;
     let same = hidden || verdict.is_none() == pending;
     ensure!(same, "R1", "{id}: {verdict:?}, something is pending: {pending}");
@@ -238,9 +243,9 @@ pub(crate) fn past(host: &Host, id: &AgentId, log: &[Record], misread: bool) -> 
     ensure!(entries == expected, "R1", "the transcript of {id} has {entries:?}, its log {expected:?}");
     previewed(view, id)?;
     described(view, id)?;
-    let Some(told) = view.summary(id) else { return Ok(()) };
-    let told_last = told.last_turn.map(|turn| (turn.kind, turn.reason));
-    ensure!(told_last == last, "R1", "the last turn of {id} is told to be {told_last:?}, it was {last:?}");
+    let Some(shown) = view.summary(id) else { return Ok(()) };
+    let shown_last = shown.last_turn.map(|turn| (turn.kind, turn.reason));
+    ensure!(shown_last == last, "R1", "the last turn of {id} is told to be {shown_last:?}, it was {last:?}");
     let verdict = view.verdict(id);
     if verdict != Some(RunVerdict::Stopped) && view.quiet(id) {
         let right = of_work(view.agent(id), host.facts().now, of_turn(if misread { None } else { last }));
@@ -262,9 +267,13 @@ fn previewed(view: View<'_>, id: &AgentId) -> Result<(), Failure> {
     let context = context(Text::Inline("instructions".into()), Millis(1));
     let shown = view.preview(id, &context, prompt(5)).map_err(|reject| safety("R1", reject.to_string()))?;
     let input = shown.request.conversation.last();
-    let said = |part: &Part| matches!(part, Part::Given(Text::Inline(text)) if text == "xxxxx");
-    let said = matches!(input, Some(Item::User { parts }) if parts.iter().any(said));
-    ensure!(said && !shown.request.tools.is_empty(), "R1", "{id} would not be told its prompt: {input:?}");
+    let is_given = |part: &Part| matches!(part, Part::Given(Text::Inline(text)) if text == "xxxxx");
+    let is_given = matches!(input, Some(Item::User { parts }) if parts.iter().any(is_given));
+    ensure!(
+        is_given && !shown.request.tools.is_empty(),
+        "R1",
+        "{id} would not be told its prompt: {input:?}"
+    );
     let nobody = view.preview(&agent_id(u32::MAX), &context, prompt(5));
     ensure!(matches!(nobody, Err(Reject::UnknownAgent { .. })), "R1", "nobody is told {nobody:?}");
     Ok(())
@@ -274,10 +283,10 @@ fn previewed(view: View<'_>, id: &AgentId) -> Result<(), Failure> {
 fn described(view: View<'_>, id: &AgentId) -> Result<(), Failure> {
     static KNOWN: OnceLock<[Vec<String>; 2]> = OnceLock::new();
     let known = KNOWN.get_or_init(|| [fields_of::<AgentSummary>(), fields_of::<Explanation>()]);
-    let told = [serde_json::to_value(view.summary(id)), serde_json::to_value(view.explain(id))];
-    for (known, told) in known.iter().zip(told) {
-        let told = told.map_err(|error| safety("R1", error.to_string()))?;
-        let fields = told.as_object().into_iter().flatten().map(|(field, _)| field);
+    let shown = [serde_json::to_value(view.summary(id)), serde_json::to_value(view.explain(id))];
+    for (known, shown) in known.iter().zip(shown) {
+        let shown = shown.map_err(|error| safety("R1", error.to_string()))?;
+        let fields = shown.as_object().into_iter().flatten().map(|(field, _)| field);
         for field in fields {
             ensure!(known.contains(field), "R1", "{id}: {field} is told, and not described");
         }
@@ -359,7 +368,7 @@ fn entry(event: &Event) -> Option<&'static str> {
 /// A key that was just admitted stands for its message, as long as keys are remembered at all, and with another
 /// payload for none.
 pub(crate) fn keys(host: &Host, records: &[Record]) -> Result<u64, Failure> {
-    let mut told = 0;
+    let mut shown = 0;
     for record in records {
         let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { continue };
         let Some(key) = &fact.idempotency else { continue };
@@ -370,9 +379,9 @@ pub(crate) fn keys(host: &Host, records: &[Record]) -> Result<u64, Failure> {
         let other = Idempotency { payload: ContentId([0xa5; 32]), ..key.clone() };
         let found = host.view().admitted(id, &other);
         ensure!(found.is_none(), "R1", "{other:?} of {id} stands for {found:?}");
-        told += 1;
+        shown += 1;
     }
-    Ok(told)
+    Ok(shown)
 }
 
 /// A refusal says what to do next where its caller can do something.
@@ -399,8 +408,8 @@ pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
         ensure!(reject.hint() == error.hint, "R1", "{reject} has the hint {:?}", reject.hint());
         return Ok(());
     }
-    let told = reject.hint().is_some_and(|hint| !hint.is_empty());
-    ensure!(told == helps, "R1", "{reject} has the hint {:?}", reject.hint());
+    let shown = reject.hint().is_some_and(|hint| !hint.is_empty());
+    ensure!(shown == helps, "R1", "{reject} has the hint {:?}", reject.hint());
     Ok(())
 }
 

@@ -96,7 +96,7 @@ fn problem(error: ExportError<CallError>) -> Problem {
 }
 
 /// What was read and how fast, in a line.
-pub fn told(report: &AuditReport, ask: Ask, micros: u64) -> String {
+pub fn line(report: &AuditReport, ask: Ask, micros: u64) -> String {
     let seconds = micros.max(1) as f64 / 1e6;
     let rate = |count: u64| count as f64 / seconds;
     let AuditReport { calls, segments, judged, agents, .. } = *report;

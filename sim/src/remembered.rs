@@ -9,7 +9,7 @@ use holon_facts::episode::Digest;
 /// Bytes that the conversation of an agent may take: by what was said in the open episode, and by what is kept of others.
 pub(crate) fn talk(episodes: &Episodes) -> u64 {
     let Some(open) = &episodes.open else { return digests(episodes.closed.iter()) };
-    let turns: u64 = open.turns.iter().map(|turn| said(turn)).sum();
+    let turns: u64 = open.turns.iter().map(|turn| texts(turn)).sum();
     let head = digests(open.head.digests.iter()) + OUTLINE * 3 + 512 * open.head.tasks.len() as u64;
     // Digests that a head shows are kept a second time.
     turns + head + digests(episodes.closed.iter())
@@ -18,19 +18,18 @@ pub(crate) fn talk(episodes: &Episodes) -> u64 {
 /// Work items and environment as they stood at one moment.
 const OUTLINE: u64 = 8_192;
 
-fn said(Turn { about, conversation, .. }: &Turn) -> u64 {
-    let told = about
-        .told
-        .iter()
-        .map(|told| told.waits.len() + told.tasks.len() + told.hints.len() + told.rechecks.len());
-    let told: usize = told.sum::<usize>() + 1 + about.also.len();
+fn texts(Turn { about, conversation, .. }: &Turn) -> u64 {
+    let notices = about.notices.iter().map(|notices| {
+        notices.waits.len() + notices.tasks.len() + notices.hints.len() + notices.rechecks.len()
+    });
+    let notices: usize = notices.sum::<usize>() + 1 + about.also.len();
     let notes =
         conversation.rounds.iter().map(|round| round.notes.len()).sum::<usize>() + conversation.notes.len();
     let changes = conversation.rounds.iter().flat_map(|round| &round.notes).chain(&conversation.notes);
     let changes = 1 + changes.filter(|note| matches!(note, Note::Changed { .. })).count();
     let rounds: usize =
         conversation.rounds.iter().map(|round| 1 + round.blocks.len() + round.results.len()).sum();
-    2_048 * told as u64 + 1_024 * (notes + rounds) as u64 + 2 * OUTLINE * changes as u64
+    2_048 * notices as u64 + 1_024 * (notes + rounds) as u64 + 2 * OUTLINE * changes as u64
 }
 
 fn digests<'a>(closed: impl Iterator<Item = &'a Arc<Closed>>) -> u64 {

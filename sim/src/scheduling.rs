@@ -35,7 +35,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, blind: bool) -> Result<bool,
         Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) => {
             let facts = Facts::of(agent, record.at, blind);
             facts.table(decision)?;
-            decision.evidence.iter().try_for_each(|evidence| facts.told(evidence, decision))?;
+            decision.evidence.iter().try_for_each(|evidence| facts.check_notice(evidence, decision))?;
             Ok(true)
         }
         Event::Scheduling(SchedulingFact::ClosureDecided(fact)) => {
@@ -79,7 +79,7 @@ fn urgency(priority: Priority) -> u8 {
 }
 
 /// What it says is new to its agent, and calls for something.
-fn says_something(entry: &Entry) -> bool {
+fn has_content(entry: &Entry) -> bool {
     if !entry.interjected.is_empty() {
         return true;
     }
@@ -87,8 +87,8 @@ fn says_something(entry: &Entry) -> bool {
     !entry.known && !passive.contains(&entry.message.kind)
 }
 
-/// The items that a tick tells of and that still are what it says; none when it is no tick of work.
-fn told_of<'a>(agent: &'a Agent, entry: &Entry) -> Option<Vec<&'a WorkItem>> {
+/// The items that a tick reports and that still are what it says; none when it is no tick of work.
+fn reminded_items<'a>(agent: &'a Agent, entry: &Entry) -> Option<Vec<&'a WorkItem>> {
     let Origin::System { subsystem } = &entry.message.origin else { return None };
     let current = agent.work.current().map(|item| item.id);
     let in_focus = match subsystem.as_str() {
@@ -96,10 +96,10 @@ fn told_of<'a>(agent: &'a Agent, entry: &Entry) -> Option<Vec<&'a WorkItem>> {
         "queued_available" => false,
         _ => return None,
     };
-    let told = agent.work.open().filter(|item| item.debt.tick == Some(entry.message.id));
+    let reported = agent.work.open().filter(|item| item.debt.tick == Some(entry.message.id));
     let still =
         |item: &&WorkItem| item.state() == WorkState::Runnable && (current == Some(item.id)) == in_focus;
-    Some(told.filter(still).collect())
+    Some(reported.filter(still).collect())
 }
 
 /// It says something, and that still holds; or an operator has interjected into its turn.
@@ -107,18 +107,18 @@ fn has_news(agent: &Agent, entry: &Entry) -> bool {
     if !entry.interjected.is_empty() {
         return true;
     }
-    let Origin::System { subsystem } = &entry.message.origin else { return says_something(entry) };
+    let Origin::System { subsystem } = &entry.message.origin else { return has_content(entry) };
     let holds = match subsystem.as_str() {
         "sleep_elapsed" => agent.sleep.as_ref().and_then(|sleep| sleep.tick) == Some(entry.message.id),
         "recheck" => rechecks(agent)
             .any(|(_, recheck)| recheck.recheck_at.is_some() && recheck.tick == Some(entry.message.id)),
         "child_needs_parent" => agent.tasks.active().any(|task| {
-            let told = task.need.as_ref().and_then(|need| need.told_by);
-            told == Some(entry.message.id)
+            let reported = task.need.as_ref().and_then(|need| need.delivered_by);
+            reported == Some(entry.message.id)
         }),
         _ => true,
     };
-    holds && says_something(entry) && told_of(agent, entry).is_none_or(|items| !items.is_empty())
+    holds && has_content(entry) && reminded_items(agent, entry).is_none_or(|items| !items.is_empty())
 }
 
 /// Whether the agent chose to rest, and for longer than until now.
@@ -146,8 +146,8 @@ pub(crate) fn has_to_wait(agent: &Agent, entry: &Entry, at: Wall) -> bool {
     if entry.host.is_some() || !entry.interjected.is_empty() {
         return entry.host.is_some();
     }
-    let told = told_of(agent, entry).unwrap_or_default();
-    let later = !told.is_empty() && (sleeps(agent, at) || told.iter().all(|item| waits(item, at)));
+    let reported = reminded_items(agent, entry).unwrap_or_default();
+    let later = !reported.is_empty() && (sleeps(agent, at) || reported.iter().all(|item| waits(item, at)));
     let counted = &agent.unattended;
     let restrained = counted.self_hold || counted.self_deferred_until.is_some_and(|until| until > at);
     let asked = kin::standing(&entry.message) == MessageKind::OperatorPrompt;
@@ -186,7 +186,7 @@ fn ends(agent: &Agent, wait: &Wait, message: &Message) -> bool {
     match wait.kind {
         WaitKind::Operator => kin::standing(message) == MessageKind::OperatorPrompt,
         WaitKind::Task => agent.tasks.ended().any(|task| {
-            let told_by = task.end.as_ref().and_then(|end| end.told_by);
+            let told_by = task.end.as_ref().and_then(|end| end.delivered_by);
             Some(task.id) == wait.task_id && told_by == Some(message.id)
         }),
         WaitKind::Timer => match (&message.origin, wait.timer_id) {
@@ -194,7 +194,7 @@ fn ends(agent: &Agent, wait: &Wait, message: &Message) -> bool {
             (_, _) => false,
         },
         WaitKind::External => {
-            let hinted = agent.hints.told_by(message.id).any(|pending| {
+            let hinted = agent.hints.delivered_by(message.id).any(|pending| {
                 let (hint, all) = (&pending.hint, &pending.about);
                 let meant = wait.subject.as_ref().map_or(hint.external_trigger_id.is_some(), |it| {
                     hint.source == *it || hint.resource.as_ref() == Some(it) || all.resources.contains(it)
@@ -230,7 +230,7 @@ impl<'a> Facts<'a> {
             agent,
             queued: queue().count() as u64,
             first: queue().filter(|entry| !has_to_wait(agent, entry, at)).min_by_key(order),
-            passive: queue().filter(|entry| !says_something(entry)).min_by_key(order),
+            passive: queue().filter(|entry| !has_content(entry)).min_by_key(order),
             hold,
             trial: trial.filter(|id| queue().any(|entry| entry.message.id == *id)),
             exhausted: exhausted(agent, at),
@@ -290,7 +290,7 @@ impl<'a> Facts<'a> {
     fn owed(&self, in_focus: bool) -> Option<&'a WorkItem> {
         let current = self.agent.work.current().map(|item| item.id);
         let inbox = &self.agent.inbox;
-        let told = |item: &WorkItem| {
+        let reported = |item: &WorkItem| {
             let tick = item.debt.tick;
             tick.is_some_and(|id| {
                 inbox.claimed(id).is_some() || inbox.queued().any(|entry| entry.message.id == id)
@@ -298,7 +298,7 @@ impl<'a> Facts<'a> {
         };
         let mut open = self.agent.work.open().filter(|_| !sleeps(self.agent, self.at));
         open.find(|item| {
-            let runs = item.state() == WorkState::Runnable && !waits(item, self.at) && !told(item);
+            let runs = item.state() == WorkState::Runnable && !waits(item, self.at) && !reported(item);
             runs && (current == Some(item.id)) == in_focus
         })
     }
@@ -349,9 +349,9 @@ impl<'a> Facts<'a> {
     /// What a message means after the last closure.
     fn continues(&self, fact: &ContinuationResolved) -> Result<(), Failure> {
         let entry = self.agent.inbox.queued().find(|entry| entry.message.id == fact.message_id);
-        let (told, prior) = (&fact.resolution, self.closure().1);
+        let (reported, prior) = (&fact.resolution, self.closure().1);
         let model = |entry| self.needs_a_model(entry);
-        let awaits = |wait: &&Wait| match told.prior_waiting_reason {
+        let awaits = |wait: &&Wait| match reported.prior_waiting_reason {
             Some(WaitingReason::AwaitingOperatorInput) => wait.kind == WaitKind::Operator,
             Some(WaitingReason::AwaitingTaskResult) => wait.kind == WaitKind::Task,
             Some(WaitingReason::AwaitingExternalChange) => wait.kind == WaitKind::External,
@@ -360,10 +360,10 @@ impl<'a> Facts<'a> {
         };
         let matched = entry.is_some_and(|entry| self.ended_by(&entry.message).iter().any(awaits));
         let right = entry.map(|entry| (self.class(entry), model(entry), model(entry)));
-        let same = right == Some((told.class, told.model_reentry, told.model_visible))
-            && told.prior_closure_outcome == prior
-            && told.prior_waiting_reason.is_some() == (prior == ClosureOutcome::Waiting)
-            && told.matched_waiting_reason == matched;
+        let same = right == Some((reported.class, reported.model_reentry, reported.model_visible))
+            && reported.prior_closure_outcome == prior
+            && reported.prior_waiting_reason.is_some() == (prior == ClosureOutcome::Waiting)
+            && reported.matched_waiting_reason == matched;
         ensure!(same, "G6", "{} continues with {fact:?}, right is {right:?} after {prior:?}", self.agent.id);
         Ok(())
     }
@@ -385,7 +385,7 @@ impl<'a> Facts<'a> {
         let runs_not = !stopped && self.agent.run.is_none();
         let (held, free) = (runs_not && self.hold.is_some(), runs_not && self.hold.is_none());
         let model = self.first.is_some_and(|entry| self.needs_a_model(entry));
-        let said = self.first.is_some_and(says_something);
+        let has_text = self.first.is_some_and(has_content);
         let named_item =
             |item: Option<&WorkItem>| item.is_some() && item.map(|item| item.id) == decision.work_item_id;
         // What has no room stays owed.
@@ -401,8 +401,8 @@ impl<'a> Facts<'a> {
         let quiet = idle && (crowded || !hints);
         let looked = quiet && (crowded || !slept);
         let recheck = self.recheck();
-        let told = looked && (crowded || recheck.is_none());
-        let rest = told && nothing_owed;
+        let reported = looked && (crowded || recheck.is_none());
+        let rest = reported && nothing_owed;
         let (first, passive) = (named(self.first), named(self.passive));
         let drains = decision.evidence.contains(&Evidence::Draining);
         let full = decision.evidence.contains(&Evidence::NoFreeSlot);
@@ -422,8 +422,8 @@ impl<'a> Facts<'a> {
                 let right = ends == (decision.kind == Kind::WaitForTimer);
                 (held && right && passive.is_none() && self.trial.is_none(), None)
             }
-            (6, Reason::LivenessOnly) => (free && first.is_some() && !said, first),
-            (6, Reason::Stale) => (free && first.is_some() && said && !model, first),
+            (6, Reason::LivenessOnly) => (free && first.is_some() && !has_text, first),
+            (6, Reason::Stale) => (free && first.is_some() && has_text && !model, first),
             (6, Reason::QueuedMessage) => (free && model, first),
             (6, _) => (free && full && model, None),
             (7, _) => (empty && !self_hold && hints && (!exhausted || by_others), None),
@@ -432,8 +432,8 @@ impl<'a> Facts<'a> {
                 let first = recheck.is_some_and(|(owner, _)| owner == decision.work_item_id);
                 (looked && first, None)
             }
-            (10, _) => (told && named_item(turn), None),
-            (11, _) => (told && (crowded || turn.is_none()) && named_item(notice), None),
+            (10, _) => (reported && named_item(turn), None),
+            (11, _) => (reported && (crowded || turn.is_none()) && named_item(notice), None),
             (12, _) => (rest && self.rests_for(decision), None),
             (13, _) => (rest && self.awaited().is_none() && self.next_deadline().is_some(), None),
             (14, Reason::NothingPending) => {
@@ -503,7 +503,7 @@ impl<'a> Facts<'a> {
         all.min_by_key(|(at, _)| *at)
     }
 
-    fn told(&self, evidence: &Evidence, decision: &SchedulerDecision) -> Result<(), Failure> {
+    fn check_notice(&self, evidence: &Evidence, decision: &SchedulerDecision) -> Result<(), Failure> {
         let so = match evidence {
             Evidence::Status { status } => *status == self.agent.status,
             Evidence::Draining | Evidence::NoFreeSlot => true,

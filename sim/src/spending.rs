@@ -26,7 +26,7 @@ pub struct Spending {
     /// Whose child each is, and by which task; of one that is lost nobody.
     parents: BTreeMap<AgentId, (AgentId, TaskId)>,
     /// How often the law had something to say.
-    pub said: u64,
+    pub checked: u64,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -99,7 +99,7 @@ impl Spending {
                 (own.turn, own.run) = (Sum::default(), Some(fact.run_id));
             }
             TurnFact::BudgetReserved(fact) => {
-                self.said += 1;
+                self.checked += 1;
                 let wanted = sum(fact.amount);
                 for (budget, limit) in limits(config) {
                     let (used, others) = self.counted(id, budget, fact.day);
@@ -141,7 +141,7 @@ impl Spending {
         config: &Config,
         day: i64,
     ) -> Result<(), Failure> {
-        self.said += 1;
+        self.checked += 1;
         let limit = limits(config).find(|(budget, _)| *budget == fact.budget).map(|(_, limit)| limit);
         ensure!(limit == Some(fact.limit), "B3", "{id} has exhausted {fact:?}, set is {limit:?}");
         let used = self.counted(id, fact.budget, day).0;
@@ -151,11 +151,11 @@ impl Spending {
 
     /// What a live host says of all of them.
     pub fn live(&self, host: &Host) -> Result<(), Failure> {
-        let told = host.view().spending();
+        let shown = host.view().spending();
         let all = |part: fn(&Own) -> Sum| self.agents.values().map(part).fold(Sum::default(), plus);
         let (total, reserved) = (all(|own| own.total), all(Own::reserved));
-        let same = (sum(told.total), sum(told.reserved)) == (total, reserved);
-        ensure!(same, "B3", "{told:?} is told to be spent, {total:?} was, and {reserved:?} is reserved");
+        let same = (sum(shown.total), sum(shown.reserved)) == (total, reserved);
+        ensure!(same, "B3", "{shown:?} is told to be spent, {total:?} was, and {reserved:?} is reserved");
         Ok(())
     }
 

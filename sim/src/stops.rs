@@ -29,7 +29,7 @@ struct Done {
     stopped_roots: BTreeSet<String>,
     roots: BTreeSet<String>,
     /// Children that were told to end, and those that lived before.
-    told: BTreeSet<AgentId>,
+    ending: BTreeSet<AgentId>,
     alive: BTreeSet<AgentId>,
 }
 
@@ -44,7 +44,7 @@ impl Stops {
             applied: Vec::new(),
             stopped_roots: BTreeSet::new(),
             roots: BTreeSet::new(),
-            told: BTreeSet::new(),
+            ending: BTreeSet::new(),
             alive: BTreeSet::new(),
         };
         for record in records {
@@ -64,7 +64,7 @@ impl Stops {
                 Event::Outbox(OutboxFact::LetterPosted(fact))
                     if record.agent == *agent && matches!(fact.letter, Letter::Stop { .. }) =>
                 {
-                    done.told.insert(fact.to.clone());
+                    done.ending.insert(fact.to.clone());
                 }
                 _ => {}
             }
@@ -78,8 +78,8 @@ impl Stops {
         self.done.clear();
     }
 
-    /// A caller is told what became of it; says whether that was anything.
-    pub(crate) fn told(&mut self, reply: ReplyId, outcome: &ControlOutcome) -> Result<bool, Failure> {
+    /// A caller is notified what became of it; says whether that was anything.
+    pub(crate) fn answered(&mut self, reply: ReplyId, outcome: &ControlOutcome) -> Result<bool, Failure> {
         let Some(done) = self.done.remove(&reply) else { return Ok(false) };
         let agent = &done.agent;
         // A supervisor may have stopped it in the same step.
@@ -100,7 +100,7 @@ impl Stops {
             outcome.previous,
             outcome.next
         );
-        let said = (
+        let recorded = (
             outcome.aborted_run_id,
             &outcome.aborted_messages,
             &outcome.cancelled_ops,
@@ -118,7 +118,7 @@ impl Stops {
             &applied.untold_tasks,
             &applied.stopping_roots,
         );
-        ensure!(said == right, "E3", "{agent}: its caller is told {said:?}, on record is {right:?}");
+        ensure!(recorded == right, "E3", "{agent}: its caller is told {recorded:?}, on record is {right:?}");
         let roots: BTreeSet<String> = outcome.released_roots.iter().cloned().collect();
         // Where another command of the family still ends, the root is held until then.
         let named = |root: &String| roots.contains(root) || outcome.stopping_roots.contains(root);
@@ -131,10 +131,10 @@ impl Stops {
         );
         let children: BTreeSet<AgentId> = outcome.stopped_children.iter().cloned().collect();
         ensure!(
-            children.is_superset(&done.told) && children.is_subset(&done.alive),
+            children.is_superset(&done.ending) && children.is_subset(&done.alive),
             "E3",
             "{agent} told {:?} of {:?} to end, its caller is told {children:?}",
-            done.told,
+            done.ending,
             done.alive
         );
         Ok(true)

@@ -72,7 +72,7 @@ pub struct Progress {
     /// The chapter of each message that a turn was for, with its number.
     turns: BTreeMap<(AgentId, MessageId), usize>,
     /// How often there was a turn of each kind.
-    told: BTreeMap<Vec<String>, usize>,
+    played: BTreeMap<Vec<String>, usize>,
     /// How often each command was executed.
     executed: BTreeMap<String, usize>,
 }
@@ -83,7 +83,7 @@ impl Story {
     }
 
     /// What the model says next in the turn of an agent; none where the story does not say.
-    pub fn says(&self, agent: &Agent, progress: &mut Progress) -> Option<Round> {
+    pub fn next_round(&self, agent: &Agent, progress: &mut Progress) -> Option<Round> {
         let run = agent.run.as_ref()?;
         let key = (agent.id.clone(), run.message);
         let chapter = match progress.turns.get(&key) {
@@ -115,9 +115,9 @@ impl Story {
             .filter(|(_, chapter)| chapter.when == *when)
             .map(|(number, _)| number)
             .collect();
-        let told = progress.told.entry(when.clone()).or_default();
-        *told += 1;
-        same.get((*told - 1) % same.len()).copied()
+        let played = progress.played.entry(when.clone()).or_default();
+        *played += 1;
+        same.get((*played - 1) % same.len()).copied()
     }
 
     /// How long a command takes, and what it comes to.
@@ -153,7 +153,7 @@ fn occasion(agent: &Agent) -> Option<String> {
     let message = &run.about.incoming;
     let origin = serde_json::to_string(&message.origin).unwrap_or_default();
     let mut occasion = format!("{} {origin} {}", message.kind, message.body.text.preview());
-    for task in agent.tasks.told_by(message.id) {
+    for task in agent.tasks.delivered_by(message.id) {
         let exit = task.end.as_ref().and_then(|end| end.exit_status);
         occasion += &format!(
             " {} {} {exit:?}",

@@ -55,7 +55,7 @@ pub struct Tally {
     pub worthwhile: u64,
     /// Microseconds.
     pub virtual_time: u64,
-    pub said: BTreeMap<&'static str, u64>,
+    pub checked: BTreeMap<&'static str, u64>,
     pub fired: BTreeMap<String, u64>,
     /// In how many runs each pair of events was seen.
     pub pairs: BTreeMap<Pair, u64>,
@@ -73,9 +73,9 @@ impl Tally {
         self.failures += u64::from(report.failure.is_some());
         self.worthwhile += u64::from(report.turns > 0);
         self.virtual_time = self.virtual_time.saturating_add(report.virtual_time);
-        let said = report.said.iter().map(|(law, times)| (*law, *times));
-        for (law, times) in report.antecedents.iter().copied().chain(said) {
-            *self.said.entry(law).or_default() += times;
+        let checked = report.checked.iter().map(|(law, times)| (*law, *times));
+        for (law, times) in report.antecedents.iter().copied().chain(checked) {
+            *self.checked.entry(law).or_default() += times;
         }
         for (fault, times) in &report.fired {
             match self.fired.get_mut(fault) {
@@ -107,7 +107,7 @@ impl Tally {
         fn add<K: Ord>(all: &mut BTreeMap<K, u64>, more: BTreeMap<K, u64>) {
             more.into_iter().for_each(|(key, times)| *all.entry(key).or_default() += times);
         }
-        add(&mut self.said, other.said);
+        add(&mut self.checked, other.checked);
         add(&mut self.fired, other.fired);
         add(&mut self.pairs, other.pairs);
         add(&mut self.errors, other.errors);
@@ -117,10 +117,10 @@ impl Tally {
     /// N1, N2, N4, N5: faults that never struck or met nothing, laws that had nothing to say, errors that nobody
     /// was told, pairs of events that did not come.
     pub fn silent(&self) -> Vec<String> {
-        let laws = self.said.iter().filter(|(_, times)| **times == 0).map(|(law, _)| *law);
+        let laws = self.checked.iter().filter(|(_, times)| **times == 0).map(|(law, _)| *law);
         // Those of many nodes are judged in worlds of their own.
         let world = WORLD.iter().filter(|law| !matches!(law.broken, Broken::Nodes(..))).map(|law| law.id);
-        let world = world.filter(|law| !self.said.contains_key(law) && !ELSEWHERE.contains(law));
+        let world = world.filter(|law| !self.checked.contains_key(law) && !ELSEWHERE.contains(law));
         let fault = |name: &&str| !self.fired.contains_key(*name);
         let errors = errors().into_iter().filter(|error| !self.errors.contains_key(error));
         let named = laws.chain(world).chain(faults().into_iter().filter(fault)).map(String::from);

@@ -14,7 +14,7 @@ use crate::failure::{Failure, ensure};
 /// Judges an agent between two steps; `blind` sees none of the messages that are on their way. Says whether there was
 /// something to judge.
 pub(crate) fn judge(agent: &Agent, blind: bool) -> Result<bool, Failure> {
-    let mut said = false;
+    let mut checked = false;
     let coming = |tells: &dyn Fn(&Message) -> bool| {
         !blind && agent.inbox.queued().any(|entry| tells(&entry.message) && !entry.known)
     };
@@ -22,7 +22,7 @@ pub(crate) fn judge(agent: &Agent, blind: bool) -> Result<bool, Failure> {
     let last = agent.last_at == Wall(i64::MAX);
     let looked_at = |at: Option<Wall>| (at.is_some() || last) && !blind;
     for item in agent.work.open().filter(|item| item.blocked_by.is_some()) {
-        said = true;
+        checked = true;
         let asked = item.plan_status == PlanStatus::NeedsInput;
         let again = looked_at(item.recheck.as_ref().and_then(|recheck| recheck.recheck_at));
         ensure!(asked || again, "S12", "{} is blocked, and nobody looks again", item.id);
@@ -33,7 +33,7 @@ pub(crate) fn judge(agent: &Agent, blind: bool) -> Result<bool, Failure> {
     let items = items.filter_map(|item| item.wait.as_ref().map(|wait| (wait, &item.recheck, asked(item))));
     let own = agent.waits.own.as_ref().map(|wait| (wait, &agent.waits.recheck, false));
     for (wait, recheck, asked) in items.chain(own) {
-        said = true;
+        checked = true;
         let recheck = looked_at(recheck.as_ref().and_then(|recheck| recheck.recheck_at));
         let ends = match wait.kind {
             WaitKind::Operator => true,
@@ -43,23 +43,25 @@ pub(crate) fn judge(agent: &Agent, blind: bool) -> Result<bool, Failure> {
         };
         ensure!(ends, "S12", "{} of {} waits ({}), and nothing can end it", wait.id, agent.id, wait.kind);
     }
-    Ok(said)
+    Ok(checked)
 }
 
 /// Whether a message is on its way, by what it is.
 type Coming<'a> = dyn Fn(&dyn Fn(&Message) -> bool) -> bool + 'a;
 
-/// The task goes on, or the message that tells of its end is owed or on its way.
+/// The task goes on, or the message that reports its end is owed or on its way.
 fn ends(agent: &Agent, task: TaskId, coming: &Coming<'_>) -> bool {
     let ended = agent.tasks.ended().find(|ended| ended.id == task).and_then(|ended| ended.end.as_ref());
     agent.tasks.active().any(|active| active.id == task)
-        || ended.is_some_and(|end| end.told_by.is_none() || coming(&|tick| Some(tick.id) == end.told_by))
+        || ended.is_some_and(|end| {
+            end.delivered_by.is_none() || coming(&|tick| Some(tick.id) == end.delivered_by)
+        })
 }
 
-/// The timer is armed, or the message that tells of it is owed or on its way.
+/// The timer is armed, or the message that reports it is owed or on its way.
 fn fires(agent: &Agent, wait: &Wait, timer: TimerId, coming: &Coming<'_>) -> bool {
     let known = agent.timers.get(timer).filter(|timer| timer.wait_id == Some(wait.id));
     let name = timer.to_string();
-    known.is_some_and(|timer| timer.next_fire_at.is_some() || timer.untold > 0)
+    known.is_some_and(|timer| timer.next_fire_at.is_some() || timer.undelivered > 0)
         || coming(&|tick| matches!(&tick.origin, Origin::Timer { timer_id } if *timer_id == name))
 }

@@ -114,8 +114,8 @@ impl Witness {
         self.hints.clear();
     }
 
-    /// A caller was told something.
-    pub fn told(&mut self, answer: &Answer, injector: &mut Injector) {
+    /// A caller was notified something.
+    pub fn answered(&mut self, answer: &Answer, injector: &mut Injector) {
         match answer {
             Answer::Refused { reject } => {
                 *self.errors.entry(("reject", reject.code())).or_default() += 1;
@@ -141,7 +141,7 @@ impl Witness {
         self.aborted.remove(&(agent.clone(), op))
     }
 
-    /// A parent is told that a child has ended, or needs it.
+    /// A parent is notified that a child has ended, or needs it.
     pub fn a_child_speaks(&mut self, agent: &AgentId, injector: &mut Injector) {
         let times = self.spoken.entry(agent.clone()).or_default();
         *times += 1;
@@ -248,8 +248,8 @@ fn command_refused(error: &ToolError, injector: &mut Injector) {
         ("(limits.tasks_per_agent)", "a command is one too many for its agent"),
         ("(limits.tasks)", "a command is one too many for the runtime"),
     ];
-    let said = error.message.preview();
-    BOUNDS.iter().filter(|(bound, _)| said.contains(bound)).for_each(|(_, met)| injector.saw(met));
+    let message = error.message.preview();
+    BOUNDS.iter().filter(|(bound, _)| message.contains(bound)).for_each(|(_, met)| injector.saw(met));
 }
 
 /// Which bound of the contract a call for another agent came to, by the name of its setting. Calls fail for other
@@ -261,8 +261,8 @@ fn spawn_refused(error: &ToolError, injector: &mut Injector) {
         ("(limits.agents)", "an agent is one too many for the runtime"),
         ("exists already", "a name is taken"),
     ];
-    let said = error.message.preview();
-    BOUNDS.iter().filter(|(bound, _)| said.contains(bound)).for_each(|(_, met)| injector.saw(met));
+    let message = error.message.preview();
+    BOUNDS.iter().filter(|(bound, _)| message.contains(bound)).for_each(|(_, met)| injector.saw(met));
 }
 
 fn inbox(fact: &InboxFact, injector: &mut Injector) {

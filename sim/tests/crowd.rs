@@ -17,9 +17,9 @@ fn lived(agents: u32, children: u32, depth: u32) -> Report {
         assert!(fired(what) > 0, "{what}: never");
     }
     for law in ["C1", "C2", "C5", "C6", "C7", "C8", "O5", "O6", "V9"] {
-        let said = report.said.get(law).copied();
-        let said = said.or_else(|| Some(report.antecedents.iter().find(|(id, _)| *id == law)?.1));
-        assert!(said > Some(0), "{law} had nothing to say");
+        let checked = report.checked.get(law).copied();
+        let checked = checked.or_else(|| Some(report.antecedents.iter().find(|(id, _)| *id == law)?.1));
+        assert!(checked > Some(0), "{law} had nothing to say");
     }
     report
 }

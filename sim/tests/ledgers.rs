@@ -198,19 +198,21 @@ fn the_command_says_what_it_found_by_its_exit_code() {
     };
     let lines = golden("tools_and_a_patch");
     let good = file("good", &lines);
-    let (code, said) = sim(&["replay", &good]);
+    let (code, printed) = sim(&["replay", &good]);
     assert!(
-        code == Some(0) && said.contains("fold and break no law") && said.contains("decisions the same"),
-        "{said}"
+        code == Some(0)
+            && printed.contains("fold and break no law")
+            && printed.contains("decisions the same"),
+        "{printed}"
     );
     assert_eq!(sim(&["replay", &good, "--laws"]).0, Some(0));
     let broken = file("broken", &changed(&lines, &["turn_terminal", "run_1"], "run_1", "run_7"));
-    let (code, said) = sim(&["replay", &broken]);
-    assert!(code == Some(12) && said.contains("decides otherwise from main #"), "{said}");
+    let (code, printed) = sim(&["replay", &broken]);
+    assert!(code == Some(12) && printed.contains("decides otherwise from main #"), "{printed}");
     assert_eq!(sim(&["replay", &broken, "--laws"]).0, Some(10));
     let torn = file("torn", &lines.iter().map(|line| line[..line.len() - 1].to_owned()).collect::<Vec<_>>());
-    let (code, said) = sim(&["replay", &torn]);
-    assert!(code == Some(2) && said.contains("line 1: "), "{said}");
+    let (code, printed) = sim(&["replay", &torn]);
+    assert!(code == Some(2) && printed.contains("line 1: "), "{printed}");
     assert_eq!(sim(&["replay", "/nowhere/at/all.jsonl"]).0, Some(2));
     assert_eq!(sim(&["replay"]).0, Some(2));
     for path in [good, broken, torn] {

@@ -32,8 +32,8 @@ fn a_week_has_everything_in_it() {
         assert!(report.fired.contains_key(seen), "{seen} is not in {:?}", report.fired);
     }
     for law in ["B2", "S11", "W3", "W8", "A5", "C2", "C5"] {
-        let said = report.antecedents.iter().find(|(id, _)| *id == law).map(|(_, count)| *count);
-        assert!(said > Some(0), "{law} had nothing to say");
+        let checked = report.antecedents.iter().find(|(id, _)| *id == law).map(|(_, count)| *count);
+        assert!(checked > Some(0), "{law} had nothing to say");
     }
 }
 

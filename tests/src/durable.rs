@@ -14,7 +14,7 @@ const REPLAYS: u64 = 3;
 
 /// Every key was admitted once and under the id that its client was told, nothing was admitted that nobody
 /// asked for, and every message was settled once: it was processed, or given up after runs that all died, which
-/// its operator was told.
+/// its operator was notified.
 pub fn every_key_once(records: &[Value], acknowledged: &Acknowledged) {
     let mut admitted: BTreeMap<(String, String), String> = BTreeMap::new();
     let mut settled: BTreeMap<(String, String), usize> = BTreeMap::new();

@@ -96,7 +96,7 @@ impl BudgetKind {
     }
 
     /// A number of it as people read it.
-    pub fn told(self, number: u64) -> String {
+    pub fn format(self, number: u64) -> String {
         if self.is_of_money() { Cost(number).to_string() } else { format!("{number} tokens") }
     }
 }

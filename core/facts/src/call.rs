@@ -127,7 +127,7 @@ impl Wake {
     }
 }
 
-/// Most bytes of what another agent is told.
+/// Most bytes of what another agent is shown.
 pub const MESSAGE_BYTES: usize = 16 * 1024;
 
 /// Begin another agent.

@@ -1,4 +1,4 @@
-//! Where and how tools run, as the model and the operator are told (contract: decisions.md, 25): what is said to be
+//! Where and how tools run, as the model and the operator are notified (contract: decisions.md, 25): what is said to be
 //! enforced the performer has found to be.
 
 use alloc::format;

@@ -1,4 +1,4 @@
-//! The provider-neutral prompt: what the model is told before the conversation (contract: providers.md,
+//! The provider-neutral prompt: what the model is shown before the conversation (contract: providers.md,
 //! Prompt frame). Transports lower it; they own none of its meaning.
 
 use alloc::string::String;

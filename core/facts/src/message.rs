@@ -194,7 +194,7 @@ impl Message {
             && self.priority == Priority::Interject
     }
 
-    /// The timer that it tells of.
+    /// The timer that it reports.
     pub fn timer(&self) -> Option<TimerId> {
         match &self.origin {
             Origin::Timer { timer_id } => timer_id.parse().ok(),

@@ -393,7 +393,7 @@ impl AttemptRecord {
 
 impl AttemptFailure {
     /// Nothing was heard of it, not even a failure of its provider.
-    pub fn unheard(message: Text, now: Wall) -> Self {
+    pub fn unanswered(message: Text, now: Wall) -> Self {
         Self {
             kind: FailureKind::Timeout,
             message,

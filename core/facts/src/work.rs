@@ -22,7 +22,7 @@ names! {
 }
 
 impl NoReport {
-    pub fn told(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::NoText => "no report was made: there was no text beside the call",
             Self::Several => "no report was made: several items were completed in one round",

@@ -17,7 +17,7 @@ pub(super) fn t11(past: &Past, record: &Record) -> Checked {
             "a follow-up that no outbox message delivers, in a step with output of a model or a tool".into()
         });
     }
-    if !past.promised.said || past.begins_step(record) {
+    if !past.promised.has_output || past.begins_step(record) {
         return Ok(false);
     }
     let acts = match &record.event {
@@ -27,8 +27,8 @@ pub(super) fn t11(past: &Past, record: &Record) -> Checked {
             | LifecycleFact::CurrentRunAborted(_)
             | LifecycleFact::AgentCreated(_),
         ) => true,
-        // What a start of the runtime finds may be the end of a call and of tasks: those tell of themselves. A timer
-        // tells of what has fired once its last tick is done with. To itself an agent may leave a message, by a call.
+        // What a start of the runtime finds may be the end of a call and of tasks: those report themselves. A timer
+        // reports what has fired once its last tick is done with. To itself an agent may leave a message, by a call.
         Event::Inbox(InboxFact::MessageAdmitted(fact)) => match fact.message.kind {
             MessageKind::TaskResult | MessageKind::SystemTick | MessageKind::TimerTick => false,
             // What its supervisor says may have waited for the room that an answer makes; its letter comes along.

@@ -67,10 +67,10 @@ pub(super) fn c2(past: &Past, record: &Record) -> Checked {
         Event::Task(TaskFact::TaskStatusUpdated(fact)) if fact.status.is_terminal() => {
             let child = past.tasks.live.get(&fact.task_id).and_then(|task| task.child.as_ref());
             let Some(child) = child else { return Ok(false) };
-            let heard = !past.begins_step(record) && past.supervision.heard.as_ref() == Some(child);
+            let reported = !past.begins_step(record) && past.supervision.last_sender.as_ref() == Some(child);
             let unproven = fact.status == TaskStatus::Interrupted && fact.cause == TaskCause::Unproven;
             let ended = past.supervision.ended.contains(&fact.task_id);
-            rule(heard || unproven || ended, || {
+            rule(reported || unproven || ended, || {
                 format!("{} is {}, and {child} has not reported it", fact.task_id, fact.status)
             })
         }

@@ -12,8 +12,8 @@ use super::past::Past;
 use super::waits::rests;
 use super::{Checked, rule};
 
-/// A message tells of all that waits; of bare hints not at a stop, which keeps what matters.
-fn told(past: &Past, fact: &WakeTickQueued) -> Checked {
+/// A message reports all that waits; of bare hints not at a stop, which keeps what matters.
+fn delivered(past: &Past, fact: &WakeTickQueued) -> Checked {
     let matters = fact.left.iter().find(|source| !past.is_bare(source));
     rule(matters.is_none(), || format!("{} leaves {matters:?}, which matters", fact.message_id))?;
     let of = |source: &String| past.hints.pending.get(source).map_or(0, |pending| pending.count);
@@ -40,8 +40,8 @@ pub(super) fn w3(past: &Past, record: &Record) -> Checked {
                     format!("{:?} is folded, right is {right:?}", fact.folded)
                 });
             }
-            let (right, told) = (past.folds(&fact.hint), fact.folded.clone().zip(fact.folded_as));
-            rule(!plain && told == right, || format!("{told:?} is folded, right is {right:?}"))
+            let (right, folded) = (past.folds(&fact.hint), fact.folded.clone().zip(fact.folded_as));
+            rule(!plain && folded == right, || format!("{folded:?} is folded, right is {right:?}"))
         }
         Event::Wake(WakeFact::WakeHintCoalesced(fact)) => {
             let source = &fact.hint.source;
@@ -53,7 +53,7 @@ pub(super) fn w3(past: &Past, record: &Record) -> Checked {
             rule(admitted && kind == Some(MessageKind::SystemTick), || {
                 format!("{} was not made for this", fact.message_id)
             })?;
-            told(past, fact)
+            delivered(past, fact)
         }
         Event::Wake(WakeFact::WakeHintsShown(fact)) => {
             let lost = fact.sources.iter().find(|source| !past.hints.pending.contains_key(*source));

@@ -78,8 +78,8 @@ pub(super) fn q2(past: &Past, record: &Record) -> Checked {
 pub(super) fn s4(past: &Past, record: &Record) -> Checked {
     let Event::Scheduling(SchedulingFact::SchedulerDecision(fact)) = &record.event else { return Ok(false) };
     let Some(key) = &fact.idempotency_key else { return Ok(false) };
-    let told = past.ticks.told_by(key);
-    rule(told.is_none(), || format!("{key} is to be delivered, and {told:?} delivers it"))
+    let queued = past.ticks.message_of(key);
+    rule(queued.is_none(), || format!("{key} is to be delivered, and {queued:?} delivers it"))
 }
 
 pub(super) fn q3(past: &Past, record: &Record) -> Checked {

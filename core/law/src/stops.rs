@@ -15,18 +15,18 @@ use super::{Checked, rule};
 pub(super) fn e3(past: &Past, record: &Record) -> Checked {
     let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = &record.event else { return Ok(false) };
     let done = &past.doing;
-    let said = (fact.aborted_run_id, &fact.aborted_messages, &fact.cancelled_ops);
+    let recorded = (fact.aborted_run_id, &fact.aborted_messages, &fact.cancelled_ops);
     let right = (done.run, &done.messages, &done.ops);
-    rule(said == right, || format!("it reports that it ended {said:?}, in truth {right:?}"))?;
+    rule(recorded == right, || format!("it reports that it ended {recorded:?}, in truth {right:?}"))?;
     let stops = fact.action == ControlAction::Stop;
     let tasks = past.tasks.live.keys().filter(|_| stops);
     rule(fact.cancelling_tasks.iter().eq(tasks), || {
         format!("it reports that {:?} are to end, of {:?}", fact.cancelling_tasks, past.tasks.live)
     })?;
-    let untold: BTreeSet<_> = fact.untold_tasks.iter().copied().collect();
-    let said = (&fact.lost_hints, &untold);
-    let right = (&done.hints, &done.untold);
-    rule(!stops || said == right, || format!("it reports that it lost {said:?}, in truth {right:?}"))
+    let undelivered: BTreeSet<_> = fact.untold_tasks.iter().copied().collect();
+    let recorded = (&fact.lost_hints, &undelivered);
+    let right = (&done.hints, &done.undelivered);
+    rule(!stops || recorded == right, || format!("it reports that it lost {recorded:?}, in truth {right:?}"))
 }
 
 /// Speaks of turns that begin with the end of a task, and of requests after a call that rests.

@@ -51,11 +51,11 @@ pub(super) fn p2(past: &Past, record: &Record) -> Checked {
         )
         && past.queue.live.is_empty()
     {
-        let owed = past.tasks.untold.keys().next();
+        let owed = past.tasks.undelivered.keys().next();
         return rule(owed.is_none(), || format!("the agent rests, and nothing delivers the end of {owed:?}"));
     }
     let Event::Task(TaskFact::TaskResultQueued(fact)) = &record.event else { return Ok(false) };
-    let Some(ended) = past.tasks.untold.get(&fact.task_id) else {
+    let Some(ended) = past.tasks.undelivered.get(&fact.task_id) else {
         return Err(format!("{} is delivered again, or has not ended", fact.task_id));
     };
     let admitted = !past.begins_step(record) && past.promised.admitted.contains(&fact.message_id);
@@ -71,7 +71,7 @@ pub(super) fn p2(past: &Past, record: &Record) -> Checked {
 pub(super) fn s5(past: &Past, record: &Record) -> Checked {
     match &record.event {
         Event::Task(TaskFact::TaskResultQueued(fact)) => {
-            let by_agent = past.tasks.untold.get(&fact.task_id).is_some_and(|ended| ended.by_agent);
+            let by_agent = past.tasks.undelivered.get(&fact.task_id).is_some_and(|ended| ended.by_agent);
             let by_agent = by_agent && !past.awaits(fact.task_id);
             rule(fact.known == by_agent || (!fact.known && is_of_several(past, fact.message_id)), || {
                 format!("{}: the agent knows: {}, it ended it itself: {by_agent}", fact.task_id, fact.known)

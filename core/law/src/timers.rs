@@ -54,14 +54,14 @@ pub(super) fn w5(past: &Past, record: &Record) -> Checked {
     }
     if let TimerFact::TimerTickQueued(fact) = fact {
         let timer = past.timers.get(&fact.timer_id);
-        let untold = timer.map_or(0, |timer| timer.untold);
-        rule(untold > 0 && untold == fact.occurrences, || {
-            format!("{} reports {} occurrences, of {untold}", fact.timer_id, fact.occurrences)
+        let undelivered = timer.map_or(0, |timer| timer.undelivered);
+        rule(undelivered > 0 && undelivered == fact.occurrences, || {
+            format!("{} reports {} occurrences, of {undelivered}", fact.timer_id, fact.occurrences)
         })?;
-        let told = past.queue.live.get(&fact.message_id).map(|entry| entry.kind);
+        let kind = past.queue.live.get(&fact.message_id).map(|entry| entry.kind);
         let admitted = !past.begins_step(record) && past.promised.admitted.contains(&fact.message_id);
-        rule(told == Some(MessageKind::TimerTick) && admitted, || {
-            format!("{} is reported by an earlier {told:?}", fact.timer_id)
+        rule(kind == Some(MessageKind::TimerTick) && admitted, || {
+            format!("{} is reported by an earlier {kind:?}", fact.timer_id)
         })?;
         let before = timer.and_then(|timer| timer.tick).filter(|tick| past.queue.live.contains_key(tick));
         return rule(before.is_none(), || {

@@ -13,10 +13,10 @@ pub(super) fn a5(past: &Past, record: &Record) -> Checked {
     let trigger = &past.trigger;
     let hint = hint(&record.event);
     if let Some((source, repeats)) = &trigger.delivered {
-        let told = hint.is_some_and(|hint| {
+        let delivered = hint.is_some_and(|hint| {
             hint.external_trigger_id.is_some() && hint.source == *source && hint.repeats == *repeats
         });
-        return rule(told && !past.begins_step(record), || {
+        return rule(delivered && !past.begins_step(record), || {
             format!("the delivery of {source} is no such hint")
         });
     }

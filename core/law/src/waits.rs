@@ -102,7 +102,7 @@ fn orphans(past: &Past, record: &Record) -> Checked {
         return Ok(false);
     }
     let timers = past.waits.active.values().filter(|wait| wait.kind == WaitKind::Timer);
-    let lost = |timer| !past.timers.contains_key(&timer) && !past.tells_of(timer);
+    let lost = |timer| !past.timers.contains_key(&timer) && !past.delivers(timer);
     let orphan = timers.filter_map(|wait| wait.timer).find(|timer| lost(*timer));
     rule(orphan.is_none(), || format!("{orphan:?} is waited for, and never comes"))?;
     Ok(!past.waits.active.is_empty())
@@ -117,15 +117,16 @@ pub(super) fn s11(past: &Past, record: &Record) -> Checked {
                 format!("{} was not made for this", fact.message_id)
             })?;
             let due = due(past, record);
-            let told: Vec<Owner> = fact.due.iter().map(|due| due.work_item_id).collect();
-            let all = told.len() == due.len() && due.iter().all(|(owner, _)| told.contains(owner));
-            rule(all && !due.is_empty(), || format!("{told:?} are looked at again, due are {due:?}"))?;
-            for told in &fact.due {
-                let before = past.waits.rechecks.get(&told.work_item_id);
+            let due_now: Vec<Owner> = fact.due.iter().map(|due| due.work_item_id).collect();
+            let all = due_now.len() == due.len() && due.iter().all(|(owner, _)| due_now.contains(owner));
+            rule(all && !due.is_empty(), || format!("{due_now:?} are looked at again, due are {due:?}"))?;
+            for due_now in &fact.due {
+                let before = past.waits.rechecks.get(&due_now.work_item_id);
                 let fits = before.is_some_and(|recheck| {
-                    told.count == recheck.count + 1 && told.next_at == recheck.next(record.at, told.count)
+                    due_now.count == recheck.count + 1
+                        && due_now.next_at == recheck.next(record.at, due_now.count)
                 });
-                rule(fits, || format!("{told:?} follows {before:?}"))?;
+                rule(fits, || format!("{due_now:?} follows {before:?}"))?;
             }
             Ok(true)
         }

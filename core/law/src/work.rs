@@ -65,7 +65,7 @@ pub(super) fn s1(past: &Past, record: &Record) -> Checked {
             if rests(decision.kind)
                 && past.queue.live.is_empty()
                 && past.held(record.at).is_none()
-                && !past.may_tell_nothing(record.at) =>
+                && !past.may_stay_silent(record.at) =>
         {
             let owed = WorkTick::ALL.iter().flat_map(|tick| past.owed_work(*tick, record.at)).next();
             rule(owed.is_none(), || format!("the agent rests, and {owed:?} has a due obligation"))?;

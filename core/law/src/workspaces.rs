@@ -14,13 +14,14 @@ use super::{Checked, rule};
 
 /// Speaks of each step after one in which something was occupied, and of each release.
 pub(super) fn o2(past: &Past, record: &Record) -> Checked {
-    let mut said = false;
+    let mut applied = false;
     if past.begins_step(record) {
         for (root, run) in &past.workspaces.occupied {
-            said = rule(past.needs_root(root, *run), || format!("{root} is occupied, and nothing needs it"))?;
+            applied =
+                rule(past.needs_root(root, *run), || format!("{root} is occupied, and nothing needs it"))?;
         }
     }
-    let Event::Workspace(fact) = &record.event else { return Ok(said) };
+    let Event::Workspace(fact) = &record.event else { return Ok(applied) };
     match fact {
         WorkspaceFact::OccupancyAcquired(fact) => {
             let mine = fact.run_id.is_none_or(|run| past.running(run).is_some());
@@ -40,7 +41,7 @@ pub(super) fn o2(past: &Past, record: &Record) -> Checked {
             };
             rule(fits, || format!("{} is released as {}", fact.execution_root, fact.cause))
         }
-        _ => Ok(said),
+        _ => Ok(applied),
     }
 }
 
@@ -54,7 +55,8 @@ pub(super) fn o3(past: &Past, record: &Record) -> Checked {
             })
         }
         (OpKind::CallTool, _)
-            if workspaces.told && workspaces.tool.as_ref().is_some_and(|tool| *tool == *"ApplyPatch") =>
+            if workspaces.is_recorded
+                && workspaces.tool.as_ref().is_some_and(|tool| *tool == *"ApplyPatch") =>
         {
             rule(!workspaces.occupied.is_empty(), || "a patch changes what it does not occupy".into())
         }

@@ -26,7 +26,7 @@ use crate::agent::hold::Hold;
 use crate::agent::inbox::Left;
 use crate::agent::sleep::Sleep;
 use crate::agent::task::Task;
-use crate::agent::turn::told::Told;
+use crate::agent::turn::notice::Notice;
 use crate::agent::turn::{Environment, Run};
 use crate::agent::unattended::Exhausted;
 use crate::agent::{Agent, OpenOp, outside};
@@ -63,7 +63,7 @@ impl Agent {
                 self.history.last_brief = Some((fact.id, record.at));
                 self.asks.asked(record.at, record.event_seq, fact);
                 if self.spec.supervisor.is_some() {
-                    self.childhood.said(fact);
+                    self.childhood.brief_created(fact);
                 }
             }
         }
@@ -113,7 +113,7 @@ impl Agent {
                     self.sleep = None;
                 }
                 ControlAction::Start => {
-                    self.heard(at);
+                    self.external_activity(at);
                     self.sleep = None;
                 }
                 ControlAction::Abort => {}
@@ -157,9 +157,9 @@ impl Agent {
                         self.memory.decided(&fact.message);
                     }
                     self.asks.answered();
-                    self.heard_operator(at);
+                    self.operator_activity(at);
                 } else if fact.message.kind.is_from_outside() {
-                    self.heard(at);
+                    self.external_activity(at);
                 }
             }
             InboxFact::OperatorInterjectionAdmitted(fact) => {
@@ -193,7 +193,7 @@ impl Agent {
                     rounds: core::mem::take(&mut run.conversation.rounds),
                     notes,
                     recap: core::mem::take(&mut run.conversation.recap),
-                    told: core::mem::take(&mut run.about.told),
+                    notices: core::mem::take(&mut run.about.notices),
                     changes: core::mem::take(&mut run.about.changes),
                     goes_on: self.episodes.run_left(run),
                 }
@@ -218,7 +218,7 @@ impl Agent {
             SchedulingFact::HoldEnded(fact) => {
                 self.hold = None;
                 if fact.reason == HoldEnd::BudgetRaised {
-                    self.heard(at);
+                    self.external_activity(at);
                 }
             }
             SchedulingFact::SelfTurnCounted(fact) => self.unattended.counted(fact),
@@ -255,14 +255,14 @@ impl Agent {
             self.run = entry.map(|entry| Run::new(at, fact, entry, also, environment));
             let now = self.as_it_stands();
             if let Some(run) = &mut self.run {
-                let known = core::mem::take(&mut run.about.told);
-                let told = core::iter::once(&fact.message_id).chain(&fact.also).map(|message| {
-                    let known = known.iter().find(|told| told.message == *message).cloned();
+                let known = core::mem::take(&mut run.about.notices);
+                let notice = core::iter::once(&fact.message_id).chain(&fact.also).map(|message| {
+                    let known = known.iter().find(|notice| notice.message == *message).cloned();
                     known.unwrap_or_else(|| {
-                        Told::with((&self.work, &self.waits), &self.tasks, &self.hints, *message)
+                        Notice::with((&self.work, &self.waits), &self.tasks, &self.hints, *message)
                     })
                 });
-                run.about.told = told.collect();
+                run.about.notices = notice.collect();
                 run.about.own = own && fact.interjected.is_empty();
                 // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
                 self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
@@ -272,7 +272,7 @@ impl Agent {
                 }
                 run.course.progress = core::iter::once(&fact.message_id)
                     .chain(&fact.also)
-                    .flat_map(|message| self.tasks.told_by(*message))
+                    .flat_map(|message| self.tasks.delivered_by(*message))
                     // What a run has shown is no news to the next one of its message.
                     .any(|task| task.end.as_ref().is_some_and(|end| end.news && !end.shown));
             }
@@ -343,7 +343,7 @@ impl Agent {
         let shown = fact.receipt.facts.shown_task;
         let message = shown.and_then(|task| self.tasks.shown(task));
         // Whoever waits for it is woken by it.
-        if let Some(message) = message.filter(|message| !self.awaits_told(*message)) {
+        if let Some(message) = message.filter(|message| !self.awaits_task_of(*message)) {
             self.inbox.needs_no_model(message);
         }
     }
@@ -372,9 +372,9 @@ impl Agent {
                 recheck.renew(at);
             }
         }
-        let told =
+        let notice =
             |sleep: &Sleep| sleep.tick == Some(fact.message_id) && !self.inbox.is_live(fact.message_id);
-        if self.sleep.as_ref().is_some_and(told) {
+        if self.sleep.as_ref().is_some_and(notice) {
             self.sleep = None;
         }
         self.history.turn_ended(fact);
@@ -439,7 +439,7 @@ impl Agent {
         if let OutboxFact::LetterPosted(fact) = fact {
             self.next.letter = fact.letter_id.next();
             match &fact.letter {
-                Letter::Needs { need } => self.childhood.told = Some(need.clone()),
+                Letter::Needs { need } => self.childhood.delivered_need = Some(need.clone()),
                 Letter::Result { .. } => self.childhood.reported = true,
                 Letter::Spawn { .. } | Letter::FollowUp { .. } | Letter::Stop { .. } => {}
             }
@@ -450,11 +450,11 @@ impl Agent {
     /// The end of a command that was progress when it began comes from outside.
     fn result_queued(&mut self, at: Wall, fact: &TaskResultQueued) {
         let repeated = self.tasks.get(fact.task_id).is_some_and(|task| task.repeated);
-        self.inbox.tells_result(fact.message_id, repeated);
+        self.inbox.delivers_result(fact.message_id, repeated);
         if fact.known {
             self.inbox.needs_no_model(fact.message_id);
         } else if !repeated {
-            self.heard(at);
+            self.external_activity(at);
         }
     }
 
@@ -478,7 +478,7 @@ impl Agent {
         if let WorkFact::WorkItemWritten(fact) = fact {
             self.next.work_item = self.next.work_item.max(fact.work_item_id.next());
             if fact.by == WorkAuthor::Operator {
-                self.heard(at);
+                self.external_activity(at);
             }
             if let Some(run) = &mut self.run {
                 run.course.progress = true;

@@ -22,7 +22,7 @@ const ABOUT: usize = 200;
 pub struct Supervision {
     /// The need that was delivered to its parent last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<Need>,
+    pub delivered_need: Option<Need>,
     /// The beginning of what it said last while it worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
@@ -45,7 +45,7 @@ impl Supervision {
         *self == Self::default()
     }
 
-    pub(super) fn said(&mut self, fact: &BriefCreated) {
+    pub(super) fn brief_created(&mut self, fact: &BriefCreated) {
         let text = Some(clip(fact.text.preview(), ABOUT));
         match fact.kind {
             BriefKind::Ack => self.progress = text,
@@ -62,7 +62,7 @@ impl Agent {
             return Some(Need { kind, subject, about: hold.cause.to_string() });
         }
         let mut waits = self.active_waits();
-        if let Some(wait) = waits.find(|wait| wait.told_as() == WaitKind::Operator) {
+        if let Some(wait) = waits.find(|wait| wait.shown_as() == WaitKind::Operator) {
             let about = clip(&wait.waiting_for, ABOUT);
             return Some(Need { kind: NeedKind::Operator, subject: wait.id.to_string(), about });
         }
@@ -85,9 +85,9 @@ impl Agent {
             && self.work.open_count() == 0
             && self.active_waits().next().is_none()
             && self.tasks.children().next().is_none()
-            && self.tasks.untold().next().is_none()
+            && self.tasks.undelivered().next().is_none()
             && self.timers.armed_count() == 0
-            && !self.timers.is_untold()
+            && !self.timers.is_undelivered()
             && self.hints.count() == 0
             && self.outbox.is_empty()
             && self.sleeps(now).is_none()

@@ -17,8 +17,8 @@ use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::episode::Changes;
+use crate::agent::turn::notice::Notice;
 use crate::agent::turn::recap::Recap;
-use crate::agent::turn::told::Told;
 use crate::agent::turn::{Note, Round};
 use crate::agent::unattended;
 use crate::continuation::liveness_only;
@@ -69,7 +69,7 @@ pub struct Entry {
     pub notes: Vec<Note>,
     /// What is told with it, and with the results that its runs take beside it, since its first run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<Told>,
+    pub notices: Vec<Notice>,
     /// What its first run began with.
     #[serde(default, skip_serializing_if = "Changes::is_empty")]
     pub changes: Changes,
@@ -94,7 +94,7 @@ pub(super) struct Left {
     pub(super) rounds: Vec<Round>,
     pub(super) notes: Vec<Note>,
     pub(super) recap: Recap,
-    pub(super) told: Vec<Told>,
+    pub(super) notices: Vec<Notice>,
     pub(super) changes: Changes,
     pub(super) goes_on: bool,
 }
@@ -167,7 +167,7 @@ impl Inbox {
         stray.next().map(|(id, _)| id)
     }
 
-    /// The queued message that tells of a timer.
+    /// The queued message that reports a timer.
     pub(super) fn tick_of(&self, timer: TimerId) -> Option<MessageId> {
         self.queued().find(|entry| entry.message.timer() == Some(timer)).map(|entry| entry.message.id)
     }
@@ -262,7 +262,7 @@ impl Inbox {
             known: false,
             held_since: None,
             carried: Vec::new(),
-            told: Vec::new(),
+            notices: Vec::new(),
             recap: Recap::default(),
             notes: Vec::new(),
             changes: Changes::default(),
@@ -293,8 +293,8 @@ impl Inbox {
     }
 
     /// A queued message tells how a command has ended: the agent brought that about if it had begun it before. A message
-    /// that tells of several is the agent's own if all of them are.
-    pub(super) fn tells_result(&mut self, id: MessageId, repeated: bool) {
+    /// that reports several is the agent's own if all of them are.
+    pub(super) fn delivers_result(&mut self, id: MessageId, repeated: bool) {
         let Some(entry) = self.queued_mut(id) else { return };
         entry.own = repeated && (entry.own || entry.message.kind == MessageKind::TaskResult);
     }
@@ -330,7 +330,7 @@ impl Inbox {
         entry.carried.extend(left.rounds);
         entry.notes = left.notes;
         entry.recap = left.recap;
-        entry.told = left.told;
+        entry.notices = left.notices;
         entry.changes = left.changes;
         entry.goes_on = left.goes_on;
         let host = fact.interjected_into.and_then(|host| self.claimed.get_mut(&host));

@@ -289,7 +289,10 @@ impl Agent {
             held_until: self.held_until(now),
             sleeps_until: self.sleeps(now),
             for_operator: self.work.current().filter(|item| item.is_for_operator()).map(|item| item.id),
-            wait: self.active_waits().min_by_key(|wait| wait.told_as()).map(|wait| (wait.told_as(), wait.id)),
+            wait: self
+                .active_waits()
+                .min_by_key(|wait| wait.shown_as())
+                .map(|wait| (wait.shown_as(), wait.id)),
             work_signal: self.work.signal(),
             posture: match self.status {
                 Status::Asleep | Status::Stopped => RuntimePosture::Sleeping,
@@ -350,9 +353,9 @@ impl Agent {
         let lives = self.spec.supervisor.is_some() && !self.childhood.archived;
         let mut rest = usize::from(lives) + usize::from(self.is_awake()) + self.outbox.open().count();
         rest += self.ops.len() + usize::from(self.run.is_some()) + usize::from(self.hold.is_some());
-        // After a start a stopped agent is told of its tasks, and it is loaded for that.
+        // After a start a stopped agent is notified of its tasks, and it is loaded for that.
         if self.status != Status::Stopped {
-            rest += self.tasks.untold().count() + self.timers.untold().count();
+            rest += self.tasks.undelivered().count() + self.timers.undelivered().count();
             rest += self.work.open().filter(|item| item.is_runnable()).count();
         }
         self.inbox.totals().0.saturating_add(rest as u64)
@@ -397,7 +400,7 @@ impl Agent {
         if entry.known { Some(Spent::Known) } else { stale().then_some(Spent::Stale) }
     }
 
-    /// Whether a message would have its turn now, and has to wait: everything that it tells of is deferred, or turns
+    /// Whether a message would have its turn now, and has to wait: everything that it reports is deferred, or turns
     /// that no operator causes are. What was interjected waits with the message of its turn, which waits for nothing then.
     pub(crate) fn defers(&self, entry: &Entry, now: Wall) -> bool {
         if entry.host.is_some() || !entry.interjected.is_empty() {
@@ -409,9 +412,9 @@ impl Agent {
         later || (self.unattended.restrains(entry, now) && needs_model())
     }
 
-    /// Whether anything that a tick tells of is owed by now; none when nothing of it is owed any more.
+    /// Whether anything that a tick reports is owed by now; none when nothing of it is owed any more.
     fn owed(&self, entry: &Entry, tick: WorkTick, now: Wall) -> Option<bool> {
-        self.work.told_by(entry.message.id, tick, now)
+        self.work.obligations_in(entry.message.id, tick, now)
     }
 
     /// Whether an operation is part of the run in progress: what a task or an operator waits for is not.

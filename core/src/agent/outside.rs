@@ -117,8 +117,8 @@ impl Outside {
         }
     }
 
-    /// One message tells of these hints, and has its turn.
-    pub(super) fn told<'a>(&mut self, at: Wall, hints: impl Iterator<Item = &'a Pending>) {
+    /// One message reports these hints, and has its turn.
+    pub(super) fn delivered<'a>(&mut self, at: Wall, hints: impl Iterator<Item = &'a Pending>) {
         let sources = hints.filter(|pending| pending.hint.external_trigger_id.is_some());
         let mut sources = sources.map(|pending| source_of_hint(&pending.hint)).peekable();
         if sources.peek().is_some() {

@@ -56,7 +56,7 @@ mod tests {
     use holon_facts::outcome::Outcome;
 
     use super::*;
-    use crate::testing::{World, answer, context, prompt, tool_says};
+    use crate::testing::{World, answer, context, prompt, tool_answers};
     use holon_facts::model::ProposedCall;
 
     /// A thought and a call.
@@ -68,11 +68,11 @@ mod tests {
             inline: None,
         });
         let content = Text::short(thought);
-        let mut said = answer(alloc::vec![AnswerBlock::Reasoning { content }, call], StopReason::ToolUse);
-        let Outcome::Answer { answer } = &mut said else { panic!() };
+        let mut outcome = answer(alloc::vec![AnswerBlock::Reasoning { content }, call], StopReason::ToolUse);
+        let Outcome::Answer { answer } = &mut outcome else { panic!() };
         answer.delivery =
             refused.then(|| Box::new(Delivery { thoughts_refused: true, ..Delivery::default() }));
-        said
+        outcome
     }
 
     fn thoughts(world: &World) -> Vec<&str> {
@@ -101,7 +101,7 @@ mod tests {
             (false, "d", &["c", "d"]),
         ] {
             world.complete("main", works(refused, thought));
-            world.complete("main", tool_says("x"));
+            world.complete("main", tool_answers("x"));
             assert_eq!(thoughts(&world), shown);
         }
         // Another process knows it, too.
@@ -109,12 +109,12 @@ mod tests {
         world.complete("main", context());
         assert_eq!(thoughts(&world), ["c", "d"]);
         // And so do later turns of the episode, of what was said in earlier ones.
-        world.complete("main", crate::testing::says("done"));
+        world.complete("main", crate::testing::answers("done"));
         world.admit("main", prompt("go on"));
         world.complete("main", context());
         assert_eq!(thoughts(&world), ["c", "d"]);
         world.complete("main", works(true, "e"));
-        world.complete("main", tool_says("x"));
+        world.complete("main", tool_answers("x"));
         assert_eq!(thoughts(&world), ["e"]);
     }
 }

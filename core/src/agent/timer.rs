@@ -42,9 +42,9 @@ pub struct Timer {
     pub fire_count: u64,
     /// Occurrences that have fired or were skipped: the number of the last one.
     pub occurrence: u64,
-    /// Occurrences that no message tells of yet.
+    /// Occurrences that no message reports yet.
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
-    pub untold: u64,
+    pub undelivered: u64,
     /// The last message that told of some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<MessageId>,
@@ -59,7 +59,7 @@ pub struct Timers {
     /// In the order of their ends, the newest last.
     ended: VecDeque<Timer>,
     /// Armed or ended, with something to tell.
-    untold: BTreeSet<TimerId>,
+    undelivered: BTreeSet<TimerId>,
 }
 
 impl Timers {
@@ -94,13 +94,13 @@ impl Timers {
         self.due.first().copied()
     }
 
-    /// Those with occurrences that no message tells of.
-    pub fn untold(&self) -> impl Iterator<Item = TimerId> {
-        self.untold.iter().copied()
+    /// Those with occurrences that no message reports.
+    pub fn undelivered(&self) -> impl Iterator<Item = TimerId> {
+        self.undelivered.iter().copied()
     }
 
-    pub fn is_untold(&self) -> bool {
-        !self.untold.is_empty()
+    pub fn is_undelivered(&self) -> bool {
+        !self.undelivered.is_empty()
     }
 
     pub(super) fn apply(&mut self, at: Wall, fact: &TimerFact) {
@@ -113,17 +113,17 @@ impl Timers {
                 let Some(timer) = self.armed.get_mut(&fact.timer_id) else { return };
                 timer.last_fired_at = Some(at);
                 timer.fire_count = timer.fire_count.saturating_add(fact.occurrences);
-                timer.untold = timer.untold.saturating_add(fact.occurrences);
-                self.untold.insert(fact.timer_id);
+                timer.undelivered = timer.undelivered.saturating_add(fact.occurrences);
+                self.undelivered.insert(fact.timer_id);
                 self.passed(fact.timer_id, fact.occurrences, fact.next_fire_at);
             }
             TimerFact::TimerSkipped(fact) => {
                 self.passed(fact.timer_id, fact.occurrences, fact.next_fire_at);
             }
             TimerFact::TimerTickQueued(fact) => {
-                self.untold.remove(&fact.timer_id);
+                self.undelivered.remove(&fact.timer_id);
                 if let Some(timer) = self.get_mut(fact.timer_id) {
-                    (timer.untold, timer.tick) = (0, Some(fact.message_id));
+                    (timer.undelivered, timer.tick) = (0, Some(fact.message_id));
                 }
                 self.forget();
             }
@@ -167,7 +167,9 @@ impl Timers {
     /// The oldest go first; those with something to tell stay, and so do the newest.
     fn forget(&mut self) {
         while let Some(old) = self.ended.len().checked_sub(KEPT) {
-            let Some(at) = self.ended.iter().take(old).position(|timer| timer.untold == 0) else { return };
+            let Some(at) = self.ended.iter().take(old).position(|timer| timer.undelivered == 0) else {
+                return;
+            };
             self.ended.remove(at);
         }
     }
@@ -207,7 +209,7 @@ fn created(at: Wall, fact: &TimerCreated) -> Timer {
         last_fired_at: None,
         fire_count: 0,
         occurrence: 0,
-        untold: 0,
+        undelivered: 0,
         tick: None,
     }
 }

@@ -1,5 +1,5 @@
 //! Wake hints (contract: work.md, Wake hints): signals, not messages. Those of a source are one until they are told, and
-//! one message tells of all.
+//! one message reports all.
 
 pub(crate) mod fold;
 
@@ -51,7 +51,7 @@ pub struct Pending {
     pub folded: bool,
 }
 
-/// All that wait, and those that live messages tell of.
+/// All that wait, and those that live messages report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hints {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -69,10 +69,10 @@ pub struct Hints {
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub(crate) sequence: u64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    told: BTreeMap<MessageId, Vec<Pending>>,
+    delivered: BTreeMap<MessageId, Vec<Pending>>,
     /// Stands for the body of the last delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_said: Option<u64>,
+    last_body: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     lost: Vec<String>,
 }
@@ -134,8 +134,8 @@ impl Hints {
     }
 
     /// What stands for the body of the last delivery.
-    pub(crate) fn last_said(&self) -> Option<u64> {
-        self.last_said
+    pub(crate) fn last_body(&self) -> Option<u64> {
+        self.last_body
     }
 
     /// Whether the agent may have sent itself all that waits.
@@ -148,9 +148,9 @@ impl Hints {
         self.others == 0 && hints.all(|pending| pending.hint.repeats)
     }
 
-    /// What a live message tells of.
-    pub fn told_by(&self, message: MessageId) -> impl Iterator<Item = &Pending> + Clone {
-        self.told.get(&message).into_iter().flatten()
+    /// What a live message reports.
+    pub fn delivered_by(&self, message: MessageId) -> impl Iterator<Item = &Pending> + Clone {
+        self.delivered.get(&message).into_iter().flatten()
     }
 
     /// A stop leaves none of them; what it has lost is told with whatever else the next start has to tell.
@@ -170,30 +170,35 @@ impl Hints {
         self.lost.clear();
     }
 
-    /// The sources of all that waits, and of what these messages tell of.
+    /// The sources of all that waits, and of what these messages report.
     pub(crate) fn sources(&self, messages: &[MessageId]) -> Vec<String> {
-        let told = messages.iter().flat_map(|message| self.told_by(*message));
-        let sources: BTreeSet<&String> =
-            self.pending().chain(self.folded()).chain(told).map(|pending| &pending.hint.source).collect();
+        let delivered = messages.iter().flat_map(|message| self.delivered_by(*message));
+        let sources: BTreeSet<&String> = self
+            .pending()
+            .chain(self.folded())
+            .chain(delivered)
+            .map(|pending| &pending.hint.source)
+            .collect();
         sources.into_iter().cloned().collect()
     }
 
     /// Says whether the agent may have sent itself all that is told.
-    fn told_by_tick(&mut self, fact: &WakeTickQueued) -> bool {
+    fn delivered_by_tick(&mut self, fact: &WakeTickQueued) -> bool {
         let left = |source: &String| fact.left.contains(source);
         let pending = core::mem::take(&mut self.pending).into_iter();
-        let (left, told): (BTreeMap<_, _>, BTreeMap<_, _>) = pending.partition(|(source, _)| left(source));
+        let (left, delivered): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            pending.partition(|(source, _)| left(source));
         self.pending = left;
-        let told: Vec<Pending> =
-            told.into_values().chain(core::mem::take(&mut self.folded).into_values()).collect();
-        let own = self.are_all_own(told.iter());
-        self.told.insert(fact.message_id, told);
+        let delivered: Vec<Pending> =
+            delivered.into_values().chain(core::mem::take(&mut self.folded).into_values()).collect();
+        let own = self.are_all_own(delivered.iter());
+        self.delivered.insert(fact.message_id, delivered);
         (self.others, self.others_before) = (0, None);
         own
     }
 
     pub(super) fn settled(&mut self, message: MessageId) {
-        self.told.remove(&message);
+        self.delivered.remove(&message);
     }
 
     /// One that says nothing takes nothing from one that said something, and none takes anything from what those
@@ -247,10 +252,10 @@ impl Agent {
                 self.hinted(at, &fact.hint);
             }
             WakeFact::WakeTickQueued(fact) => {
-                let own = self.hints.told_by_tick(fact);
+                let own = self.hints.delivered_by_tick(fact);
                 self.inbox.set_own(fact.message_id, own);
                 if fact.contentful && !own {
-                    self.outside.told(at, self.hints.told_by(fact.message_id));
+                    self.outside.delivered(at, self.hints.delivered_by(fact.message_id));
                 }
                 if !fact.contentful {
                     self.inbox.needs_no_model(fact.message_id);
@@ -268,7 +273,7 @@ impl Agent {
                 self.external_trigger = Some(ExternalTrigger::provisioned(before, at, fact));
             }
             WakeFact::ExternalTriggerDelivered(fact) => {
-                self.hints.last_said = Some(fact.said);
+                self.hints.last_body = Some(fact.said);
                 self.external_trigger.iter_mut().for_each(|trigger| trigger.delivered(at));
             }
             WakeFact::ExternalTriggerRevoked(_) => {
@@ -281,12 +286,12 @@ impl Agent {
     fn hinted(&mut self, at: Wall, hint: &Hint) {
         let awaited = || self.external_waits().any(|wait| hint.is_about(wait.id, wait.subject.as_deref()));
         if !hint.repeats && (hint.body.is_some() || awaited()) {
-            self.heard(at);
+            self.external_activity(at);
         }
     }
 }
 
-/// Whether a message tells of hints.
+/// Whether a message reports hints.
 pub(crate) fn is_tick(message: &Message) -> bool {
     message.origin.is_of(WAKE_HINT)
 }

@@ -21,7 +21,7 @@ pub(crate) fn close(tx: &mut Tx<'_>, brief: BriefId, reply: ReplyId) {
 mod tests {
     use super::*;
     use crate::input::Input;
-    use crate::testing::{World, agent, calls, context, prompt, says};
+    use crate::testing::{World, agent, answers, calls, context, prompt};
 
     #[test]
     fn an_ask_is_closed_once_and_stays_closed() {
@@ -30,7 +30,7 @@ mod tests {
         world.complete("main", context());
         let notify = r#"{"message":"The certificate expires.","urgency":"action_required"}"#;
         world.complete("main", calls(&[("", "NotifyOperator", notify)]));
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
         let brief = world.agent("main").asks.open.front().expect("an ask").brief_id;
         let close = |world: &mut World, brief| {
             world.ask(|reply| Input::CloseAsk { agent: agent("main"), brief, reply })

@@ -29,9 +29,9 @@ pub(crate) struct Exhausted {
 
 impl Exhausted {
     /// In words, with what to do.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let Self { budget: Budget { budget, limit }, used, wanted } = *self;
-        let told = |number| budget.told(number);
+        let number_of = |number| budget.format(number);
         let next = match budget.period() {
             Period::Turn => format!("send a prompt, whose turn has its own, or raise budget.{budget} before"),
             Period::Day => format!("raise budget.{budget}, or wait for the next day of UTC"),
@@ -39,9 +39,9 @@ impl Exhausted {
         };
         format!(
             "the budget {budget} ({}) is exhausted: {} used, {} wanted for the next request; {next}",
-            told(limit),
-            told(used),
-            told(wanted),
+            number_of(limit),
+            number_of(used),
+            number_of(wanted),
         )
     }
 }
@@ -120,9 +120,9 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, run_id: RunId, op: OpId, (amount, sent): 
 /// A model has answered. Where its provider does not say what that took, what was said on both sides is counted.
 pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: &ModelAnswer) {
     let estimated = || {
-        let said = answer.blocks.iter().map(holon_facts::model::AnswerBlock::est_tokens).sum();
+        let produced = answer.blocks.iter().map(holon_facts::model::AnswerBlock::est_tokens).sum();
         let sent = tx.agent().account.reservation(op).map_or(0, |reservation| reservation.sent.tokens);
-        TokenUsage { input_tokens: sent, output_tokens: said, total_tokens: 0, cached_input_tokens: 0 }
+        TokenUsage { input_tokens: sent, output_tokens: produced, total_tokens: 0, cached_input_tokens: 0 }
     };
     let usage = if price::tokens(answer.usage).is_some() { answer.usage } else { estimated() };
     let amount = took(tx, op, usage);

@@ -17,7 +17,7 @@ use holon_facts::time::Millis;
 use holon_facts::usage::TokenUsage;
 
 use crate::input::ControlRequest;
-use crate::testing::{World, agent, calls, config, context, fails, prompt, says, tool_says};
+use crate::testing::{World, agent, answers, calls, config, context, fails, prompt, tool_answers};
 use crate::view::RunVerdict;
 
 /// What is reserved for any request: the question, and the longest answer.
@@ -49,7 +49,7 @@ fn a_turn(world: &mut World, name: &str) {
 fn works(world: &mut World, name: &str) {
     let usage = TokenUsage { total_tokens: ROUND, ..TokenUsage::default() };
     world.complete(name, taking(calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]), usage));
-    world.complete(name, tool_says("a file"));
+    world.complete(name, tool_answers("a file"));
 }
 
 /// The tokens of its first round …
@@ -79,7 +79,7 @@ fn ends_of_holds(world: &World) -> Vec<HoldEnd> {
     ended.collect()
 }
 
-fn told(world: &World) -> String {
+fn described(world: &World) -> String {
     world.briefs().pop().unwrap()
 }
 
@@ -90,7 +90,7 @@ fn what_a_request_takes_is_reserved_and_settled_as_its_provider_says() {
     world.complete("main", context());
     let reserved = world.agent("main").account.reserved();
     assert!(reserved.tokens > 16_384 && reserved.cost_micros > Cost(163_840), "{reserved:?}");
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     let account = world.agent("main").account;
     let spent = Amount { tokens: 15, cost_micros: Cost(10 + 50) };
     assert_eq!((account.total, account.of_day, account.reserved), (spent, spent, None));
@@ -103,7 +103,7 @@ fn where_nobody_says_what_a_request_took_it_is_estimated() {
     world.admit("main", prompt("go"));
     world.complete("main", context());
     let sent = world.agent("main").account.reserved.unwrap().sent.tokens;
-    world.complete("main", taking(says("twelve bytes"), TokenUsage::default()));
+    world.complete("main", taking(answers("twelve bytes"), TokenUsage::default()));
     assert_eq!(world.agent("main").account.total.tokens, sent + 3);
     // What may have been heard counts, what was refused does not.
     for (ends, counts) in [(FailureKind::Timeout, true), (FailureKind::RateLimited, false)] {
@@ -129,7 +129,7 @@ fn a_turn_that_has_spent_its_own_ends_and_the_next_one_has_its_own() {
     for _ in 0..2 {
         a_turn(&mut world, "main");
         assert_eq!(last_turn(&world), (TurnKind::BudgetExhausted, Some(TurnReason::TurnTokens)));
-        assert!(told(&world).contains("raise budget.turn_tokens"), "{}", told(&world));
+        assert!(described(&world).contains("raise budget.turn_tokens"), "{}", described(&world));
         assert!(world.agent("main").hold.is_none() && world.agent("main").inbox.totals().0 == 0);
     }
 }
@@ -142,12 +142,12 @@ fn money_counts_as_tokens_do() {
     world.complete("main", context());
     let dear = TokenUsage { input_tokens: 1_000, output_tokens: 14_000, ..TokenUsage::default() };
     world.complete("main", taking(calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]), dear));
-    world.complete("main", tool_says("a file"));
+    world.complete("main", tool_answers("a file"));
     assert_eq!(last_turn(&world), (TurnKind::BudgetExhausted, Some(TurnReason::TurnCost)));
     assert!(
-        told(&world).contains("the budget turn_cost ($0.30) is exhausted: $0.141000 used"),
+        described(&world).contains("the budget turn_cost ($0.30) is exhausted: $0.141000 used"),
         "{}",
-        told(&world)
+        described(&world)
     );
 }
 
@@ -183,9 +183,9 @@ fn what_an_agent_may_spend_in_all_holds_it_until_that_is_raised() {
         (1, 1),
         "what was done is not done again"
     );
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     world.complete("main", context());
-    world.complete("main", says("that too"));
+    world.complete("main", answers("that too"));
     assert_eq!(world.agent("main").inbox.totals().0, 0);
 }
 
@@ -201,7 +201,7 @@ fn what_a_day_may_take_is_there_again_on_the_next() {
     assert_eq!(world.agent("main").inbox.queued_entries(), 1);
     assert!(world.pass_to_deadline());
     world.complete("main", context());
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert_eq!(ends_of_holds(&world), [HoldEnd::TurnSucceeded]);
     let account = world.agent("main").account;
     assert_eq!((account.total.tokens, account.of_day.tokens), (ROUND + 15, 15));
@@ -217,7 +217,7 @@ fn a_request_counts_for_the_day_on_which_it_was_sent() {
     let day = world.now.wall.day();
     world.pass(Millis::seconds(2));
     assert_eq!(world.now.wall.day(), day + 1);
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     let account = world.agent("main").account;
     assert_eq!((account.on(day).tokens, account.on(day + 1).tokens), (15, 0));
 }
@@ -260,12 +260,12 @@ fn all_agents_share_what_the_runtime_may_spend() {
     // What the first has reserved may come back: the second waits for it.
     assert!(world.waits_for("main").is_some() && world.waits_for("other").is_none());
     assert!(world.agent("other").run.is_some() && world.agent("other").hold.is_none());
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert!(world.pass_to_deadline());
     assert!(world.waits_for("other").is_some(), "there is room now");
     // It takes nearly all of it: nobody has enough for another request.
     let most = TokenUsage { total_tokens: limit - 100, ..TokenUsage::default() };
-    world.complete("other", taking(says("done"), most));
+    world.complete("other", taking(answers("done"), most));
     world.admit("main", prompt("go"));
     world.complete("main", context());
     assert_eq!(last_turn(&world), (TurnKind::BudgetExhausted, Some(TurnReason::RuntimeTokens)));
@@ -285,7 +285,7 @@ fn counters_of_a_provider_that_make_no_sense_bankrupt_nobody_else() {
     let most = u64::MAX;
     let most =
         TokenUsage { input_tokens: most, output_tokens: most, total_tokens: most, cached_input_tokens: most };
-    world.complete("main", taking(says("done"), most));
+    world.complete("main", taking(answers("done"), most));
     assert_eq!(world.agent("main").account.total.tokens, 1 << 40);
     assert!(world.log.iter().any(|record| matches!(record.event, Event::Turn(TurnFact::BudgetSettled(_)))));
 }

@@ -22,7 +22,7 @@ use crate::handler::{control, outbox, task};
 use crate::tx::Tx;
 
 /// Takes in what its supervisor has to say; false when there is no room for it now.
-pub(crate) fn told(tx: &mut Tx<'_>, text: Text, priority: Priority) -> bool {
+pub(crate) fn receive(tx: &mut Tx<'_>, text: Text, priority: Priority) -> bool {
     let origin = Origin::system(SUPERVISOR);
     let (kind, surface) = (MessageKind::InternalFollowup, Surface::RuntimeSystem);
     evidence::admit(tx, Evidence { kind, origin, priority, surface, text }).is_some()
@@ -62,14 +62,14 @@ pub(super) fn rest(tx: &mut Tx<'_>) -> bool {
         finish(tx, if failed { TaskStatus::Failed } else { TaskStatus::Completed });
         return true;
     }
-    let need = tx.agent().need(now).filter(|need| Some(need) != tx.agent().childhood.told.as_ref());
+    let need = tx.agent().need(now).filter(|need| Some(need) != tx.agent().childhood.delivered_need.as_ref());
     if let (Some(need), Some(supervisor)) = (need, tx.agent().spec.supervisor.clone()) {
         outbox::post(tx, supervisor.agent_id, Letter::Needs { need });
     }
     false
 }
 
-/// Nothing is left to do: its parent is told, and what still goes on is ended.
+/// Nothing is left to do: its parent is notified, and what still goes on is ended.
 fn finish(tx: &mut Tx<'_>, status: TaskStatus) {
     summary::cancel(tx);
     tx.record(AgentRetired { status });
@@ -110,11 +110,11 @@ fn final_report(agent: &Agent, status: TaskStatus) -> Option<Text> {
         return None;
     }
     let end = agent.history.last_settled?;
-    let said = agent.history.last_answer.clone().filter(|answer| !answer.is_empty());
+    let answer = agent.history.last_answer.clone().filter(|answer| !answer.is_empty());
     // A turn that failed has told why in a brief.
-    let told = || agent.childhood.result.as_ref().map(Text::short);
-    said.or_else(|| {
+    let result = || agent.childhood.result.as_ref().map(Text::short);
+    answer.or_else(|| {
         let fails = || Text::short(format!("its last turn ended {end}"));
-        status.ne(&TaskStatus::Completed).then(|| told().unwrap_or_else(fails))
+        status.ne(&TaskStatus::Completed).then(|| result().unwrap_or_else(fails))
     })
 }

@@ -20,7 +20,7 @@ use holon_facts::time::Millis;
 use crate::effect::{Answer, TaskWork};
 use crate::input::{ControlRequest, Input};
 use crate::summary::children::ChildPhase;
-use crate::testing::{World, agent, calls, command_ends, config, context, prompt, says, tool_says};
+use crate::testing::{World, agent, answers, calls, command_ends, config, context, prompt, tool_answers};
 use crate::view::RunVerdict;
 
 const CHILD: &str = "main--1";
@@ -40,12 +40,12 @@ fn begins_child(world: &mut World, message: &str) {
     world.admit("main", prompt("delegate"));
     world.complete("main", context());
     world.complete("main", calls(&[("", "SpawnAgent", &spawn(message))]));
-    world.complete("main", says("delegated"));
+    world.complete("main", answers("delegated"));
 }
 
-fn says_in_turn(world: &mut World, name: &str, text: &str) {
+fn answers_in_turn(world: &mut World, name: &str, text: &str) {
     world.complete_one(name, OpKind::LoadContext, context());
-    world.complete_one(name, OpKind::CallModel, says(text));
+    world.complete_one(name, OpKind::CallModel, answers(text));
 }
 
 /// The messages of an agent, as kind and text.
@@ -86,7 +86,7 @@ fn what_a_child_is_told_first_is_its_supervisors_instruction_and_what_it_reports
         (about.collect::<String>(), parts.iter().map(Part::preview).collect::<String>())
     };
     let mut world = with_child();
-    says_in_turn(&mut world, CHILD, "it is the cable");
+    answers_in_turn(&mut world, CHILD, "it is the cable");
     let (about, input) = shown(&world, CHILD);
     assert!(about.contains("Your supervisor is main."), "{about}");
     assert!(
@@ -107,15 +107,15 @@ fn a_child_works_reports_once_and_is_archived() {
     assert_eq!(messages(&world, CHILD), ["internal_followup: look into it"]);
     let view = world.host.view();
     assert!(!view.quiet(&agent("main")), "a child is at work");
-    says_in_turn(&mut world, CHILD, "it is the cable");
+    answers_in_turn(&mut world, CHILD, "it is the cable");
     assert!(archived(&world, CHILD));
     assert_eq!(status(&world, 1), TaskStatus::Completed);
-    says_in_turn(&mut world, "main", "thanks");
+    answers_in_turn(&mut world, "main", "thanks");
     assert_eq!(messages(&world, "main"), ["operator_prompt: delegate", "task_result: it is the cable"]);
     assert!(world.host.view().quiet(&agent("main")));
     let refused = world.control(CHILD, ControlRequest::Start);
     assert_eq!(refused, Answer::Refused { reject: Reject::AgentArchived { agent: agent(CHILD) } });
-    // Nobody is told to start it.
+    // Nobody is asked to start it.
     let view = world.host.view();
     let hint = view.summary(&agent(CHILD)).and_then(|summary| summary.lifecycle_hint).expect("a hint");
     assert!(hint.starts_with("archived") && !hint.contains("agent start"), "{hint}");
@@ -135,11 +135,11 @@ fn a_child_that_waits_for_its_operator_asks_its_parent_once() {
     world.complete("main", context());
     world.complete("main", calls(&[("", "TaskInput", r#"{"task_id":"task_1","input":"the red one"}"#)]));
     assert!(matches!(world.works.last(), Some(TaskWork::Input { op: None, .. })));
-    world.complete_one("main", OpKind::CallTool, tool_says("written"));
-    world.complete("main", says("told it"));
+    world.complete_one("main", OpKind::CallTool, tool_answers("written"));
+    world.complete("main", answers("told it"));
     assert_eq!(messages(&world, CHILD).last().map(String::as_str), Some("internal_followup: the red one"));
     assert_eq!(world.agent(CHILD).active_waits().count(), 0, "its parent is its operator");
-    says_in_turn(&mut world, CHILD, "mended");
+    answers_in_turn(&mut world, CHILD, "mended");
     assert_eq!(status(&world, 1), TaskStatus::Completed);
     assert_eq!(messages(&world, "main").len(), 3, "asked once, told once");
 }
@@ -150,8 +150,8 @@ fn what_a_child_leaves_running_is_ended_after_its_report() {
     world.complete(CHILD, context());
     world.complete(CHILD, calls(&[("", "ExecCommand", r#"{"cmd":"serve"}"#)]));
     world.pass(Millis::seconds(11));
-    world.complete_one(CHILD, OpKind::PromoteCommand, tool_says("it goes on"));
-    world.complete_one(CHILD, OpKind::CallModel, says("it serves"));
+    world.complete_one(CHILD, OpKind::PromoteCommand, tool_answers("it goes on"));
+    world.complete_one(CHILD, OpKind::CallModel, answers("it serves"));
     assert_eq!(status(&world, 1), TaskStatus::Completed, "its report does not wait");
     assert!(!archived(&world, CHILD));
     world.complete_one(CHILD, OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
@@ -178,8 +178,8 @@ fn a_stop_ends_the_whole_family() {
             world.admit("main", prompt("enough"));
             world.complete("main", context());
             world.complete("main", calls(&[("", "TaskStop", r#"{"task_id":"task_1"}"#)]));
-            world.complete_one("main", OpKind::CallTool, tool_says("stopping"));
-            world.complete("main", says("stopped"));
+            world.complete_one("main", OpKind::CallTool, tool_answers("stopping"));
+            world.complete("main", answers("stopped"));
         } else {
             let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
             assert_eq!(outcome.stopped_children, [agent(CHILD)]);
@@ -198,12 +198,12 @@ fn a_stop_ends_the_whole_family() {
         assert_eq!(status(&world, 1), TaskStatus::Cancelled);
         if !by_parent {
             world.control("main", ControlRequest::Start);
-            let told = messages(&world, "main").pop().expect("a message");
-            assert!(told.contains("task_1 cancelled"), "{told}");
+            let received = messages(&world, "main").pop().expect("a message");
+            assert!(received.contains("task_1 cancelled"), "{received}");
         }
-        let told = messages(&world, "main").len();
+        let received = messages(&world, "main").len();
         while world.pass_to_deadline() {}
-        assert_eq!(messages(&world, "main").len(), told);
+        assert_eq!(messages(&world, "main").len(), received);
     }
 }
 
@@ -213,14 +213,18 @@ fn a_child_goes_on_after_a_crash() {
     world.crash();
     assert_eq!(status(&world, 1), TaskStatus::Running);
     assert!(world.agent("main--1--1").run.is_some());
-    says_in_turn(&mut world, "main--1--1", "found it");
-    says_in_turn(&mut world, CHILD, "we found it");
+    answers_in_turn(&mut world, "main--1--1", "found it");
+    answers_in_turn(&mut world, CHILD, "we found it");
     world.crash();
-    says_in_turn(&mut world, CHILD, "they found it");
+    answers_in_turn(&mut world, CHILD, "they found it");
     assert_eq!(status(&world, 1), TaskStatus::Completed);
     world.crash();
-    let told = messages(&world, "main");
-    assert_eq!(told.iter().filter(|told| told.starts_with("task_result")).count(), 1, "{told:?}");
+    let received = messages(&world, "main");
+    assert_eq!(
+        received.iter().filter(|received| received.starts_with("task_result")).count(),
+        1,
+        "{received:?}"
+    );
 }
 
 #[test]
@@ -265,9 +269,9 @@ fn a_public_agent_is_nobodys_child() {
     assert_eq!(errors(&world).len(), 3, "{:?}", errors(&world));
     let spec = &world.agent("new").spec;
     assert_eq!((spec.lineage_parent_agent_id.as_ref(), &spec.supervisor), (Some(&agent("main")), &None));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert!(world.host.view().quiet(&agent("main")), "whatever the other does");
-    says_in_turn(&mut world, "new", "here I am");
+    answers_in_turn(&mut world, "new", "here I am");
     assert!(!archived(&world, "new"));
     let refused = world.ask(|reply| Input::CreateAgent {
         agent: agent("x--1"),
@@ -286,7 +290,7 @@ fn a_child_that_left_memory_is_told_and_ended_all_the_same() {
         world.complete(CHILD, context());
         let wait = r#"{"wake":"operator_input","reason":"the delivery"}"#;
         world.complete(CHILD, calls(&[("", "WaitFor", wait)]));
-        says_in_turn(&mut world, "main", "let it wait");
+        answers_in_turn(&mut world, "main", "let it wait");
         world.evict(CHILD);
         assert!(world.host.evict(&agent("main")).is_none(), "a parent stays");
         let seen = world.host.view().observed(&agent(CHILD)).expect("it was seen");
@@ -327,7 +331,7 @@ fn a_letter_to_a_child_that_is_away_survives_a_crash() {
     let mut world = with_child();
     world.complete(CHILD, context());
     world.complete(CHILD, calls(&[("", "WaitFor", r#"{"wake":"operator_input","reason":"which?"}"#)]));
-    says_in_turn(&mut world, "main", "let me think");
+    answers_in_turn(&mut world, "main", "let me think");
     world.evict(CHILD);
     world.loads = false;
     let text = Text::short("the red one");
@@ -337,8 +341,12 @@ fn a_letter_to_a_child_that_is_away_survives_a_crash() {
     world.crash();
     world.crash();
     assert!(world.agent("main").outbox.is_empty());
-    let told = messages(&world, CHILD);
-    assert_eq!(told.iter().filter(|told| told.ends_with("the red one")).count(), 1, "{told:?}");
+    let received = messages(&world, CHILD);
+    assert_eq!(
+        received.iter().filter(|received| received.ends_with("the red one")).count(),
+        1,
+        "{received:?}"
+    );
 }
 
 /// Whoever holds the logs need not bring a child in at a start: it is asked for as long as a letter waits for it.
@@ -347,7 +355,7 @@ fn a_start_asks_for_a_child_that_a_letter_waits_for() {
     let mut world = with_child();
     world.complete(CHILD, context());
     world.complete(CHILD, calls(&[("", "WaitFor", r#"{"wake":"operator_input","reason":"which?"}"#)]));
-    says_in_turn(&mut world, "main", "let me think");
+    answers_in_turn(&mut world, "main", "let me think");
     world.evict(CHILD);
     world.loads = false;
     world.ask(|reply| Input::StopTask { agent: agent("main"), task: TaskId(1), force: false, reply });
@@ -362,8 +370,8 @@ fn a_start_asks_for_a_child_that_a_letter_waits_for() {
 #[test]
 fn to_begin_a_child_for_the_same_again_is_no_progress() {
     let mut world = with_child();
-    says_in_turn(&mut world, CHILD, "nothing found");
-    says_in_turn(&mut world, "main", "hm");
+    answers_in_turn(&mut world, CHILD, "nothing found");
+    answers_in_turn(&mut world, "main", "hm");
     begins_child(&mut world, "look into it");
     let repeated: Vec<bool> = world.agent("main").tasks.ended().map(|task| task.repeated).collect();
     let goes_on = world.agent("main").tasks.active().map(|task| task.repeated);
@@ -378,7 +386,7 @@ fn a_family_shares_what_it_may_spend() {
     budgets.subtree.tokens = Some(24_000);
     let mut world = World::with_config("main", Config { budgets, ..config() });
     begins_child(&mut world, "look into it");
-    says_in_turn(&mut world, CHILD, "found");
+    answers_in_turn(&mut world, CHILD, "found");
     let account = world.agent("main").account;
     assert_eq!((account.total.tokens, account.family.tokens), (30, 15), "its report tells what it took");
     let summary = |world: &World, name: &str| world.host.view().summary(&agent(name)).expect("it is here");

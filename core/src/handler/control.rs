@@ -81,8 +81,8 @@ pub(super) fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
     let lost_hints = tx.agent().hints.sources(&running);
     // What it executes now has an end that somebody has to wait for: until then it writes to its root.
     let given_up = task::promote::at_stop(tx);
-    let told = running.iter().flat_map(|message| tx.agent().tasks.told_by(*message));
-    let unshown = told.filter(|task| task.end.as_ref().is_some_and(|end| !end.shown));
+    let delivered = running.iter().flat_map(|message| tx.agent().tasks.delivered_by(*message));
+    let unshown = delivered.filter(|task| task.end.as_ref().is_some_and(|end| !end.shown));
     let untold_tasks = unshown.map(|task| task.id).collect();
     let mut aborted = Aborted { lost_hints, untold_tasks, ..abort_run(tx, TurnReason::Stopped) };
     aborted.ops.splice(..0, given_up);
@@ -214,7 +214,7 @@ fn unchanged(tx: &Tx<'_>, action: ControlAction) -> ControlOutcome {
 mod tests {
     use super::*;
     use crate::input::Input;
-    use crate::testing::{World, agent, calls, command_ends, context, prompt, tool_says};
+    use crate::testing::{World, agent, calls, command_ends, context, prompt, tool_answers};
     use holon_facts::content::Text;
     use holon_facts::event::operation::OpKind;
     use holon_facts::event::{Event, LifecycleFact};
@@ -249,7 +249,7 @@ mod tests {
             world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"trap '' TERM; work"}"#)]));
             if !at_once {
                 world.pass(Millis::seconds(600));
-                world.complete_one("main", OpKind::PromoteCommand, tool_says("so far"));
+                world.complete_one("main", OpKind::PromoteCommand, tool_answers("so far"));
             }
             let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
             assert_eq!((outcome.previous, outcome.stopping_roots.len()), (Status::AwakeRunning, 1));
@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    /// Another tree is told that the holder is stopping, and gets the root with the end of the command.
+    /// Another tree is notified that the holder is stopping, and gets the root with the end of the command.
     #[test]
     fn others_get_the_root_with_the_end_of_the_command() {
         let mut world = World::with_agent("main");
@@ -290,14 +290,14 @@ mod tests {
             };
             error.message.preview().into()
         };
-        let said: String = refused(&mut world);
-        assert!(said.contains("main") && said.contains("stopping"), "{said}");
+        let refusal: String = refused(&mut world);
+        assert!(refusal.contains("main") && refusal.contains("stopping"), "{refusal}");
         world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
         run(&mut world, "other");
         assert_eq!(world.agent("other").workspaces.occupied().count(), 1);
     }
 
-    /// What waited, and what the aborted run was to tell of; the next start says so with what else it has to tell.
+    /// What waited, and what the aborted run was to report; the next start says so with what else it has to tell.
     #[test]
     fn the_hints_that_a_stop_loses_are_named() {
         let mut world = World::with_agent("main");
@@ -325,8 +325,11 @@ mod tests {
         world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
         world.control("main", ControlRequest::Start);
         let run = world.agent("main").run.as_ref().expect("a turn about the task");
-        let told = run.about.incoming.body.text.preview();
-        assert!(told.contains("task_1 cancelled, a hint of ci was lost, a hint of mail was lost"), "{told}");
+        let delivered = run.about.incoming.body.text.preview();
+        assert!(
+            delivered.contains("task_1 cancelled, a hint of ci was lost, a hint of mail was lost"),
+            "{delivered}"
+        );
         assert!(world.agent("main").hints.lost().is_empty(), "once");
     }
 }

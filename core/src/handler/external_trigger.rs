@@ -61,8 +61,8 @@ pub(crate) fn deliver(tx: &mut Tx<'_>, delivery: Delivery, reply: ReplyId) {
     let answer = match refused {
         Some(reject) => Answer::Refused { reject },
         None => {
-            let said = said(&hint);
-            let repeats = tx.agent().hints.last_said() == Some(said);
+            let said = body_digest(&hint);
+            let repeats = tx.agent().hints.last_body() == Some(said);
             let (source, external_trigger_id) = (hint.source.clone(), ID);
             tx.record(ExternalTriggerDelivered {
                 external_trigger_id,
@@ -79,6 +79,6 @@ pub(crate) fn deliver(tx: &mut Tx<'_>, delivery: Delivery, reply: ReplyId) {
 }
 
 /// Stands for the body of a hint.
-pub(crate) fn said(hint: &Hint) -> u64 {
+pub(crate) fn body_digest(hint: &Hint) -> u64 {
     hint.body.iter().fold(Fnv::START, |said, body| said.text(body)).0
 }

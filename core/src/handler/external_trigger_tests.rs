@@ -7,10 +7,10 @@ use holon_facts::trigger::{TriggerChange, TriggerStatus};
 use crate::agent::external_trigger::ExternalTrigger;
 use crate::effect::Answer;
 use crate::handler::wait::tests::waits;
-use crate::handler::wake_tests::{delivers, hint, says_something, woken};
+use crate::handler::wake_tests::{delivers, hint, hint_with_text, woken};
 use crate::handler::work::tests::idle;
 use crate::input::{ControlRequest, Input};
-use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
+use crate::testing::{World, agent, answers, calls, context, prompt, tool_answers};
 
 fn changes(world: &mut World, change: TriggerChange) -> (ExternalTrigger, bool) {
     let answer = world.ask(|reply| Input::ChangeTrigger { agent: agent("main"), change, reply });
@@ -38,7 +38,7 @@ fn an_agent_has_a_trigger_from_its_beginning() {
 fn only_the_address_in_force_wakes_it() {
     let mut world = World::with_agent("main");
     assert_eq!(
-        delivers(&mut world, 1, says_something("ci")),
+        delivers(&mut world, 1, hint_with_text("ci")),
         Answer::Woken { disposition: WakeDisposition::Triggered }
     );
     assert!(woken(&world));
@@ -64,8 +64,8 @@ fn only_the_address_in_force_wakes_it() {
 fn a_stopped_agent_is_not_woken_and_its_address_can_be_changed() {
     let mut world = World::with_agent("main");
     world.ask(|reply| Input::Control { agent: agent("main"), request: ControlRequest::Stop, reply });
-    assert_eq!(refused(&delivers(&mut world, 1, says_something("ci"))), Some("agent_stopped"));
-    assert_eq!(refused(&delivers(&mut world, 2, says_something("ci"))), Some("unknown_trigger"));
+    assert_eq!(refused(&delivers(&mut world, 1, hint_with_text("ci"))), Some("agent_stopped"));
+    assert_eq!(refused(&delivers(&mut world, 2, hint_with_text("ci"))), Some("unknown_trigger"));
     assert_eq!(changes(&mut world, TriggerChange::Rotate).0.generation, 2);
 }
 
@@ -75,11 +75,11 @@ fn the_same_body_again_counts_as_the_agents_own() {
     let mut world = World::with_agent("main");
     let turns = |world: &World| world.agent("main").unattended.self_caused_turns;
     for _ in 0..4 {
-        delivers(&mut world, 1, says_something("ci"));
+        delivers(&mut world, 1, hint_with_text("ci"));
         idle(&mut world);
     }
     assert_eq!(turns(&world), 3, "the first one was news");
-    delivers(&mut world, 1, says_something("ci"));
+    delivers(&mut world, 1, hint_with_text("ci"));
     assert!(!woken(&world), "it waits");
     let other = Hint { body: Some(Text::short("one failed")), ..hint("ci") };
     delivers(&mut world, 1, other);
@@ -110,7 +110,7 @@ fn a_command_is_told_which_address_is_in_force_and_the_model_only_where_it_finds
         assert!(!input.contains("$HOLON_EXTERNAL_TRIGGER_URL"), "{input}");
         world.complete("main", calls(&[("c1", "ExecCommand", r#"{"cmd":"true"}"#)]));
         assert_eq!(world.given_generations.last(), Some(&(!revoked).then_some(1)));
-        world.complete("main", tool_says("done"));
-        world.complete("main", says("done"));
+        world.complete("main", tool_answers("done"));
+        world.complete("main", answers("done"));
     }
 }

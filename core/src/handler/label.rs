@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
     use crate::input::{ControlRequest, Input};
-    use crate::testing::{World, agent, calls, context, prompt, says};
+    use crate::testing::{World, agent, answers, calls, context, prompt};
 
     fn rename(world: &mut World, who: &str, to: Option<&str>) -> Answer {
         let (agent, name) = (agent(who), to.map(agent));
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(world.agent("main").label.name, Some(agent("boss")), "it is who it was");
         world.admit("main", prompt("go on"));
         world.complete("main", context());
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
     }
 
     #[test]

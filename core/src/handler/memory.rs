@@ -55,8 +55,8 @@ fn keep(files: &mut Vec<String>, file: String) {
 /// A command that has ended in the turn, or of which its message tells, that builds, checks or tests something: the last.
 fn verified(run: &Run) -> Option<(String, i32)> {
     let called = run.conversation.rounds.iter().rev().find_map(called);
-    let told = || run.about.told.iter().rev().flat_map(|told| told.tasks.iter().rev());
-    called.or_else(|| told().find_map(ended))
+    let notices = || run.about.notices.iter().rev().flat_map(|notices| notices.tasks.iter().rev());
+    called.or_else(|| notices().find_map(ended))
 }
 
 /// The last of a round.

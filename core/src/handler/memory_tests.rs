@@ -7,11 +7,11 @@ use holon_facts::event::{EpisodeFact, Event};
 use holon_facts::memory::WorkingMemory;
 use holon_facts::outcome::Outcome;
 
-use crate::testing::{World, calls, context, prompt, says, tool_says};
+use crate::testing::{World, answers, calls, context, prompt, tool_answers};
 
 /// A command that ended with this status.
 fn exits(status: i32) -> Outcome {
-    let mut outcome = tool_says("…");
+    let mut outcome = tool_answers("…");
     if let Outcome::Tool { outcome } = &mut outcome {
         outcome.receipt.facts.exit_status = Some(status);
     }
@@ -19,7 +19,7 @@ fn exits(status: i32) -> Outcome {
 }
 
 fn patches(files: &[&str]) -> Outcome {
-    let mut outcome = tool_says("patched");
+    let mut outcome = tool_answers("patched");
     if let Outcome::Tool { outcome } = &mut outcome {
         outcome.receipt.facts.changed_files = files.iter().map(ToString::to_string).collect();
     }
@@ -42,7 +42,7 @@ fn turn(world: &mut World, text: &str, rounds: &[(&str, &str, Outcome)]) {
         world.complete("main", calls(&[("c", tool, arguments)]));
         world.complete("main", outcome.clone());
     }
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
 }
 
 const PATCH: &str = r#"{"patch":"*** Begin Patch\n*** End Patch"}"#;
@@ -85,7 +85,8 @@ fn no_more_files_are_kept_than_a_few_and_none_of_another_item() {
     assert_eq!(newest, many[12..]);
     let item = r#"{"objective":"Ship it","todo_list":[{"text":"Tag","state":"pending"}]}"#;
     let pick = r#"{"work_item_id":"work_1"}"#;
-    let calls = [("CreateWorkItem", item, tool_says("created")), ("PickWorkItem", pick, tool_says("picked"))];
+    let calls =
+        [("CreateWorkItem", item, tool_answers("created")), ("PickWorkItem", pick, tool_answers("picked"))];
     turn(&mut world, "plan", &calls);
     let (revision, memory) = *revisions(&world).last().unwrap();
     assert_eq!((revision, memory.files.len()), (2, 0), "files of another focus are not in play");
@@ -103,6 +104,6 @@ fn an_interrupted_turn_leaves_what_it_did_when_it_ends() {
     world.crash();
     assert!(revisions(&world).is_empty());
     world.complete("main", context());
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert_eq!(revisions(&world)[0].1.files, ["src/a.rs"]);
 }

@@ -34,7 +34,7 @@ mod tests {
     use crate::effect::Answer;
     use crate::input::Input;
     use crate::summary::model::{ModelSource, ModelState};
-    use crate::testing::{World, agent, config, context, prompt, says};
+    use crate::testing::{World, agent, answers, config, context, prompt};
     use holon_facts::config::Config;
     use holon_facts::identity::InitialSettings;
     use holon_facts::ids::ReplyId;
@@ -94,7 +94,7 @@ mod tests {
         assert!(!set(&mut world, Some("b/two")).1);
         assert_eq!(world.agent("main").event_seq, before, "what is so already records nothing");
         world.complete("main", context());
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
         world.admit("main", prompt("again"));
         assert_eq!(world.agent("main").run.as_ref().unwrap().chain.models, [model("b/two")]);
         let (state, _) = set(&mut world, Some("c/three"));

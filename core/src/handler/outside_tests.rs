@@ -12,7 +12,7 @@ use holon_facts::time::{Millis, Wall};
 use crate::agent::outside::SOURCES;
 use crate::effect::Answer;
 use crate::handler::unattended;
-use crate::handler::wake_tests::{delivers, hint, says_something, woken};
+use crate::handler::wake_tests::{delivers, hint, hint_with_text, woken};
 use crate::handler::work::tests::idle;
 use crate::testing::{World, agent, config, ingress, prompt};
 
@@ -60,7 +60,7 @@ fn a_source_uses_up_its_own_day_and_then_that_of_all_sources() {
     while world.agent("main").run.is_some() {
         turns += 1;
         world.complete("main", crate::testing::context());
-        world.complete("main", crate::testing::says("done"));
+        world.complete("main", crate::testing::answers("done"));
     }
     assert_eq!(turns, 5, "what was taken has its turn");
     assert_eq!(
@@ -97,7 +97,7 @@ fn the_day_of_the_agent_itself_is_counted_apart() {
             .is_some_and(|run| run.about.incoming.kind == MessageKind::WebhookEvent)
     );
     idle(&mut world);
-    delivers(&mut world, 1, says_something("ci"));
+    delivers(&mut world, 1, hint_with_text("ci"));
     assert!(woken(&world), "what somebody hints at is no turn of its own either");
 }
 
@@ -120,8 +120,8 @@ fn a_source_has_so_many_events_in_a_minute() {
 #[test]
 fn hints_use_up_a_day_by_the_turns_that_they_cause() {
     let mut world = limited(few());
-    for said in 0..3 {
-        let body = Some(Text::short(format!("build {said}")));
+    for number in 0..3 {
+        let body = Some(Text::short(format!("build {number}")));
         assert_eq!(refused(delivers(&mut world, 1, Hint { body, ..hint("ci") })), None);
         assert_eq!(refused(delivers(&mut world, 1, hint("ci"))), None, "it is told with the next message");
         idle(&mut world);
@@ -133,7 +133,7 @@ fn hints_use_up_a_day_by_the_turns_that_they_cause() {
         "bare ones cost none"
     );
     assert!(matches!(
-        refused(delivers(&mut world, 1, says_something("ci"))),
+        refused(delivers(&mut world, 1, hint_with_text("ci"))),
         Some((Allowance::SourceDay, _))
     ));
     assert_eq!(refused(delivers(&mut world, 1, hint("ci"))), None, "a sign of life");

@@ -86,7 +86,7 @@ fn of_kind(tx: &Tx<'_>, kind: OpKind) -> Vec<OpId> {
 #[cfg(test)]
 mod tests {
     use crate::recovery::Found;
-    use crate::testing::{World, calls, config, context, fails, prompt, tool_says};
+    use crate::testing::{World, calls, config, context, fails, prompt, tool_answers};
     use alloc::vec::Vec;
     use holon_facts::config::Config;
     use holon_facts::event::{Event, TurnFact};
@@ -113,8 +113,8 @@ mod tests {
         world.complete("main", calls(&[make("c1"), make("c2")]));
         let from = world.log.len();
         world.crash();
-        let said = failures(&world, from);
-        assert_eq!(said, ["the call was interrupted", "the call was not made: the run ended before"]);
+        let failed = failures(&world, from);
+        assert_eq!(failed, ["the call was interrupted", "the call was not made: the run ended before"]);
         let kinds = world.kinds(from);
         assert_eq!(kinds[0], "runtime_recovered", "{kinds:?}");
     }
@@ -129,30 +129,30 @@ mod tests {
         world.found = [(crate::testing::agent("main"), found)].into();
         let from = world.log.len();
         world.crash();
-        let said = failures(&world, from).into_iter().map(Into::into).collect();
+        let failed = failures(&world, from).into_iter().map(Into::into).collect();
         let kinds = world.kinds(from).into_iter().filter(|kind| {
             ["operation_settled", "tool_executed", "tool_execution_failed", "message_requeued"].contains(kind)
         });
-        (kinds.collect(), said)
+        (kinds.collect(), failed)
     }
 
     #[test]
     fn a_command_that_ended_meanwhile_brings_its_result() {
-        let Outcome::Tool { outcome } = tool_says("built") else { panic!() };
-        let (kinds, said) = after_finding(Found::Ended { outcome: outcome.clone().into() }, true);
+        let Outcome::Tool { outcome } = tool_answers("built") else { panic!() };
+        let (kinds, failed) = after_finding(Found::Ended { outcome: outcome.clone().into() }, true);
         assert_eq!(kinds, ["operation_settled", "tool_executed", "message_requeued"]);
-        assert!(said.is_empty());
+        assert!(failed.is_empty());
         // A supervisor that only waited has nothing to tell, whatever is said of it.
-        let (_, said) = after_finding(Found::Ended { outcome: outcome.into() }, false);
-        assert_eq!(said, ["the call was not made: the run ended before"]);
+        let (_, failed) = after_finding(Found::Ended { outcome: outcome.into() }, false);
+        assert_eq!(failed, ["the call was not made: the run ended before"]);
     }
 
     #[test]
     fn a_command_that_never_began_is_not_said_to_have_been_interrupted() {
-        let (_, said) = after_finding(Found::NotStarted, true);
-        assert_eq!(said, ["the call was not made: the run ended before"]);
-        let (_, said) = after_finding(Found::Lost, true);
-        assert_eq!(said, ["the call was interrupted"]);
+        let (_, failed) = after_finding(Found::NotStarted, true);
+        assert_eq!(failed, ["the call was not made: the run ended before"]);
+        let (_, failed) = after_finding(Found::Lost, true);
+        assert_eq!(failed, ["the call was interrupted"]);
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         assert!(world.agent("main").run.is_none());
         world.now.wall = Wall(world.now.wall.0 - 2 * 3_600_000_000);
         world.complete("other", context());
-        world.complete("other", crate::testing::says("done"));
+        world.complete("other", crate::testing::answers("done"));
         assert!(world.agent("main").run.is_some(), "the free slot is for the message that waits");
     }
 }

@@ -49,8 +49,8 @@ fn decide(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
             return Settled::CutShort;
         }
         *left -= 1;
-        task::deliver::tell_rest(tx);
-        task::child::tell_needs(tx);
+        task::deliver::deliver_rest(tx);
+        task::child::deliver_needs(tx);
         let decision = decide_next_action(&project(tx.agent(), tx.env.host, tx.env.config, boundary));
         record(tx, &decision);
         match decision.kind {
@@ -67,7 +67,7 @@ fn decide(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
                     reduce(tx, message);
                 }
             }
-            DecisionKind::EmitSystemTick => tell(tx, decision.reason),
+            DecisionKind::EmitSystemTick => deliver(tx, decision.reason),
             DecisionKind::Sleep
             | DecisionKind::WaitForTask
             | DecisionKind::WaitForOperator
@@ -83,23 +83,26 @@ fn decide(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
 }
 
 /// Queues the message that the decision asks for.
-fn tell(tx: &mut Tx<'_>, reason: DecisionReason) {
+fn deliver(tx: &mut Tx<'_>, reason: DecisionReason) {
     if reason == DecisionReason::WakeHint {
-        wake::tell(tx);
+        wake::deliver(tx);
     } else if reason == DecisionReason::SleepElapsed {
-        sleep::tell(tx);
+        sleep::deliver(tx);
     } else if reason == DecisionReason::Recheck {
-        recheck::tell(tx);
+        recheck::deliver(tx);
     } else {
         let active = reason == DecisionReason::ContinueActive;
-        work::obligation::tell(tx, if active { WorkTick::ContinueActive } else { WorkTick::QueuedAvailable });
+        work::obligation::deliver(
+            tx,
+            if active { WorkTick::ContinueActive } else { WorkTick::QueuedAvailable },
+        );
     }
 }
 
 /// A resting decision that says what the last one said is not recorded again, nor is staying asleep.
 fn record(tx: &mut Tx<'_>, decision: &SchedulerDecision) {
-    let said = tx.agent().last_decision.as_ref().is_some_and(|last| decision.same_rest(last));
-    if !said && decision.kind != DecisionKind::StayIdle {
+    let recorded = tx.agent().last_decision.as_ref().is_some_and(|last| decision.same_rest(last));
+    if !recorded && decision.kind != DecisionKind::StayIdle {
         tx.record(decision.clone());
     }
 }

@@ -13,7 +13,7 @@ use holon_facts::time::Millis;
 use crate::effect::Answer;
 use crate::input::ControlRequest;
 use crate::testing::{
-    World, calls, context, context_with, given, interjection, prompt, says, skill, tool_says, uses,
+    World, answers, calls, context, context_with, given, interjection, prompt, skill, tool_answers, uses,
 };
 
 /// A turn that is offered what was read, with a command for each outcome.
@@ -24,7 +24,7 @@ fn turn(world: &mut World, read: Outcome, commands: &[Outcome]) {
         world.complete("main", calls(&[("c", "ExecCommand", r#"{"cmd":"true"}"#)]));
         world.complete("main", outcome.clone());
     }
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
 }
 
 /// What is on record of skills, in short.
@@ -86,7 +86,7 @@ fn a_command_that_succeeds_makes_its_skill_active_once_a_turn() {
     turn(
         &mut world,
         offered(),
-        &[uses(&[read]), uses(&[run, read]), uses(&["/elsewhere/SKILL.md"]), tool_says("")],
+        &[uses(&[read]), uses(&[run, read]), uses(&["/elsewhere/SKILL.md"]), tool_answers("")],
     );
     let first =
         [format!("read_skill_md {read}"), format!("run_skill_script {run}"), format!("read_skill_md {read}")];
@@ -113,7 +113,7 @@ fn a_turn_that_fails_leaves_no_skill_in_use_and_one_that_comes_again_does() {
     world.crash();
     assert_eq!(active(&world), [("pdf".into(), ActivationState::TurnActive)]);
     world.complete("main", offered());
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert_eq!(active(&world), [("pdf".into(), ActivationState::SessionActive)]);
     world.admit("main", prompt("go"));
     world.crash();
@@ -150,7 +150,7 @@ fn a_skill_that_an_operator_names_is_shown_quoted_and_in_use_where_it_is_on_offe
     // In the middle of a turn it goes along with what is interjected; a crash shows and records nothing twice.
     world.admit("main", naming(interjection("and add it up"), &[skill("csv", 2)]));
     world.complete("main", calls(&[("c", "ExecCommand", r#"{"cmd":"true"}"#)]));
-    world.complete("main", tool_says(""));
+    world.complete("main", tool_answers(""));
     let twice = ["prompt_injection /skills/pdf/SKILL.md", "prompt_injection /skills/csv/SKILL.md"];
     assert_eq!(
         (facts(&world)[1..].to_vec(), once(&world, "How csv is done.")),
@@ -162,7 +162,7 @@ fn a_skill_that_an_operator_names_is_shown_quoted_and_in_use_where_it_is_on_offe
         (facts(&world)[1..].to_vec(), once(&world, "How csv is done.")),
         (twice.map(String::from).to_vec(), 2)
     );
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     let kept = |name: &str| (name.into(), ActivationState::SessionActive);
     assert_eq!(active(&world), [kept("pdf"), kept("csv")]);
 }

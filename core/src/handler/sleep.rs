@@ -12,7 +12,7 @@ use crate::handler::evidence::{self, Evidence};
 use crate::tx::Tx;
 
 /// Queues the message that ends the sleep.
-pub(super) fn tell(tx: &mut Tx<'_>) {
+pub(super) fn deliver(tx: &mut Tx<'_>) {
     let Some(sleep) = &tx.agent().sleep else { return };
     let Some(until) = sleep.over(tx.now()) else { return };
     let because = sleep.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();

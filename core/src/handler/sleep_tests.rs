@@ -8,7 +8,7 @@ use holon_facts::time::Millis;
 
 use crate::handler::work::tests::{CREATE, PICK, idle, turn};
 use crate::input::ControlRequest;
-use crate::testing::{World, agent, calls, context, interjection, prompt, says};
+use crate::testing::{World, agent, answers, calls, context, interjection, prompt};
 use crate::view::RunVerdict;
 
 const MINUTES: (&str, &str) = ("Sleep", r#"{"reason":"the build is slow","duration_ms":600000}"#);
@@ -63,8 +63,8 @@ fn who_sleeps_is_woken_in_time() {
     assert_eq!(view.explain(&agent("main")).unwrap().sleep.unwrap().reason.unwrap(), "the build is slow");
     world.pass_to_deadline();
     assert!(woken(&world));
-    let said = world.agent("main").run.as_ref().unwrap().about.incoming.body.text.preview();
-    assert!(said.contains("the build is slow"), "{said}");
+    let body = world.agent("main").run.as_ref().unwrap().about.incoming.body.text.preview();
+    assert!(body.contains("the build is slow"), "{body}");
     world.crash();
     assert!(woken(&world), "a crash takes nothing from it");
     idle(&mut world);
@@ -113,7 +113,7 @@ fn other_calls_of_the_round_are_made_and_an_interjection_keeps_it_awake() {
     let mut world = World::with_agent("main");
     world.admit("main", prompt("watch the build"));
     assert!(!makes(&mut world, &[MINUTES, CREATE]) || world.agent("main").run.is_some());
-    world.complete("main", crate::testing::tool_says("made"));
+    world.complete("main", crate::testing::tool_answers("made"));
     assert!(world.agent("main").run.is_none(), "the turn ends after the last of them");
     assert_eq!(world.agent("main").work.open_count(), 1);
 
@@ -123,7 +123,7 @@ fn other_calls_of_the_round_are_made_and_an_interjection_keeps_it_awake() {
     world.admit("main", interjection("stay here"));
     world.complete("main", calls(&[("", MINUTES.0, MINUTES.1)]));
     assert!(world.agent("main").run.is_some(), "it hears that first");
-    world.complete("main", says("I stay"));
+    world.complete("main", answers("I stay"));
     assert!(world.agent("main").run.is_none());
 }
 
@@ -169,7 +169,7 @@ fn the_end_of_a_sleep_is_stale_once_another_turn_has_begun() {
     assert_eq!(held.agent("main").inbox.queued_entries(), 1, "its end waits for a slot");
     held.admit("main", prompt("what is it?"));
     held.complete("other", context());
-    held.complete("other", says("done"));
+    held.complete("other", answers("done"));
     idle(&mut held);
     assert_eq!(held.agent("main").inbox.queued_entries(), 0);
     let kinds: Vec<_> = held.kinds(0).into_iter().filter(|kind| *kind == "turn_started").collect();

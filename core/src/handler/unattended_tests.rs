@@ -9,7 +9,7 @@ use crate::effect::Answer;
 use crate::handler::work::tests::idle;
 use crate::input::{ControlRequest, Input};
 use crate::summary::SchedulingPosture;
-use crate::testing::{World, agent, calls, command, config, context, ingress, prepared_for, prompt, says};
+use crate::testing::{World, agent, answers, calls, command, config, context, ingress, prepared_for, prompt};
 use crate::view::RunVerdict;
 
 /// What the agent leaves for itself.
@@ -144,9 +144,9 @@ fn progress_counts_anew_and_deferrals_move_with_the_clock() {
         .as_ref()
         .is_some_and(|run| !run.conversation.rounds.last().unwrap().complete())
     {
-        world.complete("main", crate::testing::tool_says("made"));
+        world.complete("main", crate::testing::tool_answers("made"));
     }
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert_eq!(world.agent("main").unattended.self_caused_turns, 0);
 }
 
@@ -159,8 +159,8 @@ fn task(world: &mut World, name: &str, id: &str) {
     world.complete("main", calls(&[(id, "ExecCommand", r#"{"cmd":"make","yield_time_ms":1000}"#)]));
     world.complete("main", prepared_for(command(name)));
     world.pass(Millis::seconds(10));
-    world.complete_one("main", OpKind::PromoteCommand, crate::testing::tool_says("so far"));
-    world.complete_one("main", OpKind::CallModel, says("it runs"));
+    world.complete_one("main", OpKind::PromoteCommand, crate::testing::tool_answers("so far"));
+    world.complete_one("main", OpKind::CallModel, answers("it runs"));
     let end = holon_facts::outcome::CommandEnd::Exited;
     world.complete("main", crate::testing::command_ends(end, Some(0)));
 }
@@ -199,7 +199,7 @@ fn a_day_has_so_many_turns_without_an_operator() {
     world.admit("main", prompt("now"));
     assert!(works(&world), "an operator waits for nothing");
     world.complete("main", context());
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert!(!works(&world));
     let day = world.now.wall.day();
     world.pass_to_deadline();

@@ -59,8 +59,8 @@ pub(super) fn refusal(hint: &Hint) -> Option<Reject> {
     (bytes > BODY_BYTES).then(|| Reject::TooLarge { what: "the body".into(), bytes, limit: BODY_BYTES })
 }
 
-/// Queues the one message that tells of all that waits.
-pub(crate) fn tell(tx: &mut Tx<'_>) {
+/// Queues the one message that reports all that waits.
+pub(crate) fn deliver(tx: &mut Tx<'_>) {
     queue_tick(tx, Vec::new());
 }
 
@@ -77,21 +77,21 @@ pub(super) fn keep_at_stop(tx: &mut Tx<'_>) {
     }
 }
 
-/// It tells of all that waits but of these sources.
+/// It reports all that waits but of these sources.
 fn queue_tick(tx: &mut Tx<'_>, left: Vec<String>) {
     let agent = tx.agent();
-    let told = || agent.hints.pending().filter(|pending| !left.contains(&pending.hint.source));
-    let named: u64 = told().chain(agent.hints.folded()).map(|pending| pending.count).sum();
+    let shown = || agent.hints.pending().filter(|pending| !left.contains(&pending.hint.source));
+    let named: u64 = shown().chain(agent.hints.folded()).map(|pending| pending.count).sum();
     let (sequence, hints) = (agent.hints.sequence, named.saturating_add(agent.hints.others()));
     // The model has to look at what says something, and at what somebody waits for.
     let matters = |pending: &Pending| pending.hint.body.is_some() || agent.is_awaited(pending);
-    let contentful = agent.folded_matters() || told().any(matters);
+    let contentful = agent.folded_matters() || shown().any(matters);
     let evidence = Evidence {
         kind: MessageKind::SystemTick,
         origin: Origin::system(WAKE_HINT),
         priority: Priority::Next,
         surface: Surface::RuntimeSystem,
-        text: Text::short(fold::said(&agent.hints, &left)),
+        text: Text::short(fold::tick_text(&agent.hints, &left)),
     };
     if let Some(message_id) = evidence::admit(tx, evidence) {
         tx.record(WakeTickQueued { message_id, sequence, hints, contentful, left });

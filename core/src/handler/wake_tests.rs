@@ -16,13 +16,13 @@ use crate::effect::Answer;
 use crate::handler::wait::tests::{EXTERNAL, item_waits, makes, waits};
 use crate::handler::work::tests::idle;
 use crate::input::{ControlRequest, Input};
-use crate::testing::{World, agent, context, long, prompt, says};
+use crate::testing::{World, agent, answers, context, long, prompt};
 
 pub(super) fn hint(source: &str) -> Hint {
     Hint::new(source, "it moved")
 }
 
-pub(super) fn says_something(source: &str) -> Hint {
+pub(super) fn hint_with_text(source: &str) -> Hint {
     Hint { body: Some(Text::short("all passed")), ..hint(source) }
 }
 
@@ -44,11 +44,11 @@ pub(super) fn delivers(world: &mut World, generation: u64, hint: Hint) -> Answer
 
 /// How many hints each tick told of, and whether the model had to look.
 fn ticks(world: &World) -> Vec<(u64, bool)> {
-    let told = world.log.iter().filter_map(|record| {
+    let delivered = world.log.iter().filter_map(|record| {
         let Event::Wake(WakeFact::WakeTickQueued(fact)) = &record.event else { return None };
         Some((fact.hints, fact.contentful))
     });
-    told.collect()
+    delivered.collect()
 }
 
 pub(super) fn woken(world: &World) -> bool {
@@ -64,7 +64,7 @@ fn a_bare_hint_wakes_no_model_and_one_that_says_something_does() {
     assert_eq!(taken(&mut world, hint("ci")), WakeDisposition::Triggered);
     assert!(world.agent("main").run.is_none());
     assert_eq!(ticks(&world), [(1, false)]);
-    assert_eq!(taken(&mut world, says_something("ci")), WakeDisposition::Triggered, "the first was told");
+    assert_eq!(taken(&mut world, hint_with_text("ci")), WakeDisposition::Triggered, "the first was told");
     assert!(woken(&world));
     world.complete("main", context());
     let shown = format!("{:?}", world.requests.last().unwrap().conversation);
@@ -74,9 +74,9 @@ fn a_bare_hint_wakes_no_model_and_one_that_says_something_does() {
         "{shown}"
     );
     assert!(shown.contains("all passed"), "{shown}");
-    world.complete("main", says("seen"));
+    world.complete("main", answers("seen"));
     assert_eq!(
-        world.agent("main").hints.told_by(holon_facts::MessageId(2)).count(),
+        world.agent("main").hints.delivered_by(holon_facts::MessageId(2)).count(),
         0,
         "nothing is kept of it"
     );
@@ -91,7 +91,7 @@ fn hints_of_a_turn_are_told_together_after_it_by_source() {
         ("mail", WakeDisposition::Triggered),
         ("ci", WakeDisposition::Coalesced),
     ] {
-        assert_eq!(taken(&mut world, says_something(source)), disposition);
+        assert_eq!(taken(&mut world, hint_with_text(source)), disposition);
     }
     assert_eq!(
         taken(&mut world, hint("ci")),
@@ -145,11 +145,11 @@ fn a_delivery_names_a_wait_by_its_token_alone() {
 fn what_was_hinted_in_the_turn_is_not_waited_for() {
     let mut world = World::with_agent("main");
     world.admit("main", prompt("go"));
-    taken(&mut world, says_something("ci"));
+    taken(&mut world, hint_with_text("ci"));
     assert!(makes(&mut world, &[EXTERNAL]), "the turn goes on");
     let shown = format!("{:?}", world.requests.last().unwrap().conversation);
     assert!(shown.contains("already_hinted") && shown.contains("all passed"), "{shown}");
-    world.complete("main", says("it passed"));
+    world.complete("main", answers("it passed"));
     assert!(ticks(&world).is_empty() && world.agent("main").run.is_none(), "it was told");
     // One that is too long for a result comes by its message.
     world.admit("main", prompt("again"));
@@ -247,7 +247,7 @@ fn flood(world: &mut World, sources: usize, alike: &Hint) {
     }
 }
 
-/// What the message that tells of hints says.
+/// What the message that reports hints says.
 fn tick_text(world: &World) -> String {
     let admitted = world.log.iter().rev().find_map(|record| {
         let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return None };
@@ -274,7 +274,7 @@ fn a_hint_that_is_waited_for_is_not_lost_to_bare_ones_of_others() {
 fn a_bare_hint_of_one_more_folds_none_that_says_something() {
     let mut world = World::with_agent("main");
     world.admit("main", prompt("go"));
-    flood(&mut world, SOURCES, &says_something(""));
+    flood(&mut world, SOURCES, &hint_with_text(""));
     assert_eq!(taken(&mut world, hint("bare")), WakeDisposition::Triggered);
     assert!(world.agent("main").hints.pending().all(|pending| pending.hint.source != "bare"));
     assert_eq!((world.agent("main").hints.others(), world.agent("main").hints.folded().count()), (1, 0));
@@ -291,12 +291,12 @@ fn a_bare_hint_of_one_more_folds_none_that_says_something() {
 /// What a folded hint was about is known, what it said is not.
 #[test]
 fn a_folded_hint_ends_the_wait_that_is_for_it() {
-    let first = [says_something("ci"), Hint { resource: Some("ci".into()), ..says_something("build") }];
+    let first = [hint_with_text("ci"), Hint { resource: Some("ci".into()), ..hint_with_text("build") }];
     for first in first {
         let mut world = World::with_agent("main");
         world.admit("main", prompt("go"));
         taken(&mut world, first.clone());
-        flood(&mut world, SOURCES, &says_something(""));
+        flood(&mut world, SOURCES, &hint_with_text(""));
         assert_eq!(world.agent("main").hints.folded().count(), 1);
         world.crash();
         assert!(!makes(&mut world, &[EXTERNAL]), "it waits: the hint can't be shown whole");
@@ -330,7 +330,7 @@ fn what_only_the_number_is_known_of_is_looked_at_by_who_waits_since() {
 fn folded_hints_are_bounded_and_none_of_them_is_forgotten() {
     let mut world = item_waits(EXTERNAL);
     world.admit("main", prompt("what do you wait for?"));
-    flood(&mut world, 4 * SOURCES, &says_something(""));
+    flood(&mut world, 4 * SOURCES, &hint_with_text(""));
     let hints = &world.agent("main").hints;
     assert_eq!((hints.pending().count(), hints.folded().count()), (SOURCES, SOURCES));
     assert_eq!((hints.others(), hints.count()), (0, 4 * SOURCES as u64));
@@ -365,7 +365,7 @@ fn a_stop_keeps_the_hints_that_matter_as_one_message() {
     let mut world = item_waits(EXTERNAL);
     world.admit("main", prompt("what do you wait for?"));
     taken(&mut world, hint("ci"));
-    taken(&mut world, says_something("mail"));
+    taken(&mut world, hint_with_text("mail"));
     taken(&mut world, hint("bare"));
     let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
     assert_eq!(outcome.lost_hints, ["bare"]);
@@ -383,14 +383,14 @@ fn a_stop_keeps_the_hints_that_matter_as_one_message() {
 #[test]
 fn what_says_something_ends_a_self_hold_and_what_does_not_waits() {
     let mut world = World::held("main");
-    taken(&mut world, says_something("ci"));
+    taken(&mut world, hint_with_text("ci"));
     assert_eq!(world.agent("main").hints.count(), 1, "providers are away");
     assert_eq!(world.agent("main").last_decision.as_ref().unwrap().reason, DecisionReason::Hold);
     while ticks(&world).is_empty() {
         assert!(world.pass_to_deadline());
         if world.agent("main").run.is_some() {
             world.complete("main", context());
-            world.complete("main", says("they are back"));
+            world.complete("main", answers("they are back"));
         }
     }
     assert!(woken(&world), "{:?}", world.agent("main").last_decision);

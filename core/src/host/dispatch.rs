@@ -331,7 +331,7 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{World, config, context, prompt, says};
+    use crate::testing::{World, answers, config, context, prompt};
     use holon_facts::config::{Config, HostLimits};
 
     #[test]
@@ -348,7 +348,7 @@ mod tests {
         for expected in ["busy", "second", "first", "busy"] {
             assert!(world.agent(expected).run.is_some(), "it is the turn of {expected}");
             world.complete(expected, context());
-            world.complete(expected, says("done"));
+            world.complete(expected, answers("done"));
         }
     }
 }

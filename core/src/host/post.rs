@@ -126,7 +126,7 @@ impl Host {
                 external_trigger::provision(tx);
                 model::begin(tx, model);
                 if let Some(message) = message {
-                    child::told(tx, message, Priority::Normal);
+                    child::receive(tx, message, Priority::Normal);
                 }
             });
             return Carried::Delivered;
@@ -144,7 +144,7 @@ fn take(tx: &mut Tx<'_>, from: &AgentId, received: LetterReceived, letter: Lette
             return Carried::Returned("the child has come to its end");
         }
         Letter::FollowUp { text } => {
-            if !child::told(tx, text, Priority::Next) {
+            if !child::receive(tx, text, Priority::Next) {
                 return Carried::Waits;
             }
             tx.record(received);

@@ -91,7 +91,7 @@ impl Host {
             && resident.agent.hold.is_none()
             && deadline.is_none_or(|(at, reason)| at > self.clock.wall() && waits_outside(reason))
             && resident.agent.work.signal().is_none()
-            && !resident.agent.timers.is_untold()
+            && !resident.agent.timers.is_undelivered()
             && !self.unsettled.contains(agent);
         if !idle {
             return None;

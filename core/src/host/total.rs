@@ -34,8 +34,8 @@ use proptest::test_runner::TestRunner;
 use crate::input::{ControlRequest, Input};
 use crate::recovery::Found;
 use crate::testing::{
-    World, agent, answer, calls, command_ends, config, context, context_offering, context_with,
-    context_with_notes, fails, given, ingress, long, prepared, says, skill, tool_gives, tool_says, uses,
+    World, agent, answer, answers, calls, command_ends, config, context, context_offering, context_with,
+    context_with_notes, fails, given, ingress, long, prepared, skill, tool_answers, tool_gives, uses,
 };
 
 /// Something that happens to a world.
@@ -266,11 +266,11 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         2 => Just(context()),
         2 => Just(prepared()),
         4 => (blocks, stop).prop_map(|(blocks, stop)| answer(blocks, stop)),
-        2 => Just(says("done")),
+        2 => Just(answers("done")),
         2 => failure,
         2 => Just(fails(FailureKind::Server)),
         1 => Just(fails(FailureKind::ContextLength)),
-        2 => "[ab]".prop_map(|text| tool_says(&text)),
+        2 => "[ab]".prop_map(|text| tool_answers(&text)),
         2 => (select(CommandEnd::ALL.to_vec()), 0..2_i32).prop_map(|(end, status)| command_ends(end, Some(status))),
         1 => Just(wrote()),
         1 => place().prop_map(Outcome::found),
@@ -351,7 +351,7 @@ fn act() -> impl Strategy<Value = Act> {
             let child = ("", "SpawnAgent", r#"{"initial_message":"go"}"#);
             Act::End(at, calls(&vec![child; count]))
         }),
-        3 => (0..5_usize).prop_map(|at| Act::End(at, says("done"))),
+        3 => (0..5_usize).prop_map(|at| Act::End(at, answers("done"))),
         2 => name().prop_map(Act::Park),
         6 => (0..3_usize, waits()).prop_map(|(at, wait)| Act::End(at, calls(&[("", "WaitFor", wait)]))),
         2 => (name(), any::<u64>(), outcome()).prop_map(|(name, op, outcome)| Act::Stray(name, op, outcome)),
@@ -390,7 +390,7 @@ fn timer() -> impl Strategy<Value = TimerSpec> {
 }
 
 fn found() -> impl Strategy<Value = Found> {
-    let Outcome::Tool { outcome } = tool_says("while you were away") else { panic!() };
+    let Outcome::Tool { outcome } = tool_answers("while you were away") else { panic!() };
     let ended = Found::Ended { outcome: outcome.into() };
     prop_oneof![
         3 => Just(ended),
@@ -402,7 +402,7 @@ fn found() -> impl Strategy<Value = Found> {
 
 /// Some text has reached a command.
 fn wrote() -> Outcome {
-    let Outcome::Tool { mut outcome } = tool_says("written") else { panic!() };
+    let Outcome::Tool { mut outcome } = tool_answers("written") else { panic!() };
     let (input_target, problem) = (Some(InputTarget::Stdin), None);
     outcome.receipt.facts.input =
         Some(InputReceipt { accepted_input: true, input_target, bytes_written: 1, problem });
@@ -438,7 +438,7 @@ fn fitting(kind: OpKind) -> Outcome {
             Outcome::Workspace { execution, base: Some("c0ffee".into()) }
         }
         OpKind::RemoveWorktree => Outcome::Worktree { removal: Removal::Removed },
-        OpKind::Summarize => says("Goal: go on"),
+        OpKind::Summarize => answers("Goal: go on"),
         OpKind::PrepareCommand => prepared(),
     }
 }

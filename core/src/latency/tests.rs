@@ -6,7 +6,7 @@ use holon_facts::record::Record;
 use holon_facts::time::Millis;
 
 use super::*;
-use crate::testing::{World, agent, calls, context, fails, prompt, says, tool_says};
+use crate::testing::{World, agent, answers, calls, context, fails, prompt, tool_answers};
 
 fn sum(turn: &TurnLatency) -> u64 {
     turn.parts.all().iter().map(|part| part.0).sum()
@@ -48,11 +48,11 @@ fn parts_of_each_turn_add_up_to_its_total() {
     world.pass(Millis(400));
     world.complete("main", calls(&[("c1", "ApplyPatch", r#"{"patch":"x"}"#)]));
     world.pass(Millis(70));
-    world.complete("main", tool_says("done"));
+    world.complete("main", tool_answers("done"));
     world.pass(Millis(20));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     world.complete("main", context());
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     let turns = turns(&world.log);
     assert_eq!(turns.len(), 2);
     for turn in &turns {

@@ -12,10 +12,10 @@ use holon_facts::task::TaskStatus;
 use holon_facts::template::TemplateOrigin;
 use holon_facts::workspace::ExecutionBinding;
 
-use super::facts::tells;
+use super::facts::admitted_from;
 use super::sabotage::{Case, Script};
 use crate::input::ControlRequest;
-use crate::testing::{World, agent, calls, context, prompt, says, template};
+use crate::testing::{World, agent, answers, calls, context, prompt, template};
 
 const CHILD: &str = "main--1";
 
@@ -27,7 +27,7 @@ fn lived() -> World {
     world.complete("main", context());
     world.complete("main", calls(&[begin]));
     world.complete("main", template("holon-reviewer"));
-    world.complete("main", says("delegated"));
+    world.complete("main", answers("delegated"));
     world.ask(|reply| crate::Input::WriteTask {
         agent: agent("main"),
         task: holon_facts::ids::TaskId(1),
@@ -36,10 +36,10 @@ fn lived() -> World {
     });
     for _ in 0..2 {
         world.complete(CHILD, context());
-        world.complete(CHILD, says("found it"));
+        world.complete(CHILD, answers("found it"));
     }
     world.complete("main", context());
-    world.complete("main", says("thanks"));
+    world.complete("main", answers("thanks"));
     world.control("main", ControlRequest::Stop);
     world
 }
@@ -79,7 +79,7 @@ fn posted(letter: u64, what: Letter) -> LetterPosted {
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = begun();
-    cases.extend(told());
+    cases.extend(deliveries());
     cases
 }
 
@@ -145,7 +145,7 @@ fn begun() -> Vec<Case> {
 }
 
 /// What it says, and how it ends.
-fn told() -> Vec<Case> {
+fn deliveries() -> Vec<Case> {
     let received = |from: &str, letter| LetterReceived { from: agent(from), letter_id: LetterId(letter) };
     let gone = |letter| LetterReturned { letter_id: LetterId(letter), problem: "gone".into() };
     alloc::vec![
@@ -174,7 +174,11 @@ fn told() -> Vec<Case> {
         }),
         case("T11", "a child's model says what its supervisor would", CHILD, |s| {
             let supervisor = Origin::System { subsystem: "supervisor".into() };
-            s.after("assistant_round_recorded", 0, tells(3, MessageKind::InternalFollowup, supervisor));
+            s.after(
+                "assistant_round_recorded",
+                0,
+                admitted_from(3, MessageKind::InternalFollowup, supervisor),
+            );
         }),
         case("C6", "a child ends twice", CHILD, |s| {
             s.after("agent_retired", 0, AgentRetired { status: TaskStatus::Completed });

@@ -120,14 +120,14 @@ fn deferred(item: u64, turns: u32, until: i64) -> WorkDeferred {
     WorkDeferred { work_item_id: WorkItemId(item), run_id: RunId(1), turns, until }
 }
 
-/// Two items of an operator are told of together; the turn picks none of them.
+/// Two items of an operator are notified of together; the turn picks none of them.
 fn life() -> Script {
     let origin = Origin::System { subsystem: WorkTick::QueuedAvailable.name().into() };
     let mut s = Script::default();
     s.step().on(AgentCreated { spec: spec() });
     s.step().on(created(1)).on(created(2));
     s.on(emits("work_queue:queued_available:work_1:1"))
-        .on(tells(1, MessageKind::SystemTick, origin))
+        .on(admitted_from(1, MessageKind::SystemTick, origin))
         .on(ticks(WorkTick::QueuedAvailable, 1, &[1, 2]));
     s.on(decided(DecisionKind::StartModelTurn, Some(1))).on(dequeued(1, Some(1)));
     s.on(started(1, 1, 1)).on(opened(1, OpKind::LoadContext, 1));

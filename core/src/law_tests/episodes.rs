@@ -15,7 +15,7 @@ use holon_facts::request::{PrefixBreak, PrefixHash, Ratio, RequestRecord};
 use holon_facts::time::Millis;
 
 use super::sabotage::{Case, Script};
-use crate::testing::{World, calls, config, context, fails, prompt, says, tool_says};
+use crate::testing::{World, answers, calls, config, context, fails, prompt, tool_answers};
 
 fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
     Case::of(law, what, Script::of(life()), sabotage)
@@ -146,15 +146,15 @@ fn life() -> Vec<holon_facts::Record> {
         world.pass(rests);
         world.admit("main", prompt("go"));
         world.complete("main", context());
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
     }
     world.admit("main", prompt("go on"));
     world.complete("main", context());
     for _ in 0..2 {
         world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]));
-        world.complete("main", tool_says("a b"));
+        world.complete("main", tool_answers("a b"));
     }
     world.complete("main", fails(FailureKind::ContextLength));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     world.log
 }

@@ -336,7 +336,7 @@ pub(super) fn brief(id: u64, kind: BriefKind, message: u64) -> BriefCreated {
 }
 
 /// A message of the runtime's own.
-pub(super) fn tells(id: u64, kind: MessageKind, origin: Origin) -> MessageAdmitted {
+pub(super) fn admitted_from(id: u64, kind: MessageKind, origin: Origin) -> MessageAdmitted {
     let ingress = holon_facts::message::Ingress {
         kind,
         origin,
@@ -348,7 +348,7 @@ pub(super) fn tells(id: u64, kind: MessageKind, origin: Origin) -> MessageAdmitt
     MessageAdmitted { message, idempotency: None, expired_keys: 0 }
 }
 
-pub(super) fn told(task: u64, message: u64, known: bool) -> TaskResultQueued {
+pub(super) fn result_queued(task: u64, message: u64, known: bool) -> TaskResultQueued {
     TaskResultQueued { task_id: TaskId(task), message_id: MessageId(message), known }
 }
 

@@ -119,7 +119,7 @@ fn crowd() -> Script {
     }
     s.step().on(folding(SOURCES, "source 1", HintWeight::Bare));
     let origin = Origin::System { subsystem: "wake_hint".into() };
-    s.step().on(tells(2, MessageKind::SystemTick, origin)).on(kept());
+    s.step().on(admitted_from(2, MessageKind::SystemTick, origin)).on(kept());
     let (running, idle, stopped) = (Status::AwakeRunning, Status::AwakeIdle, Status::Stopped);
     s.on(requested(ControlAction::Stop, running)).on(settled(1)).on(aborted(1, 1));
     s.on(ended(1, 1, 1, TurnKind::Aborted, Some(TurnReason::Stopped), 0));
@@ -137,18 +137,18 @@ fn full_of_words() -> Script {
     s.step().on(AgentCreated { spec: spec() });
     s.step().on(admitted(1, Priority::Normal));
     s.begin(1, 1, 1, 1);
-    let said = |fact: WakeHintRecorded| {
+    let hinted = |fact: WakeHintRecorded| {
         let hint = Hint { correlation_id: Some("build 7".into()), ..fact.hint };
         WakeHintRecorded { hint, ..fact }
     };
     for source in 0..SOURCES {
-        s.step().on(said(recorded(source as u64 + 1, &name(source), None)));
+        s.step().on(hinted(recorded(source as u64 + 1, &name(source), None)));
     }
-    s.step().on(said(folding(SOURCES, "source 0", HintWeight::Contentful)));
+    s.step().on(hinted(folding(SOURCES, "source 0", HintWeight::Contentful)));
     s.step().on(settled(1)).on(processed(1, Some(1), Disposition::Processed));
     s.on(ended(1, 1, 1, TurnKind::Completed, None, 0)).on(closed(ClosureOutcome::Completed));
     let origin = Origin::System { subsystem: "wake_hint".into() };
-    s.on(decided(DecisionKind::EmitSystemTick, None)).on(tells(2, MessageKind::SystemTick, origin));
+    s.on(decided(DecisionKind::EmitSystemTick, None)).on(admitted_from(2, MessageKind::SystemTick, origin));
     s.on(all());
     s.begin(2, 2, 2, 2);
     s.step().on(settled(2)).on(processed(2, Some(2), Disposition::Processed));
@@ -193,7 +193,7 @@ fn awaiting() -> Script {
     s.step().on(settled(1)).on(processed(1, Some(1), Disposition::Processed));
     s.on(ended(1, 1, 1, TurnKind::Completed, None, 0)).on(closed(ClosureOutcome::Completed));
     let origin = Origin::System { subsystem: "wake_hint".into() };
-    s.on(decided(DecisionKind::EmitSystemTick, None)).on(tells(2, MessageKind::SystemTick, origin));
+    s.on(decided(DecisionKind::EmitSystemTick, None)).on(admitted_from(2, MessageKind::SystemTick, origin));
     s.on(tick(2, 2, true)).on(resolved(1, 2));
     s.begin(2, 2, 2, 2);
     s.step().on(settled(2)).on(processed(2, Some(2), Disposition::Processed));
@@ -214,7 +214,7 @@ fn life() -> Script {
     s.step().on(settled(1)).on(processed(1, Some(1), Disposition::Processed));
     s.on(ended(1, 1, 1, TurnKind::Completed, None, 0)).on(closed(ClosureOutcome::Completed));
     let origin = Origin::System { subsystem: "wake_hint".into() };
-    s.on(decided(DecisionKind::EmitSystemTick, None)).on(tells(2, MessageKind::SystemTick, origin));
+    s.on(decided(DecisionKind::EmitSystemTick, None)).on(admitted_from(2, MessageKind::SystemTick, origin));
     s.on(tick(3, 4, false)).on(decided(DecisionKind::ReduceMessageOnly, Some(2)));
     s.on(dequeued(2, None)).on(processed(2, None, Disposition::Processed));
     s.on(decided(DecisionKind::Sleep, None));

@@ -21,8 +21,8 @@ use super::sabotage;
 use crate::effect::Answer;
 use crate::input::{ControlRequest, Input};
 use crate::testing::{
-    World, calls, command_ends, config, context, context_with, fails, given, ingress, interjection, long,
-    prompt, says, skill, tool_gives, tool_says, uses,
+    World, answers, calls, command_ends, config, context, context_with, fails, given, ingress, interjection,
+    long, prompt, skill, tool_answers, tool_gives, uses,
 };
 
 const ABORT: ControlRequest = ControlRequest::Abort { run_id: None, stop_after_abort: false };
@@ -39,8 +39,8 @@ fn work_and_stop(world: &mut World) {
     world.complete("main", calls(&[list, ("c2", "Levitate", "{}")]));
     assert_eq!(world.waits_for("main"), Some(OpKind::RunCommand));
     world.admit("main", interjection("only the tests"));
-    world.complete("main", tool_says("a b"));
-    world.complete("main", says("done"));
+    world.complete("main", tool_answers("a b"));
+    world.complete("main", answers("done"));
     assert_eq!(world.agent("main").status, Status::Asleep);
 
     let key = Idempotency { key: "k".into(), payload: ContentId([1; 32]) };
@@ -73,7 +73,7 @@ fn start_and_hold(world: &mut World) {
     world.admit("main", ingress(MessageKind::BriefAck, Priority::Background, "seen"));
     world.admit("main", prompt("the trial"));
     world.complete("main", context());
-    world.complete("main", says("here again"));
+    world.complete("main", answers("here again"));
     assert!(world.agent("main").hold.is_none());
 }
 
@@ -95,7 +95,7 @@ fn crash_and_drain(world: &mut World) {
     world.complete("main", context());
     world.complete("main", fails(FailureKind::Auth));
     world.complete("main", fails(FailureKind::ContextLength));
-    world.complete("main", says("finished"));
+    world.complete("main", answers("finished"));
     assert_eq!(world.agent("main").status, Status::Asleep);
 }
 
@@ -106,13 +106,13 @@ fn tasks(world: &mut World) {
     world.complete("main", context());
     world.complete("main", calls(&[make]));
     world.pass(Millis::seconds(11));
-    world.complete_one("main", OpKind::PromoteCommand, tool_says("it goes on"));
+    world.complete_one("main", OpKind::PromoteCommand, tool_answers("it goes on"));
     let task = world.agent("main").tasks.active().next().unwrap().id;
     let about = |rest: &str| alloc::format!(r#"{{"task_id":"{task}"{rest}}}"#);
     world.complete_one("main", OpKind::CallModel, calls(&[("c2", "TaskOutput", &about(""))]));
     world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Exited, Some(0)));
-    world.complete_one("main", OpKind::CallTool, tool_says("built"));
-    world.complete_one("main", OpKind::CallModel, says("done"));
+    world.complete_one("main", OpKind::CallTool, tool_answers("built"));
+    world.complete_one("main", OpKind::CallModel, answers("done"));
     assert_eq!(world.agent("main").status, Status::Asleep);
     world.later(|reply| Input::RunTask {
         agent: crate::testing::agent("main"),
@@ -123,7 +123,7 @@ fn tasks(world: &mut World) {
     world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
     world.control("main", ControlRequest::Start);
     world.complete("main", context());
-    world.complete("main", says("seen"));
+    world.complete("main", answers("seen"));
 }
 
 /// A timer that fires, misses some occurrences, and is cancelled.
@@ -139,7 +139,7 @@ fn timers(world: &mut World) {
     world.ask(|reply| Input::CreateTimer { agent: main(), timer, reply });
     world.pass(Millis::minutes(5));
     world.complete("main", context());
-    world.complete("main", says("seen"));
+    world.complete("main", answers("seen"));
     let timer = holon_facts::ids::TimerId(1);
     world.ask(|reply| Input::CancelTimer { agent: main(), timer, reply });
 }
@@ -152,15 +152,15 @@ fn work(world: &mut World) {
     world.complete("main", context());
     for call in [("", "CreateWorkItem", r#"{"objective":"go"}"#), picks, completes] {
         world.complete("main", calls(&[call]));
-        world.complete("main", tool_says("shown"));
+        world.complete("main", tool_answers("shown"));
     }
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     let objective = alloc::string::String::from("go on");
     let (plan_status, todo_list) = (holon_facts::work::PlanStatus::Ready, Vec::new());
     let item = holon_facts::work::NewWorkItem { objective, plan_status, todo_list, plan: false };
     world.ask(|reply| Input::CreateWorkItem { agent: crate::testing::agent("main"), item, reply });
     world.complete("main", context());
-    world.complete("main", says("later"));
+    world.complete("main", answers("later"));
     assert_eq!(world.agent("main").status, Status::Asleep);
 }
 
@@ -171,7 +171,7 @@ fn sleep(world: &mut World) {
     world.complete("main", calls(&[("", "Sleep", r#"{"duration_ms":2000}"#)]));
     world.pass(Millis::seconds(2));
     world.complete("main", context());
-    world.complete("main", says("up again"));
+    world.complete("main", answers("up again"));
 }
 
 /// A wait that is looked at again, and ends.
@@ -182,12 +182,12 @@ fn waits(world: &mut World) {
     world.complete("main", calls(&[("", "WaitFor", wait)]));
     world.pass(Millis::minutes(1));
     world.complete("main", context());
-    world.complete("main", says("not yet"));
+    world.complete("main", answers("not yet"));
     let sent = ingress(MessageKind::WebhookEvent, Priority::Normal, "passed");
     let origin = holon_facts::message::Origin::Webhook { source: "ci".into(), event_type: None };
     world.admit("main", holon_facts::message::Ingress { origin, ..sent });
     world.complete("main", context());
-    world.complete("main", says("it passed"));
+    world.complete("main", answers("it passed"));
     let hint = r#"{"source":"ci","reason":"it moved"}"#;
     let hint: holon_facts::hint::Hint = serde_json::from_str(hint).unwrap();
     let of_trigger = hint.clone();
@@ -207,7 +207,7 @@ fn budgets(world: &mut World) {
     assert!(world.agent("main").hold.is_some());
     world.restart(patient());
     world.complete_one("main", OpKind::LoadContext, context());
-    world.complete_one("main", OpKind::CallModel, says("a lot"));
+    world.complete_one("main", OpKind::CallModel, answers("a lot"));
 }
 
 /// A child that is told more, and reports.
@@ -219,10 +219,10 @@ fn children(world: &mut World) {
         OpKind::CallModel,
         calls(&[("", "SpawnAgent", r#"{"initial_message":"go"}"#)]),
     );
-    world.complete_one("main", OpKind::CallModel, says("delegated"));
+    world.complete_one("main", OpKind::CallModel, answers("delegated"));
     let child = world.agent("main").tasks.children().next().unwrap().1.child_agent_id.clone();
     world.complete(child.as_str(), context());
-    world.complete(child.as_str(), says("done"));
+    world.complete(child.as_str(), answers("done"));
     assert!(world.agent(child.as_str()).childhood.archived);
 }
 
@@ -230,7 +230,7 @@ fn children(world: &mut World) {
 fn workspaces(world: &mut World) {
     world.admit("main", prompt("look elsewhere"));
     while world.waits_for("main") != Some(OpKind::LoadContext) {
-        world.complete_one("main", OpKind::CallModel, says("first this"));
+        world.complete_one("main", OpKind::CallModel, answers("first this"));
     }
     world.complete_one("main", OpKind::LoadContext, context());
     world.complete_one("main", OpKind::CallModel, calls(&[("", "UseWorkspace", r#"{"path":"/x"}"#)]));
@@ -244,7 +244,7 @@ fn workspaces(world: &mut World) {
     let missing = OpFailure { certainty: Certainty::Definite, message: Text::short("there is no git") };
     world.complete_one("main", OpKind::FindWorkspace, Outcome::Failed { failure: missing });
     world.complete_one("main", OpKind::RemoveWorktree, Outcome::Worktree { removal: Removal::Removed });
-    world.complete_one("main", OpKind::CallModel, says("done"));
+    world.complete_one("main", OpKind::CallModel, answers("done"));
 }
 
 /// A model sums up what is too long.
@@ -258,8 +258,8 @@ fn summaries() -> World {
         world.complete("main", tool_gives(long(number, 1_500)));
     }
     world.complete("main", fails(FailureKind::ContextLength));
-    world.complete_one("main", OpKind::Summarize, says("Goal: all of it"));
-    world.complete("main", says("done"));
+    world.complete_one("main", OpKind::Summarize, answers("Goal: all of it"));
+    world.complete("main", answers("done"));
     skills(&mut world);
     world
 }
@@ -276,7 +276,7 @@ fn skills(world: &mut World) {
     world.complete("main", context_with(&[skill("pdf", 1)]));
     world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"cat /skills/pdf/SKILL.md"}"#)]));
     world.complete("main", uses(&["/skills/pdf/SKILL.md"]));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn each_change_of_posture_is_on_record() {
     for text in ["go", "go on"] {
         world.admit("main", prompt(text));
         world.complete("main", context());
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
     }
     world.admit("main", prompt("stop here"));
     world.control("main", ControlRequest::Stop);
@@ -335,7 +335,7 @@ fn turns_of_earlier_builds_change_the_posture_without_a_fact_of_its_own() {
     let mut world = World::with_agent("main");
     world.admit("main", prompt("go"));
     world.complete("main", context());
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     let of_turn = |fact: &SchedulerPostureDecision| {
         fact.previous == Status::AwakeRunning || fact.next == Status::AwakeRunning
     };
@@ -356,11 +356,12 @@ fn each_law_accepts_what_keeps_it_and_catches_what_breaks_it() {
         assert!(cases.iter().any(|case| case.law == *id), "nothing sabotages {id}");
     }
     for case in &cases {
-        let said = |laws: &Laws| laws.antecedents().iter().find(|(id, _)| *id == case.law).map(|(_, n)| *n);
+        let checked =
+            |laws: &Laws| laws.antecedents().iter().find(|(id, _)| *id == case.law).map(|(_, n)| *n);
         let mut laws = Laws::new();
         let broken: Vec<_> = case.kept.iter().flat_map(|record| laws.check(record)).collect();
         assert!(broken.is_empty(), "{} ({}): {broken:?}", case.law, case.what);
-        assert!(said(&laws) > Some(0), "{} ({}) has nothing to say", case.law, case.what);
+        assert!(checked(&laws) > Some(0), "{} ({}) has nothing to say", case.law, case.what);
 
         let mut laws = Laws::new();
         let broken: Vec<_> = case.broken.iter().flat_map(|record| laws.check(record)).collect();

@@ -10,7 +10,7 @@ use holon_facts::outcome::{InstructionSource, Outcome, SourceScope};
 use holon_facts::receipt::{Receipt, ToolFacts};
 
 use super::sabotage::{Case, Script};
-use crate::testing::{World, calls, context, context_with_notes, prompt, says, tool_says};
+use crate::testing::{World, answers, calls, context, context_with_notes, prompt, tool_answers};
 
 pub(super) fn cases() -> Vec<Case> {
     alloc::vec![
@@ -62,8 +62,8 @@ pub(super) fn search(world: &mut World) {
     world.admit("main", prompt("what do you remember?"));
     world.complete("main", context_with_notes());
     world.complete("main", calls(&[("", "MemorySearch", r#"{"query":"it"}"#)]));
-    world.complete("main", tool_says("nothing"));
-    world.complete("main", says("nothing"));
+    world.complete("main", tool_answers("nothing"));
+    world.complete("main", answers("nothing"));
 }
 
 fn life() -> Vec<holon_facts::Record> {
@@ -78,7 +78,7 @@ fn a_performer_that_reports_more_than_a_look_is_not_believed() {
     world.admit("main", prompt("what do you remember?"));
     world.complete("main", context_with_notes());
     world.complete("main", calls(&[("", "MemorySearch", r#"{"query":"it"}"#)]));
-    let Outcome::Tool { mut outcome } = tool_says("nothing") else { panic!() };
+    let Outcome::Tool { mut outcome } = tool_answers("nothing") else { panic!() };
     outcome.receipt.facts.changed_files.push("a".into());
     outcome.receipt.facts.ends_turn = true;
     world.complete("main", Outcome::Tool { outcome });

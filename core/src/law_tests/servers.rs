@@ -10,7 +10,7 @@ use holon_facts::event::{Event, TurnFact};
 use holon_facts::ids::RunId;
 
 use super::sabotage::{Case, Script};
-use crate::testing::{World, calls, context, context_offering, prompt, says, tool_says};
+use crate::testing::{World, answers, calls, context, context_offering, prompt, tool_answers};
 
 pub(super) fn cases() -> Vec<Case> {
     alloc::vec![
@@ -79,12 +79,12 @@ pub(super) fn world() -> World {
     world.admit("main", prompt("read"));
     world.complete("main", context_offering(&["files__list", "files__read"]));
     world.complete("main", calls(&[("", "files__read", r#"{"path":"a"}"#)]));
-    world.complete("main", tool_says("it is there"));
-    world.complete("main", says("done"));
+    world.complete("main", tool_answers("it is there"));
+    world.complete("main", answers("done"));
     for _ in 0..2 {
         world.admit("main", prompt("write"));
         world.complete("main", context_offering(&["files__list", "files__read", "files__write"]));
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
     }
     world
 }
@@ -105,7 +105,7 @@ fn tools_count_for_a_whole_episode_and_calls_go_to_their_server() {
     for _ in 0..2 {
         world.admit("main", prompt("again"));
         world.complete("main", context());
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
     }
     let last = world.requests.last().expect("a request");
     assert!(last.tools.iter().all(|name| !name.as_str().contains("__")), "{:?}", last.tools);

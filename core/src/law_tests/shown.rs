@@ -10,7 +10,7 @@ use holon_facts::fence::Fence;
 use holon_facts::ids::{MessageId, RunId, Seed};
 
 use super::sabotage::{Case, Script};
-use crate::testing::{World, agent, calls, context, interjection, prompt, says, tool_says};
+use crate::testing::{World, agent, answers, calls, context, interjection, prompt, tool_answers};
 
 fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
     Case::of(law, what, Script::of(life()), sabotage)
@@ -91,12 +91,12 @@ fn life() -> Vec<holon_facts::Record> {
     world.complete("main", context());
     world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]));
     world.admit("main", interjection("no, not that one: use B"));
-    world.complete("main", tool_says("a b"));
+    world.complete("main", tool_answers("a b"));
     world.crash();
     world.complete("main", context());
-    world.complete("main", says("B it is"));
+    world.complete("main", answers("B it is"));
     world.admit("main", prompt("thanks"));
     world.complete("main", context());
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     world.log
 }

@@ -14,7 +14,7 @@ use holon_facts::workspace::{ExecutionBinding, WorkspaceChange};
 
 use super::sabotage::{Case, Script};
 use crate::input::Input;
-use crate::testing::{World, agent, calls, context, context_with, given, prompt, says, skill, uses};
+use crate::testing::{World, agent, answers, calls, context, context_with, given, prompt, skill, uses};
 
 pub(super) fn cases() -> Vec<Case> {
     activations().into_iter().chain(messages()).chain(catalogues()).collect()
@@ -139,7 +139,7 @@ fn with_skill() -> Vec<holon_facts::Record> {
     let pdf = skill("pdf", 1);
     world.admit("main", Ingress { skills: alloc::vec![given(&pdf)], ..prompt("go") });
     world.complete("main", context_with(&[skill("csv", 1), pdf]));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     world.log
 }
 
@@ -179,7 +179,7 @@ fn elsewhere() -> Vec<holon_facts::Record> {
     world.complete("main", calls(&[("", "UseWorkspace", r#"{"path":"/x"}"#)]));
     let execution = ExecutionBinding::project("/x", "/x");
     world.complete("main", Outcome::found(execution.clone()));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert!(world.agent("main").workspaces.is_untrusted(&execution.workspace_id()));
     let change = WorkspaceChange::Attach { execution };
     world.ask(|reply| Input::ChangeWorkspace { agent: agent("main"), change, reply });
@@ -187,7 +187,7 @@ fn elsewhere() -> Vec<holon_facts::Record> {
     (of_workspace.scope, of_workspace.skill_id) = (SkillScope::Workspace, "workspace:pdf".into());
     world.admit("main", prompt("again"));
     world.complete("main", context_with(&[of_workspace]));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     world.log
 }
 
@@ -198,11 +198,11 @@ fn life() -> Vec<holon_facts::Record> {
     world.complete("main", context_with(&[skill("pdf", 1)]));
     world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"cat /skills/pdf/SKILL.md"}"#)]));
     world.complete("main", uses(&["/skills/pdf/SKILL.md"]));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     for found in [context_with(&[skill("pdf", 2)]), context()] {
         world.admit("main", prompt("again"));
         world.complete("main", found);
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
     }
     world.log
 }

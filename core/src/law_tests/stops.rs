@@ -12,7 +12,7 @@ use holon_facts::outcome::CommandEnd;
 
 use super::sabotage::{Case, Script};
 use crate::input::{ControlRequest, Input};
-use crate::testing::{World, agent, calls, command_ends, context, interjection, prompt, tool_says};
+use crate::testing::{World, agent, calls, command_ends, context, interjection, prompt, tool_answers};
 
 /// A task goes on, a turn about a hint has taken in an interjection and runs a command, and another hint waits.
 fn stopped() -> World {
@@ -39,7 +39,7 @@ fn rested() -> World {
     world.complete_one("main", OpKind::LoadContext, context());
     world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Exited, Some(0)));
     world.complete_one("main", OpKind::CallModel, calls(&[("", "TaskOutput", r#"{"task_id":"task_1"}"#)]));
-    world.complete_one("main", OpKind::CallTool, tool_says("built"));
+    world.complete_one("main", OpKind::CallTool, tool_answers("built"));
     world.complete_one("main", OpKind::CallModel, calls(&[("", "Sleep", r#"{"duration_ms":600000}"#)]));
     world
 }

@@ -13,7 +13,7 @@ use holon_facts::model::FailureKind;
 use holon_facts::outcome::Outcome;
 
 use super::sabotage::{Case, Script};
-use crate::testing::{World, calls, config, context, fails, long, prompt, says, tool_gives, tool_says};
+use crate::testing::{World, answers, calls, config, context, fails, long, prompt, tool_answers, tool_gives};
 
 pub(super) fn cases() -> Vec<Case> {
     alloc::vec![
@@ -87,7 +87,7 @@ fn summed_up(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut E
 }
 
 fn patched(file: &str) -> Outcome {
-    let mut outcome = tool_says("patched");
+    let mut outcome = tool_answers("patched");
     if let Outcome::Tool { outcome } = &mut outcome {
         outcome.receipt.facts.changed_files = files(&[file]);
     }
@@ -104,7 +104,7 @@ fn life() -> Vec<holon_facts::Record> {
         world.complete("main", context());
         world.complete("main", patch());
         world.complete("main", patched(file));
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
     }
     world.admit("main", prompt("read it all"));
     world.complete("main", context());
@@ -113,7 +113,7 @@ fn life() -> Vec<holon_facts::Record> {
         world.complete("main", tool_gives(long(number, 1_500)));
     }
     world.complete("main", fails(FailureKind::ContextLength));
-    world.complete_one("main", OpKind::Summarize, says("Goal: all of it"));
-    world.complete("main", says("done"));
+    world.complete_one("main", OpKind::Summarize, answers("Goal: all of it"));
+    world.complete("main", answers("done"));
     world.log
 }

@@ -57,16 +57,20 @@ fn ends() -> Vec<Case> {
             s.replace("message_dequeued", 1, decided(DecisionKind::Sleep, None));
             s.remove("message_processed", 1);
         }),
-        case("P2", "an end is told twice", |s| s.after("task_result_queued", 0, told(1, 2, false))),
-        case("P2", "an end is told before it comes", |s| s.after("task_created", 0, told(1, 1, false))),
+        case("P2", "an end is told twice", |s| s.after("task_result_queued", 0, result_queued(1, 2, false))),
+        case("P2", "an end is told before it comes", |s| s.after(
+            "task_created",
+            0,
+            result_queued(1, 1, false)
+        )),
         case("P2", "an end is told by what was there before", |s| {
-            s.replace("task_result_queued", 0, told(1, 1, false));
+            s.replace("task_result_queued", 0, result_queued(1, 1, false));
         }),
         case("S5", "an agent is said to know what nobody told it", |s| {
-            s.replace("task_result_queued", 0, told(1, 2, true));
+            s.replace("task_result_queued", 0, result_queued(1, 2, true));
         }),
         case("S5", "an operator's end is taken for the agent's", |s| {
-            s.replace("task_result_queued", 1, told(2, 3, true));
+            s.replace("task_result_queued", 1, result_queued(2, 3, true));
         }),
         case("S5", "the end of a task that goes on is shown", |s| {
             s.replace("tool_executed", 0, shows(0, "c1", 1));
@@ -118,7 +122,7 @@ fn commands() -> Vec<Case> {
             s.after("task_status_updated", 0, admitted(2, Priority::Normal));
         }),
         case("A1", "the end of a task is an instruction of the operator", |s| {
-            let mut fact = tells(2, MessageKind::TaskResult, of_task(1));
+            let mut fact = admitted_from(2, MessageKind::TaskResult, of_task(1));
             fact.message.authority_class = holon_facts::message::AuthorityClass::OperatorInstruction;
             s.replace("message_admitted", 1, fact);
         }),
@@ -147,7 +151,7 @@ fn life() -> Script {
     s.step().on(settled(5)).on(begun(1, 4, Some(1), TaskOrigin::Promoted)).on(executed(0, 0, "c1"));
     s.on(looks(1)).on(about(6, OpKind::AwaitTask, 1, 1));
     s.step().on(settled(4)).on(changed(1, Running, Completed, Exited));
-    s.on(tells(2, MessageKind::TaskResult, of_task(1))).on(told(1, 2, false)).on(settled(6));
+    s.on(admitted_from(2, MessageKind::TaskResult, of_task(1))).on(result_queued(1, 2, false)).on(settled(6));
     s.on(about(7, OpKind::CallTool, 1, 1));
     s.step().on(settled(7)).on(shows(1, "c2", 1)).on(opened(8, OpKind::CallModel, 1));
     s.step().on(settled(8)).on(attempted(1, 1, AttemptOutcome::Succeeded, None, None)).on(spoken(1));
@@ -160,7 +164,7 @@ fn life() -> Script {
     s.step().on(settled(9)).on(asked(10, OpKind::RunCommand, 2)).on(begun(2, 10, None, TaskOrigin::Operator));
     s.step().on(changed(2, Running, Cancelling, OperatorAsked));
     s.step().on(settled(10)).on(changed(2, Cancelling, Cancelled, Stopped));
-    s.on(tells(3, MessageKind::TaskResult, of_task(2))).on(told(2, 3, false));
+    s.on(admitted_from(3, MessageKind::TaskResult, of_task(2))).on(result_queued(2, 3, false));
     s.begin(3, 2, 2, 11);
     s.step().on(asked(12, OpKind::PrepareCommand, 3));
     s.step().on(settled(12)).on(asked(13, OpKind::RunCommand, 3));
@@ -177,7 +181,8 @@ fn life() -> Script {
     s.step().on(requested(ControlAction::Start, Status::Stopped));
     s.on(applied(ControlAction::Start, Status::Stopped, Status::AwakeIdle, None));
     s.on(posture(Status::Stopped, Status::AwakeIdle));
-    s.on(tells(4, MessageKind::SystemTick, Origin::system(TASK_RESTART))).on(told(3, 4, false));
+    s.on(admitted_from(4, MessageKind::SystemTick, Origin::system(TASK_RESTART)))
+        .on(result_queued(3, 4, false));
     s.begin(4, 3, 3, 14);
     s.step().on(recovered(3, 14)).on(settled(14)).on(requeued(4, 3, RequeueCause::Crash, 1));
     s.on(ended(3, 3, 4, TurnKind::Interrupted, Some(TurnReason::Crash), 0))

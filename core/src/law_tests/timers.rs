@@ -49,12 +49,16 @@ fn occurrences() -> Vec<Case> {
             made(1, 3, Some(2), 4)
         )),
         case("W5", "a timer is cancelled twice", |s| s.after("timer_cancelled", 0, cancelled(1))),
-        case("W5", "more is told than has fired", |s| s.replace("timer_tick_queued", 0, told(1, 1, 2))),
+        case("W5", "more is told than has fired", |s| s.replace(
+            "timer_tick_queued",
+            0,
+            tick_queued(1, 1, 2)
+        )),
         case("W5", "a timer is told by what was there before", |s| {
-            s.after("timer_fired", 2, told(1, 2, 1));
+            s.after("timer_fired", 2, tick_queued(1, 2, 1));
         }),
         case("W5", "a second message tells before the first is done with", |s| {
-            s.after("timer_fired", 2, told(1, 3, 1));
+            s.after("timer_fired", 2, tick_queued(1, 3, 1));
             s.after("timer_fired", 2, tick(3, 1));
         }),
         case("W6", "everything that was missed fires", |s| {
@@ -125,12 +129,12 @@ fn skipped(timer: u64, occurrence: u64, occurrences: u64, due: i64, next: Option
     }
 }
 
-fn told(timer: u64, message: u64, occurrences: u64) -> TimerTickQueued {
+fn tick_queued(timer: u64, message: u64, occurrences: u64) -> TimerTickQueued {
     TimerTickQueued { timer_id: TimerId(timer), message_id: MessageId(message), occurrences }
 }
 
 fn tick(message: u64, timer: u64) -> MessageAdmitted {
-    tells(message, MessageKind::TimerTick, of(timer))
+    admitted_from(message, MessageKind::TimerTick, of(timer))
 }
 
 fn cancelled(timer: u64) -> TimerCancelled {
@@ -145,7 +149,7 @@ fn life() -> Script {
     s.step().on(made(1, 2, Some(2), 4));
     s.step().on(made(2, 1, None, 4));
     s.step().on(fired(1, 1, 4, Some(6))).on(fired(2, 1, 4, None));
-    s.on(tick(1, 1)).on(told(1, 1, 1)).on(tick(2, 2)).on(told(2, 2, 1));
+    s.on(tick(1, 1)).on(tick_queued(1, 1, 1)).on(tick(2, 2)).on(tick_queued(2, 2, 1));
     for _ in 0..5 {
         s.step();
     }

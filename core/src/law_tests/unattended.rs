@@ -115,10 +115,10 @@ fn others() -> Script {
     for turn in 1..=4 {
         if turn % 2 == 0 {
             let origin = Origin::Webhook { source: "forge".into(), event_type: None };
-            s.step().on(tells(turn, MessageKind::WebhookEvent, origin));
+            s.step().on(admitted_from(turn, MessageKind::WebhookEvent, origin));
         } else {
             let origin = Origin::System { subsystem: "follow_up".into() };
-            s.step().on(tells(turn, MessageKind::InternalFollowup, origin));
+            s.step().on(admitted_from(turn, MessageKind::InternalFollowup, origin));
         }
         s.begin(turn, turn, turn, turn);
         s.step().on(settled(turn)).on(processed(turn, Some(turn), Disposition::Processed));
@@ -142,9 +142,9 @@ fn life() -> Script {
         let origin = Origin::System { subsystem: "follow_up".into() };
         if turn == 2 {
             let origin = Origin::System { subsystem: "sleep_elapsed".into() };
-            s.step().on(tells(2, MessageKind::SystemTick, origin)).on(slept(2, SLEPT));
+            s.step().on(admitted_from(2, MessageKind::SystemTick, origin)).on(slept(2, SLEPT));
         } else {
-            s.step().on(tells(turn, MessageKind::InternalFollowup, origin));
+            s.step().on(admitted_from(turn, MessageKind::InternalFollowup, origin));
         }
         while turn == 3 && s.time() < Wall(SOON * 1_000_000) {
             s.step();

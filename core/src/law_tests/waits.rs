@@ -133,7 +133,7 @@ fn named(what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
 /// An event of somebody else that names a wait as its correlation.
 fn naming(correlation: &str, proven: bool) -> MessageAdmitted {
     let origin = Origin::Webhook { source: "mail".into(), event_type: None };
-    let fact = tells(2, MessageKind::WebhookEvent, origin);
+    let fact = admitted_from(2, MessageKind::WebhookEvent, origin);
     let admission_context = match proven {
         true => AdmissionContext::ControlAuthenticated,
         false => AdmissionContext::PublicUnauthenticated,
@@ -180,7 +180,7 @@ fn hinted() -> Script {
     let mut s = waiting();
     let (external_trigger_id, generation) = (ExternalTriggerId(1), 1);
     s.step().on(ExternalTriggerProvisioned { external_trigger_id, generation });
-    let said = crate::handler::external_trigger::said(&Hint::new("mail", "it moved"));
+    let said = crate::handler::external_trigger::body_digest(&Hint::new("mail", "it moved"));
     let (source, delivery_mode) = ("mail".into(), DeliveryMode::WakeHint);
     s.on(ExternalTriggerDelivered { external_trigger_id, generation, delivery_mode, source, said });
     s.on(through_trigger("wait_1-secret"));
@@ -201,11 +201,11 @@ fn life() -> Script {
                     s.step();
                 }
                 let origin = Origin::System { subsystem: "recheck".into() };
-                s.on(tells(2, MessageKind::SystemTick, origin)).on(due(1, NEXT));
+                s.on(admitted_from(2, MessageKind::SystemTick, origin)).on(due(1, NEXT));
             }
             _ => {
                 let origin = Origin::Webhook { source: "ci".into(), event_type: None };
-                s.step().on(tells(3, MessageKind::WebhookEvent, origin)).on(resolved(1, 3));
+                s.step().on(admitted_from(3, MessageKind::WebhookEvent, origin)).on(resolved(1, 3));
             }
         }
         s.begin(turn, turn, turn, turn);

@@ -14,7 +14,7 @@ use holon_facts::workspace::{ExecutionBinding, WorkspaceChange, WorkspaceId};
 
 use super::sabotage::{Case, Script};
 use crate::input::{ControlRequest, Input};
-use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
+use crate::testing::{World, agent, answers, calls, context, prompt, tool_answers};
 
 fn at(root: &str) -> ExecutionBinding {
     ExecutionBinding::project(root, root)
@@ -27,12 +27,12 @@ fn lived() -> World {
     world.admit("main", prompt("go"));
     world.complete("main", context());
     world.complete("main", calls(&[list]));
-    world.complete("main", tool_says("a b"));
+    world.complete("main", tool_answers("a b"));
     world.complete("main", calls(&[("", "UseWorkspace", r#"{"path":"/x"}"#)]));
     world.complete("main", Outcome::found(at("/x")));
     world.complete("main", calls(&[("", "ApplyPatch", r#"{"patch":"x"}"#)]));
-    world.complete("main", tool_says("changed"));
-    world.complete("main", says("done"));
+    world.complete("main", tool_answers("changed"));
+    world.complete("main", answers("done"));
     let detach = WorkspaceChange::Detach { workspace_id: WorkspaceId::of_anchor("/w") };
     world.ask(|reply| Input::ChangeWorkspace { agent: agent("main"), change: detach, reply });
     world.admit("main", prompt("and on"));
@@ -54,7 +54,7 @@ fn isolated() -> World {
     world.complete("main", Outcome::Workspace { execution, base: Some("c0ffee".into()) });
     world.complete("main", calls(&[("", "UseWorkspace", r#"{"workspace_id":"agent_home"}"#)]));
     world.complete("main", Outcome::found(ExecutionBinding::agent_home("/agents/main")));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     let prune = WorkspaceChange::Prune;
     world.ask(|reply| Input::ChangeWorkspace { agent: agent("main"), change: prune, reply });
     world.complete_one("main", OpKind::RemoveWorktree, Outcome::Worktree { removal: Removal::Removed });

@@ -76,9 +76,9 @@ pub(super) fn rounds(items: &mut Vec<Item>, about: &About, conversation: &Conver
     let (hidden, first) = (hidden(conversation), of.start);
     for (at, round) in (first..).zip(&conversation.rounds[of]) {
         if at < hidden {
-            said(items, about, at, &round.notes, Note::lasts);
+            interjections(items, about, at, &round.notes, Note::lasts);
         } else {
-            said(items, about, at, &round.notes, |_| true);
+            interjections(items, about, at, &round.notes, |_| true);
             items.push(Item::Assistant { blocks: round.blocks.clone() });
             results(items, round);
         }
@@ -87,7 +87,7 @@ pub(super) fn rounds(items: &mut Vec<Item>, about: &About, conversation: &Conver
 
 /// What came since its last round.
 pub(super) fn since(items: &mut Vec<Item>, about: &About, conversation: &Conversation) {
-    said(items, about, conversation.rounds.len(), &conversation.notes, |_| true);
+    interjections(items, about, conversation.rounds.len(), &conversation.notes, |_| true);
 }
 
 fn hidden(conversation: &Conversation) -> usize {
@@ -97,15 +97,21 @@ fn hidden(conversation: &Conversation) -> usize {
 /// What a turn is for, and what changed before it.
 pub(crate) fn input(about: &About) -> Vec<Part> {
     let mut parts = changes::parts(&about.changes, about.fence, about.incoming.id);
-    for (message, told) in core::iter::once(&about.incoming).chain(&about.also).zip(&about.told) {
+    for (message, notice) in core::iter::once(&about.incoming).chain(&about.also).zip(&about.notices) {
         parts.extend((!parts.is_empty()).then(|| Part::Rendered("\n".into())));
-        parts.extend(incoming::current_input(message, told, about.fence));
+        parts.extend(incoming::current_input(message, notice, about.fence));
     }
     parts
 }
 
 /// What was said before a round, as far as it is still shown.
-fn said(items: &mut Vec<Item>, about: &About, round: usize, notes: &[Note], shown: fn(&Note) -> bool) {
+fn interjections(
+    items: &mut Vec<Item>,
+    about: &About,
+    round: usize,
+    notes: &[Note],
+    shown: fn(&Note) -> bool,
+) {
     let notes = notes.iter().enumerate().filter(|(_, note)| shown(note));
     items.extend(notes.map(|(at, note)| Item::User { parts: notes::parts(about, (round, at), note) }));
 }

@@ -56,7 +56,7 @@ fn one(Closed { id, at, digest, summary, .. }: &Closed, fence: Fence, tokens: u6
     let room = tokens.saturating_sub(estimate(&heading)).saturating_mul(4);
     // Facts come first: of a summary there may be less.
     let summary_chars = u64::from(SUMMARY_CHARS).min(room / 2).min(summary.as_ref().map_or(0, Text::bytes));
-    let mut quoted = told(digest, room.saturating_sub(summary_chars));
+    let mut quoted = render(digest, room.saturating_sub(summary_chars));
     if let Some(summary) = summary {
         quoted.push(Part::Rendered("Your summary of it:\n".into()));
         quoted.push(shortened(summary, chars(summary_chars)));
@@ -66,7 +66,7 @@ fn one(Closed { id, at, digest, summary, .. }: &Closed, fence: Fence, tokens: u6
 }
 
 /// In about so many characters: the newest of each kind, where all don't fit.
-fn told(digest: &Digest, room: u64) -> Vec<Part> {
+fn render(digest: &Digest, room: u64) -> Vec<Part> {
     let mut parts = Vec::new();
     parts.extend(digest.focus.as_ref().map(|it| Part::Rendered(focus(it))));
     let last = digest.last_text.as_ref().map_or(0, |text| text.bytes().min(LAST_CHARS).min(room / 3));
@@ -143,7 +143,7 @@ pub(crate) fn call(parts: &mut Vec<Part>, done: &Done, chars: u32) {
 }
 
 fn focus(it: &Focus) -> String {
-    let mut told = format!(
+    let mut text = format!(
         "In focus was {} ({}, plan {}): {}\n",
         it.work_item_id,
         it.state,
@@ -151,12 +151,12 @@ fn focus(it: &Focus) -> String {
         line(&it.objective, NAME_BYTES * 2)
     );
     if let Some(blocked_by) = &it.blocked_by {
-        told += &format!("Blocked by: {}\n", line(blocked_by, NAME_BYTES));
+        text += &format!("Blocked by: {}\n", line(blocked_by, NAME_BYTES));
     }
     for step in &it.open_steps {
-        told += &format!("[ ] {}\n", line(step, NAME_BYTES));
+        text += &format!("[ ] {}\n", line(step, NAME_BYTES));
     }
-    told
+    text
 }
 
 fn seen(SeenImage { name, format, width, height, sha256 }: &SeenImage) -> String {

@@ -20,10 +20,10 @@ use crate::agent::turn::Run;
 
 /// What the requests of a run have said so far; nothing before the first one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Extended(Option<Box<Said>>);
+pub(crate) struct Extended(Option<Box<Rendered>>);
 
 #[derive(Debug, Clone)]
-struct Said {
+struct Rendered {
     what: What,
     turns: Vec<Arc<Turn>>,
     /// Of the rounds that nothing is added to any more.
@@ -58,20 +58,20 @@ impl Extended {
         let episode = agent.episodes.open.as_ref().map(|open| open.id);
         let what = What { episode, run: run.id, hidden: run.conversation.recap.rounds, recap };
         let turns = agent.episodes.turns();
-        let known = self.0.take().filter(|said| said.what == what && said.holds(turns, run));
-        let mut said = known.unwrap_or_else(|| Box::new(Said::begin(what, turns, run)));
-        said.go_on(run);
-        self.0.insert(said).items.clone()
+        let known = self.0.take().filter(|rendered| rendered.what == what && rendered.holds(turns, run));
+        let mut rendered = known.unwrap_or_else(|| Box::new(Rendered::begin(what, turns, run)));
+        rendered.go_on(run);
+        self.0.insert(rendered).items.clone()
     }
 
     /// What that takes, estimated.
     pub(crate) fn tokens(&self) -> u64 {
-        self.0.as_ref().map_or(0, |said| said.whole.tokens)
+        self.0.as_ref().map_or(0, |rendered| rendered.whole.tokens)
     }
 
     /// Whether it names images that others leave no room for.
     pub(crate) fn names_images(&self) -> bool {
-        self.0.as_ref().is_some_and(|said| said.whole.names_images)
+        self.0.as_ref().is_some_and(|rendered| rendered.whole.names_images)
     }
 
     /// What is on record of the request that says it.
@@ -81,15 +81,15 @@ impl Extended {
         size: RequestSize,
         before: Option<&RequestRecord>,
     ) -> RequestRecord {
-        let Some(said) = &mut self.0 else { return request_record::record(request, size, before) };
-        let from = (said.waypoint, said.settled.items);
+        let Some(rendered) = &mut self.0 else { return request_record::record(request, size, before) };
+        let from = (rendered.waypoint, rendered.settled.items);
         let (record, waypoint) = request_record::extended(request, size, before, from);
-        said.waypoint = Some(waypoint);
+        rendered.waypoint = Some(waypoint);
         record
     }
 }
 
-impl Said {
+impl Rendered {
     fn begin(what: What, turns: &[Arc<Turn>], run: &Run) -> Self {
         let mut items = conversation::earlier(turns, what.recap);
         conversation::begin(&mut items, &run.about, &run.conversation, what.recap);

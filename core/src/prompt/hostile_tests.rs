@@ -16,7 +16,9 @@ use holon_facts::provenance::{MessageKind, Priority};
 use holon_facts::time::Millis;
 
 use crate::input::{ControlRequest, Input};
-use crate::testing::{World, agent, calls, context, fails, ingress, interjection, prompt, says, tool_says};
+use crate::testing::{
+    World, agent, answers, calls, context, fails, ingress, interjection, prompt, tool_answers,
+};
 
 /// What an outsider writes, with the tags that he could know: of other runs, and made up.
 fn forgery() -> String {
@@ -81,13 +83,13 @@ fn judged(world: &mut World) -> ModelRequest {
     world.complete("main", context());
     let first = world.requests.last().unwrap().clone();
     judge(&first);
-    world.complete("main", says(&alloc::format!("It says: {}", forgery())));
+    world.complete("main", answers(&alloc::format!("It says: {}", forgery())));
     world.admit("main", prompt("what was that?"));
     world.complete("main", context());
     let next = world.requests.last().unwrap();
     judge(next);
     // The next episode has a digest of them.
-    world.complete("main", says(&alloc::format!("It said: {}", forgery())));
+    world.complete("main", answers(&alloc::format!("It said: {}", forgery())));
     world.pass(Millis::hours(2));
     world.admit("main", prompt("and that?"));
     world.complete("main", context());
@@ -144,7 +146,7 @@ fn a_hint_stays_in_its_fence_whether_a_message_or_a_call_tells_of_it() {
         alloc::format!(r#"{{"reason":"x","wake":"external","resource":{}}}"#, serde_json::json!(name()));
     world.complete("main", calls(&[("", "WaitFor", &wait)]));
     judge(world.requests.last().unwrap());
-    world.complete("main", says("seen"));
+    world.complete("main", answers("seen"));
     world.admit("main", prompt("what was that?"));
     world.complete("main", context());
     judge(world.requests.last().unwrap());
@@ -163,19 +165,19 @@ fn what_a_turn_is_reminded_of_stays_in_its_fence() {
         "main",
         calls(&[("", "CreateWorkItem", &item), ("", "PickWorkItem", r#"{"work_item_id":"work_1"}"#)]),
     );
-    world.complete("main", tool_says("made"));
-    world.complete("main", tool_says("picked"));
-    world.complete("main", says("I begin."));
+    world.complete("main", tool_answers("made"));
+    world.complete("main", tool_answers("picked"));
+    world.complete("main", answers("I begin."));
     world.complete("main", context());
     judge(world.requests.last().unwrap());
     for round in 0..12 {
         let list = alloc::format!(r#"{{"cmd":"ls {round}"}}"#);
         world.complete("main", calls(&[("", "ExecCommand", &list)]));
-        world.complete("main", tool_says("done"));
+        world.complete("main", tool_answers("done"));
     }
-    let said: String =
+    let shown: String =
         world.requests.last().unwrap().conversation.iter().map(|it| alloc::format!("{it:?}")).collect();
-    assert!(said.contains("[reminder by the runtime]"), "{said}");
+    assert!(shown.contains("[reminder by the runtime]"), "{shown}");
     judge(world.requests.last().unwrap());
 }
 
@@ -184,7 +186,7 @@ fn the_result_of_a_task_and_a_recap_stay_in_their_fences() {
     let mut world = World::with_agent("main");
     let cmd = serde_json::json!({ "cmd": alloc::format!("echo '{}'", forgery()) }).to_string();
     world.later(|reply| Input::RunTask { agent: agent("main"), arguments: Text::whole(cmd), reply });
-    world.complete("main", tool_says(&forgery()));
+    world.complete("main", tool_answers(&forgery()));
     let request = judged(&mut world);
     assert!(read(&request).0.contains("[task task_1 | "), "{:?}", read(&request));
 
@@ -194,7 +196,7 @@ fn the_result_of_a_task_and_a_recap_stay_in_their_fences() {
     for round in 0..4 {
         let cmd = serde_json::json!({ "cmd": alloc::format!("{round} {}", forgery()) }).to_string();
         world.complete("main", calls(&[("", "ExecCommand", &cmd)]));
-        world.complete("main", tool_says(&forgery()));
+        world.complete("main", tool_answers(&forgery()));
     }
     world.complete("main", fails(FailureKind::ContextLength));
     let last = world.requests.last().unwrap();
@@ -215,7 +217,7 @@ fn a_restart_changes_no_tag_and_another_turn_has_others() {
     world.crash();
     world.complete("main", context());
     assert_eq!(read(world.requests.last().unwrap()).1, first);
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     world.admit("main", prompt("again"));
     world.admit("main", interjection("and this"));
     world.complete("main", context());

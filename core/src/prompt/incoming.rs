@@ -22,7 +22,7 @@ use super::fence::line;
 use super::sections::shortened;
 use super::{skills, worded_parts};
 use crate::agent::task::Task;
-use crate::agent::turn::told::{Obstacle, Told};
+use crate::agent::turn::notice::{Notice, Obstacle};
 use crate::agent::wait::Wait;
 use crate::agent::wake::Pending;
 
@@ -34,7 +34,7 @@ pub(crate) const NAME_BYTES: usize = 200;
 const REFERENCES: usize = 8;
 /// Bytes of a text of one line.
 const LINE_BYTES: usize = 1_000;
-/// Characters of the results of all tasks, or of all hints, that one message tells of.
+/// Characters of the results of all tasks, or of all hints, that one message reports.
 const TOGETHER_CHARS: u32 = 16_000;
 /// Characters of each of them.
 const EACH_CHARS: u32 = 8_000;
@@ -42,7 +42,7 @@ const EACH_CHARS: u32 = 8_000;
 const SUBJECT_BYTES: usize = 100;
 
 /// The message that the turn is for, with what it is, and whatever is told with it.
-pub(crate) fn current_input(message: &Message, told: &Told, fence: Fence) -> Vec<Part> {
+pub(crate) fn current_input(message: &Message, text: &Notice, fence: Fence) -> Vec<Part> {
     let place = Place::Message(message.id);
     let mut parts = alloc::vec![Part::Rendered(format!(
         "[message {} | kind {} | from {} | class {} | received {}]\n",
@@ -52,10 +52,10 @@ pub(crate) fn current_input(message: &Message, told: &Told, fence: Fence) -> Vec
         message.authority_class,
         message.created_at
     ))];
-    let (heading, waits) = ended_waits(told.waits.iter());
+    let (heading, waits) = ended_waits(text.waits.iter());
     parts.extend(heading);
     let mut about = names(&message.origin, &message.source_refs, message.correlation_id.as_deref()) + &waits;
-    parts.extend(tasks(&told.tasks, message, fence, &mut about));
+    parts.extend(tasks(&text.tasks, message, fence, &mut about));
     let body = Part::Given(message.body.text.clone());
     if message.kind == MessageKind::OperatorPrompt {
         parts.extend((!about.is_empty()).then(|| fence.quoted(place, alloc::vec![Part::Rendered(about)])));
@@ -66,10 +66,10 @@ pub(crate) fn current_input(message: &Message, told: &Told, fence: Fence) -> Vec
     }
     let about = (!about.is_empty()).then(|| Part::Rendered(about + "\n"));
     let mut quoted: Vec<Part> = about.into_iter().chain([body]).collect();
-    quoted.extend(rechecks(&told.rechecks));
+    quoted.extend(rechecks(&text.rechecks));
     parts.push(fence.quoted(place, quoted));
     parts.extend(seen(&message.images));
-    parts.extend(hints(told.hints.iter(), fence, place));
+    parts.extend(hints(text.hints.iter(), fence, place));
     worded_parts(parts)
 }
 
@@ -82,10 +82,10 @@ pub(crate) fn interjection(
 ) -> Vec<Part> {
     let heading = format!("[message {message_id} | the operator interjects | class operator_instruction]\n");
     let mut parts = alloc::vec![Part::Rendered(heading)];
-    let (heading, told) = ended_waits(waits.iter());
+    let (heading, ended) = ended_waits(waits.iter());
     parts.extend(heading);
     let place = Place::Message(message_id);
-    parts.extend((!told.is_empty()).then(|| fence.quoted(place, alloc::vec![Part::Rendered(told)])));
+    parts.extend((!ended.is_empty()).then(|| fence.quoted(place, alloc::vec![Part::Rendered(ended)])));
     parts.push(Part::Given(text.clone()));
     parts.extend(skills::given(skills, place, fence));
     parts.extend(seen(images));
@@ -125,23 +125,23 @@ pub(crate) fn names(
         Origin::Callback { .. } => ["callback", "source"],
         Origin::Timer { .. } | Origin::System { .. } | Origin::Task { .. } => ["", ""],
     };
-    let mut told = String::new();
+    let mut text = String::new();
     let ids = labels.into_iter().zip(origin.ids()).filter(|(label, _)| !label.is_empty());
     for (label, id) in ids.chain([("correlation", correlation_id)]) {
-        told.extend(id.map(|id| format!("{label}: {}\n", line(id, NAME_BYTES))));
+        text.extend(id.map(|id| format!("{label}: {}\n", line(id, NAME_BYTES))));
     }
     for (name, value) in source_refs.iter().take(REFERENCES) {
-        told += &format!("ref {}: {}\n", line(name, NAME_BYTES), line(value, NAME_BYTES));
+        text += &format!("ref {}: {}\n", line(name, NAME_BYTES), line(value, NAME_BYTES));
     }
     let more = source_refs.len().saturating_sub(REFERENCES);
     if more > 0 {
-        told += &format!("{more} more refs\n");
+        text += &format!("{more} more refs\n");
     }
-    told
+    text
 }
 
-/// The tasks that a message tells of. Of the one that it is about it says the result itself.
-fn tasks(tasks: &[Task], message: &Message, fence: Fence, told: &mut String) -> Vec<Part> {
+/// The tasks that a message reports. Of the one that it is about it says the result itself.
+fn tasks(tasks: &[Task], message: &Message, fence: Fence, text: &mut String) -> Vec<Part> {
     if let ([], Origin::Task { task_id }) = (tasks, &message.origin) {
         // It ended so long ago that nothing else is remembered of it.
         return alloc::vec![Part::Rendered(format!("[task {task_id}]\n"))];
@@ -156,7 +156,7 @@ fn tasks(tasks: &[Task], message: &Message, fence: Fence, told: &mut String) -> 
         parts.push(Part::Rendered(format!("[task {} | {}{status}]\n", task.id, task.status)));
         let about = format!("task: {}\n{}", line(&task.summary, LINE_BYTES), left_over(task));
         if alone {
-            told.push_str(&about);
+            text.push_str(&about);
             continue;
         }
         let mut quoted = alloc::vec![Part::Rendered(about)];
@@ -238,8 +238,8 @@ fn about(Pending { hint, about, .. }: &Pending) -> String {
 
 /// What is to be looked at again because of a message.
 fn rechecks(obstacles: &[Obstacle]) -> Option<Part> {
-    let told = obstacles.iter().map(|Obstacle { work_item_id, wait, blocked_by }| {
-        let told = match (work_item_id, wait) {
+    let text = obstacles.iter().map(|Obstacle { work_item_id, wait, blocked_by }| {
+        let text = match (work_item_id, wait) {
             (Some(item), Some(wait)) => format!("{item} waits ({}): {}", wait.id, wait.waiting_for),
             (Some(item), None) => {
                 format!("{item} is blocked by: {}", blocked_by.as_deref().unwrap_or_default())
@@ -247,19 +247,19 @@ fn rechecks(obstacles: &[Obstacle]) -> Option<Part> {
             (None, Some(wait)) => format!("You wait ({}): {}", wait.id, wait.waiting_for),
             (None, None) => String::new(),
         };
-        format!("\n{}", line(&told, LINE_BYTES))
+        format!("\n{}", line(&text, LINE_BYTES))
     });
-    let told: String = told.collect();
-    (!told.is_empty()).then_some(Part::Rendered(told))
+    let text: String = text.collect();
+    (!text.is_empty()).then_some(Part::Rendered(text))
 }
 
 /// The waits that a message ends: which, and what for.
 fn ended_waits<'a>(waits: impl Iterator<Item = &'a Wait>) -> (Option<Part>, String) {
-    let (mut heading, mut told) = (String::new(), String::new());
+    let (mut heading, mut text) = (String::new(), String::new());
     for wait in waits {
         let owner = wait.work_item_id.map_or_else(String::new, |item| format!(" of {item}"));
         heading += &format!("[ends {}{owner}]\n", wait.id);
-        told += &format!("{} waited for: {}\n", wait.id, line(&wait.waiting_for, LINE_BYTES));
+        text += &format!("{} waited for: {}\n", wait.id, line(&wait.waiting_for, LINE_BYTES));
     }
-    ((!heading.is_empty()).then_some(Part::Rendered(heading)), told)
+    ((!heading.is_empty()).then_some(Part::Rendered(heading)), text)
 }

@@ -1,4 +1,4 @@
-//! What the model is told: a pure projection of recorded facts, so that its stable beginning is the same
+//! What the model is shown: a pure projection of recorded facts, so that its stable beginning is the same
 //! bytes after a restart.
 
 pub(crate) mod changes;

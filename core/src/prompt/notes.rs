@@ -1,4 +1,4 @@
-//! What a model is told in the middle of a turn, by an operator or by the runtime.
+//! What a model is shown in the middle of a turn, by an operator or by the runtime.
 
 use alloc::vec::Vec;
 

@@ -30,9 +30,9 @@ pub(crate) fn recap(rounds: &[Round], tokens: u64, fence: Fence) -> Vec<Part> {
     let whole: u64 = rounds.iter().map(size).sum();
     let room = tokens.min(whole / 2).saturating_mul(4);
     // Where not all rounds can be listed, half of it is for what the others did.
-    let room = if told(rounds, room) > 0 { room / 2 } else { room };
-    let told = told(rounds, room);
-    let excerpts: u64 = rounds[told..].iter().map(excerpts).sum();
+    let room = if first_listed(rounds, room) > 0 { room / 2 } else { room };
+    let first = first_listed(rounds, room);
+    let excerpts: u64 = rounds[first..].iter().map(excerpts).sum();
     let each = (room / excerpts.max(1)).saturating_sub(LINE).clamp(SHORTEST, LONGEST);
     let each = u32::try_from(each).unwrap_or(u32::MAX);
     let heading = Part::Rendered(format!(
@@ -41,10 +41,10 @@ pub(crate) fn recap(rounds: &[Round], tokens: u64, fence: Fence) -> Vec<Part> {
         rounds.len()
     ));
     let mut parts = Vec::new();
-    if told > 0 {
-        done_lines(&mut parts, &rounds[..told], room);
+    if first > 0 {
+        done_lines(&mut parts, &rounds[..first], room);
     }
-    for (at, round) in rounds.iter().enumerate().skip(told) {
+    for (at, round) in rounds.iter().enumerate().skip(first) {
         parts.push(Part::Rendered(format!("round {}:\n", at + 1)));
         lines(&mut parts, round, each);
     }
@@ -64,7 +64,7 @@ fn done_lines(parts: &mut Vec<Part>, rounds: &[Round], room: u64) {
 }
 
 /// The first round that is listed.
-fn told(rounds: &[Round], room: u64) -> usize {
+fn first_listed(rounds: &[Round], room: u64) -> usize {
     let mut used = 0_u64;
     let mut first = rounds.len();
     for (at, round) in rounds.iter().enumerate().rev() {
@@ -86,8 +86,8 @@ fn size(round: &Round) -> u64 {
 
 /// How many texts a round has.
 fn excerpts(round: &Round) -> u64 {
-    let told = round.blocks.iter().filter(|block| !matches!(block, Block::Reasoning { .. }));
-    (told.count() + round.results.len()) as u64
+    let shown = round.blocks.iter().filter(|block| !matches!(block, Block::Reasoning { .. }));
+    (shown.count() + round.results.len()) as u64
 }
 
 fn lines(parts: &mut Vec<Part>, round: &Round, chars: u32) {

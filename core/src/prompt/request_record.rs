@@ -137,7 +137,7 @@ impl Running {
             }
             Item::Assistant { blocks } => {
                 self.name("assistant");
-                blocks.iter().for_each(|block| self.said(block));
+                blocks.iter().for_each(|block| self.add_block(block));
             }
             Item::ToolResults { results } => {
                 self.name("results");
@@ -146,7 +146,7 @@ impl Running {
         }
     }
 
-    fn said(&mut self, block: &Block) {
+    fn add_block(&mut self, block: &Block) {
         match block {
             Block::Text { text } => self.given(text, u64::MAX),
             Block::ToolCall { call_id, tool_name, arguments } => {

@@ -26,7 +26,7 @@ mod tests {
     use crate::Input;
     use crate::agent::Agent;
     use crate::snapshot::AgentSnapshot;
-    use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
+    use crate::testing::{World, agent, answers, calls, context, prompt, tool_answers};
     use alloc::vec::Vec;
     use holon_facts::event::{Event, TurnFact};
     use holon_facts::frame::{Part, PromptFrame};
@@ -43,13 +43,13 @@ mod tests {
         world.complete("main", context());
         let pick = ("", "PickWorkItem", r#"{"work_item_id":"work_1"}"#);
         world.complete("main", calls(&[("", "CreateWorkItem", CREATE), pick]));
-        world.complete("main", tool_says("made"));
-        world.complete("main", tool_says("picked"));
-        world.complete("main", says("I begin."));
+        world.complete("main", tool_answers("made"));
+        world.complete("main", tool_answers("picked"));
+        world.complete("main", answers("I begin."));
         world.complete("main", context());
         for _ in 0..5 {
             world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]));
-            world.complete("main", tool_says("a file"));
+            world.complete("main", tool_answers("a file"));
         }
         let hint = Hint::new("ci", "a build has ended");
         world.ask(|reply| Input::Wake { agent: agent("main"), hint, reply });

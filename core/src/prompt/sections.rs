@@ -16,7 +16,7 @@ use Stability::{AgentScoped, Stable, TurnScoped};
 use super::digest::digests;
 use super::fence::line;
 use super::incoming::NAME_BYTES;
-use super::work::told;
+use super::work::render;
 use super::{memory, policy, skills, worded, worded_parts};
 use crate::agent::Agent;
 use crate::agent::episode::{Head, OpenTask, Standing};
@@ -176,7 +176,7 @@ fn active_skills(Head { skills: active, .. }: &Head) -> Blocks {
 
 fn work_items(Head { work, fence, .. }: &Head) -> Blocks {
     let one = |work| {
-        let shown = told(work);
+        let shown = render(work);
         let heading =
             "[your work items and waits as they stood when this part of the conversation began]\n".into();
         let quoted = fence.quoted(fence.work(&shown), alloc::vec![Part::Rendered(shown)]);

@@ -18,21 +18,21 @@ pub(super) const LINE_BYTES: usize = 100;
 const OBJECTIVE_BYTES: usize = 1_000;
 
 /// At most about 5,000 bytes.
-pub(crate) fn told(work: &WorkOutline) -> String {
+pub(crate) fn render(work: &WorkOutline) -> String {
     let WorkOutline { focus: current, others, more, wait } = work;
-    let mut told = match current {
+    let mut text = match current {
         Some(item) => focus(item),
         None if others.is_empty() => String::new(),
         None => String::from("No work item is in focus: PickWorkItem turns to one.\n"),
     };
     for OpenItem { id, state, objective } in others {
-        told += &format!("Open: {id} ({state}): {}\n", clip(objective, LINE_BYTES));
+        text += &format!("Open: {id} ({state}): {}\n", clip(objective, LINE_BYTES));
     }
     if *more > 0 {
-        told += &format!("{more} more are open: ListWorkItems names them.\n");
+        text += &format!("{more} more are open: ListWorkItems names them.\n");
     }
-    told.extend(wait.as_ref().map(waits));
-    worded(told)
+    text.extend(wait.as_ref().map(waits));
+    worded(text)
 }
 
 fn waits(wait: &Wait) -> String {
@@ -45,7 +45,7 @@ fn focus(item: &WorkItem) -> String {
 
 /// With the steps for which `shown` is true.
 pub(super) fn described(how: &str, item: &WorkItem, shown: fn(&Todo) -> bool) -> String {
-    let mut told = format!(
+    let mut text = format!(
         "{how}: {} (plan {}, {})\nObjective: {}\nPlan: work-items/{}/plan.md in your agent home\n",
         item.id,
         item.plan_status,
@@ -53,12 +53,12 @@ pub(super) fn described(how: &str, item: &WorkItem, shown: fn(&Todo) -> bool) ->
         clip(&item.objective, OBJECTIVE_BYTES),
         item.id
     );
-    told.extend(item.wait.as_ref().map(waits));
+    text.extend(item.wait.as_ref().map(waits));
     if let (WorkState::Blocked, Some(blocked_by)) = (item.state(), &item.blocked_by) {
-        told += &format!("Blocked by: {}\n", clip(blocked_by, LINE_BYTES));
+        text += &format!("Blocked by: {}\n", clip(blocked_by, LINE_BYTES));
     }
     if item.is_too_long() {
-        told += "Blocked by the runtime: the last turn about it was longer than your context window. Make its next step \
+        text += "Blocked by the runtime: the last turn about it was longer than your context window. Make its next step \
                  smaller: it goes on with any progress, or once it is changed or picked.\n";
     }
     let mut steps = item.todo_list.iter().filter(|todo| shown(todo));
@@ -68,11 +68,11 @@ pub(super) fn described(how: &str, item: &WorkItem, shown: fn(&Todo) -> bool) ->
             TodoState::InProgress => ">",
             TodoState::Completed => "x",
         };
-        told += &format!("[{mark}] {}\n", clip(&todo.text, LINE_BYTES));
+        text += &format!("[{mark}] {}\n", clip(&todo.text, LINE_BYTES));
     }
     let more = steps.count();
     if more > 0 {
-        told += &format!("{more} more steps: GetWorkItem shows them.\n");
+        text += &format!("{more} more steps: GetWorkItem shows them.\n");
     }
-    told
+    text
 }

@@ -11,7 +11,7 @@ use super::{Call, CallError, Replay};
 
 type Audit = holon_law::replay::Audit<Replay>;
 use crate::input::Input;
-use crate::testing::{World, agent, calls, config, context, prompt, says, tool_says};
+use crate::testing::{World, agent, answers, calls, config, context, prompt, tool_answers};
 use holon_facts::config::HostLimits;
 use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::ids::Seed;
@@ -26,8 +26,8 @@ fn records() -> Vec<Record> {
     world.admit("main", prompt("look around"));
     world.complete("main", context());
     world.complete("main", calls(&[("c1", "ExecCommand", r#"{"cmd":"ls"}"#)]));
-    world.complete("main", tool_says("a b"));
-    world.complete("main", says("done"));
+    world.complete("main", tool_answers("a b"));
+    world.complete("main", answers("done"));
     world.log
 }
 

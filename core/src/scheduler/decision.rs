@@ -126,7 +126,7 @@ fn restrained(facts: &SchedulerProjection) -> Option<SchedulerDecision> {
     Some(rest(facts, DecisionKind::WaitForTimer, DecisionReason::UnattendedTurns, 5, evidence))
 }
 
-/// Rows 7 to 11: one message for each of them tells of all that there is.
+/// Rows 7 to 11: one message for each of them reports all that there is.
 fn ticks(facts: &SchedulerProjection) -> Option<SchedulerDecision> {
     // 7: somebody outside has hinted at something.
     if let Some(hints) = facts.hints {

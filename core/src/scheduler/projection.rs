@@ -226,7 +226,7 @@ fn awaited(agent: &Agent) -> Option<AwaitedFact> {
         fact(kind, item.wait.as_ref().filter(|_| !itself), Some(item_fact(item)))
     });
     let own = agent.waits.own.as_ref();
-    item.or_else(|| own.map(|wait| fact(wait.told_as(), Some(wait), None)))
+    item.or_else(|| own.map(|wait| fact(wait.shown_as(), Some(wait), None)))
 }
 
 fn item_fact(item: &WorkItem) -> ItemFact {

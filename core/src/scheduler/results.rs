@@ -22,7 +22,7 @@ pub(crate) fn further_results(agent: &Agent, config: &Config, now: Wall, first: 
     let Some(entry) = agent.inbox.queued_entry(first).filter(result) else { return Vec::new() };
     if !entry.is_fresh() {
         // Its turn goes on with what it was begun with.
-        let begun = entry.told.iter().map(|told| told.message).filter(|id| *id != first);
+        let begun = entry.notices.iter().map(|notice| notice.message).filter(|id| *id != first);
         let waits = |id: &MessageId| agent.inbox.queued_entry(*id).filter(result);
         return begun.filter(|id| waits(id).is_some_and(Entry::is_fresh)).collect();
     }

@@ -206,7 +206,7 @@ pub(crate) fn status_label(agent: &Agent, now: Wall) -> Option<StatusLabel> {
 
 /// Of all that is waited for, what is told first; a stall and a timer are no more than an obstacle.
 fn waiting(agent: &Agent) -> Option<SchedulingPosture> {
-    let own = agent.waits.own.as_ref().map(Wait::told_as);
+    let own = agent.waits.own.as_ref().map(Wait::shown_as);
     if agent.waits_for(WaitKind::Task) {
         Some(SchedulingPosture::WaitingForTask)
     } else if agent.waits_for(WaitKind::External) {

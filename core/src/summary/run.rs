@@ -117,10 +117,10 @@ fn call(run: &Run, op_id: OpId, open: &OpenOp) -> Option<CallSummary> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, agent, calls, context, fails, prompt, tool_says};
+    use crate::testing::{World, agent, calls, context, fails, prompt, tool_answers};
     use holon_facts::time::Millis;
 
-    fn told(world: &World) -> RunSummary {
+    fn summary_of(world: &World) -> RunSummary {
         world.host.view().summary(&agent("main")).unwrap().run.unwrap()
     }
 
@@ -128,11 +128,11 @@ mod tests {
     fn a_phase_has_its_own_beginning() {
         let mut world = World::with_agent("main");
         world.admit("main", prompt("go"));
-        let began = told(&world);
+        let began = summary_of(&world);
         assert_eq!((began.phase, began.since), (Phase::Loading, began.started_at));
         world.pass(Millis::seconds(3));
         world.complete("main", context());
-        let asks = told(&world);
+        let asks = summary_of(&world);
         assert_eq!(asks.started_at.until(asks.since), Millis::seconds(3));
         assert_eq!((asks.call, asks.last_attempt_error), (None, None));
     }
@@ -145,8 +145,8 @@ mod tests {
         let both = [("c1", "ApplyPatch", r#"{"patch":"x"}"#), ("c2", "ExecCommand", r#"{"cmd":"sleep 30"}"#)];
         world.complete("main", calls(&both));
         world.pass(Millis::seconds(5));
-        world.complete("main", tool_says("done"));
-        let run = told(&world);
+        world.complete("main", tool_answers("done"));
+        let run = summary_of(&world);
         let call = run.call.unwrap();
         assert_eq!((call.tool_name.as_str(), call.number, call.of), ("ExecCommand", 2, 2));
         assert_eq!(call.arguments.preview(), r#"{"cmd":"sleep 30"}"#);
@@ -159,7 +159,7 @@ mod tests {
         world.admit("main", prompt("go"));
         world.complete("main", context());
         world.complete("main", fails(FailureKind::Server));
-        let run = told(&world);
+        let run = summary_of(&world);
         assert_eq!(run.phase, Phase::BackingOff { candidate: 0, attempt: 2 });
         let error = run.last_attempt_error.unwrap();
         assert_eq!((error.kind, error.at), (FailureKind::Server, run.since));

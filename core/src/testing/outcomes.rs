@@ -54,7 +54,7 @@ pub(crate) fn template(id: &str) -> Outcome {
     Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(1), end: None } }
 }
 
-pub(crate) fn says(text: &str) -> Outcome {
+pub(crate) fn answers(text: &str) -> Outcome {
     answer(alloc::vec![AnswerBlock::Text { text: Text::short(text) }], StopReason::EndTurn)
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn fails(kind: FailureKind) -> Outcome {
     }
 }
 
-pub(crate) fn tool_says(text: &str) -> Outcome {
+pub(crate) fn tool_answers(text: &str) -> Outcome {
     tool_gives(Text::short(text))
 }
 

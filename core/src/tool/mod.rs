@@ -31,7 +31,7 @@ pub use view_image::ViewImage;
 
 /// The type of a tool's arguments.
 pub trait BuiltIn: DeserializeOwned + JsonSchema {
-    /// What models are told about the tool. The same bytes for every agent of one build.
+    /// What models are shown about the tool. The same bytes for every agent of one build.
     const DESCRIPTION: &'static str;
 
     /// What must hold beyond the shape.

@@ -15,11 +15,11 @@ pub(super) struct Unreadable {
 
 /// `culprit` is the field that can't be read even alone, where it is known.
 pub(super) fn explain(culprit: Option<&str>, problem: &serde_json::Error) -> Unreadable {
-    let said = problem.to_string();
+    let reason = problem.to_string();
     match problem.classify() {
         Category::Eof => Unreadable { field: None, message: "the arguments end too early".into() },
         Category::Syntax | Category::Io => {
-            let deep = said.starts_with("recursion limit");
+            let deep = reason.starts_with("recursion limit");
             let message = if deep {
                 "the arguments are nested too deeply".into()
             } else {
@@ -31,7 +31,7 @@ pub(super) fn explain(culprit: Option<&str>, problem: &serde_json::Error) -> Unr
             };
             Unreadable { field: None, message }
         }
-        Category::Data => of_data(culprit, &said),
+        Category::Data => of_data(culprit, &reason),
     }
 }
 
@@ -46,27 +46,27 @@ pub(super) fn not_an_object(value: &Value) -> Unreadable {
     Unreadable { field: None, message: format!("expected an object, got {got}") }
 }
 
-fn of_data(culprit: Option<&str>, said: &str) -> Unreadable {
-    let said = said.rsplit_once(" at line ").map_or(said, |(said, _)| said);
-    let names: Vec<&str> = said.split('`').skip(1).step_by(2).collect();
+fn of_data(culprit: Option<&str>, reason: &str) -> Unreadable {
+    let reason = reason.rsplit_once(" at line ").map_or(reason, |(reason, _)| reason);
+    let names: Vec<&str> = reason.split('`').skip(1).step_by(2).collect();
     let first = names.first().copied().unwrap_or_default();
     let named = |message: String| Unreadable { field: Some(first.into()), message };
-    if said.starts_with("missing field") {
+    if reason.starts_with("missing field") {
         return named(format!("{first} is missing"));
     }
-    if said.starts_with("duplicate field") {
+    if reason.starts_with("duplicate field") {
         return named(format!("{first} stands there twice"));
     }
-    if said.starts_with("unknown field") {
+    if reason.starts_with("unknown field") {
         let others = names.get(1..).unwrap_or_default().join(", ");
         let known =
             if others.is_empty() { "the tool takes none".into() } else { format!("there are {others}") };
         return named(format!("there is no field {first}; {known}"));
     }
-    let message = if said.starts_with("unknown variant") {
+    let message = if reason.starts_with("unknown variant") {
         format!("{first} is none of {}", names.get(1..).unwrap_or_default().join(", "))
     } else {
-        let (got, expected) = said.split_once(", expected ").unwrap_or((said, ""));
+        let (got, expected) = reason.split_once(", expected ").unwrap_or((reason, ""));
         let got = got.split_once(": ").map_or("", |(_, got)| got);
         format!("expected {}, got {}", in_words(expected, got), value_in_words(got))
     };

@@ -265,11 +265,11 @@ fn excerpts(request: &ModelRequest) -> (u64, u64) {
     }
     let mut sum = (0, 0);
     let frame = request.frame.system().chain(request.frame.turn()).flat_map(|block| &block.parts);
-    let said = request.conversation.iter().flat_map(|item| match item {
+    let parts = request.conversation.iter().flat_map(|item| match item {
         Item::User { parts } => parts.as_slice(),
         Item::Assistant { .. } | Item::ToolResults { .. } => &[],
     });
-    frame.chain(said).for_each(|part| one(part, &mut sum));
+    frame.chain(parts).for_each(|part| one(part, &mut sum));
     sum
 }
 
@@ -290,7 +290,7 @@ mod tests {
     use holon_facts::event::operation::OpKind;
 
     use super::*;
-    use crate::testing::{World, calls, config, context, long, prompt, says, tool_gives};
+    use crate::testing::{World, answers, calls, config, context, long, prompt, tool_gives};
 
     /// The state right before the last request, and that request.
     fn last(world: &World) -> (Agent, ModelRequest) {
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!((&again.request, again.earlier), (&sent, 0));
         assert_eq!(again.omitted, []);
         assert_eq!(rendered_under(&agent, &config()).as_ref(), Ok(&again));
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
         rounds(&mut world, 0);
         let (agent, sent) = last(&world);
         let again = rendered(&agent, &config()).unwrap();

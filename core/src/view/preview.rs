@@ -15,7 +15,7 @@ use super::View;
 use super::past::{self, Behind, Rendered};
 use crate::agent::episode::{Beginning, Standing};
 use crate::agent::model;
-use crate::agent::turn::told::Told;
+use crate::agent::turn::notice::Notice;
 use crate::agent::turn::window::Window;
 use crate::handler::turn::request;
 use crate::prompt::{changes, conversation, incoming, sections, sections::PromptFacts};
@@ -56,12 +56,12 @@ impl View<'_> {
         let goes_on = agent.episodes.open.is_some() && closes.is_none();
         let standing = Standing::read(agent, context);
         let episodes = agent.episodes.preview(agent, &beginning, standing.clone());
-        let told = Told::with((&agent.work, &agent.waits), &agent.tasks, &agent.hints, message.id);
+        let notice = Notice::with((&agent.work, &agent.waits), &agent.tasks, &agent.hints, message.id);
         let head = &episodes.head;
         let shown_for = Window::of_episode(config, &models, head);
         let standing = head.standing.as_deref().unwrap_or(&standing);
         let mut input = changes::parts(&episodes.changes, Fence::PREVIEW, message.id);
-        input.extend(incoming::current_input(&message, &told, Fence::PREVIEW));
+        input.extend(incoming::current_input(&message, &notice, Fence::PREVIEW));
         let mut conversation = conversation::earlier(&episodes.turns, shown_for.recap());
         let earlier = conversation.len();
         conversation.push(Item::User { parts: input });
@@ -96,7 +96,7 @@ mod tests {
     use holon_facts::outcome::Outcome;
     use holon_facts::time::Millis;
 
-    use crate::testing::{World, agent, context, prompt, says};
+    use crate::testing::{World, agent, answers, context, prompt};
 
     /// Without tags: no fence carries one that any turn will have.
     fn untagged(text: &str) -> String {
@@ -127,7 +127,7 @@ mod tests {
             assert_eq!(format!("{input:?}"), format!("{last:?}"));
             assert_eq!((&shown.model, shown.max_output_tokens), (&asked.model, asked.max_output_tokens));
             assert_eq!(preview.room.est_tokens, crate::prompt::est_tokens(asked));
-            world.complete("main", says("done"));
+            world.complete("main", answers("done"));
         }
     }
 }

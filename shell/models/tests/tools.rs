@@ -1,5 +1,5 @@
 //! The schemas of all tools, as they go to providers, in files that a person can read. A change of one is a
-//! change of what every model is told.
+//! change of what every model is shown.
 
 use std::collections::BTreeSet;
 use std::path::Path;

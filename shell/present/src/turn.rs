@@ -177,7 +177,7 @@ fn traced(what: &str, amount: Amount) -> Rendered {
 /// The brief tells it to the operator.
 fn budget(fact: &BudgetExhausted) -> Rendered {
     let BudgetExhausted { budget, .. } = fact;
-    let [limit, used, wanted] = [fact.limit, fact.used, fact.wanted].map(|number| budget.told(number));
+    let [limit, used, wanted] = [fact.limit, fact.used, fact.wanted].map(|number| budget.format(number));
     let summary = format!("the budget {budget} is used up: {used} of {limit}, {wanted} more were wanted");
     Rendered::new(Visibility::Debug, Category::OperatorNotification, "budget", &summary)
 }

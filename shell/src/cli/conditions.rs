@@ -48,7 +48,7 @@ pub(super) struct ConditionArgs {
 pub(super) struct Conditions {
     schema: Option<Schema>,
     check: Option<String>,
-    /// How often the agent is told of what does not hold.
+    /// How often the agent is notified of what does not hold.
     pub(super) tries: u32,
 }
 

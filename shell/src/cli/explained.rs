@@ -252,7 +252,7 @@ fn child(child: &ActiveChild) -> String {
 
 /// What nothing begins for, and how long.
 fn held(hold: &Hold) -> String {
-    let what = hold.budget.map(|it| format!(" {} ({})", it.budget, it.budget.told(it.limit)));
+    let what = hold.budget.map(|it| format!(" {} ({})", it.budget, it.budget.format(it.limit)));
     let until = match (hold.until, hold.budget) {
         (Some(until), _) => format!(", until {}", near(until)),
         (None, Some(it)) => format!(", until budget.{} is raised and the runtime started again", it.budget),

@@ -76,11 +76,11 @@ pub(super) enum Task {
     Resume(Option<MessageId>),
 }
 
-/// What an agent is told that is to go on, where nothing of its earlier run is in progress.
+/// What an agent is shown that is to go on, where nothing of its earlier run is in progress.
 pub(super) const RESUME_TEXT: &str = "Continue with the task where it stopped.";
 
 impl Task {
-    /// What an agent is told for it.
+    /// What an agent is shown for it.
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Prompt(text) => text,

@@ -11,7 +11,7 @@ pub(super) fn rows(spending: &Spending) -> Vec<Vec<String>> {
     let mut rows = vec![row("spent", format!("{total}; today {today}"))];
     rows.extend(spending.budgets.iter().map(|state| {
         let kind = state.budget.budget;
-        let (used, limit) = (kind.told(state.used), kind.told(state.budget.limit));
+        let (used, limit) = (kind.format(state.used), kind.format(state.budget.limit));
         row("budget", format!("{kind}: {used} of {limit}"))
     }));
     rows

@@ -70,7 +70,7 @@ pub struct Parts {
     pub waits: Semaphore,
 }
 
-/// What the runtime tells of itself.
+/// What the runtime reports itself.
 #[derive(Debug, Clone)]
 pub struct About {
     pub default_agent: AgentId,

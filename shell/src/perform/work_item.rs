@@ -53,7 +53,7 @@ fn shown(here: &Here<'_>, view: &WorkView) -> Result<Receipt, ToolError> {
         }
     }
     result.insert("current_work_item_id".to_owned(), json!(view.current));
-    let warning = view.warning.map(|code| json!({ "code": code, "message": code.told() }));
+    let warning = view.warning.map(|code| json!({ "code": code, "message": code.label() }));
     result.extend(warning.map(|warning| ("warning".to_owned(), warning)));
     let content = here.texts.take(&Value::Object(result).to_string());
     Ok(Receipt::success(content, ToolFacts::default()))

@@ -41,7 +41,7 @@ pub fn snapshot(texts: &Texts, agent: &AgentId, task: &Task, characters: usize) 
         exit_status: end.and_then(|end| end.exit_status),
         duration_ms: end.and_then(|end| end.duration_ms),
         failure_artifact: end.and_then(|end| end.failure_artifact.clone()),
-        result_message_id: end.and_then(|end| end.told_by),
+        result_message_id: end.and_then(|end| end.delivered_by),
     }
 }
 

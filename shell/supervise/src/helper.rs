@@ -137,7 +137,7 @@ fn run_whole(mut command: Command) -> io::Result<ExitCode> {
     while tree.status.is_none() && !tree.empty {
         let mut watched: Vec<PollFd<'_>> =
             tree.ends().map(|ends| PollFd::new(ends, PollFlags::IN)).into_iter().collect();
-        // Where nothing tells of its end it is looked for again and again.
+        // Where nothing reports its end it is looked for again and again.
         let again = watched.is_empty().then_some(&LOOK_AGAIN);
         poll(&mut watched, again).ok();
         tree.reap();

@@ -30,7 +30,7 @@ const TOGETHER: Millis = Millis(3);
 /// Bytes that are kept of head and tail of a stream: more than can be shown of it, in the widest characters.
 const KEEP: std::ops::RangeInclusive<usize> = (4 << 10)..=(512 << 10);
 /// While everybody is to end, those who have come up since are looked for so often; and those who have ended, where nothing
-/// tells of them.
+/// reports them.
 const LOOK_AGAIN: Millis = Millis(100);
 
 struct Run<'a> {

@@ -67,7 +67,7 @@ impl Toll {
     }
 
     /// One line for a person.
-    pub fn told(&self) -> String {
+    pub fn line(&self) -> String {
         let of = |crashes: usize| self.runs.get(crashes).copied().unwrap_or(0);
         format!(
             "{:>4} boundaries, {:>5} pairs, {:>6} triples, {:>6} crashes, {} failures",
@@ -85,7 +85,7 @@ impl Toll {
 pub fn everywhere(
     scripts: &[Script],
     jobs: usize,
-    tell: &(dyn Fn(&Script, &Scenario, &Report) + Sync),
+    show: &(dyn Fn(&Script, &Scenario, &Report) + Sync),
 ) -> Vec<Toll> {
     let tolls: Vec<Mutex<Toll>> = scripts.iter().map(|_| Mutex::default()).collect();
     let judge = |at: usize, crashes: &[u64]| {
@@ -93,7 +93,7 @@ pub fn everywhere(
         let mut dying = script.scenario.clone();
         dying.faults.crashes = crashes.to_vec();
         let report = guarded(&dying, Options::default());
-        tell(script, &dying, &report);
+        show(script, &dying, &report);
         if let Ok(mut toll) = tolls[at].lock() {
             toll.add(crashes.len(), &report);
         }

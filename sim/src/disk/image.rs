@@ -105,9 +105,9 @@ impl Image {
         let (mut rows, mut link, mut rest) = (Vec::new(), start(self.from), self.bytes.as_slice());
         while !rest.is_empty() {
             let found = Some(Found { row: self.from + rows.len() });
-            let Some((body, said, after)) = framed(rest) else { return (rows, found) };
+            let Some((body, recorded, after)) = framed(rest) else { return (rows, found) };
             link = chain(link, body);
-            let believed = link == said || reader == Reader::Trusting;
+            let believed = link == recorded || reader == Reader::Trusting;
             let Some(row) = decode(body).filter(|_| believed) else {
                 rows.truncate(rows.len().saturating_sub(usize::from(reader == Reader::Timid)));
                 return (rows, found);

@@ -33,7 +33,7 @@ const BEHIND: usize = 4;
 pub struct Lost {
     pub rows: usize,
     /// The effects of some of them had left.
-    pub told: bool,
+    pub effects_left: bool,
 }
 
 /// One call of the host with what it brought; written wholly or not at all.
@@ -200,11 +200,11 @@ impl Disk {
     }
 
     /// The effects of a step were handed out; `told` when somebody outside learned of it.
-    pub fn released(&mut self, step: StepSeq, effects: &[Effect], told: bool) {
+    pub fn released(&mut self, step: StepSeq, effects: &[Effect], replies: bool) {
         let found = self.rows.iter().rposition(|row| row.step == Some(step));
         if let Some(at) = found {
             self.rows[at].effects = Some(effects.to_vec());
-            if told {
+            if replies {
                 self.acknowledged = self.acknowledged.max(at + 1);
             }
         }
@@ -229,7 +229,7 @@ impl Disk {
     pub fn crash(&mut self, more: usize) -> Lost {
         let keep = self.stable + more.min(self.loose());
         let gone = self.rows.get(keep..self.synced).unwrap_or_default();
-        let lost = Lost { rows: gone.len(), told: gone.iter().any(|row| row.effects.is_some()) };
+        let lost = Lost { rows: gone.len(), effects_left: gone.iter().any(|row| row.effects.is_some()) };
         self.forget_from(keep);
         self.synced = self.synced.min(keep);
         // What survived is read from the disk: it is as durable as anything.
@@ -270,8 +270,8 @@ impl Disk {
         ensure!(same, "D11", "{damage:?}: a row was read that was never written");
         ensure!(rows.len() == hurt - from, "D4", "{damage:?}: {} rows from {from} were read", rows.len());
         // A row of which nothing was written leaves nothing to find.
-        let told = found == Some(Found { row: hurt });
-        ensure!(told || hurt >= self.stable, "D4", "{damage:?}: the reader says {found:?}");
+        let replies = found == Some(Found { row: hurt });
+        ensure!(replies || hurt >= self.stable, "D4", "{damage:?}: the reader says {found:?}");
         Ok(hurt.saturating_sub(self.stable).min(left))
     }
 

@@ -22,7 +22,7 @@ pub enum Harm {
     Misfiled,
     /// Another build wrote it, in a form of its own.
     Foreign,
-    /// It tells of events that the log does not have.
+    /// It reports events that the log does not have.
     Ahead { by: u32 },
 }
 

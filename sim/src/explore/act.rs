@@ -127,20 +127,20 @@ impl Situation {
             outcome.receipt.facts.exit_status = Some(77);
         }
         self.input(setting, Input::Completed { agent, op, outcome })?;
-        task.map_or(Ok(()), |task| self.is_told(number, task, &truth))
+        task.map_or(Ok(()), |task| self.check_end(number, task, &truth))
     }
 
     /// P8: how a task is said to have ended is how its command did.
-    fn is_told(&self, number: u8, task: TaskId, truth: &Outcome) -> Result<(), Failure> {
+    fn check_end(&self, number: u8, task: TaskId, truth: &Outcome) -> Result<(), Failure> {
         let Outcome::Tool { outcome } = truth else { return Ok(()) };
         let Some(task) = self.agent(number).and_then(|agent| agent.tasks.get(task)) else { return Ok(()) };
-        let told = (task.status, task.end.as_ref().and_then(|end| end.exit_status));
-        let right = commands::told(outcome);
+        let recorded = (task.status, task.end.as_ref().and_then(|end| end.exit_status));
+        let right = commands::status_of(outcome);
         // A deadline may have come before.
         ensure!(
-            told == right || task.status == TaskStatus::Interrupted,
+            recorded == right || task.status == TaskStatus::Interrupted,
             "P8",
-            "{} ends {told:?}, right is {right:?}",
+            "{} ends {recorded:?}, right is {right:?}",
             task.id
         );
         Ok(())
@@ -293,7 +293,7 @@ impl Situation {
             _ => {}
         }
         for agent in self.shelf.durable.checks.agents().values() {
-            self.outside.told.insert(agent.id.clone(), agent.event_seq);
+            self.outside.shown.insert(agent.id.clone(), agent.event_seq);
         }
         Ok(())
     }

@@ -184,7 +184,7 @@ impl Ending {
 fn plain(kind: OpKind) -> Deed {
     match kind {
         OpKind::LoadContext => Deed::Reads,
-        OpKind::CallModel | OpKind::Summarize => says("done"),
+        OpKind::CallModel | OpKind::Summarize => answers("done"),
         OpKind::CallTool | OpKind::RunCommand => Deed::ToolDone { output: "ok".into() },
         OpKind::PrepareCommand => Deed::Prepares,
         OpKind::PromoteCommand
@@ -200,7 +200,7 @@ fn ids(round: usize, count: u8) -> Vec<String> {
     (0..count).map(|number| format!("c{round}-{number}")).collect()
 }
 
-fn says(text: &str) -> Deed {
+fn answers(text: &str) -> Deed {
     let (calls, patches, asks) = (Vec::new(), Vec::new(), Vec::new());
     Deed::Says { text: text.into(), calls, command: 0, patches, asks }
 }
@@ -232,7 +232,7 @@ fn another(kind: OpKind) -> OpKind {
 
 impl Move {
     /// One line for a person.
-    pub fn told(self, world: &SmallWorld) -> String {
+    pub fn line(self, world: &SmallWorld) -> String {
         let request = |at: u8| match world.offers.get(usize::from(at)) {
             Some(offer) => {
                 let what = serde_json::to_string(&offer.action).unwrap_or_default();

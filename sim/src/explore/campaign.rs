@@ -26,7 +26,7 @@ pub struct Explored {
 }
 
 /// Explores the worlds in their order; `tell` hears of each that is done.
-pub fn explore_all(campaign: Campaign<'_>, tell: &(dyn Fn(&Explored) + Sync)) {
+pub fn explore_all(campaign: Campaign<'_>, show: &(dyn Fn(&Explored) + Sync)) {
     let Campaign { worlds, workers, states, elapsed, patient } = campaign;
     let left = Mutex::new(worlds.into_iter());
     let next = || left.lock().ok().and_then(|mut worlds| worlds.next());
@@ -35,7 +35,7 @@ pub fn explore_all(campaign: Campaign<'_>, tell: &(dyn Fn(&Explored) + Sync)) {
             let began = elapsed();
             let patient = |states| patient(world.name, states);
             let report = explore(&world, &Options { states, patient: &patient, sabotage: None });
-            tell(&Explored { world, report, took: elapsed().saturating_sub(began) });
+            show(&Explored { world, report, took: elapsed().saturating_sub(began) });
         }
     };
     std::thread::scope(|scope| {
@@ -47,7 +47,7 @@ pub fn explore_all(campaign: Campaign<'_>, tell: &(dyn Fn(&Explored) + Sync)) {
 
 impl Explored {
     /// One line for a person.
-    pub fn told(&self) -> String {
+    pub fn line(&self) -> String {
         let Report { states, transitions, depth, resting, finished, drained_within, .. } = &self.report;
         let seconds = self.took as f64 / 1e6;
         let all = if *finished { "all" } else { "bounded" };
@@ -61,7 +61,7 @@ impl Explored {
             self.world.name,
             *states as f64 / seconds.max(1e-6),
             "",
-            self.world.bounds_told(),
+            self.world.bounds(),
         )
     }
 }

@@ -103,8 +103,8 @@ impl Canon {
     /// A moment: how far ahead it is, or how long ago where that matters.
     pub(super) fn moment(&mut self, at: Wall) {
         let ahead = at.0.saturating_sub(self.now.0);
-        let told = if ahead < 0 && !self.ages { -1 } else { ahead };
-        self.word(told.cast_unsigned());
+        let distance = if ahead < 0 && !self.ages { -1 } else { ahead };
+        self.word(distance.cast_unsigned());
     }
 
     fn text(&mut self, text: &str) {

@@ -26,7 +26,7 @@ pub(super) struct Working {
     /// A command that was asked to end.
     pub(super) asked: bool,
     /// What its supervisor will execute, if it says so.
-    says: Option<CommandSpec>,
+    spec: Option<CommandSpec>,
 }
 
 /// A supervisor.
@@ -65,12 +65,12 @@ impl Working {
     }
 
     pub(super) fn new(agent: u8, op: OpId, kind: OpKind) -> Self {
-        Self { agent, op, kind, asked: false, says: None }
+        Self { agent, op, kind, asked: false, spec: None }
     }
 
     /// What comes up, and what it says of itself.
     pub(super) fn up(&self) -> Up {
-        Up { supervisor: self.supervisor(), command: self.says.clone() }
+        Up { supervisor: self.supervisor(), command: self.spec.clone() }
     }
 }
 
@@ -86,7 +86,7 @@ impl Situation {
         self.begin(agent, op, OpKind::PrepareCommand)?;
         let named = (self.number_of(agent), op);
         if let Some(working) = self.outside.at_work.get_mut(&named) {
-            working.says = setting.world.tasks.then_some(command);
+            working.spec = setting.world.tasks.then_some(command);
             let identity = working.supervisor();
             let supervised = Supervised { identity, command: Command::Waits, op: None };
             self.outside.supervised.insert(named, supervised);

@@ -23,9 +23,9 @@ impl Situation {
             self.shelf.durable = self.shelf.before.clone();
         }
         let agents = self.shelf.durable.checks.agents();
-        for (agent, told) in &self.outside.told {
+        for (agent, shown) in &self.outside.shown {
             let held = agents.get(agent).map(|agent| agent.event_seq);
-            ensure!(held >= Some(*told), "D2", "{agent} ends at {held:?}, somebody was told of {told}");
+            ensure!(held >= Some(*shown), "D2", "{agent} ends at {held:?}, somebody was told of {shown}");
         }
         self.die(setting);
         Ok(())

@@ -136,7 +136,7 @@ impl SmallWorld {
     }
 
     /// The bounds in one line.
-    pub fn bounds_told(&self) -> String {
+    pub fn bounds(&self) -> String {
         let asked: u32 = self.offers.iter().map(|offer| u32::from(offer.times)).sum();
         let Bounds { calls, faults, silences, crashes, strays, parks, ahead } = self.bounds;
         let named = [
@@ -148,8 +148,8 @@ impl SmallWorld {
             ("parks", parks),
             ("rows ahead", ahead),
         ];
-        let told = named.iter().filter(|(_, bound)| *bound > 0);
-        told.fold(format!("{} agents, {asked} requests", self.agents), |text, (name, bound)| {
+        let bounded = named.iter().filter(|(_, bound)| *bound > 0);
+        bounded.fold(format!("{} agents, {asked} requests", self.agents), |text, (name, bound)| {
             format!("{text}, {bound} {name}")
         })
     }

@@ -54,7 +54,7 @@ pub(super) struct Outside {
     /// Requests that were cut off and will be made again.
     pub(super) cut_off: BTreeSet<u8>,
     /// How far somebody outside was told of each agent's log.
-    pub(super) told: BTreeMap<AgentId, EventSeq>,
+    pub(super) shown: BTreeMap<AgentId, EventSeq>,
     /// A drain was acknowledged: the process is about to leave.
     pub(super) leaving: bool,
     pub(super) next_reply: u64,
@@ -140,7 +140,7 @@ impl Situation {
             let held = agent.unattended.self_hold && agent.inbox.queued().all(|entry| entry.own);
             agent.run.is_none()
                 && (nothing || held)
-                && self.checks.reference.untold(&agent.id).is_none()
+                && self.checks.reference.undelivered_task(&agent.id).is_none()
                 && agent.tasks.active_count() == 0
                 && self.checks.reference.stopped(&agent.id) == Some(false)
         };
@@ -164,14 +164,14 @@ impl Situation {
             let message = self.checks.reference.unfinished(&agent.id)?;
             Some(format!("{message} of {} never comes to an end", agent.id))
         });
-        let untold = self.checks.agents().values().find_map(|agent| {
-            let task = self.checks.reference.untold(&agent.id)?;
+        let undelivered = self.checks.agents().values().find_map(|agent| {
+            let task = self.checks.reference.undelivered_task(&agent.id)?;
             Some(format!("nobody tells {} of the end of {task}", agent.id))
         });
         let lives = |agent: &&Agent| agent.spec.supervisor.is_some() && !agent.childhood.archived;
         let lives = self.checks.agents().values().find(lives);
         let lives = lives.map(|child| format!("{} never comes to its end", child.id));
-        let unfinished = unfinished.or(untold).or(lives);
+        let unfinished = unfinished.or(undelivered).or(lives);
         let runs = self.checks.agents().values().find(|agent| agent.run.is_some());
         let runs = runs.map(|agent| format!("{} runs for ever", agent.id));
         let waits = self.outside.waiting.keys().next().map(|reply| format!("nobody answers {reply}"));

@@ -6,7 +6,7 @@ use holon_facts::provenance::{AdmissionContext, MessageKind, Priority};
 use holon_facts::{AgentId, Config, Event, MessageId, Record};
 
 use super::agent::Model;
-use super::{Told, outside, tasks, work};
+use super::{Reply, outside, tasks, work};
 
 /// Most references that a message may bring along.
 const SOURCE_REFS: usize = 16;
@@ -41,7 +41,7 @@ pub(super) fn bounds(config: &Config, operator: bool, own: bool) -> (u64, u64) {
 
 /// Whether the runtime says by it what nobody asked it to say.
 pub(super) fn of_runtime(message: &Message) -> bool {
-    tasks::tells(message) || work::tells(message)
+    tasks::is_notice(message) || work::is_notice(message)
 }
 
 /// What a step has admitted.
@@ -73,15 +73,15 @@ pub(super) fn expected(
     before: &Model,
     new: New,
     ingress: &Ingress,
-) -> Vec<Told> {
+) -> Vec<Reply> {
     let mut right = Vec::new();
     if let Some(idempotency) = &ingress.idempotency {
         let known = before.keys.iter().find(|key| key.name == idempotency.key);
         if let Some(key) = known {
             right.push(if key.payload == idempotency.payload {
-                Told::Admitted { message: key.message, duplicate: true }
+                Reply::Admitted { message: key.message, duplicate: true }
             } else {
-                Told::Refused("idempotency_conflict")
+                Reply::Refused("idempotency_conflict")
             });
             // A key that may be forgotten may also be new; that it must not be, the admission itself says.
         }
@@ -91,58 +91,58 @@ pub(super) fn expected(
     let runtime = ingress.admission_context == AdmissionContext::RuntimeOwned;
     // What is admitted all the same, the records say.
     if source.is_some_and(|source| !runtime && before.others.may_refuse(&source, &config.unattended)) {
-        right.push(Told::Refused("too_many_events"));
+        right.push(Reply::Refused("too_many_events"));
     }
     right
 }
 
 /// The answers to a message that was never seen.
-fn fresh(config: &Config, draining: bool, before: &Model, new: New, ingress: &Ingress) -> Vec<Told> {
+fn fresh(config: &Config, draining: bool, before: &Model, new: New, ingress: &Ingress) -> Vec<Reply> {
     let runtime = ingress.admission_context == AdmissionContext::RuntimeOwned;
     if draining && !runtime {
-        return vec![Told::Refused("draining")];
+        return vec![Reply::Refused("draining")];
     }
     let refuses = config.while_stopped == holon_facts::config::WhileStopped::Refuse;
     if before.stopped && refuses && !runtime {
-        return vec![Told::Refused("agent_stopped")];
+        return vec![Reply::Refused("agent_stopped")];
     }
     let operator = matches!(ingress.origin, Origin::Operator { .. });
     if (ingress.kind == MessageKind::OperatorPrompt) != operator || ingress.kind == MessageKind::Control {
-        return vec![Told::Refused("kind_from_origin")];
+        return vec![Reply::Refused("kind_from_origin")];
     }
     if ingress.priority == Priority::Interject && !operator {
-        return vec![Told::Refused("priority_from_origin")];
+        return vec![Reply::Refused("priority_from_origin")];
     }
     if ingress.source_refs.len() > SOURCE_REFS {
-        return vec![Told::Refused("too_many")];
+        return vec![Reply::Refused("too_many")];
     }
     if let Origin::Channel { channel_id, .. } = &ingress.origin
         && channel_id.len() > NAME_BYTES
     {
-        return vec![Told::Refused("too_large")];
+        return vec![Reply::Refused("too_large")];
     }
     let refs: usize = ingress.source_refs.iter().map(|(name, value)| name.len() + value.len()).sum();
     if ingress.images.len() > 10 {
-        return vec![Told::Refused("too_many")];
+        return vec![Reply::Refused("too_many")];
     }
     let files: u64 = ingress.images.iter().map(|image| image.bytes).sum();
     let bytes = ingress.body.text.bytes().saturating_add(refs as u64);
     if ingress.skills.len() > if operator { 4 } else { 0 } {
-        return vec![Told::Refused("too_many")];
+        return vec![Reply::Refused("too_many")];
     }
     if files > 10_000_000 || bytes > config.queue.body_bytes {
-        return vec![Told::Refused("too_large")];
+        return vec![Reply::Refused("too_large")];
     }
     let bytes = bytes + ingress.images.iter().map(|image| image.data.bytes()).sum::<u64>();
     let bytes = bytes + ingress.skills.iter().map(|skill| skill.body.bytes()).sum::<u64>();
     let (max_entries, max_bytes) = bounds(config, operator, runtime);
     let fits = |(entries, used): (u64, u64)| entries < max_entries && used.saturating_add(bytes) <= max_bytes;
-    let admitted = |message| vec![Told::Admitted { message, duplicate: false }];
+    let admitted = |message| vec![Reply::Admitted { message, duplicate: false }];
     match (fits(before.beside(runtime)), new.asked) {
-        (true, None) if new.of_runtime && runtime => vec![Told::Refused("queue_full")],
+        (true, None) if new.of_runtime && runtime => vec![Reply::Refused("queue_full")],
         (true, asked) => admitted(asked.unwrap_or(MessageId(before.last + 1))),
         // Something may have ended at the beginning of the step.
         (false, Some(asked)) => admitted(asked),
-        (false, None) => vec![Told::Refused("queue_full")],
+        (false, None) => vec![Reply::Refused("queue_full")],
     }
 }

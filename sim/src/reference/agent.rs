@@ -57,7 +57,7 @@ pub(super) struct Model {
     pub(super) trigger: Trigger,
 }
 
-/// Longest text of a message that tells of hints.
+/// Longest text of a message that reports hints.
 const TICK_BYTES: u64 = 1 << 10;
 
 /// A message that has not come to an end.
@@ -186,7 +186,7 @@ impl Model {
         }
     }
 
-    /// A stop clears bare hints alone, as long as there is room for a message that tells of the others.
+    /// A stop clears bare hints alone, as long as there is room for a message that reports the others.
     fn hints_are_kept(&self, config: &Config, no_room: bool) -> Result<(), Failure> {
         let (most, most_bytes) = bounds(config, false, true);
         let (entries, bytes) = self.beside(true);

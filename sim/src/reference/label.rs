@@ -1,10 +1,10 @@
-//! What whoever creates, renames or describes an agent is told.
+//! What whoever creates, renames or describes an agent is notified.
 
 use holon_facts::AgentId;
 use holon_facts::identity::InitialSettings;
 use holon_facts::label::{AgentLabel, LabelChange};
 
-use super::{Before, Reference, Told};
+use super::{Before, Reference, Reply};
 
 impl Reference {
     pub(super) fn creation(
@@ -12,33 +12,33 @@ impl Reference {
         before: &Before,
         agent: &AgentId,
         settings: &InitialSettings,
-    ) -> Vec<Told> {
-        let told = if before.agent.is_some() {
-            Told::Refused("agent_exists")
+    ) -> Vec<Reply> {
+        let reply = if before.agent.is_some() {
+            Reply::Refused("agent_exists")
         } else if self.is_second_name(agent) {
-            Told::Refused("name_taken")
+            Reply::Refused("name_taken")
         } else if agent.as_str().contains("--") {
-            Told::Refused("reserved_agent_id")
+            Reply::Refused("reserved_agent_id")
         } else if self.draining {
-            Told::Refused("draining")
+            Reply::Refused("draining")
         } else if before.agents >= self.config.limits.agents {
-            Told::Refused("too_many_agents")
+            Reply::Refused("too_many_agents")
         } else {
             // It begins with what whoever creates it wants.
             if let Some(new) = self.agents.get_mut(agent) {
                 new.model.clone_from(&settings.model);
                 new.label.description.clone_from(&settings.description);
             }
-            Told::Created
+            Reply::Created
         };
-        vec![told]
+        vec![reply]
     }
 
     /// A name means one agent, whatever is typed.
-    pub(super) fn is_labelled(&self, agent: &AgentId, before: &Before, change: &LabelChange) -> Vec<Told> {
-        let Some(was) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+    pub(super) fn is_labelled(&self, agent: &AgentId, before: &Before, change: &LabelChange) -> Vec<Reply> {
+        let Some(was) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
         if was.child.is_some() {
-            return vec![Told::Refused("private_agent")];
+            return vec![Reply::Refused("private_agent")];
         }
         let label = match change {
             LabelChange::Describe { description } => {
@@ -51,12 +51,12 @@ impl Reference {
                     others.any(|(other, model)| other == name || model.label.name.as_ref() == Some(name))
                 };
                 if name.as_ref().is_some_and(taken) {
-                    return vec![Told::Refused("name_taken")];
+                    return vec![Reply::Refused("name_taken")];
                 }
                 AgentLabel { name, ..was.label.clone() }
             }
         };
-        vec![Told::Labelled { changed: label != was.label, label }]
+        vec![Reply::Labelled { changed: label != was.label, label }]
     }
 
     fn is_second_name(&self, name: &AgentId) -> bool {

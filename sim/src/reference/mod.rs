@@ -47,13 +47,13 @@ pub struct Reference {
     running: BTreeSet<AgentId>,
     archived: BTreeSet<AgentId>,
     draining: bool,
-    expected: BTreeMap<ReplyId, Vec<Told>>,
+    expected: BTreeMap<ReplyId, Vec<Reply>>,
     /// The authority of every message of an agent, in the order of admission.
     authority: BTreeMap<AgentId, Vec<&'static str>>,
     /// A reference that is broken on purpose: nothing fits a queue.
     pub(crate) no_room: bool,
     /// A reference that is broken on purpose: every task was told of already, or nobody knows of any.
-    pub(crate) told: bool,
+    pub(crate) delivered: bool,
     pub(crate) unshown: bool,
     /// A reference that is broken on purpose: it takes every timer for overdue.
     pub(crate) hasty: bool,
@@ -63,7 +63,7 @@ pub struct Reference {
 
 /// An answer without its wording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Told {
+enum Reply {
     Created,
     Admitted {
         message: MessageId,
@@ -129,7 +129,7 @@ impl Reference {
             expected: BTreeMap::new(),
             authority: BTreeMap::new(),
             no_room: false,
-            told: false,
+            delivered: false,
             unshown: false,
             hasty: false,
             admissions: 0,
@@ -217,7 +217,7 @@ impl Reference {
         }
         let no_room = self.no_room;
         let Some(model) = self.agents.get_mut(&record.agent) else { return Ok(()) };
-        (model.tasks.deaf, model.tasks.blind) = (self.told, self.unshown);
+        (model.tasks.deaf, model.tasks.blind) = (self.delivered, self.unshown);
         model.tasks.apply(&record.event)?;
         model.timers.hasty = self.hasty;
         model.timers.apply(record);
@@ -246,7 +246,7 @@ impl Reference {
             | Input::Label { agent, .. }
             | Input::CloseAsk { agent, .. }
             | Input::Compact { agent, .. } => self.agents.get(agent).cloned(),
-            // Nobody is told anything about one agent.
+            // Nobody is notified anything about one agent.
             Input::Completed { .. }
             | Input::PlanProbed { .. }
             | Input::LoginChanged { .. }
@@ -259,52 +259,52 @@ impl Reference {
 
     /// What the caller must be told, and what changes by its word alone.
     fn expect(&mut self, input: &Input, before: &Before, records: &[Record]) {
-        let (reply, told) = match input {
+        let (reply, replies) = match input {
             Input::CreateAgent { agent, settings, reply, .. } => {
                 (*reply, self.creation(before, agent, settings))
             }
             Input::Ingress { agent, ingress, reply } => {
-                let told = match &before.agent {
+                let replies = match &before.agent {
                     Some(before) if before.child.is_some() => {
                         let outside = ingress.delivery_surface == Surface::HttpPublicEnqueue;
-                        vec![Told::Refused(if outside { "unknown_agent" } else { "private_agent" })]
+                        vec![Reply::Refused(if outside { "unknown_agent" } else { "private_agent" })]
                     }
                     Some(before) => {
                         let new = New::of(agent, records);
                         admission::expected(&self.config, self.draining, before, new, ingress)
                     }
-                    None => vec![Told::Refused("unknown_agent")],
+                    None => vec![Reply::Refused("unknown_agent")],
                 };
-                (*reply, told)
+                (*reply, replies)
             }
             Input::Control { agent, request, reply } => {
                 let applied = is_applied(agent, request, records);
                 (*reply, self.control(agent, request, before, applied))
             }
             Input::SetModel { model, reply, .. } => {
-                let told = match &before.agent {
-                    None => Told::Refused("unknown_agent"),
-                    Some(was) => Told::ModelSet { model: model.clone(), changed: was.model != *model },
+                let replies = match &before.agent {
+                    None => Reply::Refused("unknown_agent"),
+                    Some(was) => Reply::ModelSet { model: model.clone(), changed: was.model != *model },
                 };
-                (*reply, vec![told])
+                (*reply, vec![replies])
             }
             Input::Compact { reply, .. } | Input::CloseAsk { reply, .. } => (*reply, noted(input, before)),
             Input::Label { agent, change, reply } => (*reply, self.is_labelled(agent, before, change)),
             Input::RunTask { reply, .. } => (*reply, self.task_begins(before)),
             Input::StopTask { agent, task, force, reply } => {
-                let told = of_task(before, |tasks| match begins(agent, *task, records) {
-                    true => vec![Told::Task { task: *task, changed: true }],
+                let replies = of_task(before, |tasks| match begins(agent, *task, records) {
+                    true => vec![Reply::Task { task: *task, changed: true }],
                     false => tasks.end(*task, *force),
                 });
-                (*reply, told)
+                (*reply, replies)
             }
             Input::WriteTask { agent, task, text, reply } => {
-                let mut told = self.task_is_written(before, *task, text.bytes());
+                let mut replies = self.task_is_written(before, *task, text.bytes());
                 if begins(agent, *task, records) {
                     let now = self.agents.get(agent);
-                    told.extend(now.into_iter().flat_map(|agent| agent.tasks.write(*task, text.bytes())));
+                    replies.extend(now.into_iter().flat_map(|agent| agent.tasks.write(*task, text.bytes())));
                 }
-                (*reply, told)
+                (*reply, replies)
             }
             Input::CreateTimer { timer, reply, .. } => (*reply, self.timer_is_made(before, timer)),
             Input::CancelTimer { timer, reply, .. } => {
@@ -322,86 +322,86 @@ impl Reference {
             }
             Input::Drain { reply } => {
                 self.draining = true;
-                (*reply, vec![Told::Drained])
+                (*reply, vec![Reply::Drained])
             }
             Input::Completed { .. } | Input::PlanProbed { .. } | Input::LoginChanged { .. } | Input::Tick => {
                 return;
             }
         };
-        self.expected.insert(reply, told);
+        self.expected.insert(reply, replies);
     }
 
     /// Nothing is written for a stopped agent, or once the runtime ends.
-    fn task_is_written(&self, before: &Before, task: TaskId, bytes: u64) -> Vec<Told> {
+    fn task_is_written(&self, before: &Before, task: TaskId, bytes: u64) -> Vec<Reply> {
         let stopped = before.agent.as_ref().is_some_and(|agent| agent.stopped);
         let closed = if self.draining { Some("draining") } else { stopped.then_some("agent_stopped") };
         of_task(before, |tasks| match closed {
-            Some(code) => tasks.closed(task, Told::Refused(code)),
+            Some(code) => tasks.closed(task, Reply::Refused(code)),
             None => tasks.write(task, bytes),
         })
     }
 
     /// An operator's command begins once its supervisor is up, unless something comes between.
-    fn task_begins(&self, before: &Before) -> Vec<Told> {
-        let Some(agent) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+    fn task_begins(&self, before: &Before) -> Vec<Reply> {
+        let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
         let full = agent.tasks.active() >= self.config.tasks.per_agent && !agent.tasks.any_asked();
         if self.draining {
-            vec![Told::Refused("draining")]
+            vec![Reply::Refused("draining")]
         } else if agent.stopped {
-            vec![Told::Refused("agent_stopped")]
+            vec![Reply::Refused("agent_stopped")]
         } else if full {
-            vec![Told::Refused("command_refused")]
+            vec![Reply::Refused("command_refused")]
         } else {
-            let refused = ["command_refused", "agent_stopped", "draining"].map(Told::Refused);
-            std::iter::once(Told::Began).chain(refused).collect()
+            let refused = ["command_refused", "agent_stopped", "draining"].map(Reply::Refused);
+            std::iter::once(Reply::Began).chain(refused).collect()
         }
     }
 
-    fn hint_is_taken(&self, before: &Before, hint: &Hint) -> Vec<Told> {
-        let Some(agent) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+    fn hint_is_taken(&self, before: &Before, hint: &Hint) -> Vec<Reply> {
+        let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
         if self.draining {
-            vec![Told::Refused("draining")]
+            vec![Reply::Refused("draining")]
         } else if agent.stopped {
-            vec![Told::Refused("agent_stopped")]
+            vec![Reply::Refused("agent_stopped")]
         } else {
-            vec![Told::Woken { waits: agent.hints.contains_key(&hint.source) }]
+            vec![Reply::Woken { waits: agent.hints.contains_key(&hint.source) }]
         }
     }
 
-    fn is_delivered(&self, before: &Before, delivery: &Delivery) -> Vec<Told> {
+    fn is_delivered(&self, before: &Before, delivery: &Delivery) -> Vec<Reply> {
         match &before.agent {
             Some(agent) if !agent.trigger.takes(delivery.generation) => {
-                vec![Told::Refused("unknown_trigger")]
+                vec![Reply::Refused("unknown_trigger")]
             }
             Some(agent) => {
-                let mut told = self.hint_is_taken(before, &delivery.hint);
+                let mut replies = self.hint_is_taken(before, &delivery.hint);
                 let source = outside::source_of_hint(&delivery.hint);
                 if agent.others.may_refuse(&source, &self.config.unattended) {
-                    told.push(Told::Refused("too_many_events"));
+                    replies.push(Reply::Refused("too_many_events"));
                 }
-                told
+                replies
             }
             None => self.hint_is_taken(before, &delivery.hint),
         }
     }
 
-    fn item_is_made(&self, before: &Before) -> Vec<Told> {
-        let Some(agent) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+    fn item_is_made(&self, before: &Before) -> Vec<Reply> {
+        let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
         if self.draining {
-            vec![Told::Refused("draining")]
+            vec![Reply::Refused("draining")]
         } else if agent.stopped {
-            vec![Told::Refused("agent_stopped")]
+            vec![Reply::Refused("agent_stopped")]
         } else {
             agent.work.make()
         }
     }
 
-    fn timer_is_made(&self, before: &Before, timer: &TimerSpec) -> Vec<Told> {
-        let Some(agent) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+    fn timer_is_made(&self, before: &Before, timer: &TimerSpec) -> Vec<Reply> {
+        let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
         if self.draining {
-            vec![Told::Refused("draining")]
+            vec![Reply::Refused("draining")]
         } else if agent.stopped {
-            vec![Told::Refused("agent_stopped")]
+            vec![Reply::Refused("agent_stopped")]
         } else {
             agent.timers.make(timer)
         }
@@ -413,34 +413,34 @@ impl Reference {
         request: &ControlRequest,
         before: &Before,
         applied: bool,
-    ) -> Vec<Told> {
+    ) -> Vec<Reply> {
         let (Some(model), Some(was)) = (self.agents.get_mut(agent), &before.agent) else {
-            return vec![Told::Refused("unknown_agent")];
+            return vec![Reply::Refused("unknown_agent")];
         };
         match request {
-            ControlRequest::Start if was.retired => vec![Told::Refused("agent_archived")],
+            ControlRequest::Start if was.retired => vec![Reply::Refused("agent_archived")],
             ControlRequest::Start => {
-                vec![Told::Controlled { stopped: false, changed: was.stopped || applied }]
+                vec![Reply::Controlled { stopped: false, changed: was.stopped || applied }]
             }
             ControlRequest::Stop => {
-                vec![Told::Controlled { stopped: true, changed: !was.stopped }]
+                vec![Reply::Controlled { stopped: true, changed: !was.stopped }]
             }
-            ControlRequest::Archive if was.child.is_some() => vec![Told::Refused("private_agent")],
+            ControlRequest::Archive if was.child.is_some() => vec![Reply::Refused("private_agent")],
             ControlRequest::Archive => {
                 let changed = !was.stopped || !was.label.archived;
-                vec![Told::Controlled { stopped: true, changed }]
+                vec![Reply::Controlled { stopped: true, changed }]
             }
             ControlRequest::Abort { run_id, stop_after_abort } => {
                 let fits = was.run.is_some_and(|(run, _)| run_id.is_none_or(|asked| asked == run));
                 if fits && applied {
                     model.stopped = *stop_after_abort;
-                    return vec![Told::Controlled { stopped: *stop_after_abort, changed: true }];
+                    return vec![Reply::Controlled { stopped: *stop_after_abort, changed: true }];
                 }
                 // A run that a deadline ended at the beginning of the step is no longer there.
                 match was.run {
-                    Some(_) if fits => vec![Told::Refused("no_current_run")],
-                    Some(_) => vec![Told::Refused("stale_run_id"), Told::Refused("no_current_run")],
-                    None => vec![Told::Refused("no_current_run")],
+                    Some(_) if fits => vec![Reply::Refused("no_current_run")],
+                    Some(_) => vec![Reply::Refused("stale_run_id"), Reply::Refused("no_current_run")],
+                    None => vec![Reply::Refused("no_current_run")],
                 }
             }
         }
@@ -449,39 +449,41 @@ impl Reference {
     /// A caller was answered; says whether that is what was due.
     pub fn answered(&mut self, reply: ReplyId, answer: &Answer) -> Result<(), Failure> {
         let got = match answer {
-            Answer::Created { .. } => Told::Created,
+            Answer::Created { .. } => Reply::Created,
             Answer::Admitted { message_id, duplicate } => {
-                Told::Admitted { message: *message_id, duplicate: *duplicate }
+                Reply::Admitted { message: *message_id, duplicate: *duplicate }
             }
             Answer::Controlled(outcome) => {
-                Told::Controlled { stopped: outcome.next == Status::Stopped, changed: outcome.changed }
+                Reply::Controlled { stopped: outcome.next == Status::Stopped, changed: outcome.changed }
             }
             Answer::ModelSet { state, changed } => {
-                Told::ModelSet { model: state.override_model.clone(), changed: *changed }
+                Reply::ModelSet { model: state.override_model.clone(), changed: *changed }
             }
-            Answer::AskClosed { .. } => Told::AskClosed,
-            Answer::Compaction { .. } => Told::Compaction,
-            Answer::Labelled { label, changed } => Told::Labelled { label: label.clone(), changed: *changed },
+            Answer::AskClosed { .. } => Reply::AskClosed,
+            Answer::Compaction { .. } => Reply::Compaction,
+            Answer::Labelled { label, changed } => {
+                Reply::Labelled { label: label.clone(), changed: *changed }
+            }
             Answer::Task { task, changed } => {
                 let began = expected_to_begin(self.expected.get(&reply)) && *changed;
-                if began { Told::Began } else { Told::Task { task: task.id, changed: *changed } }
+                if began { Reply::Began } else { Reply::Task { task: task.id, changed: *changed } }
             }
             Answer::TaskInput { task, input } => {
-                Told::Input { task: task.id, accepted: input.bytes_written > 0 }
+                Reply::Input { task: task.id, accepted: input.bytes_written > 0 }
             }
-            Answer::Workspaces { changed, .. } => Told::Workspaces { changed: *changed },
-            Answer::Timer { timer, changed } => Told::Timer { timer: timer.id, changed: *changed },
-            Answer::WorkItem { item, changed } => Told::WorkItem { item: item.id, changed: *changed },
+            Answer::Workspaces { changed, .. } => Reply::Workspaces { changed: *changed },
+            Answer::Timer { timer, changed } => Reply::Timer { timer: timer.id, changed: *changed },
+            Answer::WorkItem { item, changed } => Reply::WorkItem { item: item.id, changed: *changed },
             Answer::Woken { disposition } => {
-                Told::Woken { waits: *disposition == WakeDisposition::Coalesced }
+                Reply::Woken { waits: *disposition == WakeDisposition::Coalesced }
             }
-            Answer::ExternalTrigger { trigger, changed } => Told::Trigger {
+            Answer::ExternalTrigger { trigger, changed } => Reply::Trigger {
                 generation: trigger.generation,
                 active: trigger.status == TriggerStatus::Active,
                 changed: *changed,
             },
-            Answer::Drained => Told::Drained,
-            Answer::Refused { reject } => Told::Refused(reject.code()),
+            Answer::Drained => Reply::Drained,
+            Answer::Refused { reject } => Reply::Refused(reject.code()),
         };
         let expected = self.expected.remove(&reply);
         ensure!(expected.is_some(), "Q6", "an answer to nobody: {got:?}");
@@ -515,15 +517,15 @@ impl Reference {
     }
 
     /// A task of an agent that has ended, and of which its agent was not told.
-    pub fn untold(&self, agent: &AgentId) -> Option<TaskId> {
+    pub fn undelivered_task(&self, agent: &AgentId) -> Option<TaskId> {
         let model = self.agents.get(agent).filter(|model| !model.stopped)?;
-        model.tasks.untold()
+        model.tasks.undelivered()
     }
 
     /// A timer of an agent of which something is not told.
-    pub fn untold_timer(&self, agent: &AgentId) -> Option<TimerId> {
+    pub fn undelivered_timer(&self, agent: &AgentId) -> Option<TimerId> {
         let model = self.agents.get(agent).filter(|model| !model.stopped)?;
-        model.timers.untold()
+        model.timers.undelivered()
     }
 
     /// A timer that should have fired by the last record of its agent.
@@ -561,30 +563,30 @@ fn begins(agent: &AgentId, task: TaskId, records: &[Record]) -> bool {
 }
 
 /// Episodes and asks are no part of what this model knows: requests are judged by what they show.
-fn noted(input: &Input, before: &Before) -> Vec<Told> {
+fn noted(input: &Input, before: &Before) -> Vec<Reply> {
     match (&before.agent, input) {
-        (None, _) => vec![Told::Refused("unknown_agent")],
-        (Some(_), Input::Compact { .. }) => vec![Told::Compaction],
-        (Some(_), _) => vec![Told::AskClosed, Told::Refused("unknown_ask")],
+        (None, _) => vec![Reply::Refused("unknown_agent")],
+        (Some(_), Input::Compact { .. }) => vec![Reply::Compaction],
+        (Some(_), _) => vec![Reply::AskClosed, Reply::Refused("unknown_ask")],
     }
 }
 
-fn trigger_is_changed(before: &Before, change: TriggerChange) -> Vec<Told> {
-    let Some(agent) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+fn trigger_is_changed(before: &Before, change: TriggerChange) -> Vec<Reply> {
+    let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
     let (generation, active, changed) = agent.trigger.changed(change);
-    vec![Told::Trigger { generation, active, changed }]
+    vec![Reply::Trigger { generation, active, changed }]
 }
 
-fn expected_to_begin(told: Option<&Vec<Told>>) -> bool {
-    told.is_some_and(|told| told.contains(&Told::Began))
+fn expected_to_begin(replies: Option<&Vec<Reply>>) -> bool {
+    replies.is_some_and(|replies| replies.contains(&Reply::Began))
 }
 
-fn of_task(before: &Before, told: impl FnOnce(&Tasks) -> Vec<Told>) -> Vec<Told> {
-    of_agent(before, |agent| told(&agent.tasks))
+fn of_task(before: &Before, replies: impl FnOnce(&Tasks) -> Vec<Reply>) -> Vec<Reply> {
+    of_agent(before, |agent| replies(&agent.tasks))
 }
 
-fn of_agent(before: &Before, told: impl FnOnce(&Model) -> Vec<Told>) -> Vec<Told> {
-    before.agent.as_ref().map_or_else(|| vec![Told::Refused("unknown_agent")], told)
+fn of_agent(before: &Before, replies: impl FnOnce(&Model) -> Vec<Reply>) -> Vec<Reply> {
+    before.agent.as_ref().map_or_else(|| vec![Reply::Refused("unknown_agent")], replies)
 }
 
 /// How things stood before a call.

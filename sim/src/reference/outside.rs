@@ -24,7 +24,7 @@ pub(super) struct Outside {
     /// Sources that were folded, and whether bare ones were.
     folded: BTreeMap<String, (bool, bool)>,
     others: bool,
-    /// Messages that tell of hints of somebody else.
+    /// Messages that report hints of somebody else.
     ticks: BTreeSet<MessageId>,
 }
 
@@ -123,17 +123,17 @@ impl Outside {
             }
             WakeFact::WakeHintCoalesced(fact) => self.hint(at, &fact.hint, policy)?,
             WakeFact::WakeTickQueued(fact) => {
-                let mut told = std::mem::take(&mut self.folded);
+                let mut delivered = std::mem::take(&mut self.folded);
                 let left: BTreeMap<_, _> =
                     self.pending.extract_if(.., |source, _| fact.left.contains(source)).collect();
-                told.append(&mut self.pending);
+                delivered.append(&mut self.pending);
                 self.pending = left;
                 let by_others =
-                    std::mem::take(&mut self.others) || told.values().any(|(_, repeats)| !repeats);
+                    std::mem::take(&mut self.others) || delivered.values().any(|(_, repeats)| !repeats);
                 if by_others {
                     self.ticks.insert(fact.message_id);
                 }
-                let through_trigger = told.iter().filter(|(_, (trigger, _))| *trigger);
+                let through_trigger = delivered.iter().filter(|(_, (trigger, _))| *trigger);
                 let sources: Vec<String> =
                     through_trigger.map(|(source, _)| format!("hint {source}")).collect();
                 if by_others && fact.contentful && !sources.is_empty() {

@@ -1,5 +1,5 @@
 //! Tasks of one agent, as far as anybody was promised anything: which there are, which were asked to end, which
-//! have ended, and whether their agent was told, once.
+//! have ended, and whether their agent was notified, once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ use holon_facts::provenance::AdmissionContext;
 use holon_facts::task::TaskStatus;
 use holon_facts::{Event, MessageId};
 
-use super::Told;
+use super::Reply;
 use crate::failure::{Failure, ensure};
 
 /// So many of the ended tasks anybody may still ask about.
 const REMEMBERED: usize = 64;
-/// The subsystem that tells of several tasks at once.
+/// The subsystem that reports several tasks at once.
 const TEACHER: &str = "task_restart";
 /// Bytes that may be written at a time.
 const INPUT: u64 = 64 * 1024;
@@ -28,9 +28,9 @@ pub(super) struct Tasks {
     all: BTreeMap<TaskId, Task>,
     /// In the order of their ends.
     ended: Vec<TaskId>,
-    /// Messages that tell of tasks and have not come to an end.
+    /// Messages that report tasks and have not come to an end.
     telling: BTreeMap<MessageId, BTreeSet<TaskId>>,
-    /// The last message that tells of several.
+    /// The last message that reports several.
     lists: Option<MessageId>,
     /// Those of a run that was aborted.
     aborted: BTreeMap<MessageId, BTreeSet<TaskId>>,
@@ -47,7 +47,7 @@ struct Task {
     by_agent: bool,
     takes_input: bool,
     child: bool,
-    told: u32,
+    delivered: u32,
     /// Its agent knows how it ended: it saw that in a turn, or brought it about.
     known: bool,
     /// A turn has shown how it ended.
@@ -62,15 +62,15 @@ impl Task {
             by_agent: false,
             takes_input: fact.job.command().is_none_or(|command| command.accepts_input),
             child: fact.job.child().is_some(),
-            told: 0,
+            delivered: 0,
             known: false,
             shown: false,
         }
     }
 }
 
-/// Whether the runtime itself tells of tasks or of a timer: nobody else names one.
-pub(super) fn tells(message: &Message) -> bool {
+/// Whether the runtime itself reports tasks or of a timer: nobody else names one.
+pub(super) fn is_notice(message: &Message) -> bool {
     match &message.origin {
         Origin::Task { task_id } => task_id.parse::<TaskId>().is_ok(),
         Origin::System { subsystem } => subsystem == TEACHER,
@@ -115,7 +115,7 @@ impl Tasks {
                         .get_mut(id)
                         .into_iter()
                         .filter(|task| !task.shown)
-                        .for_each(|task| task.told = 0);
+                        .for_each(|task| task.delivered = 0);
                 }
             }
             Event::Inbox(InboxFact::MessageDropped(fact)) => drop(self.telling.remove(&fact.message_id)),
@@ -128,7 +128,7 @@ impl Tasks {
             }
             Event::Task(TaskFact::TaskResultQueued(fact)) => {
                 if self.lists == Some(fact.message_id) {
-                    self.tells(fact.message_id, fact.task_id)?;
+                    self.deliver(fact.message_id, fact.task_id)?;
                 }
             }
             Event::Task(
@@ -169,13 +169,13 @@ impl Tasks {
         task.asked = Some(fact.force || task.asked == Some(true));
     }
 
-    /// P2: a message tells of ends that have come, of each once.
+    /// P2: a message reports ends that have come, of each once.
     fn admitted(&mut self, fact: &MessageAdmitted) -> Result<(), Failure> {
         let message = &fact.message;
         if message.admission_context != AdmissionContext::RuntimeOwned {
             return Ok(());
         }
-        let told: BTreeSet<TaskId> = match &message.origin {
+        let reply: BTreeSet<TaskId> = match &message.origin {
             Origin::Task { task_id } => task_id.parse().into_iter().collect(),
             // Which ones it lists is said one by one: its own words are cut short.
             Origin::System { subsystem } if subsystem == TEACHER => {
@@ -190,25 +190,25 @@ impl Tasks {
             | Origin::Callback { .. }
             | Origin::Timer { .. } => return Ok(()),
         };
-        for id in told {
-            self.tells(message.id, id)?;
+        for id in reply {
+            self.deliver(message.id, id)?;
         }
         Ok(())
     }
 
-    fn tells(&mut self, message: MessageId, id: TaskId) -> Result<(), Failure> {
-        let task = self.all.get_mut(&id).filter(|task| task.ended && task.told == 0 && !self.deaf);
+    fn deliver(&mut self, message: MessageId, id: TaskId) -> Result<(), Failure> {
+        let task = self.all.get_mut(&id).filter(|task| task.ended && task.delivered == 0 && !self.deaf);
         ensure!(task.is_some(), "P2", "{message} tells of {id}, which goes on or was told of");
         if let Some(task) = task {
-            task.told += 1;
+            task.delivered += 1;
         }
         self.telling.entry(message).or_default().insert(id);
         Ok(())
     }
 
     /// A task that has ended, and of which nobody told its agent.
-    pub(super) fn untold(&self) -> Option<TaskId> {
-        self.all.iter().find(|(_, task)| task.ended && task.told == 0).map(|(id, _)| *id)
+    pub(super) fn undelivered(&self) -> Option<TaskId> {
+        self.all.iter().find(|(_, task)| task.ended && task.delivered == 0).map(|(id, _)| *id)
     }
 
     /// Commands that go on.
@@ -225,46 +225,46 @@ impl Tasks {
         self.ended.iter().rev().take(REMEMBERED).all(|recent| *recent != id)
     }
 
-    fn of_ended(&self, id: TaskId, told: Told) -> Vec<Told> {
-        let unknown = self.long_ago(id).then_some(Told::Refused("unknown_task"));
-        unknown.into_iter().chain([told]).collect()
+    fn of_ended(&self, id: TaskId, reply: Reply) -> Vec<Reply> {
+        let unknown = self.long_ago(id).then_some(Reply::Refused("unknown_task"));
+        unknown.into_iter().chain([reply]).collect()
     }
 
     /// What must be told to whoever asks for an end.
-    pub(super) fn end(&self, id: TaskId, force: bool) -> Vec<Told> {
+    pub(super) fn end(&self, id: TaskId, force: bool) -> Vec<Reply> {
         match self.all.get(&id) {
-            None => vec![Told::Refused("unknown_task")],
-            Some(task) if task.ended => self.of_ended(id, Told::Task { task: id, changed: false }),
-            Some(Task { asked: None, .. }) => vec![Told::Task { task: id, changed: true }],
+            None => vec![Reply::Refused("unknown_task")],
+            Some(task) if task.ended => self.of_ended(id, Reply::Task { task: id, changed: false }),
+            Some(Task { asked: None, .. }) => vec![Reply::Task { task: id, changed: true }],
             // It may have ended, or been told to end at once, at the beginning of the step.
             Some(Task { asked: Some(before), .. }) => {
                 vec![
-                    Told::Task { task: id, changed: force && !before },
-                    Told::Task { task: id, changed: false },
+                    Reply::Task { task: id, changed: force && !before },
+                    Reply::Task { task: id, changed: false },
                 ]
             }
         }
     }
 
     /// What is told where nothing can be done for a task.
-    pub(super) fn closed(&self, id: TaskId, told: Told) -> Vec<Told> {
+    pub(super) fn closed(&self, id: TaskId, reply: Reply) -> Vec<Reply> {
         match self.all.get(&id) {
-            None => vec![Told::Refused("unknown_task")],
-            Some(task) if task.ended => self.of_ended(id, told),
-            Some(_) => vec![told],
+            None => vec![Reply::Refused("unknown_task")],
+            Some(task) if task.ended => self.of_ended(id, reply),
+            Some(_) => vec![reply],
         }
     }
 
     /// What may be told to whoever writes to it.
-    pub(super) fn write(&self, id: TaskId, bytes: u64) -> Vec<Told> {
+    pub(super) fn write(&self, id: TaskId, bytes: u64) -> Vec<Reply> {
         match self.all.get(&id) {
-            None => vec![Told::Refused("unknown_task")],
-            Some(task) if task.ended && bytes > INPUT => self.of_ended(id, Told::Refused("too_large")),
-            Some(task) if task.ended => self.of_ended(id, Told::Input { task: id, accepted: false }),
-            Some(_) if bytes > INPUT => vec![Told::Refused("too_large")],
+            None => vec![Reply::Refused("unknown_task")],
+            Some(task) if task.ended && bytes > INPUT => self.of_ended(id, Reply::Refused("too_large")),
+            Some(task) if task.ended => self.of_ended(id, Reply::Input { task: id, accepted: false }),
+            Some(_) if bytes > INPUT => vec![Reply::Refused("too_large")],
             Some(task) => {
-                let refused = Told::Input { task: id, accepted: false };
-                let taken = task.takes_input.then_some(Told::Input { task: id, accepted: true });
+                let refused = Reply::Input { task: id, accepted: false };
+                let taken = task.takes_input.then_some(Reply::Input { task: id, accepted: true });
                 taken.into_iter().chain([refused]).collect()
             }
         }

@@ -1,4 +1,4 @@
-//! Timers of one agent, as far as anybody was promised anything: when each fires, and that its agent is told.
+//! Timers of one agent, as far as anybody was promised anything: when each fires, and that its agent is notified.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use holon_facts::ids::TimerId;
 use holon_facts::timer::TimerSpec;
 use holon_facts::{Event, Millis, Record, Wall};
 
-use super::Told;
+use super::Reply;
 
 /// So many of the ended timers anybody may still ask about.
 const REMEMBERED: usize = 64;
@@ -34,7 +34,7 @@ pub(super) struct Timers {
 struct Timer {
     next: Option<Wall>,
     fired: u64,
-    told: u64,
+    delivered: u64,
 }
 
 impl Timers {
@@ -56,7 +56,7 @@ impl Timers {
     fn timer(&mut self, fact: &TimerFact) {
         match fact {
             TimerFact::TimerCreated(fact) => {
-                let timer = Timer { next: Some(fact.next_fire_at), fired: 0, told: 0 };
+                let timer = Timer { next: Some(fact.next_fire_at), fired: 0, delivered: 0 };
                 self.all.insert(fact.timer_id, timer);
             }
             TimerFact::TimerFired(fact) => {
@@ -65,7 +65,7 @@ impl Timers {
             TimerFact::TimerSkipped(fact) => self.passes(fact.timer_id, fact.next_fire_at, 0),
             TimerFact::TimerTickQueued(fact) => {
                 if let Some(timer) = self.all.get_mut(&fact.timer_id) {
-                    timer.told += fact.occurrences;
+                    timer.delivered += fact.occurrences;
                 }
             }
             TimerFact::TimerCancelled(fact) => self.ends(fact.timer_id),
@@ -96,8 +96,8 @@ impl Timers {
     }
 
     /// One that has fired, and of which its agent was not told all.
-    pub(super) fn untold(&self) -> Option<TimerId> {
-        self.all.iter().find(|(_, timer)| timer.told < timer.fired).map(|(id, _)| *id)
+    pub(super) fn undelivered(&self) -> Option<TimerId> {
+        self.all.iter().find(|(_, timer)| timer.delivered < timer.fired).map(|(id, _)| *id)
     }
 
     pub(super) fn overdue(&self) -> Option<TimerId> {
@@ -112,33 +112,34 @@ impl Timers {
         self.all.iter().find(|(_, timer)| late(timer)).map(|(id, _)| *id)
     }
 
-    pub(super) fn make(&self, timer: &TimerSpec) -> Vec<Told> {
+    pub(super) fn make(&self, timer: &TimerSpec) -> Vec<Reply> {
         let fits = |length: Millis| (LEAST..=MOST).contains(&length.0);
         let armed = self.all.values().filter(|timer| timer.next.is_some()).count();
         let long = timer.summary.as_ref().is_some_and(|summary| summary.len() > SUMMARY);
         if !fits(timer.duration_ms) || !timer.interval_ms.is_none_or(fits) {
-            vec![Told::Refused("out_of_range")]
+            vec![Reply::Refused("out_of_range")]
         } else if long {
-            vec![Told::Refused("too_large")]
+            vec![Reply::Refused("too_large")]
         } else if armed >= ARMED {
             // Some may have fired at the beginning of the step.
-            vec![Told::Refused("too_many"), Told::Timer { timer: self.next_id(), changed: true }]
+            vec![Reply::Refused("too_many"), Reply::Timer { timer: self.next_id(), changed: true }]
         } else {
-            vec![Told::Timer { timer: self.next_id(), changed: true }]
+            vec![Reply::Timer { timer: self.next_id(), changed: true }]
         }
     }
 
-    pub(super) fn cancel(&self, id: TimerId) -> Vec<Told> {
-        let Some(timer) = self.all.get(&id) else { return vec![Told::Refused("unknown_timer")] };
-        let ended = Told::Timer { timer: id, changed: false };
+    pub(super) fn cancel(&self, id: TimerId) -> Vec<Reply> {
+        let Some(timer) = self.all.get(&id) else { return vec![Reply::Refused("unknown_timer")] };
+        let ended = Reply::Timer { timer: id, changed: false };
         // Others may have fired for the last time at the beginning of the step, and it with them.
         let armed = self.all.values().filter(|timer| timer.next.is_some()).count();
         if timer.next.is_some() {
-            let forgotten = (armed + self.ended.len() > REMEMBERED).then_some(Told::Refused("unknown_timer"));
-            return forgotten.into_iter().chain([Told::Timer { timer: id, changed: true }, ended]).collect();
+            let forgotten =
+                (armed + self.ended.len() > REMEMBERED).then_some(Reply::Refused("unknown_timer"));
+            return forgotten.into_iter().chain([Reply::Timer { timer: id, changed: true }, ended]).collect();
         }
         let long_ago =
             self.ended.iter().rev().take(REMEMBERED.saturating_sub(armed)).all(|recent| *recent != id);
-        long_ago.then_some(Told::Refused("unknown_timer")).into_iter().chain([ended]).collect()
+        long_ago.then_some(Reply::Refused("unknown_timer")).into_iter().chain([ended]).collect()
     }
 }

@@ -8,7 +8,7 @@ use holon_facts::ids::{WaitId, WorkItemId};
 use holon_facts::message::{Message, Origin};
 use holon_facts::{Event, MessageId, Millis, Record, Wall};
 
-use super::Told;
+use super::Reply;
 use crate::failure::{Failure, ensure};
 
 /// So many of the completed items anybody may still ask about.
@@ -31,16 +31,16 @@ pub(super) struct Work {
 }
 
 /// Whether the runtime says by it what work is owed, what is to be looked at again, or that a sleep is over.
-pub(super) fn tells(message: &Message) -> bool {
+pub(super) fn is_notice(message: &Message) -> bool {
     let ticks = ["continue_active", "queued_available", "sleep_elapsed", "recheck", "wake_hint"];
     matches!(&message.origin, Origin::System { subsystem } if ticks.contains(&subsystem.as_str()))
 }
 
 impl Work {
-    /// Whether a message tells of what waits; it may be due by now.
+    /// Whether a message reports what waits; it may be due by now.
     pub(super) fn waits(&self, message: MessageId) -> bool {
-        let told = self.ticks.get(&message);
-        told.is_some_and(|items| items.iter().any(|item| self.waits.contains_key(item)))
+        let items_of = self.ticks.get(&message);
+        items_of.is_some_and(|items| items.iter().any(|item| self.waits.contains_key(item)))
     }
 
     /// S2: waits are those of the configuration, in order, and the one after the last is a stall.
@@ -140,20 +140,20 @@ impl Work {
         self.all.last_key_value().map_or(WorkItemId(1), |(id, _)| id.next())
     }
 
-    pub(super) fn make(&self) -> Vec<Told> {
+    pub(super) fn make(&self) -> Vec<Reply> {
         let open = self.all.values().filter(|open| **open).count();
-        let made = Told::WorkItem { item: self.next_id(), changed: true };
-        if open < OPEN { vec![made] } else { vec![Told::Refused("too_many")] }
+        let made = Reply::WorkItem { item: self.next_id(), changed: true };
+        if open < OPEN { vec![made] } else { vec![Reply::Refused("too_many")] }
     }
 
-    pub(super) fn complete(&self, id: WorkItemId) -> Vec<Told> {
+    pub(super) fn complete(&self, id: WorkItemId) -> Vec<Reply> {
         match self.all.get(&id) {
-            None => vec![Told::Refused("unknown_work_item")],
-            Some(true) => vec![Told::WorkItem { item: id, changed: true }],
+            None => vec![Reply::Refused("unknown_work_item")],
+            Some(true) => vec![Reply::WorkItem { item: id, changed: true }],
             Some(false) => {
                 let long_ago = self.completed.iter().rev().take(REMEMBERED).all(|recent| *recent != id);
-                let unknown = long_ago.then_some(Told::Refused("unknown_work_item"));
-                unknown.into_iter().chain([Told::WorkItem { item: id, changed: false }]).collect()
+                let unknown = long_ago.then_some(Reply::Refused("unknown_work_item"));
+                unknown.into_iter().chain([Reply::WorkItem { item: id, changed: false }]).collect()
             }
         }
     }

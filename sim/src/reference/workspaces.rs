@@ -3,12 +3,12 @@
 use holon_facts::event::WorkspaceFact;
 use holon_facts::{AgentId, Event, Record};
 
-use super::{Before, Told};
+use super::{Before, Reply};
 
 /// Changed is what is on record; what can't be, the laws of each log say.
-pub(super) fn workspace_is_changed(before: &Before, agent: &AgentId, records: &[Record]) -> Vec<Told> {
+pub(super) fn workspace_is_changed(before: &Before, agent: &AgentId, records: &[Record]) -> Vec<Reply> {
     if before.agent.is_none() {
-        return vec![Told::Refused("unknown_agent")];
+        return vec![Reply::Refused("unknown_agent")];
     }
     let about = |record: &Record| {
         record.agent == *agent
@@ -24,8 +24,8 @@ pub(super) fn workspace_is_changed(before: &Before, agent: &AgentId, records: &[
             )
     };
     if records.iter().any(about) {
-        return vec![Told::Workspaces { changed: true }];
+        return vec![Reply::Workspaces { changed: true }];
     }
-    let refused = ["unknown_workspace", "workspace_active"].map(Told::Refused);
-    refused.into_iter().chain([Told::Workspaces { changed: false }]).collect()
+    let refused = ["unknown_workspace", "workspace_active"].map(Reply::Refused);
+    refused.into_iter().chain([Reply::Workspaces { changed: false }]).collect()
 }

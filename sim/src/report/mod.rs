@@ -67,7 +67,7 @@ fn faults(page: &mut String, tally: &Tally) {
 fn laws(page: &mut String, tally: &Tally) {
     let about = "How often each law had something to say.";
     table(page, "Laws", about, &["law", "times"]);
-    for (law, times) in &tally.said {
+    for (law, times) in &tally.checked {
         line(page, &[law, &times.to_string()]);
     }
     *page += "\n";

@@ -40,11 +40,11 @@ fn regions(svg: &mut Svg, mut y: u32, coverage: &Coverage) -> u32 {
     y += MARGIN;
     for (name, part) in &coverage.files {
         let (all, entered) = (length(part.count), length(part.covered));
-        let told = format!("{name}: {} of {} regions", part.covered, part.count);
+        let title = format!("{name}: {} of {} regions", part.covered, part.count);
         svg.words(NAMES - 6, y + 12, Words::Left, name);
         let bar = |x: u32, width: u32| Area { x, y, width, height: CELL - 2 };
-        svg.area(bar(NAMES, entered), heat(part.per_mille()), &told);
-        svg.area(bar(NAMES + entered, all - entered), "#cccccc", &told);
+        svg.area(bar(NAMES, entered), heat(part.per_mille()), &title);
+        svg.area(bar(NAMES + entered, all - entered), "#cccccc", &title);
         let share = part.per_mille();
         svg.words(NAMES + all + 6, y + 12, Words::Right, &format!("{}.{} %", share / 10, share % 10));
         y += CELL;
@@ -65,9 +65,9 @@ fn pairs(svg: &mut Svg, y: u32, tally: &Tally) -> u32 {
     let cell = |row: usize, column: usize| {
         let pair = (*kinds.get(row)?, *kinds.get(column)?);
         let times = tally.pairs.get(&pair).copied().unwrap_or(0);
-        let told = format!("{}, then {}: {times}", pair.0, pair.1);
+        let title = format!("{}, then {}: {times}", pair.0, pair.1);
         let colour = if times == 0 && declared.contains_key(&pair) { "#d73027" } else { shade(times) };
-        Some((colour, told))
+        Some((colour, title))
     };
     let title = "Which event followed which (row, then column); red: declared and not seen";
     matrix(svg, y, title, (&rows, &kinds), &cell)
@@ -108,8 +108,8 @@ fn matrix(svg: &mut Svg, y: u32, title: &str, names: (&[String], &[&str]), cell:
     for ((number, name), y) in rows.iter().enumerate().zip((top..).step_by(CELL as usize)) {
         svg.words(NAMES - 6, y + 12, Words::Left, name);
         for (column, x) in (0..columns.len()).zip((NAMES..).step_by(CELL as usize)) {
-            if let Some((colour, told)) = cell(number, column) {
-                svg.area(Area { x, y, width: CELL - 1, height: CELL - 1 }, colour, &told);
+            if let Some((colour, title)) = cell(number, column) {
+                svg.area(Area { x, y, width: CELL - 1, height: CELL - 1 }, colour, &title);
             }
         }
     }
@@ -165,12 +165,12 @@ mod tests {
                 drawn.matches(&format!("<{tag}>")).count() + drawn.matches(&format!("<{tag} ")).count();
             assert_eq!(opened, drawn.matches(&format!("</{tag}>")).count(), "{tag}");
         }
-        for told in [
+        for title in [
             "a&lt;b.rs: 90 of 100 regions",
             "message_admitted, then scheduler_decision: 12",
             "provider.fails: 3",
         ] {
-            assert!(drawn.contains(told), "{told}");
+            assert!(drawn.contains(title), "{title}");
         }
     }
 }

@@ -31,12 +31,12 @@ pub(super) enum Words {
 
 impl Svg {
     /// A box; `told` is shown to who points at it.
-    pub(super) fn area(&mut self, area: Area, colour: &str, told: &str) {
+    pub(super) fn area(&mut self, area: Area, colour: &str, title: &str) {
         let Area { x, y, width, height } = area;
         self.reach(x + width, y + height);
         self.push(format_args!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{colour}\"><title>{}</title></rect>",
-            escaped(told)
+            escaped(title)
         ));
     }
 

@@ -99,7 +99,7 @@ fn task_of(call: &TaskCall) -> Option<TaskId> {
 }
 
 /// What a step has heard of a model or a performer is what it records.
-pub(super) fn heard(
+pub(super) fn check_outcomes(
     call: &Call,
     records: &[Record],
     said: &mut BTreeMap<&'static str, u64>,
@@ -117,25 +117,27 @@ pub(super) fn heard(
             Ok(())
         }
         Outcome::Tool { outcome } => {
-            let heard = &outcome.receipt;
+            let received = &outcome.receipt;
             let Some((settlement, result)) = result_of(agent, *op, records) else { return Ok(()) };
-            if settlement == Settlement::Failed && heard.error.is_none() {
-                // What came fits no operation of that kind, and the call is told so.
+            if settlement == Settlement::Failed && received.error.is_none() {
+                // What came fits no operation of that kind, and the call is notified so.
                 return Ok(());
             }
             *said.entry("M3").or_default() += 1;
-            if let Some(template) = heard.facts.template.as_deref() {
+            if let Some(template) = received.facts.template.as_deref() {
                 let begins = records.iter().any(|record| begins_with(record, template));
                 let fits = result.error.is_some() || begins;
                 ensure!(fits, "M3", "{agent} begins nobody with {template:?}: {result:?}");
                 return Ok(());
             }
-            let facts = ToolFacts { shown_task: heard.facts.shown_task, ..result.facts.clone() };
-            let same = match &heard.error {
+            let facts = ToolFacts { shown_task: received.facts.shown_task, ..result.facts.clone() };
+            let same = match &received.error {
                 Some(error) => result.error.as_ref() == Some(error),
-                None => result.error.is_none() && result.content == heard.content && facts == heard.facts,
+                None => {
+                    result.error.is_none() && result.content == received.content && facts == received.facts
+                }
             };
-            ensure!(same, "M3", "{agent} has the result {result:?}, what came was {heard:?}");
+            ensure!(same, "M3", "{agent} has the result {result:?}, what came was {received:?}");
             Ok(())
         }
         Outcome::Context { .. }

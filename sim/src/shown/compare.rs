@@ -9,7 +9,7 @@ use holon_facts::model::{Block, Item, ModelRequest};
 use holon_facts::terminal::TurnKind;
 use holon_facts::{AgentId, MessageId, Text};
 
-use super::talk::{Expected, Hinted, Past, Piece, Round, Said, Told};
+use super::talk::{Delivered, Expected, Hinted, Past, Piece, Round, Spoken};
 use super::{digests, fences, images, skills, standing};
 use crate::failure::{Failure, ensure, safety};
 
@@ -19,28 +19,28 @@ type Items<'a> = std::slice::Iter<'a, Item>;
 pub(super) fn request(
     request: &ModelRequest,
     expected: &Expected,
-    said: &mut BTreeMap<&'static str, u64>,
+    checked: &mut BTreeMap<&'static str, u64>,
 ) -> Result<(), Failure> {
     let agent = &request.agent;
     let mut items = request.conversation.iter();
     for past in &expected.past {
-        turn(agent, &mut items, &past.messages, &past.said, said)?;
+        turn(agent, &mut items, &past.messages, &past.spoken, checked)?;
         ended(agent, &mut items, past)?;
     }
-    turn(agent, &mut items, &expected.messages, &expected.said, said)?;
+    turn(agent, &mut items, &expected.messages, &expected.spoken, checked)?;
     let left = items.next();
     ensure!(left.is_none(), "M4", "a request of {agent} shows {left:?}, which nothing on record says");
     if let Some(summary) = &expected.summary {
-        *said.entry("M6").or_default() += 1;
+        *checked.entry("M6").or_default() += 1;
         let stands = digests::stands(request, summary);
         ensure!(stands, "M6", "a request of {agent} does not show what an episode came to: {summary:?}");
     }
-    *said.entry("M6").or_default() += digests::shown(request, &expected.digests)?;
-    *said.entry("M4").or_default() += 1 + standing::judge(request, expected)?;
-    *said.entry("M13").or_default() += images::judge(request)?;
-    let along = expected.messages.iter().map(|told| told.message.skills.len() as u64);
-    *said.entry("M16").or_default() += along.sum::<u64>();
-    *said.entry("M10").or_default() += fences::judge(request, expected)?;
+    *checked.entry("M6").or_default() += digests::shown(request, &expected.digests)?;
+    *checked.entry("M4").or_default() += 1 + standing::judge(request, expected)?;
+    *checked.entry("M13").or_default() += images::judge(request)?;
+    let along = expected.messages.iter().map(|delivered| delivered.message.skills.len() as u64);
+    *checked.entry("M16").or_default() += along.sum::<u64>();
+    *checked.entry("M10").or_default() += fences::judge(request, expected)?;
     Ok(())
 }
 
@@ -48,18 +48,18 @@ pub(super) fn request(
 fn turn(
     agent: &AgentId,
     items: &mut Items<'_>,
-    messages: &[Told],
-    spoken: &Said,
-    said: &mut BTreeMap<&'static str, u64>,
+    messages: &[Delivered],
+    spoken: &Spoken,
+    checked: &mut BTreeMap<&'static str, u64>,
 ) -> Result<(), Failure> {
     let Some(Item::User { parts }) = items.next() else {
         return Err(safety("M1", format!("a turn of {agent} begins with no message")));
     };
     input(agent, parts, messages)?;
-    *said.entry("M1").or_default() += messages.len() as u64;
-    let tells = |told: &Told| (told.tasks.len() + told.hints.len()) as u64;
-    *said.entry("M9").or_default() += messages.iter().map(tells).sum::<u64>();
-    conversation(agent, items, spoken, said)
+    *checked.entry("M1").or_default() += messages.len() as u64;
+    let tells = |delivered: &Delivered| (delivered.tasks.len() + delivered.hints.len()) as u64;
+    *checked.entry("M9").or_default() += messages.iter().map(tells).sum::<u64>();
+    conversation(agent, items, spoken, checked)
 }
 
 /// M4: a turn that did not complete says so.
@@ -69,8 +69,8 @@ fn ended(agent: &AgentId, items: &mut Items<'_>, past: &Past) -> Result<(), Fail
     }
     let shown = items.next();
     let end = past.end.name();
-    let told = matches!(shown, Some(Item::User { parts }) if rendered(&outside(parts)).contains(end));
-    ensure!(told, "M4", "a turn of {agent} ended {end}, shown is {shown:?}");
+    let delivered = matches!(shown, Some(Item::User { parts }) if rendered(&outside(parts)).contains(end));
+    ensure!(delivered, "M4", "a turn of {agent} ended {end}, shown is {shown:?}");
     Ok(())
 }
 
@@ -93,24 +93,24 @@ fn changes(parts: &[Part]) -> usize {
     2 * pairs.count()
 }
 
-/// M1, M9: each message of the turn once, under its heading, with what it tells of.
-fn input(agent: &AgentId, parts: &[Part], messages: &[Told]) -> Result<(), Failure> {
+/// M1, M9: each message of the turn once, under its heading, with what it reports.
+fn input(agent: &AgentId, parts: &[Part], messages: &[Delivered]) -> Result<(), Failure> {
     let parts = &parts[changes(parts)..];
     let shown: Vec<(usize, MessageId)> =
         parts.iter().enumerate().filter_map(|(at, part)| Some((at, heading(part, "[message ")?))).collect();
-    let wanted: Vec<MessageId> = messages.iter().map(|told| told.message.id).collect();
+    let wanted: Vec<MessageId> = messages.iter().map(|delivered| delivered.message.id).collect();
     let ids: Vec<MessageId> = shown.iter().map(|(_, id)| *id).collect();
     ensure!(ids == wanted, "M1", "a turn of {agent} is for {wanted:?}, its request shows {ids:?}");
-    for (number, (told, (at, _))) in messages.iter().zip(&shown).enumerate() {
+    for (number, (delivered, (at, _))) in messages.iter().zip(&shown).enumerate() {
         let end = shown.get(number + 1).map_or(parts.len(), |(next, _)| *next);
         let parts = parts.get(*at..end).unwrap_or_default();
-        message(agent, parts, told)?;
+        message(agent, parts, delivered)?;
     }
     Ok(())
 }
 
-fn message(agent: &AgentId, parts: &[Part], told: &Told) -> Result<(), Failure> {
-    let Told { message, tasks, hints } = told;
+fn message(agent: &AgentId, parts: &[Part], delivered: &Delivered) -> Result<(), Failure> {
+    let Delivered { message, tasks, hints } = delivered;
     let words = rendered(&outside(parts));
     let head = words.lines().next().unwrap_or_default();
     for name in [message.kind.name(), message.authority_class.name()] {
@@ -151,8 +151,8 @@ fn hinted(agent: &AgentId, all: &[&Part], hinted: &Hinted) -> Result<(), Failure
     let words = rendered(all);
     let named = words.contains(&hint.source) && words.contains(&hint.reason);
     ensure!(named, "M9", "a hint {hint:?} of {agent} is not shown in {words:?}");
-    let said = |text: &Text| all.iter().any(|part| given(part) == Some(text));
-    let shown = body.as_ref().is_none_or(said);
+    let checked = |text: &Text| all.iter().any(|part| given(part) == Some(text));
+    let shown = body.as_ref().is_none_or(checked);
     ensure!(shown, "M9", "what {} said to {agent} is not shown: {body:?}", hint.source);
     Ok(())
 }
@@ -160,8 +160,8 @@ fn hinted(agent: &AgentId, all: &[&Part], hinted: &Hinted) -> Result<(), Failure
 fn conversation(
     agent: &AgentId,
     items: &mut Items<'_>,
-    spoken: &Said,
-    said: &mut BTreeMap<&'static str, u64>,
+    spoken: &Spoken,
+    checked: &mut BTreeMap<&'static str, u64>,
 ) -> Result<(), Failure> {
     let recapped = spoken.recapped;
     let mut short: Vec<&Piece> = Vec::new();
@@ -175,7 +175,7 @@ fn conversation(
     ensure!(rounds == recapped, "M3", "{agent} tells {recapped} rounds in short, {rounds} are on record");
     if recapped > 0 {
         recap(agent, items, &short)?;
-        *said.entry("M3").or_default() += 1;
+        *checked.entry("M3").or_default() += 1;
         for piece in short {
             changed(items);
             if matches!(piece, Piece::Interjection(_)) {
@@ -192,7 +192,7 @@ fn conversation(
             Piece::Hints(_) => "M9",
             Piece::Reminder(_) | Piece::Continuation => "M4",
         };
-        *said.entry(law).or_default() += 1;
+        *checked.entry(law).or_default() += 1;
     }
     changed(items);
     Ok(())
@@ -219,24 +219,24 @@ fn piece(agent: &AgentId, items: &mut Items<'_>, piece: &Piece) -> Result<(), Fa
                 parts.iter().filter_map(|part| heading(part, "[message ")).collect();
             ensure!(headings == [message.id], "M2", "{} of {agent} is due, shown is {parts:?}", message.id);
             let (text, all) = (&message.body.text, leaves(parts));
-            let said = all.iter().filter(|part| given(part) == Some(text)).count();
+            let checked = all.iter().filter(|part| given(part) == Some(text)).count();
             let words = rendered(&outside(parts));
             let class = has_word(words.lines().next().unwrap_or_default(), message.authority_class.name());
-            ensure!(said == 1 && class, "M2", "{} of {agent} is shown as {parts:?}", message.id);
+            ensure!(checked == 1 && class, "M2", "{} of {agent} is shown as {parts:?}", message.id);
             skills::with(agent, message, parts)?;
             images::with(agent, message, parts)
         }
         Piece::Reminder(text) => {
             let shown = items.next();
-            let says = |part: &&Part| matches!(part, Part::Rendered(said) if **said == **text);
+            let says = |part: &&Part| matches!(part, Part::Rendered(checked) if **checked == **text);
             let same = matches!(shown, Some(Item::User { parts }) if leaves(parts).iter().any(says));
             ensure!(same, "M4", "{agent} is to be reminded: {text:?}, shown is {shown:?}");
             Ok(())
         }
         Piece::Continuation => {
             let shown = items.next();
-            let told = matches!(shown, Some(Item::User { parts }) if parts.iter().all(|part| matches!(part, Part::Rendered(_))));
-            ensure!(told, "M4", "{agent} goes on after an interruption, shown is {shown:?}");
+            let delivered = matches!(shown, Some(Item::User { parts }) if parts.iter().all(|part| matches!(part, Part::Rendered(_))));
+            ensure!(delivered, "M4", "{agent} goes on after an interruption, shown is {shown:?}");
             Ok(())
         }
         Piece::Hints(hints) => {
@@ -297,9 +297,9 @@ fn recap(agent: &AgentId, items: &mut Items<'_>, short: &[&Piece]) -> Result<(),
     let effects = digests::hidden(counted);
     let done = effects.iter().map(|(_, arguments)| (*arguments).clone());
     let due: Vec<Text> = done.chain(listed.iter().flat_map(|round| texts(round))).collect();
-    let told: Vec<&Text> = all.iter().copied().filter_map(given).collect();
-    let same = told.iter().copied().eq(&due);
-    ensure!(same, "M3", "a recap of {agent} tells {told:?}, on record is {due:?}");
+    let delivered: Vec<&Text> = all.iter().copied().filter_map(given).collect();
+    let same = delivered.iter().copied().eq(&due);
+    ensure!(same, "M3", "a recap of {agent} tells {delivered:?}, on record is {due:?}");
     let words = rendered(&all);
     let named = effects.iter().find(|(name, _)| !words.contains(&format!("- {name} ")));
     ensure!(named.is_none(), "M6", "{agent} made the call {named:?} in a round that is hidden: {words:?}");
@@ -380,7 +380,7 @@ pub(super) struct Before {
     /// So many of its items are of turns that were over.
     over: usize,
     /// Its turn has rounds, or prompts that were taken in.
-    said_something: bool,
+    has_content: bool,
     /// A process has ended since.
     restarted: bool,
     request: Arc<Kept>,
@@ -393,8 +393,8 @@ struct Kept {
     blocks: Vec<PromptBlock>,
 }
 
-fn ids(messages: &[Told]) -> Vec<MessageId> {
-    messages.iter().map(|told| told.message.id).collect()
+fn ids(messages: &[Delivered]) -> Vec<MessageId> {
+    messages.iter().map(|delivered| delivered.message.id).collect()
 }
 
 impl Before {
@@ -403,14 +403,14 @@ impl Before {
         let blocks = frame.system_blocks.iter().chain(&frame.context_blocks).cloned().collect();
         let conversation = request.conversation.clone();
         let kept = Kept { conversation, system: frame.system_prompt.clone(), blocks };
-        let first = expected.messages.first().map(|told| told.message.id);
+        let first = expected.messages.first().map(|delivered| delivered.message.id);
         let begins = |item: &Item| matches!(item, Item::User { parts } if parts.iter().any(|part| heading(part, "[message ") == first));
         Self {
             messages: ids(&expected.messages),
             past: expected.past.iter().map(|past| ids(&past.messages)).collect(),
             closes: expected.closes,
             over: kept.conversation.iter().position(begins).unwrap_or_default(),
-            said_something: !expected.said.pieces.is_empty(),
+            has_content: !expected.spoken.pieces.is_empty(),
             restarted: false,
             request: Arc::new(kept),
         }
@@ -421,12 +421,12 @@ impl Before {
         &self,
         request: &ModelRequest,
         closes: u64,
-        said: &mut BTreeMap<&'static str, u64>,
+        checked: &mut BTreeMap<&'static str, u64>,
     ) -> Result<(), Failure> {
         if self.closes != closes {
             return Ok(());
         }
-        *said.entry("M3").or_default() += 1;
+        *checked.entry("M3").or_default() += 1;
         let Some((asks, shown)) = request.conversation.split_last() else {
             return Err(safety("M3", format!("{} is asked for a summary of nothing", request.agent)));
         };
@@ -452,11 +452,11 @@ impl Before {
         &self,
         now: &Self,
         agent: &AgentId,
-        said: &mut BTreeMap<&'static str, u64>,
+        checked: &mut BTreeMap<&'static str, u64>,
     ) -> Result<(), Failure> {
         let (before, after) = (&self.request, &now.request);
         ensure!(before.system == after.system, "M8", "{agent} has another policy than before");
-        let goes_on = now.said_something && self.messages.first() == now.messages.first();
+        let goes_on = now.has_content && self.messages.first() == now.messages.first();
         let further = now.messages.iter().find(|id| !self.messages.contains(id));
         ensure!(
             !goes_on || further.is_none(),
@@ -467,7 +467,7 @@ impl Before {
             return Ok(());
         }
         let law = if self.restarted { "M8" } else { "M5" };
-        *said.entry(law).or_default() += 1;
+        *checked.entry(law).or_default() += 1;
         if before.blocks != after.blocks {
             let (before, after) = (&before.blocks, &after.blocks);
             return Err(safety(

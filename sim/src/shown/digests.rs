@@ -35,12 +35,12 @@ const KEPT: usize = 16;
 pub(super) fn recorded(agent: &AgentId, digest: &Digest, turns: &[Arc<Past>]) -> Result<u64, Failure> {
     let asked: Vec<(MessageId, Wall, &Text)> = turns.iter().flat_map(|turn| asked(turn)).collect();
     let newest = &asked[asked.len().saturating_sub(KEPT)..];
-    let told: Vec<(MessageId, Wall, &Text)> =
+    let shown: Vec<(MessageId, Wall, &Text)> =
         digest.requests.iter().map(|request| (request.message_id, request.at, &request.text)).collect();
-    ensure!(told == newest, "M6", "{agent} was asked {newest:?}, a digest says {told:?}");
+    ensure!(shown == newest, "M6", "{agent} was asked {newest:?}, a digest says {shown:?}");
     let mut done: Vec<(&str, &Text)> = Vec::new();
     let mut made: BTreeMap<&str, u32> = BTreeMap::new();
-    for (name, arguments) in turns.iter().flat_map(|turn| &turn.said.pieces).flat_map(effects) {
+    for (name, arguments) in turns.iter().flat_map(|turn| &turn.spoken.pieces).flat_map(effects) {
         *made.entry(name).or_default() += 1;
         if !done.contains(&(name, arguments)) {
             done.push((name, arguments));
@@ -53,9 +53,9 @@ pub(super) fn recorded(agent: &AgentId, digest: &Digest, turns: &[Arc<Past>]) ->
         let left = done.iter().find(|done| !named(done));
         ensure!(left.is_none(), "M6", "{agent} made the call {left:?}, a digest does not name it");
         for (name, times) in made {
-            let told = digest.done.iter().filter(|done| done.tool_name == name);
-            let told: u32 = told.map(|done| done.times).sum();
-            ensure!(told == times, "M6", "{agent} called {name} {times} times, a digest says {told}");
+            let shown = digest.done.iter().filter(|done| done.tool_name == name);
+            let shown: u32 = shown.map(|done| done.times).sum();
+            ensure!(shown == times, "M6", "{agent} called {name} {times} times, a digest says {shown}");
         }
     }
     let end = turns.last().map(|turn| turn.end);
@@ -65,8 +65,8 @@ pub(super) fn recorded(agent: &AgentId, digest: &Digest, turns: &[Arc<Past>]) ->
 
 /// What operators and supervisors said in a turn.
 fn asked(turn: &Past) -> Vec<(MessageId, Wall, &Text)> {
-    let first = turn.messages.iter().map(|told| &told.message).filter(|message| defines(message));
-    let later = turn.said.pieces.iter().filter_map(|piece| match piece {
+    let first = turn.messages.iter().map(|shown| &shown.message).filter(|message| defines(message));
+    let later = turn.spoken.pieces.iter().filter_map(|piece| match piece {
         Piece::Interjection(message) => Some(message),
         Piece::Round(_) | Piece::Reminder(_) | Piece::Continuation | Piece::Hints(_) => None,
     });
@@ -171,11 +171,11 @@ pub(super) fn shown(request: &ModelRequest, digests: &[Over]) -> Result<u64, Fai
 /// Whether a request shows a text, with earlier episodes or where it came later.
 pub(super) fn stands(request: &ModelRequest, text: &Text) -> bool {
     let frame = request.frame.context_blocks.iter().flat_map(|block| &block.parts);
-    let said = request.conversation.iter().flat_map(|item| match item {
+    let parts_of = request.conversation.iter().flat_map(|item| match item {
         Item::User { parts } => parts.as_slice(),
         Item::Assistant { .. } | Item::ToolResults { .. } => &[],
     });
-    let parts: Vec<Part> = frame.chain(said).cloned().collect();
+    let parts: Vec<Part> = frame.chain(parts_of).cloned().collect();
     leaves(&parts).into_iter().any(|part| given(part) == Some(text))
 }
 

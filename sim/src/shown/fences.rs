@@ -8,7 +8,7 @@ use holon_facts::provenance::MessageKind;
 use holon_facts::{AgentId, Text};
 
 use super::compare::{given, leaves, outside, rendered};
-use super::talk::{Expected, Piece, Told};
+use super::talk::{Delivered, Expected, Piece};
 use crate::failure::{Failure, ensure};
 
 /// Shorter names may stand in anybody's words.
@@ -77,18 +77,18 @@ fn closed(agent: &AgentId, parts: &[Part]) -> Result<u64, Failure> {
 }
 
 /// All that the turns of the episode are for.
-fn messages(expected: &Expected) -> impl Iterator<Item = &Told> {
+fn messages(expected: &Expected) -> impl Iterator<Item = &Delivered> {
     expected.past.iter().flat_map(|past| &past.messages).chain(&expected.messages)
 }
 
 /// All that was said in them.
 fn pieces(expected: &Expected) -> impl Iterator<Item = &Piece> {
-    expected.past.iter().flat_map(|past| &past.said.pieces).chain(&expected.said.pieces)
+    expected.past.iter().flat_map(|past| &past.spoken.pieces).chain(&expected.spoken.pieces)
 }
 
 /// What operators say themselves.
 fn operators(expected: &Expected) -> Vec<&Text> {
-    let messages = messages(expected).map(|told| &told.message);
+    let messages = messages(expected).map(|delivered| &delivered.message);
     let prompts = messages.filter(|message| message.kind == MessageKind::OperatorPrompt);
     let interjected = pieces(expected).filter_map(|piece| match piece {
         Piece::Interjection(message) => Some(message),
@@ -99,7 +99,7 @@ fn operators(expected: &Expected) -> Vec<&Text> {
 
 /// Names that others gave.
 fn names(expected: &Expected) -> BTreeSet<&str> {
-    let hints = messages(expected).flat_map(|told| &told.hints);
+    let hints = messages(expected).flat_map(|delivered| &delivered.hints);
     let shown = pieces(expected).filter_map(|piece| match piece {
         Piece::Hints(hints) => Some(hints),
         Piece::Round(_) | Piece::Reminder(_) | Piece::Continuation | Piece::Interjection(_) => None,

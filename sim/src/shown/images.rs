@@ -9,7 +9,7 @@ use holon_facts::model::{Item, ModelRequest};
 
 use crate::failure::{Failure, ensure};
 
-/// The most of one request, as users are told.
+/// The most of one request, as users are notified.
 const IMAGES: usize = 20;
 const BYTES: u64 = 20_000_000;
 

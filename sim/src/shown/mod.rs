@@ -39,7 +39,7 @@ pub(crate) struct Shown {
     /// The last request of each agent's turn in progress.
     before: BTreeMap<AgentId, Before>,
     /// How often each law had something to say.
-    said: BTreeMap<&'static str, u64>,
+    checked: BTreeMap<&'static str, u64>,
 }
 
 impl Shown {
@@ -49,14 +49,14 @@ impl Shown {
     /// When a round is not what was answered, a result not what was heard, or a turn begins that has nothing to tell.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub(crate) fn step(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
-        calls::heard(call, records, &mut self.said)?;
+        calls::check_outcomes(call, records, &mut self.checked)?;
         for record in records {
             let talk = self.agents.entry(record.agent.clone()).or_default();
             if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event {
                 let key = (record.agent.clone(), fact.op);
                 match fact.kind {
                     OpKind::CallModel => {
-                        talk.asks(&record.agent, &mut self.said)?;
+                        talk.asks(&record.agent, &mut self.checked)?;
                         self.requests.extend(talk.expected().map(|expected| (key, expected)));
                     }
                     OpKind::Summarize => {
@@ -70,7 +70,7 @@ impl Shown {
                     _ => {}
                 }
             }
-            talk.follow(record, &mut self.said)?;
+            talk.follow(record, &mut self.checked)?;
         }
         Ok(())
     }
@@ -91,11 +91,11 @@ impl Shown {
                 format!("{op} of {} asks for nothing on record", request.agent),
             ));
         };
-        compare::request(request, &expected, &mut self.said)?;
+        compare::request(request, &expected, &mut self.checked)?;
         let before = self.before.remove(&request.agent);
         let now = Before::of(request, &expected);
         if let Some(before) = before {
-            before.goes_on(&now, &request.agent, &mut self.said)?;
+            before.goes_on(&now, &request.agent, &mut self.checked)?;
         }
         self.before.insert(request.agent.clone(), now);
         Ok(())
@@ -111,7 +111,7 @@ impl Shown {
             ));
         };
         if let Some(before) = self.before.get(&request.agent) {
-            before.sums_up(request, closes, &mut self.said)?;
+            before.sums_up(request, closes, &mut self.checked)?;
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Shown {
     }
 
     /// How often each law had something to say, since this was asked last.
-    pub(crate) fn said(&mut self) -> BTreeMap<&'static str, u64> {
-        std::mem::take(&mut self.said)
+    pub(crate) fn take_checked(&mut self) -> BTreeMap<&'static str, u64> {
+        std::mem::take(&mut self.checked)
     }
 }

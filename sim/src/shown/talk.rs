@@ -33,7 +33,7 @@ pub(super) struct Talk {
     /// Messages that have not come to an end.
     messages: BTreeMap<MessageId, Arc<Message>>,
     /// What was said in interrupted turns, by their messages.
-    carried: BTreeMap<MessageId, Said>,
+    carried: BTreeMap<MessageId, Spoken>,
     turn: Option<Turn>,
     /// Turns of the open episode that are over, in order.
     past: Vec<Arc<Past>>,
@@ -45,13 +45,13 @@ pub(super) struct Talk {
     begins: bool,
     /// What a model has made of an episode since the last close, and whether the next request is to show it.
     summary: Option<(Text, bool)>,
-    /// Hints that wait, by source; and those that live messages tell of.
+    /// Hints that wait, by source; and those that live messages report.
     hints: BTreeMap<String, Hinted>,
     /// Those that matter of sources that had to make room.
     folded: Vec<Hinted>,
-    told_hints: BTreeMap<MessageId, Vec<Hinted>>,
-    /// Tasks that live messages tell of.
-    told_tasks: BTreeMap<MessageId, Vec<TaskId>>,
+    delivered_hints: BTreeMap<MessageId, Vec<Hinted>>,
+    /// Tasks that live messages report.
+    delivered_tasks: BTreeMap<MessageId, Vec<TaskId>>,
     ended: BTreeSet<TaskId>,
     work: Work,
     /// Somebody outside can wake the agent.
@@ -71,8 +71,8 @@ struct Turn {
     run: RunId,
     messages: Vec<MessageId>,
     /// What it was told with them.
-    told: Vec<Told>,
-    said: Said,
+    delivered: Vec<Delivered>,
+    spoken: Spoken,
     /// A result of its last round says that it rests, and nobody has spoken since.
     rests: bool,
     /// The task whose end the call in progress looks at.
@@ -92,7 +92,7 @@ pub(super) struct Stands {
 
 /// What was said in a turn, in order.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Said {
+pub(super) struct Spoken {
     pub(super) pieces: Vec<Piece>,
     /// So many rounds are told in short.
     pub(super) recapped: usize,
@@ -120,8 +120,8 @@ pub(super) struct Round {
 /// What a request must show.
 #[derive(Debug, Clone)]
 pub(super) struct Expected {
-    pub(super) messages: Vec<Told>,
-    pub(super) said: Said,
+    pub(super) messages: Vec<Delivered>,
+    pub(super) spoken: Spoken,
     /// Turns that are shown before it.
     pub(super) past: Vec<Arc<Past>>,
     pub(super) digests: Vec<Over>,
@@ -134,14 +134,14 @@ pub(super) struct Expected {
 /// A turn that is over.
 #[derive(Debug, Clone)]
 pub(super) struct Past {
-    pub(super) messages: Vec<Told>,
-    pub(super) said: Said,
+    pub(super) messages: Vec<Delivered>,
+    pub(super) spoken: Spoken,
     pub(super) end: TurnKind,
 }
 
-/// A message that a turn has taken, and what it tells of.
+/// A message that a turn has taken, and what it reports.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
+pub(super) struct Delivered {
     pub(super) message: Arc<Message>,
     pub(super) tasks: Vec<TaskId>,
     pub(super) hints: Vec<Hinted>,
@@ -169,7 +169,7 @@ impl Round {
     }
 }
 
-impl Said {
+impl Spoken {
     fn last_round(&mut self) -> Option<&mut Round> {
         self.pieces.iter_mut().rev().find_map(|piece| match piece {
             Piece::Round(round) => Some(round),
@@ -187,8 +187,8 @@ impl Talk {
     pub(super) fn expected(&self) -> Option<Expected> {
         let turn = self.turn.as_ref()?;
         Some(Expected {
-            messages: turn.told.clone(),
-            said: turn.said.clone(),
+            messages: turn.delivered.clone(),
+            spoken: turn.spoken.clone(),
             past: self.past.clone(),
             digests: self.digests.iter().cloned().collect(),
             closes: self.closes,
@@ -206,10 +206,10 @@ impl Talk {
     pub(super) fn asks(
         &self,
         agent: &AgentId,
-        said: &mut BTreeMap<&'static str, u64>,
+        checked: &mut BTreeMap<&'static str, u64>,
     ) -> Result<(), Failure> {
         let Some(turn) = &self.turn else { return Ok(()) };
-        *said.entry("M11").or_default() += u64::from(turn.rests);
+        *checked.entry("M11").or_default() += u64::from(turn.rests);
         ensure!(!turn.rests, "M11", "{} of {agent} rests, and asks a model again", turn.run);
         Ok(())
     }
@@ -217,7 +217,7 @@ impl Talk {
     /// The call that is about to be executed.
     pub(super) fn called(&mut self) -> Option<Called> {
         let turn = self.turn.as_mut()?;
-        let round = turn.said.last_round()?;
+        let round = turn.spoken.last_round()?;
         let (index, (call_id, tool_name, arguments)) = round.open()?;
         let verdict = round.verdicts.get(index)?.clone();
         let (call_id, tool_name, arguments) = (call_id.into(), tool_name.into(), arguments.clone());
@@ -233,14 +233,14 @@ impl Talk {
     pub(super) fn follow(
         &mut self,
         record: &Record,
-        said: &mut BTreeMap<&'static str, u64>,
+        checked: &mut BTreeMap<&'static str, u64>,
     ) -> Result<(), Failure> {
         self.work.follow(record);
         match &record.event {
             Event::Inbox(fact) => self.inbox(fact),
-            Event::Turn(fact) => self.turn(&record.agent, fact, said)?,
+            Event::Turn(fact) => self.turn(&record.agent, fact, checked)?,
             Event::Wake(fact) => self.wake(fact),
-            Event::Episode(EpisodeFact::EpisodeClosed(fact)) => self.closed(&record.agent, fact, said)?,
+            Event::Episode(EpisodeFact::EpisodeClosed(fact)) => self.closed(&record.agent, fact, checked)?,
             Event::Episode(EpisodeFact::EpisodeSummarized(fact)) => {
                 let Some(summary) = &fact.summary else { return Ok(()) };
                 self.summary = Some((summary.clone(), false));
@@ -251,7 +251,7 @@ impl Talk {
                 self.ended.insert(fact.task_id);
             }
             Event::Task(TaskFact::TaskResultQueued(fact)) => {
-                self.told_tasks.entry(fact.message_id).or_default().push(fact.task_id);
+                self.delivered_tasks.entry(fact.message_id).or_default().push(fact.task_id);
             }
             // What waits is said to be lost (E3).
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Stop => {
@@ -279,7 +279,7 @@ impl Talk {
             InboxFact::OperatorInterjectionAdmitted(fact) => {
                 let message = self.messages.get(&fact.message_id).cloned();
                 if let Some(turn) = &mut self.turn {
-                    turn.said.pieces.extend(message.map(Piece::Interjection));
+                    turn.spoken.pieces.extend(message.map(Piece::Interjection));
                     turn.rests = false;
                 }
             }
@@ -288,7 +288,7 @@ impl Talk {
                 self.summary = None;
                 let turn = self.turn.as_mut().filter(|turn| turn.messages.first() == Some(&fact.message_id));
                 if let Some(turn) = turn {
-                    self.carried.insert(fact.message_id, std::mem::take(&mut turn.said));
+                    self.carried.insert(fact.message_id, std::mem::take(&mut turn.spoken));
                 }
             }
             InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
@@ -304,8 +304,8 @@ impl Talk {
 
     fn settled(&mut self, message: MessageId) {
         self.carried.remove(&message);
-        self.told_hints.remove(&message);
-        self.told_tasks.remove(&message);
+        self.delivered_hints.remove(&message);
+        self.delivered_tasks.remove(&message);
         // The turn still names what it was for.
         if self.turn.as_ref().is_none_or(|turn| turn.messages.first() != Some(&message)) {
             self.messages.remove(&message);
@@ -316,7 +316,7 @@ impl Talk {
         &mut self,
         agent: &AgentId,
         fact: &TurnFact,
-        said: &mut BTreeMap<&'static str, u64>,
+        checked: &mut BTreeMap<&'static str, u64>,
     ) -> Result<(), Failure> {
         match fact {
             TurnFact::TurnStarted(fact) => {
@@ -330,14 +330,14 @@ impl Talk {
                 self.summary_is_due();
                 let Some(turn) = &mut self.turn else { return Ok(()) };
                 let (blocks, verdicts) = (fact.blocks.clone(), fact.verdicts.clone().into());
-                turn.said.pieces.push(Piece::Round(Round { blocks, verdicts, results: BTreeMap::new() }));
+                turn.spoken.pieces.push(Piece::Round(Round { blocks, verdicts, results: BTreeMap::new() }));
                 turn.rests = false;
             }
             TurnFact::ToolExecuted(fact) => {
-                self.result(agent, &fact.call_id, &fact.tool_name, &fact.receipt, said)?;
+                self.result(agent, &fact.call_id, &fact.tool_name, &fact.receipt, checked)?;
             }
             TurnFact::ToolExecutionFailed(fact) => {
-                self.result(agent, &fact.call_id, &fact.tool_name, &fact.receipt, said)?;
+                self.result(agent, &fact.call_id, &fact.tool_name, &fact.receipt, checked)?;
             }
             TurnFact::TurnContextBuilt(fact) => {
                 if let Some(turn) = &mut self.turn {
@@ -347,7 +347,7 @@ impl Talk {
             }
             TurnFact::ReminderInjected(fact) => {
                 if let Some(turn) = &mut self.turn {
-                    turn.said.pieces.push(Piece::Reminder(fact.text.as_str().into()));
+                    turn.spoken.pieces.push(Piece::Reminder(fact.text.as_str().into()));
                 }
             }
             TurnFact::TurnTerminal(fact) => {
@@ -356,8 +356,8 @@ impl Talk {
                 // What was put back comes again with all that was said.
                 if !self.carried.contains_key(first) {
                     self.messages.remove(first);
-                    let Turn { told: messages, said, .. } = turn;
-                    self.past.push(Arc::new(Past { messages, said, end: fact.kind }));
+                    let Turn { delivered: messages, spoken: checked, .. } = turn;
+                    self.past.push(Arc::new(Past { messages, spoken: checked, end: fact.kind }));
                 }
             }
             _ => {}
@@ -370,7 +370,7 @@ impl Talk {
         &mut self,
         agent: &AgentId,
         fact: &EpisodeClosed,
-        said: &mut BTreeMap<&'static str, u64>,
+        checked: &mut BTreeMap<&'static str, u64>,
     ) -> Result<(), Failure> {
         let past = std::mem::take(&mut self.past);
         self.closes += 1;
@@ -379,22 +379,22 @@ impl Talk {
         if !self.begins {
             self.head_is_fixed();
         }
-        *said.entry("M6").or_default() += digests::recorded(agent, &fact.digest, &past)?;
+        *checked.entry("M6").or_default() += digests::recorded(agent, &fact.digest, &past)?;
         if !past.is_empty() {
             let (id, digest) = (fact.episode_id, fact.digest.clone());
             self.digests.push_back(Over { id, digest, summary: None, in_head: false });
             self.digests.drain(..self.digests.len().saturating_sub(KEPT));
         }
         if let Some(turn) = &mut self.turn {
-            turn.said.recapped = fact.hidden_rounds as usize;
+            turn.spoken.recapped = fact.hidden_rounds as usize;
             turn.stands.work = self.work.words().into();
         }
         Ok(())
     }
 
     fn turn_started(&mut self, agent: &AgentId, fact: &TurnStarted) -> Result<(), Failure> {
-        let mut said = self.carried.remove(&fact.message_id).unwrap_or_default();
-        let rounds = said.rounds();
+        let mut checked = self.carried.remove(&fact.message_id).unwrap_or_default();
+        let rounds = checked.rounds();
         ensure!(
             rounds == fact.carried_rounds as usize,
             "M3",
@@ -402,21 +402,29 @@ impl Talk {
             fact.run_id,
             fact.carried_rounds
         );
-        if rounds > 0 && !matches!(said.pieces.last(), Some(Piece::Continuation)) {
-            said.pieces.push(Piece::Continuation);
+        if rounds > 0 && !matches!(checked.pieces.last(), Some(Piece::Continuation)) {
+            checked.pieces.push(Piece::Continuation);
         }
         let messages: Vec<MessageId> =
             std::iter::once(fact.message_id).chain(fact.also.iter().copied()).collect();
-        let told = |id: &MessageId| {
-            Some(Told {
+        let delivered = |id: &MessageId| {
+            Some(Delivered {
                 message: self.messages.get(id)?.clone(),
-                tasks: self.told_tasks.get(id).cloned().unwrap_or_default(),
-                hints: self.told_hints.get(id).cloned().unwrap_or_default(),
+                tasks: self.delivered_tasks.get(id).cloned().unwrap_or_default(),
+                hints: self.delivered_hints.get(id).cloned().unwrap_or_default(),
             })
         };
-        let told = messages.iter().filter_map(told).collect();
+        let delivered = messages.iter().filter_map(delivered).collect();
         let stands = Stands { work: self.work.words().into(), ..Stands::default() };
-        self.turn = Some(Turn { run: fact.run_id, messages, told, said, rests: false, looks: None, stands });
+        self.turn = Some(Turn {
+            run: fact.run_id,
+            messages,
+            delivered: delivered,
+            spoken: checked,
+            rests: false,
+            looks: None,
+            stands,
+        });
         Ok(())
     }
 
@@ -427,14 +435,14 @@ impl Talk {
         call_id: &str,
         tool_name: &str,
         receipt: &Arc<Receipt>,
-        said: &mut BTreeMap<&'static str, u64>,
+        checked: &mut BTreeMap<&'static str, u64>,
     ) -> Result<(), Failure> {
         let Some(turn) = &mut self.turn else { return Ok(()) };
         let looks = turn.looks.take();
-        let Some(round) = turn.said.last_round() else { return Ok(()) };
+        let Some(round) = turn.spoken.last_round() else { return Ok(()) };
         let open = round.open().map(|(index, (id, name, _))| (index, id.to_owned(), name.to_owned()));
         let fits = open.as_ref().is_some_and(|(_, id, name)| id == call_id && name == tool_name);
-        *said.entry("M3").or_default() += 1;
+        *checked.entry("M3").or_default() += 1;
         ensure!(fits, "M3", "{agent} has a result of {tool_name} ({call_id}), the open call is {open:?}");
         let verdict = open.and_then(|(index, _, _)| round.verdicts.get(index).cloned());
         round.results.insert(call_id.into(), receipt.clone());
@@ -443,7 +451,7 @@ impl Talk {
         turn.rests |= receipt.facts.ends_turn || (sleeps && succeeds);
         let shows = looks.filter(|_| succeeds);
         let marked = receipt.facts.shown_task;
-        *said.entry("M11").or_default() += u64::from(shows.is_some());
+        *checked.entry("M11").or_default() += u64::from(shows.is_some());
         ensure!(
             marked == shows || shows.is_none(),
             "M11",
@@ -487,18 +495,18 @@ impl Talk {
             }
             WakeFact::WakeTickQueued(fact) => {
                 let all = std::mem::take(&mut self.hints);
-                let (left, told): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                let (left, delivered): (BTreeMap<_, _>, BTreeMap<_, _>) =
                     all.into_iter().partition(|(source, _)| fact.left.contains(source));
                 self.hints = left;
-                let told = told.into_values().chain(std::mem::take(&mut self.folded)).collect();
-                self.told_hints.insert(fact.message_id, told);
+                let delivered = delivered.into_values().chain(std::mem::take(&mut self.folded)).collect();
+                self.delivered_hints.insert(fact.message_id, delivered);
             }
             WakeFact::ExternalTriggerProvisioned(_) => self.trigger = true,
             WakeFact::ExternalTriggerRevoked(_) => self.trigger = false,
             WakeFact::WakeHintsShown(fact) => {
                 let shown = fact.sources.iter().filter_map(|source| self.hints.remove(source)).collect();
                 if let Some(turn) = &mut self.turn {
-                    turn.said.pieces.push(Piece::Hints(shown));
+                    turn.spoken.pieces.push(Piece::Hints(shown));
                 }
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! In some worlds agents have families: many children for long, and children of those, who are told more and ended.
+//! In some worlds agents have families: many children for long, and children of those, who are notified more and ended.
 
 use holon_facts::Config;
 use holon_facts::budget::Bounds;

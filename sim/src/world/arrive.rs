@@ -130,7 +130,7 @@ impl World<'_> {
                 self.agenda.plan(later, 0, Happening::Request(request));
                 return Ok(());
             }
-            Admits::Refused(told) => return self.refused(request, told),
+            Admits::Refused(answer) => return self.refused(request, answer),
         }
         let disturbs = match request.agent {
             0 => !self.outside.inflight.is_empty(),
@@ -143,12 +143,12 @@ impl World<'_> {
         self.steps(&Ends::new(), |engine| engine.ask(now, input, reply, reply, patient))
     }
 
-    /// The driver takes nothing in while nothing can be written, but tells of what it has taken in before.
-    fn refused(&mut self, request: Request, told: Result<Answer, NoAnswer>) -> Result<(), Failure> {
+    /// The driver takes nothing in while nothing can be written, but reports what it has taken in before.
+    fn refused(&mut self, request: Request, answer: Result<Answer, NoAnswer>) -> Result<(), Failure> {
         self.injector.saw("a full disk refuses an input");
         self.checks.say("D10");
         ensure!(self.life.writer.is_stalled(), "D10", "{request:?} is refused, and the disk has room");
-        if let Ok(Answer::Admitted { message_id, duplicate }) = told {
+        if let Ok(Answer::Admitted { message_id, duplicate }) = answer {
             let agent = ingress::agent_id(request.agent);
             let held = self.disk.get().holds_message(&agent, message_id);
             ensure!(held && duplicate, "Q6", "{message_id} of {agent} is said to be admitted, and is not");
@@ -161,7 +161,7 @@ impl World<'_> {
     }
 
     /// Whoever waits for a disk that is full is told so, and asks again where that is the same.
-    pub(super) fn tell_who_waits(&mut self) -> Result<(), Failure> {
+    pub(super) fn answer_waiting(&mut self) -> Result<(), Failure> {
         let Some(engine) = &mut self.life.engine else { return Ok(()) };
         for reply in engine.take_put_off() {
             let Some(waiting) = self.outside.clients.waiting.remove(&reply) else { continue };

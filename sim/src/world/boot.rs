@@ -255,9 +255,9 @@ impl World<'_> {
         self.end_orphans();
         for (number, agent) in open.iter().enumerate() {
             self.life.recovered = number + 1 == open.len();
-            let (report, told) = self.probe(agent);
+            let (report, ends) = self.probe(agent);
             let now = self.now();
-            self.steps(&told, |engine| engine.recover(now, agent, report))?;
+            self.steps(&ends, |engine| engine.recover(now, agent, report))?;
         }
         let Some(engine) = &self.life.engine else { return Ok(()) };
         self.life.recovered = true;

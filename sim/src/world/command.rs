@@ -146,9 +146,9 @@ impl World<'_> {
             waiting.is_some_and(|waiting| waiting.identity == *supervisor && waiting.waits(agent, life));
         ensure!(waits, "P5", "{op} of {agent} goes to {supervisor:?}, there is {waiting:?}");
         let cmd = waiting.map(|waiting| waiting.spec.cmd.preview().to_owned()).unwrap_or_default();
-        let told = self.scenario.story.executes(&cmd, &mut self.outside.story);
-        let heard =
-            self.work(agent, op, "tool", |here| told.map_or_else(|| commands::execute(here), story::ends))?;
+        let executes = self.scenario.story.executes(&cmd, &mut self.outside.story);
+        let outcomes = self
+            .work(agent, op, "tool", |here| executes.map_or_else(|| commands::execute(here), story::ends))?;
         let number = self.number(agent);
         let site = self.site("supervisor's life", number, "");
         let faults = &self.scenario.faults;
@@ -158,11 +158,11 @@ impl World<'_> {
         let Some(known) = self.outside.supervised.get_mut(&supervisor.socket) else { return Ok(()) };
         known.op = Some(op);
         known.watched = Some(life);
-        let mut heard = heard.into_iter();
-        match heard.next() {
+        let mut outcomes = outcomes.into_iter();
+        match outcomes.next() {
             Some((after, Outcome::Tool { outcome })) => {
                 known.end = Some((at + after, outcome));
-                known.echo = heard.next().map(|(again, _)| again.saturating_sub(after));
+                known.echo = outcomes.next().map(|(again, _)| again.saturating_sub(after));
                 if killed {
                     known.killed = true;
                     known.end = Some((at + after / 2, commands::ended(CommandEnd::Unproven)));
@@ -205,7 +205,7 @@ impl World<'_> {
         if let Some(known) = known {
             known.watched = Some(life);
             if known.ended {
-                self.heard_of(&supervisor.socket.clone());
+                self.command_ended(&supervisor.socket.clone());
             }
         }
         Ok(())
@@ -241,12 +241,12 @@ impl World<'_> {
             (true, false, false) => {}
         }
         if alive && known.watched == Some(life) {
-            self.heard_of(socket);
+            self.command_ended(socket);
         }
     }
 
     /// Whoever waits for a command hears of its end.
-    fn heard_of(&mut self, socket: &str) {
+    fn command_ended(&mut self, socket: &str) {
         let Some(known) = self.outside.supervised.get(socket) else { return };
         let (Some(op), Some((_, outcome)), agent) = (known.op, &known.end, known.agent.clone()) else {
             return;
@@ -257,13 +257,13 @@ impl World<'_> {
         }
         let (life, number) = (self.life.number, self.number(&agent));
         let times = std::iter::once(0).chain(known.echo);
-        let heard: Vec<(u64, Happening)> = times
+        let outcomes: Vec<(u64, Happening)> = times
             .map(|later| {
                 let outcome = Box::new(Outcome::Tool { outcome: outcome.clone() });
                 (self.at + 1 + later, Happening::Completed { agent: agent.clone(), op, outcome, life })
             })
             .collect();
-        for (at, happening) in heard {
+        for (at, happening) in outcomes {
             self.plan(at, number, happening);
         }
     }
@@ -346,7 +346,7 @@ impl World<'_> {
             return self.begin(agent, op, "task", |here| commands::look(here, work));
         };
         let bytes = match source {
-            // Nothing is left to do but to tell of it.
+            // Nothing is left to do but to report it.
             InputSource::Letter { .. } => {
                 return self.begin(agent, op, "task", |here| commands::look(here, work));
             }
@@ -359,8 +359,8 @@ impl World<'_> {
             |known: &&mut Supervised| known.stranger && executing.is_some_and(|op| known.executes(agent, op));
         self.outside.supervised.values_mut().filter(stranger).for_each(|known| known.asked = true);
         let spec = self.outside.supervised.values_mut().find(alive).map(|known| known.spec.clone());
-        let heard = self.work(agent, op, "task", |here| commands::write(here, spec.as_ref(), bytes))?;
-        let taken = heard.iter().find_map(|(_, outcome)| match outcome {
+        let outcomes = self.work(agent, op, "task", |here| commands::write(here, spec.as_ref(), bytes))?;
+        let taken = outcomes.iter().find_map(|(_, outcome)| match outcome {
             Outcome::Tool { outcome } => outcome.receipt.facts.input.as_ref().map(|it| it.bytes_written),
             Outcome::Context { .. }
             | Outcome::Answer { .. }
@@ -373,7 +373,7 @@ impl World<'_> {
         if let Some(known) = self.outside.supervised.values_mut().find(alive) {
             known.written += taken.unwrap_or(0);
         }
-        self.deliver(agent, op, heard);
+        self.deliver(agent, op, outcomes);
         Ok(())
     }
 
@@ -490,14 +490,14 @@ impl World<'_> {
     }
 }
 
-/// P5: what a command came to while nobody looked is what the model is told, and nothing else is.
+/// P5: what a command came to while nobody looked is what the model is shown, and nothing else is.
 pub(crate) fn judge(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
     for (op, outcome) in ends {
-        let told = records.iter().any(|record| match &record.event {
+        let executes = records.iter().any(|record| match &record.event {
             Event::Turn(TurnFact::ToolExecuted(fact)) => *fact.receipt == outcome.receipt,
             Event::Turn(TurnFact::ToolExecutionFailed(fact)) => *fact.receipt == outcome.receipt,
             Event::Task(TaskFact::TaskStatusUpdated(fact)) => {
-                (fact.status, fact.exit_status) == commands::told(outcome)
+                (fact.status, fact.exit_status) == commands::status_of(outcome)
             }
             Event::Turn(_)
             | Event::Lifecycle(_)
@@ -515,7 +515,7 @@ pub(crate) fn judge(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
             | Event::Episode(_)
             | Event::Skill(_) => false,
         });
-        ensure!(told, "P5", "{op} had ended with {:?}, which nobody is told", outcome.receipt);
+        ensure!(executes, "P5", "{op} had ended with {:?}, which nobody is told", outcome.receipt);
     }
     Ok(())
 }

@@ -43,8 +43,8 @@ impl World<'_> {
         ensure!(left.is_none(), "C7", "{left:?} is left of a family");
         // What a disk that lies has forgotten, nobody removes.
         if self.scenario.faults.sync_lies == 0 {
-            let said = self.outside.trees.judge(self.checks.agents(), self.options.sabotage)?;
-            self.checks.say_often("O6", said);
+            let checked = self.outside.trees.judge(self.checks.agents(), self.options.sabotage)?;
+            self.checks.say_often("O6", checked);
         }
         if let Some(host) = self.life.host() {
             self.checks.fold_is_live(host)?;
@@ -140,9 +140,9 @@ impl World<'_> {
             if records.clone().next().as_ref().is_some_and(tried) {
                 continue;
             }
-            let said = records.next();
+            let checked = records.next();
             self.checks.say("D8");
-            ensure!(said.is_none(), "D8", "{agent} was at rest, and its recovery records {said:?}");
+            ensure!(checked.is_none(), "D8", "{agent} was at rest, and its recovery records {checked:?}");
         }
         Ok(())
     }
@@ -161,8 +161,8 @@ impl World<'_> {
             if self.is_poor(&id) {
                 continue;
             }
-            let untold = self.checks.reference.untold(&id);
-            let timer = self.checks.reference.untold_timer(&id);
+            let untold = self.checks.reference.undelivered_task(&id);
+            let timer = self.checks.reference.undelivered_timer(&id);
             ensure!(timer.is_none(), "W5", "nobody told {id} that {timer:?} has fired");
             ensure!(untold.is_none(), "P2", "nobody told {id} of the end of {untold:?}");
             if self.scenario.faults.dies(number) {

@@ -1,6 +1,6 @@
 //! A sync that lied, and a machine that lost its power: rows are gone that a sync had spoken of (contract: ST7).
 //! What is left is a ledger like any other, its end is missing, and nothing in it says so. So nothing is claimed
-//! about what is gone, and everything about what follows: whoever was told of it and asks again is treated as if
+//! about what is gone, and everything about what follows: whoever was notified of it and asks again is treated as if
 //! it had never been.
 
 use holon_facts::{AgentId, MessageId};
@@ -38,7 +38,7 @@ impl World<'_> {
         if self.options.sabotage == Some(Sabotage::BelieveLies) {
             return;
         }
-        if lost.told {
+        if lost.effects_left {
             self.injector.saw("a lying sync loses acknowledged rows");
         }
         self.disk.get_mut().forget_lost();

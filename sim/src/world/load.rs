@@ -50,9 +50,9 @@ impl World<'_> {
         }
         let brought_in = self.admit(agent)?;
         if let Ok(true) = brought_in {
-            let (report, told) = self.probe(agent);
+            let (report, ends) = self.probe(agent);
             let now = self.now();
-            self.steps(&told, |engine| engine.recover(now, agent, report))?;
+            self.steps(&ends, |engine| engine.recover(now, agent, report))?;
         }
         Ok(brought_in)
     }

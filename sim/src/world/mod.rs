@@ -83,7 +83,7 @@ pub fn run_with_ledger(scenario: &Scenario, options: Options) -> (Report, Disk) 
         stepped: world.counts.stepped,
         virtual_time: world.at,
         antecedents: world.checks.antecedents(),
-        said: world.checks.said(),
+        checked: world.checks.take_checked(),
         fired: world.injector.fired(),
         pairs: world.witness.pairs,
         errors: world.witness.errors,
@@ -137,7 +137,7 @@ struct Life {
     due: VecDeque<Due>,
     armed: Armed,
     writer: Writer,
-    /// Callers who were told that what they asked for waits for a full disk.
+    /// Callers who were notified that what they asked for waits for a full disk.
     put_off: BTreeSet<ReplyId>,
     /// Whoever asks for something of that agent waits for the disk: it stays in memory.
     at_the_door: Option<AgentId>,
@@ -176,7 +176,7 @@ struct Outside {
     stand_ins: StandIns,
     /// Operations whose performers obeyed.
     cancelled: BTreeSet<(AgentId, OpId)>,
-    /// Messages that were admitted, and who was told so first.
+    /// Messages that were admitted, and who was notified so first.
     acknowledged: BTreeMap<(AgentId, MessageId), Request>,
     /// What was admitted and then lost by a disk that lies.
     bereaved: Vec<Request>,

@@ -68,11 +68,11 @@ impl World<'_> {
                 }
                 wire::lowered(&request, self.disk.get().texts())?;
                 self.checks.say("P7");
-                let told = self.told(agent);
+                let round = self.scripted_round(agent);
                 // Budgets are drawn for answers that cost little.
                 let counts = self.scenario.config_of(self.life.number).budgets.is_none();
                 self.begin(agent, op, "provider", |here| {
-                    let answer = provider::answer(here, told.as_ref());
+                    let answer = provider::answer(here, round.as_ref());
                     let answer = if counts { provider::counted(answer, &request) } else { answer };
                     provider::joined(answer, &request.continues)
                 })
@@ -176,14 +176,14 @@ impl World<'_> {
         component: &'static str,
         work: impl FnOnce(&mut Circumstances<'_>) -> Deliveries,
     ) -> Result<(), Failure> {
-        let heard = self.work(agent, op, component, work)?;
-        self.deliver(agent, op, heard);
+        let outcomes = self.work(agent, op, component, work)?;
+        self.deliver(agent, op, outcomes);
         Ok(())
     }
 
-    pub(super) fn deliver(&mut self, agent: &AgentId, op: OpId, heard: Deliveries) {
+    pub(super) fn deliver(&mut self, agent: &AgentId, op: OpId, outcomes: Deliveries) {
         let (number, life) = (self.number(agent), self.life.number);
-        for (after, outcome) in heard {
+        for (after, outcome) in outcomes {
             let happening =
                 Happening::Completed { agent: agent.clone(), op, outcome: Box::new(outcome), life };
             self.plan(self.at + after, number, happening);
@@ -251,9 +251,9 @@ impl World<'_> {
     }
 
     /// What the story has its model say next.
-    fn told(&mut self, agent: &AgentId) -> Option<Round> {
+    fn scripted_round(&mut self, agent: &AgentId) -> Option<Round> {
         let agent = self.checks.agents().get(agent)?;
-        self.scenario.story.says(agent, &mut self.outside.story)
+        self.scenario.story.next_round(agent, &mut self.outside.story)
     }
 
     /// What the scenario says of this work, word by word.
@@ -263,7 +263,7 @@ impl World<'_> {
         })
     }
 
-    /// A caller is told something: from now on it is a promise.
+    /// A caller is notified something: from now on it is a promise.
     fn reply(&mut self, reply: ReplyId, mut answer: Answer, step: StepSeq) -> Result<(), Failure> {
         if self.options.sabotage == Some(Sabotage::SwallowReply) {
             return Ok(());
@@ -273,12 +273,12 @@ impl World<'_> {
         {
             *message_id = message_id.next();
         }
-        let told = self.life.engine.as_mut().and_then(|engine| engine.answered(reply));
+        let round = self.life.engine.as_mut().and_then(|engine| engine.answered(reply));
         if self.life.put_off.remove(&reply) {
-            ensure!(told.is_none(), "Q6", "reply {reply} goes to somebody who was told that it waits");
+            ensure!(round.is_none(), "Q6", "reply {reply} goes to somebody who was told that it waits");
             return self.checks.answered(reply, &answer);
         }
-        let mut waiting = self.outside.clients.waiting.remove(&reply).filter(|_| told == Some(reply));
+        let mut waiting = self.outside.clients.waiting.remove(&reply).filter(|_| round == Some(reply));
         if self.options.sabotage == Some(Sabotage::AnswerTwice) {
             waiting = None;
         }
@@ -291,7 +291,7 @@ impl World<'_> {
         }
         self.obeyed(&waiting)?;
         let Waiting { request, meets, .. } = waiting;
-        self.witness.told(&answer, &mut self.injector);
+        self.witness.answered(&answer, &mut self.injector);
         self.acknowledgement(&request);
         if let Answer::Refused { reject } = &answer {
             readers::refusal(reject)?;

@@ -28,7 +28,7 @@ pub struct Report {
     /// How often each law of records had something to say, on the final ledger.
     pub antecedents: Vec<(&'static str, u64)>,
     /// How often each law of the world had something to say.
-    pub said: BTreeMap<&'static str, u64>,
+    pub checked: BTreeMap<&'static str, u64>,
     /// How often each kind of fault fired.
     pub fired: BTreeMap<String, u64>,
     /// How often each kind of event followed each other in the log of an agent.
@@ -55,7 +55,7 @@ impl Report {
             virtual_time: 0,
             trace: Trace::new(Kept::Nothing),
             antecedents: Vec::new(),
-            said: BTreeMap::new(),
+            checked: BTreeMap::new(),
             fired: BTreeMap::new(),
             pairs: BTreeMap::new(),
             errors: BTreeMap::new(),

@@ -42,15 +42,15 @@ impl World<'_> {
         self.steps(&Ends::new(), |engine| engine.step(now, input))
     }
 
-    /// A call of the engine that must tell of these ends of commands, and as many further steps as the core asks for.
+    /// A call of the engine that must report these ends of commands, and as many further steps as the core asks for.
     pub(super) fn steps(
         &mut self,
-        told: &Ends,
+        reported: &Ends,
         call: impl FnOnce(&mut Engine) -> Result<bool, EngineError<DiskError>>,
     ) -> Result<(), Failure> {
         let Some(engine) = &mut self.life.engine else { return Ok(()) };
         let mut more = call(engine).map_err(ends)?;
-        self.take_over(more, told)?;
+        self.take_over(more, reported)?;
         let now = self.now();
         while let Some(engine) = self.life.engine.as_mut().filter(|_| more) {
             more = engine.step(now, Input::Tick).map_err(ends)?;
@@ -60,7 +60,7 @@ impl World<'_> {
     }
 
     /// Judges what the engine has handed over, and gives it to the writer.
-    pub(super) fn take_over(&mut self, more: bool, told: &Ends) -> Result<(), Failure> {
+    pub(super) fn take_over(&mut self, more: bool, reported: &Ends) -> Result<(), Failure> {
         while let Some(mut group) =
             self.life.engine.as_mut().and_then(|engine| engine.writer().sent.pop_front())
         {
@@ -71,7 +71,8 @@ impl World<'_> {
                 group.snapshots.values_mut().for_each(|snapshot| snapshot.agent.next.brief = BriefId(99));
             }
             for row in mem::take(&mut group.fresh) {
-                let goes_on = if row.step.is_some() { self.step(row, more, told)? } else { self.note(row)? };
+                let goes_on =
+                    if row.step.is_some() { self.step(row, more, reported)? } else { self.note(row)? };
                 if !goes_on {
                     return Ok(());
                 }
@@ -106,7 +107,7 @@ impl World<'_> {
     }
 
     /// Puts a step on the disk, and judges it; says whether the process has survived that.
-    fn step(&mut self, mut row: Row, more: bool, told: &Ends) -> Result<bool, Failure> {
+    fn step(&mut self, mut row: Row, more: bool, reported: &Ends) -> Result<bool, Failure> {
         let asked = self.may_begin(&row.call);
         let open = self.checks.totals.open + new_calls(&row.call);
         let torn = self.tamper(&mut row);
@@ -119,11 +120,11 @@ impl World<'_> {
         }
         self.witness.row(&row, &mut self.injector);
         if self.options.judges == Judges::All {
-            self.tasks_are_told(&row.call, &row.records)?;
+            self.check_tasks(&row.call, &row.records)?;
             if let Some(asked) = asked {
                 self.begins_or_not(asked, &row.records)?;
             }
-            command::judge(told, &row.records)?;
+            command::judge(reported, &row.records)?;
             self.compare(&row, more, open)?;
         }
         if self.options.moments {

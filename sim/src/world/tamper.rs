@@ -18,7 +18,7 @@ impl World<'_> {
         let all = records.len();
         match self.options.sabotage {
             Some(Sabotage::DuplicateRecord) if records.len() > 4 => records.push(records[0].clone()),
-            Some(Sabotage::MistellChild) => records.iter_mut().for_each(|record| self.mistell(record)),
+            Some(Sabotage::MistellChild) => records.iter_mut().for_each(|record| self.misreport(record)),
             Some(Sabotage::Crowded) => self.crowd(records),
             Some(Sabotage::Orphans) => {
                 let begins = records.iter().filter(|record| begins_child(record));
@@ -41,7 +41,7 @@ impl World<'_> {
         supervisor.is_some_and(|of| supervisors.contains(&of.agent_id))
     }
 
-    fn mistell(&self, record: &mut Record) {
+    fn misreport(&self, record: &mut Record) {
         let Event::Task(fact) = &mut record.event else { return };
         let status = match fact {
             TaskFact::TaskStatusUpdated(fact) if self.is_child(&record.agent, fact.task_id) => {

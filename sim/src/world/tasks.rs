@@ -30,7 +30,7 @@ const SLACK: u64 = 30_000_000;
 
 impl World<'_> {
     /// Judges what the records of a step say of tasks.
-    pub(super) fn tasks_are_told(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
+    pub(super) fn check_tasks(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
         for record in records {
             let Event::Task(fact) = &record.event else { continue };
             let agent = &record.agent;
@@ -96,7 +96,7 @@ impl World<'_> {
         let known = self.named(agent, id);
         let truth = known.and_then(|known| Some((known, &known.end.as_ref()?.1)));
         if let Some((known, outcome)) = truth.filter(|(known, _)| brings(call, agent, known)) {
-            let right = commands::told(outcome);
+            let right = commands::status_of(outcome);
             ensure!(told == right, "P8", "{id} of {agent} ends {told:?}, right is {right:?}");
             ensure!(known.ended, "P8", "{id} of {agent} ends before its command");
             return Ok(());
@@ -200,7 +200,7 @@ impl World<'_> {
     }
 }
 
-/// Whether a call tells of the end of a command.
+/// Whether a call reports the end of a command.
 fn brings(call: &Call, agent: &AgentId, known: &Supervised) -> bool {
     match call {
         Call::Step { input: Input::Completed { agent: of, op, outcome: Outcome::Tool { .. } }, .. } => {

@@ -302,9 +302,9 @@ impl World<'_> {
             return Ok(());
         }
         self.life.writer.by_reserve = by_reserve;
-        let heard = self.appended(group, Ok(durable));
+        let appended = self.appended(group, Ok(durable));
         self.life.writer.by_reserve = false;
-        heard
+        appended
     }
 
     /// D10: once a full disk has room, what waits for it does not wait for long.
@@ -348,7 +348,7 @@ impl World<'_> {
         }
         let life = self.life.number;
         self.hear()?;
-        // It was tried often enough: what nobody was told of is given up.
+        // It was tried often enough: what nobody was notified of is given up.
         if goes_on.is_err() && self.life.number == life { self.crash() } else { Ok(()) }
     }
 
@@ -364,7 +364,7 @@ impl World<'_> {
                 return Ok(());
             };
             engine.report(message).map_err(ends)?;
-            self.tell_who_waits()?;
+            self.answer_waiting()?;
             self.release()?;
         }
         Ok(())
@@ -415,8 +415,8 @@ impl World<'_> {
                 let released = due.judge(&effects)?;
                 self.checks.say_often("E1", released);
             }
-            let told = effects.iter().any(|effect| matches!(effect, Effect::Reply { .. }));
-            self.disk.get_mut().released(seq, &effects, told);
+            let replies = effects.iter().any(|effect| matches!(effect, Effect::Reply { .. }));
+            self.disk.get_mut().released(seq, &effects, replies);
             for effect in effects {
                 self.trace.effect(&effect);
                 self.perform(effect, seq)?;

@@ -31,7 +31,7 @@ fn states(daemon: &Daemon, task: &str) -> Value {
 #[test]
 fn a_child_works_and_its_report_comes_once() {
     let provider = Provider::answering(|request| match (round(request), input(request)) {
-        // Its result names the task, and with it what the child was told.
+        // Its result names the task, and with it what the child was shown.
         (_, asked) if asked.contains("the cable is cut") => says("so it is the cable"),
         (0, asked) if asked.contains("delegate") => calls(&[spawn("look into the cable")]),
         (0, asked) if asked.contains("look into the cable") => {

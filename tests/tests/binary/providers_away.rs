@@ -1,5 +1,5 @@
 //! Providers that are away, busy or slow: how often they are asked, how long is waited, who is asked next, and
-//! what the operator is told (fault catalogue: PV1, PV2, PV4, PV5).
+//! what the operator is shown (fault catalogue: PV1, PV2, PV4, PV5).
 
 use std::net::SocketAddr;
 

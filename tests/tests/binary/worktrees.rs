@@ -85,7 +85,7 @@ fn a_child_works_on_a_branch_of_its_own_and_what_is_new_there_stays() {
         !top.join("made").exists() && !top.join("untracked").exists(),
         "the parent's folder is as it was"
     );
-    // The parent is told where to look.
+    // The parent is notified where to look.
     durable::wait_until_quiet(&daemon, &["a"]);
     let debug = daemon.ok(&["workspace", "worktrees", "--agent", "a"]).stdout;
     assert!(debug.contains("retained: committed") && debug.contains("retained: changed"), "{debug}");

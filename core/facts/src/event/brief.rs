@@ -1,4 +1,4 @@
-//! What users are told.
+//! What users are shown.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! What somebody outside says to wake an agent, and the ticks that tell of it.
+//! What somebody outside says to wake an agent, and the ticks that report it.
 
 use alloc::boxed::Box;
 use alloc::string::String;

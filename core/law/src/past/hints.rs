@@ -166,11 +166,11 @@ impl Past {
                 let left: BTreeMap<String, Pending> =
                     fact.left.iter().filter_map(|source| pending.remove_entry(source)).collect();
                 order.retain(|source, _| left.contains_key(source));
-                let told: Vec<Pending> = pending.into_values().chain(folded.into_values()).collect();
+                let delivered: Vec<Pending> = pending.into_values().chain(folded.into_values()).collect();
                 self.hints = Hints { pending: left, order, last, ..Hints::default() };
                 let counted = others > 0;
-                let own = !counted && told.iter().all(|pending| pending.hint.repeats);
-                self.hints_about(fact.message_id, told);
+                let own = !counted && delivered.iter().all(|pending| pending.hint.repeats);
+                self.hints_about(fact.message_id, delivered);
                 if let Some(entry) = self.queue.live.get_mut(&fact.message_id) {
                     entry.own = own;
                 }
@@ -223,13 +223,13 @@ impl Past {
         !self.hints.folded.is_empty() || waits.any(since)
     }
 
-    fn hinted(&mut self, sequence: u64, said: &Hint, pending: Pending) {
+    fn hinted(&mut self, sequence: u64, hint: &Hint, pending: Pending) {
         self.hints.last = sequence;
-        self.hints.order.insert(said.source.clone(), sequence);
-        self.hints.pending.insert(said.source.clone(), pending);
+        self.hints.order.insert(hint.source.clone(), sequence);
+        self.hints.pending.insert(hint.source.clone(), pending);
         self.trigger.delivered = None;
-        if !said.repeats && (said.body.is_some() || self.is_awaited(&Pending::new(said))) {
-            self.heard();
+        if !hint.repeats && (hint.body.is_some() || self.is_awaited(&Pending::new(hint))) {
+            self.external_activity();
         }
     }
 }

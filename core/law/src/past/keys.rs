@@ -62,7 +62,7 @@ pub(crate) struct Ticks {
 
 impl Ticks {
     /// The live message that was admitted under the key.
-    pub(crate) fn told_by(&self, key: &str) -> Option<MessageId> {
+    pub(crate) fn message_of(&self, key: &str) -> Option<MessageId> {
         self.live.iter().find(|(_, live)| *live == key).map(|(id, _)| *id)
     }
 

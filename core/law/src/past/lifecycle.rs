@@ -4,7 +4,7 @@ use holon_facts::event::LifecycleFact;
 use holon_facts::ids::StepSeq;
 use holon_facts::lifecycle::{ControlAction, Status};
 
-use super::{Control, Ended, Past, Told};
+use super::{Control, Delivered, Ended, Past};
 
 impl Past {
     pub(super) fn lifecycle(&mut self, fact: &LifecycleFact) {
@@ -32,16 +32,16 @@ impl Past {
                         self.sleep = None;
                         self.work_stopped();
                         self.hints.stopped();
-                        // The run that was to tell of them is gone: the next start does.
-                        let ended = |(task, Told { repeated, .. })| {
+                        // The run that was to report them is gone: the next start does.
+                        let ended = |(task, Delivered { repeated, .. })| {
                             (task, Ended { by_agent: false, repeated, shown: false, step: StepSeq(0) })
                         };
                         let withdrawn = core::mem::take(&mut self.promised.withdrawn).into_iter();
-                        self.tasks.untold.extend(withdrawn.map(ended));
+                        self.tasks.undelivered.extend(withdrawn.map(ended));
                     }
                     ControlAction::Start => {
                         self.posture.stopped = false;
-                        self.heard();
+                        self.external_activity();
                         self.sleep = None;
                         self.posture.started = true;
                     }

@@ -61,7 +61,7 @@ pub(crate) use memory::Memory;
 pub(crate) use queue::{Claim, Entry, Queue};
 pub(crate) use requests::Requests;
 pub(crate) use run::{Attempt, Call, Run};
-pub(crate) use tasks::{Ended, Op, Task, Tasks, Told};
+pub(crate) use tasks::{Delivered, Ended, Op, Task, Tasks};
 pub(crate) use timers::{Timer, come};
 pub(crate) use waits::{Owner, Recheck};
 pub(crate) use work::Item;
@@ -169,7 +169,7 @@ pub(crate) struct Hold {
 pub(crate) struct Promised {
     pub(crate) closure: Option<RunId>,
     /// A model or a tool has said something in this step.
-    pub(crate) said: bool,
+    pub(crate) has_output: bool,
     /// The last record admits what a supervisor says, after something was said: the next one is its letter.
     pub(crate) letter: bool,
     /// A command was applied, or a decision to rest was taken or stands.
@@ -181,7 +181,7 @@ pub(crate) struct Promised {
     /// Messages that were admitted.
     pub(crate) admitted: Vec<MessageId>,
     /// Tasks of whose ends an aborted run was to tell.
-    pub(crate) withdrawn: Vec<(TaskId, Told)>,
+    pub(crate) withdrawn: Vec<(TaskId, Delivered)>,
     /// Items that a turn without progress was about.
     pub(crate) deferrals: BTreeSet<WorkItemId>,
     /// A run that its agent caused and that brought nothing on.
@@ -247,7 +247,7 @@ impl Past {
         if self.begins_step(record) {
             self.promised = Promised::default();
         }
-        self.promised.said |= self.says(&record.event);
+        self.promised.has_output |= self.is_output(&record.event);
         self.promised.letter = false;
         self.done(&record.event);
         self.workspaces.follow(record);
@@ -312,9 +312,10 @@ impl Past {
             }
             InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
             InboxFact::MessageAborted(fact) => {
-                let told = self.tasks.told.iter();
-                let told = told.filter(|(_, told)| told.by == fact.message_id && !told.shown);
-                self.promised.withdrawn.extend(told.map(|(task, told)| (*task, *told)));
+                let delivered = self.tasks.delivered.iter();
+                let delivered =
+                    delivered.filter(|(_, delivered)| delivered.by == fact.message_id && !delivered.shown);
+                self.promised.withdrawn.extend(delivered.map(|(task, delivered)| (*task, *delivered)));
                 self.settled(fact.message_id);
                 self.queue.aborted = Some(fact.message_id);
             }
@@ -327,21 +328,26 @@ impl Past {
 
     /// A turn has shown the result of a task: a message that tells nothing else needs no model, unless it is waited for.
     fn shown(&mut self, task: TaskId) {
-        if let Some(ended) = self.tasks.untold.get_mut(&task) {
+        if let Some(ended) = self.tasks.undelivered.get_mut(&task) {
             ended.shown = true;
         }
-        let Some(told) = self.tasks.told.get_mut(&task) else { return };
-        told.shown = true;
-        let by = told.by;
-        let all = self.tasks.told.values().filter(|told| told.by == by).all(|told| told.shown);
-        if all && !self.awaits_told(by) {
+        let Some(delivered) = self.tasks.delivered.get_mut(&task) else { return };
+        delivered.shown = true;
+        let by = delivered.by;
+        let all = self
+            .tasks
+            .delivered
+            .values()
+            .filter(|delivered| delivered.by == by)
+            .all(|delivered| delivered.shown);
+        if all && !self.awaits_task_of(by) {
             self.queue.known(by);
         }
     }
 
     fn settled(&mut self, message: MessageId) {
         self.queue.settle(message);
-        self.tasks.told.retain(|_, told| told.by != message);
+        self.tasks.delivered.retain(|_, delivered| delivered.by != message);
         self.supervision.ticks.remove(&message);
         self.ticks.settled(message);
         self.settled_about(message);
@@ -353,14 +359,14 @@ impl Past {
         self.posture.admitted_while_stopped |= self.posture.stopped;
         self.queue.admit(fact);
         self.promised.admitted.push(message.id);
-        self.promised.letter = self.promised.said && self.is_of_supervisor(message);
+        self.promised.letter = self.promised.has_output && self.is_of_supervisor(message);
         self.keys.admit(fact);
         self.ticks.admitted(message.id);
         self.admitted_about(fact);
         match message.kind {
-            _ if message.is_by_operator() => self.heard_operator(),
+            _ if message.is_by_operator() => self.operator_activity(),
             MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => {
-                self.heard()
+                self.external_activity()
             }
             MessageKind::OperatorPrompt
             | MessageKind::Control
@@ -397,7 +403,7 @@ impl Past {
             SchedulingFact::HoldEnded(fact) => {
                 self.hold = None;
                 if fact.reason == HoldEnd::BudgetRaised {
-                    self.heard();
+                    self.external_activity();
                 }
             }
             SchedulingFact::SelfTurnCounted(fact) => {
@@ -496,10 +502,10 @@ impl Past {
             work_item: fact.work_item_id,
             progress: self
                 .tasks
-                .told
+                .delivered
                 .values()
-                .filter(|told| !told.shown)
-                .any(|told| told.by == fact.message_id || fact.also.contains(&told.by)),
+                .filter(|delivered| !delivered.shown)
+                .any(|delivered| delivered.by == fact.message_id || fact.also.contains(&delivered.by)),
             own: false,
             interjected: fact.interjected.clone(),
             tail,

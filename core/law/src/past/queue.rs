@@ -16,7 +16,7 @@ pub(crate) struct Queue {
     pub(crate) aborted: Option<MessageId>,
     /// Live messages that tell what work is owed.
     pub(crate) ticks: BTreeSet<MessageId>,
-    /// Live messages that tell of the end of a sleep.
+    /// Live messages that report the end of a sleep.
     pub(crate) slept: BTreeSet<MessageId>,
 }
 
@@ -83,7 +83,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn tells_result(&mut self, id: MessageId, repeated: bool) {
+    pub(super) fn delivers_result(&mut self, id: MessageId, repeated: bool) {
         if let Some(entry) = self.live.get_mut(&id) {
             entry.own = repeated && (entry.own || entry.kind == MessageKind::TaskResult);
         }

@@ -24,7 +24,7 @@ impl Past {
     }
 
     /// Whether the record is what a model or a tool said. What the runtime itself tells a call is neither.
-    pub(crate) fn says(&self, event: &Event) -> bool {
+    pub(crate) fn is_output(&self, event: &Event) -> bool {
         if let Event::Operation(OperationFact::OperationSettled(fact)) = event {
             let asked = self.ops.get(&fact.op);
             return fact.settlement == Settlement::Done && asked.is_some_and(|op| answers(op.kind));

@@ -17,12 +17,12 @@ pub(crate) struct Doing {
     /// What the run was for, and what it has taken in.
     pub(crate) messages: Vec<MessageId>,
     pub(crate) ops: Vec<OpId>,
-    /// Sources of hints that nobody is told of any more.
+    /// Sources of hints that nobody is notified of any more.
     pub(crate) hints: Vec<String>,
-    /// Ends of tasks that the run was to tell of.
-    pub(crate) untold: BTreeSet<TaskId>,
-    /// Sources of the hints that live messages tell of.
-    told: BTreeMap<MessageId, BTreeSet<String>>,
+    /// Ends of tasks that the run was to report.
+    pub(crate) undelivered: BTreeSet<TaskId>,
+    /// Sources of the hints that live messages report.
+    delivered: BTreeMap<MessageId, BTreeSet<String>>,
     /// The messages of the run in progress, in the order in which it took them.
     taken: Vec<MessageId>,
     admitted: bool,
@@ -35,8 +35,8 @@ impl Past {
             self.control_begins();
         }
         if let Event::Lifecycle(LifecycleFact::ControlApplied(_)) = event {
-            let Doing { told, taken, .. } = core::mem::take(&mut self.doing);
-            self.doing = Doing { told, taken, ..Doing::default() };
+            let Doing { delivered, taken, .. } = core::mem::take(&mut self.doing);
+            self.doing = Doing { delivered, taken, ..Doing::default() };
         }
         if let Event::Operation(OperationFact::OperationSettled(fact)) = event
             && self.doing.admitted
@@ -61,28 +61,29 @@ impl Past {
             self.doing.taken.push(fact.message_id);
         }
         if let Event::Wake(WakeFact::WakeTickQueued(fact)) = event {
-            let told = self.hints.sources().filter(|source| !fact.left.contains(source));
-            let told = told.cloned().collect();
-            self.doing.told.insert(fact.message_id, told);
+            let delivered = self.hints.sources().filter(|source| !fact.left.contains(source));
+            let delivered = delivered.cloned().collect();
+            self.doing.delivered.insert(fact.message_id, delivered);
         }
         if let Event::Inbox(InboxFact::MessageProcessed(fact)) = event {
-            drop(self.doing.told.remove(&fact.message_id));
+            drop(self.doing.delivered.remove(&fact.message_id));
         }
         if let Event::Inbox(InboxFact::MessageAborted(fact)) = event {
-            drop(self.doing.told.remove(&fact.message_id));
+            drop(self.doing.delivered.remove(&fact.message_id));
         }
         if let Event::Inbox(InboxFact::MessageDropped(fact)) = event {
-            drop(self.doing.told.remove(&fact.message_id));
+            drop(self.doing.delivered.remove(&fact.message_id));
         }
     }
 
     fn control_begins(&mut self) {
         let taken = &self.doing.taken;
-        let told = taken.iter().filter_map(|id| self.doing.told.get(id)).flatten();
-        let hints: BTreeSet<String> = self.hints.sources().chain(told).cloned().collect();
-        let tells = |by: MessageId| taken.contains(&by);
-        let untold = self.tasks.told.iter().filter(|(_, told)| tells(told.by) && !told.shown);
-        self.doing.untold = untold.map(|(task, _)| *task).collect();
+        let delivered = taken.iter().filter_map(|id| self.doing.delivered.get(id)).flatten();
+        let hints: BTreeSet<String> = self.hints.sources().chain(delivered).cloned().collect();
+        let is_taken = |by: MessageId| taken.contains(&by);
+        let undelivered =
+            self.tasks.delivered.iter().filter(|(_, delivered)| is_taken(delivered.by) && !delivered.shown);
+        self.doing.undelivered = undelivered.map(|(task, _)| *task).collect();
         self.doing.hints = hints.into_iter().collect();
         (self.doing.run, self.doing.admitted) = (None, true);
         self.doing.messages.clear();

@@ -17,8 +17,8 @@ pub(crate) struct Supervision {
     /// The last letter of each agent that may send more.
     pub(crate) received: BTreeMap<AgentId, LetterId>,
     /// From whom the last letter came.
-    pub(crate) heard: Option<AgentId>,
-    /// Live messages that tell of the need of a child.
+    pub(crate) last_sender: Option<AgentId>,
+    /// Live messages that report the need of a child.
     pub(crate) ticks: BTreeSet<MessageId>,
     /// The last one of each child, as long as that needs something.
     pub(crate) needs: BTreeMap<TaskId, MessageId>,
@@ -29,7 +29,7 @@ pub(crate) struct Supervision {
 }
 
 impl Past {
-    /// Whether a message tells of a need that nobody has any more.
+    /// Whether a message reports a need that nobody has any more.
     pub(crate) fn need_is_gone(&self, message: MessageId) -> bool {
         self.supervision.ticks.contains(&message)
             && !self.supervision.needs.values().any(|tick| *tick == message)
@@ -63,7 +63,7 @@ impl Past {
             OutboxFact::LetterDelivered(fact) => drop(supervision.letters.remove(&fact.letter_id)),
             OutboxFact::LetterReturned(fact) => drop(supervision.letters.remove(&fact.letter_id)),
             OutboxFact::LetterReceived(fact) => {
-                supervision.heard = Some(fact.from.clone());
+                supervision.last_sender = Some(fact.from.clone());
                 supervision.received.insert(fact.from.clone(), fact.letter_id);
             }
         }

@@ -22,10 +22,10 @@ pub(crate) struct Op {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tasks {
     pub(crate) live: BTreeMap<TaskId, Task>,
-    /// Ended, and nothing tells of it yet.
-    pub(crate) untold: BTreeMap<TaskId, Ended>,
+    /// Ended, and nothing reports it yet.
+    pub(crate) undelivered: BTreeMap<TaskId, Ended>,
     /// Told by a message that is not terminal, and not shown since.
-    pub(crate) told: BTreeMap<TaskId, Told>,
+    pub(crate) delivered: BTreeMap<TaskId, Delivered>,
     /// Commands of operators whose supervisors wait for the word.
     pub(crate) prepared: BTreeSet<TaskId>,
 }
@@ -41,9 +41,9 @@ pub(crate) struct Task {
     pub(crate) child: Option<AgentId>,
 }
 
-/// The end of a task that a message tells of.
+/// The end of a task that a message reports.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct Delivered {
     pub(crate) by: MessageId,
     pub(crate) repeated: bool,
     /// A turn has shown it.
@@ -141,20 +141,20 @@ impl Past {
                     self.supervision.received.remove(&child);
                     self.supervision.needs.remove(&fact.task_id);
                 }
-                self.tasks.untold.insert(fact.task_id, ended);
+                self.tasks.undelivered.insert(fact.task_id, ended);
             }
             TaskFact::TaskResultQueued(fact) => {
-                let ended = self.tasks.untold.remove(&fact.task_id);
+                let ended = self.tasks.undelivered.remove(&fact.task_id);
                 let repeated = ended.is_some_and(|ended| ended.repeated);
                 // What was shown before it was told needs no model any more.
                 let shown = ended.is_some_and(|ended| ended.shown);
-                self.tasks.told.insert(fact.task_id, Told { by: fact.message_id, repeated, shown });
-                self.queue.tells_result(fact.message_id, repeated);
-                self.told_about(fact.message_id, fact.task_id);
+                self.tasks.delivered.insert(fact.task_id, Delivered { by: fact.message_id, repeated, shown });
+                self.queue.delivers_result(fact.message_id, repeated);
+                self.delivered(fact.message_id, fact.task_id);
                 if fact.known {
                     self.queue.known(fact.message_id);
                 } else if !repeated {
-                    self.heard();
+                    self.external_activity();
                 }
             }
             TaskFact::TaskInputDelivered(_)

@@ -16,7 +16,7 @@ pub(crate) struct Timer {
     pub(crate) misfire: Misfire,
     /// Number of the last occurrence.
     pub(crate) occurrence: u64,
-    pub(crate) untold: u64,
+    pub(crate) undelivered: u64,
     /// The last message that told of some.
     pub(crate) tick: Option<MessageId>,
     /// The wait that it ends.
@@ -40,7 +40,7 @@ impl Past {
                     interval: fact.interval_ms,
                     misfire: fact.misfire,
                     occurrence: 0,
-                    untold: 0,
+                    undelivered: 0,
                     tick: None,
                     wait: fact.wait_id,
                     duration: fact.duration_ms,
@@ -51,7 +51,7 @@ impl Past {
                 let Some(timer) = self.timers.get_mut(&fact.timer_id) else { return };
                 timer.next = fact.next_fire_at;
                 timer.occurrence += fact.occurrences;
-                timer.untold += fact.occurrences;
+                timer.undelivered += fact.occurrences;
             }
             TimerFact::TimerSkipped(fact) => {
                 let Some(timer) = self.timers.get_mut(&fact.timer_id) else { return };
@@ -61,20 +61,20 @@ impl Past {
             }
             TimerFact::TimerTickQueued(fact) => {
                 let Some(timer) = self.timers.get_mut(&fact.timer_id) else { return };
-                (timer.untold, timer.tick) = (0, Some(fact.message_id));
+                (timer.undelivered, timer.tick) = (0, Some(fact.message_id));
                 let (wait, duration) = (timer.wait, timer.duration);
-                self.wait_told(fact.message_id, wait, duration);
+                self.wait_fired(fact.message_id, wait, duration);
             }
             TimerFact::TimerCancelled(fact) => {
                 let Some(timer) = self.timers.get_mut(&fact.timer_id) else { return };
                 timer.next = None;
             }
         }
-        self.timers.retain(|_, timer| timer.next.is_some() || timer.untold > 0);
+        self.timers.retain(|_, timer| timer.next.is_some() || timer.undelivered > 0);
     }
 
     /// A message tells that the timer of a wait has fired.
-    fn wait_told(&mut self, message: MessageId, wait: Option<WaitId>, duration: Millis) {
+    fn wait_fired(&mut self, message: MessageId, wait: Option<WaitId>, duration: Millis) {
         let Some(wait) = wait else { return };
         if !self.waits.active.values().any(|active| active.id == wait) {
             self.queue.known(message);
@@ -85,8 +85,8 @@ impl Past {
         }
     }
 
-    /// Whether a live message tells of a timer.
-    pub(crate) fn tells_of(&self, timer: TimerId) -> bool {
+    /// Whether a live message reports a timer.
+    pub(crate) fn delivers(&self, timer: TimerId) -> bool {
         self.queue.live.keys().any(|message| self.tick_of(*message) == Some(timer))
     }
 

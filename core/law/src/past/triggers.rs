@@ -9,7 +9,7 @@ pub(crate) struct Trigger {
     /// Of the last address; 0 before there was one.
     pub(crate) generation: u64,
     pub(crate) active: bool,
-    said: Option<u64>,
+    body: Option<u64>,
     /// Whose delivery is to become a hint, and whether its body came again.
     pub(crate) delivered: Option<(String, bool)>,
 }
@@ -20,7 +20,7 @@ impl Trigger {
     }
 
     pub(super) fn delivered(&mut self, fact: &ExternalTriggerDelivered) {
-        let repeats = self.said.replace(fact.said) == Some(fact.said);
+        let repeats = self.body.replace(fact.said) == Some(fact.said);
         self.delivered = Some((fact.source.clone(), repeats));
     }
 }

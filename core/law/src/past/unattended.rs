@@ -85,7 +85,7 @@ impl Past {
     }
 
     /// Whether nothing is told of what is owed: turns for it have to wait.
-    pub(crate) fn may_tell_nothing(&self, at: Wall) -> bool {
+    pub(crate) fn may_stay_silent(&self, at: Wall) -> bool {
         self.sleep.is_some_and(|sleep| sleep.lasts(at)) || self.is_restrained(at)
     }
 
@@ -97,7 +97,7 @@ impl Past {
     /// Whether somebody outside causes the turn of a message.
     fn is_from_outside(&self, message: MessageId) -> bool {
         let entry = self.queue.live.get(&message);
-        entry.is_some_and(|entry| is_event(entry.kind) || (self.tells_hints(message) && !entry.own))
+        entry.is_some_and(|entry| is_event(entry.kind) || (self.delivers_hints(message) && !entry.own))
     }
 
     /// The first event from outside that waits.

@@ -58,8 +58,8 @@ struct About {
     timer: Option<TimerId>,
     tasks: Vec<TaskId>,
     rechecks: bool,
-    tells_hints: bool,
-    /// The hints that it tells of.
+    delivers_hints: bool,
+    /// The hints that it reports.
     hints: Vec<Pending>,
 }
 
@@ -126,21 +126,21 @@ impl Past {
 
     pub(super) fn hints_about(&mut self, message: MessageId, hints: Vec<Pending>) {
         let about = self.waits.about.entry(message).or_default();
-        (about.hints, about.tells_hints) = (hints, true);
+        (about.hints, about.delivers_hints) = (hints, true);
     }
 
-    pub(super) fn tells_hints(&self, message: MessageId) -> bool {
-        self.waits.about.get(&message).is_some_and(|about| about.tells_hints)
+    pub(super) fn delivers_hints(&self, message: MessageId) -> bool {
+        self.waits.about.get(&message).is_some_and(|about| about.delivers_hints)
     }
 
-    pub(super) fn told_about(&mut self, message: MessageId, task: TaskId) {
+    pub(super) fn delivered(&mut self, message: MessageId, task: TaskId) {
         if let Some(about) = self.waits.about.get_mut(&message) {
             about.tasks.push(task);
         }
     }
 
-    /// Whether somebody waits for a task that the message tells of.
-    pub(crate) fn awaits_told(&self, message: MessageId) -> bool {
+    /// Whether somebody waits for a task that the message reports.
+    pub(crate) fn awaits_task_of(&self, message: MessageId) -> bool {
         let tasks = self.waits.about.get(&message).map(|about| about.tasks.as_slice()).unwrap_or_default();
         tasks.iter().any(|task| self.awaits(*task))
     }
@@ -188,7 +188,7 @@ impl Past {
         }
     }
 
-    /// The timer that a live message tells of.
+    /// The timer that a live message reports.
     pub(super) fn tick_of(&self, message: MessageId) -> Option<TimerId> {
         self.waits.about.get(&message)?.timer
     }
@@ -311,14 +311,14 @@ impl Past {
     }
 
     /// Somebody outside has said something.
-    pub(super) fn heard(&mut self) {
+    pub(super) fn external_activity(&mut self) {
         let now = self.now();
         self.unattended.clear();
         self.waits.rechecks.values_mut().for_each(|recheck| recheck.renew(now));
     }
 
-    pub(super) fn heard_operator(&mut self) {
-        self.heard();
+    pub(super) fn operator_activity(&mut self) {
+        self.external_activity();
         let owners: Vec<Owner> = self.waits.active.keys().copied().collect();
         for owner in owners {
             if let Some(wait) = self.waits.active.get_mut(&owner) {

@@ -49,19 +49,20 @@ impl Item {
 impl Past {
     /// What is owed at that moment and not told by any message: a turn, or mentions.
     pub(crate) fn owed_work(&self, tick: WorkTick, at: Wall) -> Vec<WorkItemId> {
-        let told = |item: &Item| item.tick.is_some_and(|(_, message)| self.queue.live.contains_key(&message));
+        let reminded =
+            |item: &Item| item.tick.is_some_and(|(_, message)| self.queue.live.contains_key(&message));
         let focus = |id| Some(id) == self.work.current;
         let owed = self.work.open.iter().filter(|(id, item)| {
             item.runnable()
                 && item.due(at)
-                && !told(item)
+                && !reminded(item)
                 && focus(**id) == (tick == WorkTick::ContinueActive)
         });
         owed.map(|(id, _)| *id).collect()
     }
 
     /// The items of which a message tells something that still holds, each with whether that is due.
-    fn told_by(&self, message: MessageId, at: Wall) -> Vec<bool> {
+    fn obligations_in(&self, message: MessageId, at: Wall) -> Vec<bool> {
         let holds = |(id, item): (&WorkItemId, &Item)| {
             let (tick, told_by) = item.tick?;
             let focus = (Some(*id) == self.work.current) == (tick == WorkTick::ContinueActive);
@@ -80,17 +81,17 @@ impl Past {
         slept
             || self.recheck_is_gone(message)
             || self.need_is_gone(message)
-            || (self.queue.ticks.contains(&message) && self.told_by(message, at).is_empty())
+            || (self.queue.ticks.contains(&message) && self.obligations_in(message, at).is_empty())
     }
 
-    /// Whether all that a message tells of is deferred.
+    /// Whether all that a message reports is deferred.
     pub(crate) fn deferred(&self, message: MessageId, at: Wall) -> bool {
         if self.queue.carries(message) {
             return false;
         }
-        let told = self.told_by(message, at);
+        let reminded = self.obligations_in(message, at);
         let sleeps = self.sleep.is_some_and(|sleep| sleep.lasts(at));
-        !told.is_empty() && (sleeps || !told.contains(&true))
+        !reminded.is_empty() && (sleeps || !reminded.contains(&true))
     }
 
     /// The items whose next turn, or mention, has to be deferred by the end of a run.
@@ -110,10 +111,10 @@ impl Past {
             | TurnKind::LimitReached => true,
         };
         let progress = fact.progress && fact.kind != TurnKind::Interrupted;
-        let told = |item: &Item| item.tick.is_some_and(|(_, message)| message == fact.message_id);
+        let reminded = |item: &Item| item.tick.is_some_and(|(_, message)| message == fact.message_id);
         let due = self.work.open.iter().filter(|(id, item)| {
             let own = if Some(**id) == bound { !progress } else { Some(**id) != self.work.current };
-            ended && own && told(item) && item.runnable()
+            ended && own && reminded(item) && item.runnable()
         });
         due.map(|(id, _)| *id).collect()
     }
@@ -180,7 +181,7 @@ impl Past {
 
     fn written(&mut self, fact: &WorkItemWritten) {
         if fact.by == WorkAuthor::Operator {
-            self.heard();
+            self.external_activity();
         }
         let id = fact.work_item_id;
         match &fact.change {

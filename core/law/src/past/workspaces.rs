@@ -24,8 +24,8 @@ pub(crate) struct Workspaces {
     pub(crate) occupied: BTreeMap<String, Option<RunId>>,
     /// What the stop that is being carried out has released.
     pub(crate) freed: BTreeSet<String>,
-    /// The log tells of occupancy: it is not one of an earlier build.
-    pub(crate) told: bool,
+    /// The log reports occupancy: it is not one of an earlier build.
+    pub(crate) is_recorded: bool,
     /// Where each command comes up or is executed, until it has ended.
     commands: BTreeMap<OpId, String>,
     /// Those that are not removed, and how they stand.
@@ -104,7 +104,7 @@ impl Workspaces {
                 self.untrusted.remove(&fact.workspace_id);
             }
             WorkspaceFact::OccupancyAcquired(fact) => {
-                self.told = true;
+                self.is_recorded = true;
                 self.occupied.insert(fact.execution_root.clone(), fact.run_id);
             }
             WorkspaceFact::OccupancyReleased(fact) => {

@@ -34,7 +34,7 @@ pub(crate) fn of(agent: &Agent, open: &Episode) -> Digest {
     digest.turns = count(open.turns.len());
     digest.rounds = count(conversations().map(|conversation| conversation.rounds.len()).sum());
     for turn in &open.turns {
-        heard(&mut digest, turn);
+        received(&mut digest, turn);
     }
     digest.more_requests = count(keep_newest(&mut digest.requests, REQUESTS));
     digest.focus = open.focus.and_then(|id| agent.work.get(id)).map(focus);
@@ -51,7 +51,7 @@ pub(crate) fn of(agent: &Agent, open: &Episode) -> Digest {
 }
 
 /// What a turn was for, and what was said in its middle.
-fn heard(digest: &mut Digest, Turn { about, conversation, .. }: &Turn) {
+fn received(digest: &mut Digest, Turn { about, conversation, .. }: &Turn) {
     for message in core::iter::once(&about.incoming).chain(&about.also) {
         if defines_the_task(message) {
             let text = message.body.text.clone();

@@ -6,9 +6,10 @@ use holon_facts::subsystem::CHILD_NEEDS;
 
 use crate::agent::task::Task;
 
-/// Whether a message tells of needs that nobody has any more.
+/// Whether a message reports needs that nobody has any more.
 pub(crate) fn is_stale(tasks: &super::Tasks, message: &Message) -> bool {
     let about = message.origin.is_of(CHILD_NEEDS);
-    let told = |task: &Task| task.need.as_ref().is_some_and(|need| need.told_by == Some(message.id));
-    about && !tasks.active().any(told)
+    let delivered =
+        |task: &Task| task.need.as_ref().is_some_and(|need| need.delivered_by == Some(message.id));
+    about && !tasks.active().any(delivered)
 }

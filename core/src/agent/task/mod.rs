@@ -72,7 +72,7 @@ pub struct StopRequest {
 pub struct DeliveredNeed {
     pub need: Need,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_by: Option<MessageId>,
+    pub delivered_by: Option<MessageId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,7 +93,7 @@ pub struct TaskEnd {
     pub worktree: Option<Retained>,
     /// The message that tells its agent; none as long as that is owed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_by: Option<MessageId>,
+    pub delivered_by: Option<MessageId>,
     /// Whether a turn has shown the result already.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub shown: bool,
@@ -149,15 +149,15 @@ impl Tasks {
     }
 
     /// Ended tasks of which nothing tells their agent yet.
-    pub fn untold(&self) -> impl Iterator<Item = &Task> {
-        self.ended.iter().filter(|task| task.is_untold())
+    pub fn undelivered(&self) -> impl Iterator<Item = &Task> {
+        self.ended.iter().filter(|task| task.is_undelivered())
     }
 
-    /// The ended tasks that a message tells of.
-    pub fn told_by(&self, message: MessageId) -> impl Iterator<Item = &Task> {
+    /// The ended tasks that a message reports.
+    pub fn delivered_by(&self, message: MessageId) -> impl Iterator<Item = &Task> {
         self.ended
             .iter()
-            .filter(move |task| task.end.as_ref().is_some_and(|end| end.told_by == Some(message)))
+            .filter(move |task| task.end.as_ref().is_some_and(|end| end.delivered_by == Some(message)))
     }
 
     /// `news`: whether its command ends otherwise than the last time.
@@ -169,18 +169,18 @@ impl Tasks {
             TaskFact::TaskStatusUpdated(fact) => self.updated(at, fact, news),
             TaskFact::TaskResultQueued(fact) => {
                 if let Some(end) = self.end_mut(fact.task_id) {
-                    end.told_by = Some(fact.message_id);
+                    end.delivered_by = Some(fact.message_id);
                 }
                 self.forget();
             }
             TaskFact::ChildNeedNoted(fact) => {
                 if let Some(task) = self.active.get_mut(&fact.task_id) {
-                    task.need = Some(DeliveredNeed { need: fact.need.clone(), told_by: None });
+                    task.need = Some(DeliveredNeed { need: fact.need.clone(), delivered_by: None });
                 }
             }
             TaskFact::ChildNeedTold(fact) => {
                 if let Some(need) = self.need_mut(fact.task_id) {
-                    need.told_by = Some(fact.message_id);
+                    need.delivered_by = Some(fact.message_id);
                 }
             }
             TaskFact::ChildEnded(fact) => {
@@ -196,16 +196,16 @@ impl Tasks {
     pub(super) fn shown(&mut self, id: TaskId) -> Option<MessageId> {
         let end = self.end_mut(id)?;
         end.shown = true;
-        let message = end.told_by?;
+        let message = end.delivered_by?;
         let shown = |task: &Task| task.end.as_ref().is_some_and(|end| end.shown);
-        self.told_by(message).all(shown).then_some(message)
+        self.delivered_by(message).all(shown).then_some(message)
     }
 
-    /// A stop has aborted the run that was to tell of them: what it has not shown is told after the next start.
+    /// A stop has aborted the run that was to report them: what it has not shown is told after the next start.
     pub(super) fn withdrawn(&mut self, messages: &[MessageId]) {
         for end in self.ended.iter_mut().filter_map(|task| task.end.as_mut()) {
-            if !end.shown && end.told_by.is_some_and(|message| messages.contains(&message)) {
-                end.told_by = None;
+            if !end.shown && end.delivered_by.is_some_and(|message| messages.contains(&message)) {
+                end.delivered_by = None;
             }
         }
     }
@@ -237,7 +237,7 @@ impl Tasks {
             result: fact.result.clone(),
             failure_artifact: fact.failure_artifact.clone(),
             worktree: fact.worktree.clone(),
-            told_by: None,
+            delivered_by: None,
             shown: false,
             news,
         });
@@ -248,7 +248,7 @@ impl Tasks {
     /// The oldest go first; what its agent has not been told of stays.
     fn forget(&mut self) {
         while self.ended.len() > KEPT {
-            let Some(at) = self.ended.iter().position(|task| !task.is_untold()) else { return };
+            let Some(at) = self.ended.iter().position(|task| !task.is_undelivered()) else { return };
             self.ended.remove(at);
         }
     }
@@ -263,8 +263,8 @@ impl Tasks {
 }
 
 impl Task {
-    fn is_untold(&self) -> bool {
-        self.end.as_ref().is_some_and(|end| end.told_by.is_none())
+    fn is_undelivered(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.delivered_by.is_none())
     }
 }
 

@@ -4,8 +4,8 @@
 mod chain;
 mod conversation;
 mod course;
+pub mod notice;
 pub mod recap;
-pub mod told;
 pub(crate) mod window;
 
 use alloc::sync::Arc;
@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::episode::{Changes, Shown, Summary};
 use crate::agent::inbox::Entry;
-use crate::agent::turn::told::Told;
+use crate::agent::turn::notice::Notice;
 use crate::agent::wait::Wait;
 
 pub use chain::{Awaits, Chain};
@@ -73,7 +73,7 @@ pub struct About {
     pub fence: Fence,
     /// What is told with its messages: that of the first, then of the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<Told>,
+    pub notices: Vec<Notice>,
     /// The agent caused it itself (contract: scheduler.md, Nothing spins).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub own: bool,
@@ -159,7 +159,7 @@ impl Run {
                 work_item: fact.work_item_id,
                 changes: core::mem::take(&mut entry.changes),
                 fence: fact.fence.unwrap_or_else(no_fence),
-                told: core::mem::take(&mut entry.told),
+                notices: core::mem::take(&mut entry.notices),
                 own: false,
             },
             environment,
@@ -236,16 +236,16 @@ impl Run {
     pub(super) fn apply_interjection(
         &mut self,
         fact: &OperatorInterjectionAdmitted,
-        said: Option<&Message>,
+        message: Option<&Message>,
         waits: Vec<Wait>,
     ) {
         self.conversation.interjected.push(fact.message_id);
         self.conversation.notes.push(Note::Interjection {
             message_id: fact.message_id,
-            at: said.map(|said| said.created_at).unwrap_or_default(),
-            text: said.map(|said| said.body.text.clone()).unwrap_or_default(),
-            images: said.map(|said| said.images.clone()).unwrap_or_default(),
-            skills: said.map(|said| said.skills.clone()).unwrap_or_default(),
+            at: message.map(|message| message.created_at).unwrap_or_default(),
+            text: message.map(|message| message.body.text.clone()).unwrap_or_default(),
+            images: message.map(|message| message.images.clone()).unwrap_or_default(),
+            skills: message.map(|message| message.skills.clone()).unwrap_or_default(),
             waits,
         });
         // After a text-only round it calls for another round; otherwise the round in progress shows it.

@@ -102,7 +102,7 @@ impl Wait {
     }
 
     /// Whom it is told to wait for: an operator once nobody else is expected to end it.
-    pub fn told_as(&self) -> WaitKind {
+    pub fn shown_as(&self) -> WaitKind {
         if self.operator_must_act { WaitKind::Operator } else { self.kind }
     }
 
@@ -194,7 +194,7 @@ impl Agent {
 
     /// Whether an item, or the agent itself, waits for such a thing; a stall is for an operator.
     pub fn waits_for(&self, kind: WaitKind) -> bool {
-        let own = self.waits.own.as_ref().map(Wait::told_as);
+        let own = self.waits.own.as_ref().map(Wait::shown_as);
         own == Some(kind) || self.work.open().any(|item| item.waits_for() == Some(kind))
     }
 
@@ -213,9 +213,9 @@ impl Agent {
         }
     }
 
-    /// Whether anybody waits for one of the tasks that a message tells of.
-    pub(crate) fn awaits_told(&self, message: MessageId) -> bool {
-        self.tasks.told_by(message).any(|task| self.awaits(task.id))
+    /// Whether anybody waits for one of the tasks that a message reports.
+    pub(crate) fn awaits_task_of(&self, message: MessageId) -> bool {
+        self.tasks.delivered_by(message).any(|task| self.awaits(task.id))
     }
 
     pub(crate) fn awaits(&self, task: TaskId) -> bool {
@@ -252,7 +252,7 @@ impl Agent {
                         None => self.waits.recheck.as_mut(),
                     };
                     if let Some(recheck) = recheck {
-                        recheck.told(at, fact.message_id, due);
+                        recheck.delivered(at, fact.message_id, due);
                     }
                 }
                 self.inbox.set_own(fact.message_id, false);
@@ -279,17 +279,17 @@ impl Agent {
     }
 
     /// Somebody outside has said something: what the agent did in vain before counts no more.
-    pub(super) fn heard(&mut self, at: Wall) {
+    pub(super) fn external_activity(&mut self, at: Wall) {
         self.unattended.clear();
         self.work.renew_rechecks(at);
         self.waits.renew(at);
     }
 
     /// An operator has said something.
-    pub(super) fn heard_operator(&mut self, at: Wall) {
-        self.heard(at);
+    pub(super) fn operator_activity(&mut self, at: Wall) {
+        self.external_activity(at);
         self.work.operator_acted(at);
         self.waits.operator_acted(at);
-        self.childhood.told = None;
+        self.childhood.delivered_need = None;
     }
 }

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
-use crate::agent::turn::told::Obstacle;
+use crate::agent::turn::notice::Obstacle;
 use crate::agent::wait::{Wait, Waits};
 use crate::agent::work::{WorkItem, WorkItems};
 
@@ -70,7 +70,7 @@ impl Recheck {
         self.recheck_at = self.recheck_at.map(|armed| armed.min(at.after(self.after_ms)));
     }
 
-    pub(in crate::agent) fn told(&mut self, at: Wall, message: MessageId, fact: &Rechecked) {
+    pub(in crate::agent) fn delivered(&mut self, at: Wall, message: MessageId, fact: &Rechecked) {
         (self.count, self.recheck_at) = (fact.count, Some(fact.next_at));
         (self.recheck_consumed_at, self.tick) = (Some(at), Some(message));
     }
@@ -83,8 +83,8 @@ impl Recheck {
         self.recheck_at.is_some_and(|at| at <= now)
     }
 
-    /// Whether a message tells of it, and it still holds.
-    pub(crate) fn is_told_by(&self, message: MessageId) -> bool {
+    /// Whether a message reports it, and it still holds.
+    pub(crate) fn is_delivered_by(&self, message: MessageId) -> bool {
         self.recheck_at.is_some() && self.tick == Some(message)
     }
 }
@@ -146,8 +146,8 @@ pub(crate) fn next(agent: &Agent, now: Wall) -> Option<Wall> {
 
 /// Whether a message is a recheck of which nothing holds any more.
 pub(crate) fn is_stale(agent: &Agent, message: &Message) -> bool {
-    let told = |owner: Owner<'_>| owner.recheck.is_told_by(message.id);
-    is_tick(message) && !owners(agent).any(told)
+    let delivered = |owner: Owner<'_>| owner.recheck.is_delivered_by(message.id);
+    is_tick(message) && !owners(agent).any(delivered)
 }
 
 fn is_tick(message: &Message) -> bool {
@@ -155,13 +155,13 @@ fn is_tick(message: &Message) -> bool {
 }
 
 /// What a message tells to look at, the first of it.
-pub(in crate::agent) fn told_by<'a>(
+pub(in crate::agent) fn delivered_by<'a>(
     work: &'a WorkItems,
     waits: &'a Waits,
     message: MessageId,
 ) -> impl Iterator<Item = Obstacle> + 'a {
-    let told = all_of(work, waits).filter(move |owner| owner.recheck.is_told_by(message));
-    told.take(NAMED).map(|owner| Obstacle {
+    let delivered = all_of(work, waits).filter(move |owner| owner.recheck.is_delivered_by(message));
+    delivered.take(NAMED).map(|owner| Obstacle {
         work_item_id: owner.id(),
         wait: owner.wait.cloned(),
         blocked_by: owner.work_item.and_then(|item| item.blocked_by.clone()),

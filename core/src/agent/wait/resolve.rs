@@ -17,13 +17,13 @@ fn matches(agent: &Agent, wait: &Wait, message: &Message) -> bool {
     match (wait.kind, message.kind) {
         (WaitKind::Operator, _) => message.is_by_operator(),
         (WaitKind::Task, MessageKind::TaskResult | MessageKind::SystemTick) => {
-            agent.tasks.told_by(message.id).any(|task| Some(task.id) == wait.task_id)
+            agent.tasks.delivered_by(message.id).any(|task| Some(task.id) == wait.task_id)
         }
         (WaitKind::Timer, MessageKind::TimerTick) => {
             wait.timer_id.is_some() && message.timer() == wait.timer_id
         }
         (WaitKind::External, MessageKind::SystemTick) => {
-            let mut hints = agent.hints.told_by(message.id);
+            let mut hints = agent.hints.delivered_by(message.id);
             hints.any(|pending| pending.is_about(wait.id, wait.subject.as_deref()))
         }
         (

@@ -25,9 +25,11 @@ pub fn of(seed: Seed, agent: &AgentId, wait: WaitId) -> String {
 
 impl Wait {
     /// Takes the same time wherever the first difference is.
-    pub(in crate::agent) fn has_token(&self, said: &str) -> bool {
-        let Some(token) = self.token.as_ref().filter(|token| token.len() == said.len()) else { return false };
-        token.bytes().zip(said.bytes()).fold(0, |all, (one, other)| all | (one ^ other)) == 0
+    pub(in crate::agent) fn has_token(&self, given: &str) -> bool {
+        let Some(token) = self.token.as_ref().filter(|token| token.len() == given.len()) else {
+            return false;
+        };
+        token.bytes().zip(given.bytes()).fold(0, |all, (one, other)| all | (one ^ other)) == 0
     }
 
     /// Whether a message names the wait: by its token, or by its id if somebody has proven who sends it.

@@ -150,15 +150,15 @@ impl Agent {
     }
 }
 
-/// What a message says that tells of all hints but those of these sources.
-pub(crate) fn said(hints: &Hints, left: &[String]) -> String {
-    let told = || hints.pending().filter(|pending| !left.contains(&pending.hint.source));
+/// What a message says that reports all hints but those of these sources.
+pub(crate) fn tick_text(hints: &Hints, left: &[String]) -> String {
+    let shown = || hints.pending().filter(|pending| !left.contains(&pending.hint.source));
     let one = |pending: &Pending| {
         let times = if pending.count > 1 { format!(" ({})", pending.count) } else { String::new() };
         format!("{}{times}", clip(&pending.hint.source, SOURCE_BYTES))
     };
-    let mut named: Vec<String> = told().take(NAMED).map(one).collect();
-    let more = told().count().saturating_sub(NAMED);
+    let mut named: Vec<String> = shown().take(NAMED).map(one).collect();
+    let more = shown().count().saturating_sub(NAMED);
     named.extend((more > 0).then(|| format!("{more} more sources")));
     named.extend(others(hints));
     format!("Woken by hints of {}.", named.join(", "))

@@ -133,12 +133,12 @@ impl WorkItems {
         self.open().filter(|item| item.is_runnable()).filter_map(|item| item.debt.deferred(now)).min()
     }
 
-    /// What a message tells of that is still owed: whether any of it is owed by now; none when nothing is.
-    pub fn told_by(&self, message: MessageId, tick: WorkTick, now: Wall) -> Option<bool> {
+    /// What a message reports that is still owed: whether any of it is owed by now; none when nothing is.
+    pub fn obligations_in(&self, message: MessageId, tick: WorkTick, now: Wall) -> Option<bool> {
         let focus = |item: &WorkItem| (tick == WorkTick::ContinueActive) == (Some(item.id) == self.current);
-        let told = self.open().filter(|item| item.debt.tick == Some(message));
-        let told = told.filter(|item| item.is_runnable() && focus(item));
-        told.map(|item| item.debt.deferred(now).is_none()).reduce(|one, other| one || other)
+        let due = self.open().filter(|item| item.debt.tick == Some(message));
+        let due = due.filter(|item| item.is_runnable() && focus(item));
+        due.map(|item| item.debt.deferred(now).is_none()).reduce(|one, other| one || other)
     }
 
     /// The open item whose wait is told: the one in focus, else the first of those that wait for an operator, else for a
@@ -351,7 +351,7 @@ impl WorkItem {
         } else if self.plan_status == PlanStatus::NeedsInput {
             WorkState::WaitingOperator
         } else if let Some(wait) = &self.wait {
-            match wait.told_as() {
+            match wait.shown_as() {
                 WaitKind::Operator => WorkState::WaitingOperator,
                 WaitKind::Task => WorkState::WaitingTask,
                 WaitKind::External => WorkState::WaitingExternal,

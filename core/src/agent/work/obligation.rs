@@ -40,7 +40,7 @@ impl Obligation {
     }
 }
 
-/// What a message of the runtime tells of debts.
+/// What a message of the runtime reports debts.
 pub(crate) fn tick(message: &Message) -> Option<WorkTick> {
     let Origin::System { subsystem } = &message.origin else { return None };
     WorkTick::ALL.iter().copied().find(|tick| tick.name() == subsystem)

@@ -12,7 +12,7 @@ use holon_facts::terminal::TurnKind;
 
 use crate::effect::Answer;
 use crate::input::Input;
-use crate::testing::{World, agent, calls, config, context, long, prompt, says, tool_gives};
+use crate::testing::{World, agent, answers, calls, config, context, long, prompt, tool_gives};
 
 /// An agent in a turn that ends where the model wants.
 fn working(window_tokens: u64) -> World {
@@ -64,7 +64,7 @@ fn a_turn_of_500_rounds_repeats_nothing_in_a_window_of_32_k() {
     for _ in 0..500 {
         step(&mut world, 1, &mut all);
     }
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert_eq!(world.agent("main").history.last_turn.as_ref().unwrap().kind, TurnKind::Completed);
     assert!((4..=40).contains(&closes(&world)), "{}", closes(&world));
 }
@@ -78,7 +78,7 @@ fn a_thousand_compactions_repeat_nothing() {
             let answer = world.ask(|reply| Input::Compact { agent: agent("main"), reply });
             assert!(matches!(answer, Answer::Compaction { .. }));
         }
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
         world.admit("main", prompt("take other steps"));
         world.complete("main", context());
     }

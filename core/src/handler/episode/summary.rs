@@ -94,7 +94,7 @@ pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
     budget::answered(tx, op, &answer);
     let Some(asked) = tx.agent().episodes.summarizing.clone() else { return tx.settle(op, Settlement::Done) };
     tx.settle(op, Settlement::Done);
-    let summary = said(&answer);
+    let summary = answer_text(&answer);
     let mut attempt = attempt(&asked, answer.timing);
     attempt.token_usage = Some(answer.usage);
     attempt.delivery.clone_from(&answer.delivery);
@@ -107,7 +107,7 @@ pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
 }
 
 /// What the model has written; calls count for nothing.
-fn said(answer: &ModelAnswer) -> Option<Text> {
+fn answer_text(answer: &ModelAnswer) -> Option<Text> {
     let refused = match answer.stop {
         StopReason::Refusal | StopReason::ContentFilter | StopReason::Other => true,
         StopReason::EndTurn | StopReason::ToolUse | StopReason::MaxOutput | StopReason::Pause => false,
@@ -128,7 +128,7 @@ pub(crate) fn failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
 
 /// Nothing came of it.
 pub(crate) fn given_up(tx: &mut Tx<'_>, op: OpId, settlement: Settlement, message: Text) {
-    let failure = AttemptFailure::unheard(message, tx.now());
+    let failure = AttemptFailure::unanswered(message, tx.now());
     not_made(tx, op, settlement, &failure);
 }
 

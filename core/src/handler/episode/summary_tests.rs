@@ -14,7 +14,7 @@ use holon_facts::outcome::Outcome;
 use holon_facts::time::Millis;
 
 use crate::input::{ControlRequest, Input};
-use crate::testing::{World, agent, calls, config, context, fails, long, prompt, says, tool_gives};
+use crate::testing::{World, agent, answers, calls, config, context, fails, long, prompt, tool_gives};
 
 const GOAL: &str = "Goal: the dome stands. Done: the foundation.";
 
@@ -68,12 +68,12 @@ fn shown(world: &World) -> usize {
 }
 
 fn everything(request: &ModelRequest) -> String {
-    let said = request.conversation.iter().filter_map(|item| match item {
+    let texts = request.conversation.iter().filter_map(|item| match item {
         Item::User { parts } => Some(parts),
         Item::Assistant { .. } | Item::ToolResults { .. } => None,
     });
     let frame = request.frame.turn().flat_map(|block| &block.parts);
-    frame.chain(said.flatten()).map(Part::preview).collect()
+    frame.chain(texts.flatten()).map(Part::preview).collect()
 }
 
 fn sum_up(world: &mut World, outcome: Outcome) {
@@ -88,7 +88,7 @@ fn nothing_waits_for_a_summary_and_the_next_request_shows_it() {
     let before = world.requests.iter().rev().find(|request| !request.sums_up).unwrap();
     assert!(before.conversation.len() > 1, "the turn goes on at the same time");
     assert_eq!(world.open.values().filter(|kind| **kind == OpKind::CallModel).count(), 1);
-    sum_up(&mut world, says(GOAL));
+    sum_up(&mut world, answers(GOAL));
     assert_eq!(summarized(&world)[0].summary.as_ref().map(|text| text.preview()), Some(GOAL));
     world.complete_one("main", OpKind::CallModel, calls(&[("", "ExecCommand", r#"{"cmd":"go on"}"#)]));
     world.complete_one("main", OpKind::RunCommand, tool_gives(long(0, 10)));
@@ -100,10 +100,10 @@ fn nothing_waits_for_a_summary_and_the_next_request_shows_it() {
 #[test]
 fn it_stays_through_the_closes_of_its_turn_until_another_one_comes() {
     let mut world = closed();
-    sum_up(&mut world, says(GOAL));
+    sum_up(&mut world, answers(GOAL));
     work(&mut world, 100);
     assert_eq!(shown(&world), 1);
-    sum_up(&mut world, says("Goal: another one"));
+    sum_up(&mut world, answers("Goal: another one"));
     work(&mut world, 200);
     let last = everything(world.requests.last().unwrap());
     assert_eq!((last.matches(GOAL).count(), last.matches("Goal: another one").count()), (0, 1), "{last}");
@@ -115,17 +115,17 @@ fn what_comes_after_its_turn_is_shown_with_the_next_one() {
     // A turn that is over gives the episode a digest.
     world.admit("main", prompt("first"));
     world.complete("main", context());
-    world.complete("main", says("yes"));
+    world.complete("main", answers("yes"));
     world.admit("main", prompt("build the dome"));
     world.complete("main", context());
     work(&mut world, 0);
-    world.complete_one("main", OpKind::CallModel, says("done"));
+    world.complete_one("main", OpKind::CallModel, answers("done"));
     assert!(world.agent("main").run.is_none(), "the turn is over");
-    sum_up(&mut world, says(GOAL));
+    sum_up(&mut world, answers(GOAL));
     world.admit("main", prompt("and now?"));
     world.complete("main", context());
     assert_eq!(shown(&world), 1);
-    world.complete("main", says("on it"));
+    world.complete("main", answers("on it"));
     world.ask(|reply| Input::Compact { agent: agent("main"), reply });
     world.admit("main", prompt("still there?"));
     world.complete("main", context());
@@ -137,7 +137,7 @@ fn one_that_fails_or_says_nothing_leaves_the_digest_alone() {
     let bad = [
         fails(FailureKind::Server),
         fails(FailureKind::ContextLength),
-        says("  "),
+        answers("  "),
         calls(&[("c", "ExecCommand", r#"{"cmd":"rm -rf /"}"#)]),
     ];
     for outcome in bad {
@@ -145,7 +145,7 @@ fn one_that_fails_or_says_nothing_leaves_the_digest_alone() {
         sum_up(&mut world, outcome);
         let found = summarized(&world);
         assert!(found.len() == 1 && found[0].summary.is_none() && found[0].attempt.failure_kind.is_some());
-        world.complete_one("main", OpKind::CallModel, says("done"));
+        world.complete_one("main", OpKind::CallModel, answers("done"));
         assert!(world.agent("main").run.is_none());
         assert_eq!(world.agent("main").account.reserved().tokens, 0);
     }

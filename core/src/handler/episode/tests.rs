@@ -2,8 +2,8 @@ use crate::effect::Answer;
 use crate::input::ControlRequest;
 use crate::input::Input;
 use crate::testing::{
-    World, agent, calls, config, context, context_with_notes, fails, ingress, interjection, long, prompt,
-    says, tool_gives, tool_says,
+    World, agent, answers, calls, config, context, context_with_notes, fails, ingress, interjection, long,
+    prompt, tool_answers, tool_gives,
 };
 use alloc::format;
 use alloc::string::String;
@@ -114,7 +114,7 @@ fn an_operator_closes_an_episode_between_turns_and_before_the_next_request_of_on
     world.admit("main", prompt("first"));
     world.complete("main", context());
     assert_eq!(compact(&mut world), Compaction::Nothing, "there is one request, and nothing to hide");
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert_eq!(compact(&mut world), Compaction::Closed { episode_id: EpisodeId(1) });
     assert_eq!(compact(&mut world), Compaction::Nothing);
     world.admit("main", prompt("second"));
@@ -130,7 +130,7 @@ fn an_operator_closes_an_episode_between_turns_and_before_the_next_request_of_on
     assert_eq!(last_request(&world).conversation.len(), before, "the request in flight stays what it is");
     round(&mut world, 5, 50);
     assert!(last_request(&world).conversation.len() < before);
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert_eq!(boundaries(&world), [EpisodeBoundary::Operator; 2]);
     assert_eq!(world.log.iter().filter(|record| record.event.kind() == "compaction_requested").count(), 1);
 }
@@ -162,7 +162,7 @@ fn after_a_recap_the_turn_can_complete() {
         round(&mut world, number, 200);
     }
     world.complete("main", fails(FailureKind::ContextLength));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert_eq!(world.agent("main").history.last_turn.clone().unwrap().kind, TurnKind::Completed);
 }
 
@@ -183,11 +183,11 @@ fn a_message_that_can_not_fit_ends_the_turn_and_names_the_setting() {
     world.complete("main", context());
     let last = world.agent("main").history.last_turn.clone().unwrap();
     assert_eq!((last.kind, last.reason), (TurnKind::ContextLengthExceeded, Some(TurnReason::ContextWindow)));
-    let told = world
+    let shown = world
         .log
         .iter()
         .any(|record| record.event.payload().unwrap().contains("runtime.context_window_tokens"));
-    assert!(told);
+    assert!(shown);
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_recap_outlives_a_crash() {
 fn turn(world: &mut World, says_so: &str, answer: &str) {
     world.admit("main", prompt(says_so));
     world.complete("main", context());
-    world.complete("main", says(answer));
+    world.complete("main", answers(answer));
 }
 
 /// Whether a request begins with all of another one.
@@ -224,8 +224,8 @@ fn each_request_of_an_episode_begins_with_the_one_before() {
         world.admit("main", prompt(&format!("request {number}")));
         world.complete("main", context());
         world.complete("main", calls(&[("c", "ExecCommand", r#"{"cmd":"make"}"#)]));
-        world.complete("main", tool_says("made"));
-        world.complete("main", says("done"));
+        world.complete("main", tool_answers("made"));
+        world.complete("main", answers("done"));
     }
     let pairs = world.requests.iter().zip(world.requests.iter().skip(1));
     assert!(pairs.clone().all(|(before, after)| extends(before, after)));
@@ -278,10 +278,10 @@ fn another_item_in_focus_begins_another_episode() {
     world.complete("main", context());
     let create = |objective: &str| format!(r#"{{"objective":"{objective}","plan_status":"ready"}}"#);
     world.complete("main", calls(&[("a", "CreateWorkItem", &create("the first"))]));
-    world.complete("main", tool_says("created"));
+    world.complete("main", tool_answers("created"));
     world.complete("main", calls(&[("b", "CompleteWorkItem", r#"{"work_item_id":"work_1"}"#)]));
-    world.complete("main", tool_says("completed"));
-    world.complete("main", says("done with the first"));
+    world.complete("main", tool_answers("completed"));
+    world.complete("main", answers("done with the first"));
     assert!(boundaries(&world).is_empty());
     turn(&mut world, "go on", "so be it");
     assert!(boundaries(&world).is_empty(), "nothing was in focus when the turn began");
@@ -332,8 +332,8 @@ fn a_digest_has_the_time_of_each_request() {
     world.pass(Millis::minutes(5));
     world.admit("main", interjection("only the tests"));
     world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]));
-    world.complete("main", tool_says("a b"));
-    world.complete("main", says("done"));
+    world.complete("main", tool_answers("a b"));
+    world.complete("main", answers("done"));
     world.pass(Millis::hours(2));
     turn(&mut world, "and now?", "the same");
     let requests = &closes(&world)[0].digest.requests;
@@ -365,7 +365,7 @@ fn what_other_turns_have_shown_meanwhile_is_put_right_where_a_turn_goes_on() {
     world.crash();
     world.complete("main", context_with_notes());
     assert!(rendered(last_request(&world)).contains("memory/self.md"));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     world.complete("main", context());
     let shown = rendered(last_request(&world));
     let (event, gone) = (shown.rfind("an event"), shown.rfind("files that no longer hold"));
@@ -379,7 +379,7 @@ fn a_start_with_another_window_changes_nothing_that_an_episode_has_shown() {
         world.admit("main", prompt(&format!("request {number}: {}", "what is asked at length, ".repeat(20))));
         world.complete("main", context());
         (0..rounds).for_each(|number| round(world, number, 700));
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
     };
     for number in 0..6 {
         turn(&mut world, number, 2);

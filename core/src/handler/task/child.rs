@@ -30,14 +30,14 @@ use crate::agent::Agent;
 use crate::agent::task::{DeliveredNeed, Task};
 use crate::handler::evidence::{self, Evidence};
 use crate::handler::outbox;
-use crate::handler::task::deliver::Telling;
+use crate::handler::task::deliver::Delivery;
 use crate::handler::task::end::{self, End};
 use crate::handler::turn::{request, tools};
 use crate::handler::workspace::{self, isolate};
 use crate::summary::supervision::ChildSupervision;
 use crate::tx::{Opening, Tx};
 
-/// Bytes of what a child is told first that stand for the whole of it.
+/// Bytes of what a child is shown first that stand for the whole of it.
 const SUMMARY: usize = 120;
 /// Bytes of a parent's name that the names of its children begin with, where the whole of it has no room.
 const STEM: usize = 30;
@@ -109,7 +109,7 @@ fn begin(
             };
             let message = asked.initial_message.clone().map(Text::whole);
             outbox::post(tx, agent.clone(), Letter::Spawn { spec: spec.into(), model, message });
-            Ok(Some(told(&agent, None)))
+            Ok(Some(receipt_of(&agent, None)))
         }
     }
 }
@@ -262,7 +262,7 @@ fn supervise(
     let letter = Letter::Spawn { spec: spec.into(), model, message: Some(message) };
     outbox::post(tx, child_agent_id.clone(), letter);
     let supervision = tx.agent().tasks.get(task_id).and_then(|task| ChildSupervision::of(&parent, task));
-    Ok(told(&child_agent_id, supervision))
+    Ok(receipt_of(&child_agent_id, supervision))
 }
 
 /// The name of a child: that of its parent, and the number of its task. Nobody else has one like it.
@@ -303,12 +303,12 @@ pub(crate) fn needs(tx: &mut Tx<'_>, child: &AgentId, need: Need) {
 }
 
 /// One tick for each need that the agent was not told of.
-pub(crate) fn tell_needs(tx: &mut Tx<'_>) {
+pub(crate) fn deliver_needs(tx: &mut Tx<'_>) {
     if tx.agent().status == Status::Stopped {
         return;
     }
-    let untold = |task: &Task| -> Option<(TaskId, String)> {
-        let DeliveredNeed { need, .. } = task.need.as_ref().filter(|need| need.told_by.is_none())?;
+    let undelivered = |task: &Task| -> Option<(TaskId, String)> {
+        let DeliveredNeed { need, .. } = task.need.as_ref().filter(|need| need.delivered_by.is_none())?;
         let child = &task.child()?.child_agent_id;
         let text = format!(
             "Your child {child} ({}) can't go on by itself: {}, {} ({}). You are its operator: answer with TaskInput, or end it with TaskStop.",
@@ -316,8 +316,8 @@ pub(crate) fn tell_needs(tx: &mut Tx<'_>) {
         );
         Some((task.id, text))
     };
-    let untold: Vec<(TaskId, String)> = tx.agent().tasks.active().filter_map(untold).collect();
-    for (task_id, text) in untold {
+    let undelivered: Vec<(TaskId, String)> = tx.agent().tasks.active().filter_map(undelivered).collect();
+    for (task_id, text) in undelivered {
         let origin = Origin::system(CHILD_NEEDS);
         let (kind, surface) = (MessageKind::SystemTick, Surface::RuntimeSystem);
         let text = Text::short(text);
@@ -363,7 +363,7 @@ fn over(tx: &mut Tx<'_>, id: TaskId, end: ChildEnd, worktree: Option<Retained>) 
         tx,
         id,
         End { status, cause, exit_status: None, duration, result, spent, worktree, skill_files: Vec::new() },
-        Telling::Now,
+        Delivery::Now,
     );
 }
 
@@ -383,7 +383,7 @@ pub(crate) fn recover(tx: &mut Tx<'_>) {
             tx.settle(op, Settlement::Lost);
         }
         let why = "it is the child of the agent that this one is a copy of";
-        end::ended(tx, id, End::unproven(why), Telling::Together);
+        end::ended(tx, id, End::unproven(why), Delivery::Together);
     }
 }
 
@@ -397,7 +397,7 @@ pub(crate) fn lost(tx: &mut Tx<'_>, op: OpId) {
     }
 }
 
-/// What a call that has begun a child is told.
+/// What a call that has begun a child is shown.
 #[derive(Serialize)]
 struct Spawned<'a> {
     agent_id: &'a AgentId,
@@ -412,7 +412,7 @@ struct SpawnedChild<'a> {
     child_supervision: ChildSupervision,
 }
 
-fn told(agent_id: &AgentId, supervision: Option<ChildSupervision>) -> Receipt {
+fn receipt_of(agent_id: &AgentId, supervision: Option<ChildSupervision>) -> Receipt {
     let child = supervision.map(|supervision| SpawnedChild {
         child_agent_id: agent_id,
         supervision_task_id: supervision.supervision_task_id,

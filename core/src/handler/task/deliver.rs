@@ -19,7 +19,7 @@ use crate::tx::Tx;
 
 /// When the end of a task is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Telling {
+pub(crate) enum Delivery {
     Now,
     /// With others, by a tick.
     Together,
@@ -28,8 +28,8 @@ pub(crate) enum Telling {
 /// Bytes of why nobody can say how a task ended.
 const WHY: usize = 160;
 
-/// Queues the result of one task; a stopped agent is told after its start.
-pub(super) fn tell(tx: &mut Tx<'_>, id: TaskId) {
+/// Queues the result of one task; a stopped agent is notified after its start.
+pub(super) fn deliver(tx: &mut Tx<'_>, id: TaskId) {
     if tx.agent().status == Status::Stopped {
         return;
     }
@@ -47,21 +47,21 @@ pub(super) fn tell(tx: &mut Tx<'_>, id: TaskId) {
 }
 
 /// One tick for everything that the agent has not been told of.
-pub(crate) fn tell_rest(tx: &mut Tx<'_>) {
-    let untold: Vec<TaskId> = tx.agent().tasks.untold().map(|task| task.id).collect();
-    if untold.is_empty() || tx.agent().status == Status::Stopped {
+pub(crate) fn deliver_rest(tx: &mut Tx<'_>) {
+    let owed: Vec<TaskId> = tx.agent().tasks.undelivered().map(|task| task.id).collect();
+    if owed.is_empty() || tx.agent().status == Status::Stopped {
         return;
     }
     let lost = tx.agent().hints.lost().iter().map(|source| alloc::format!("a hint of {source} was lost"));
-    let named: Vec<String> = tx.agent().tasks.untold().map(named).chain(lost).collect();
+    let named: Vec<String> = tx.agent().tasks.undelivered().map(named).chain(lost).collect();
     // What has no room any more are the reasons: an empty queue always takes a short text.
-    let reasons: String = tx.agent().tasks.untold().filter_map(reason).collect();
+    let reasons: String = tx.agent().tasks.undelivered().filter_map(reason).collect();
     let text = Text::short(alloc::format!("{}{reasons}", named.join(", ")));
     let origin = Origin::system(TASK_RESTART);
     let (kind, surface) = (MessageKind::SystemTick, Surface::RuntimeSystem);
     let evidence = Evidence { kind, origin, priority: Priority::Next, surface, text };
     if let Some(message_id) = evidence::admit(tx, evidence) {
-        for task_id in untold {
+        for task_id in owed {
             tx.record(TaskResultQueued { task_id, message_id, known: false });
         }
     }
@@ -81,14 +81,14 @@ fn reason(task: &Task) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use crate::input::{ControlRequest, Input};
-    use crate::testing::{World, agent, calls, command_ends, context, ingress, tool_says};
+    use crate::testing::{World, agent, calls, command_ends, context, ingress, tool_answers};
     use holon_facts::content::Text;
     use holon_facts::event::operation::OpKind;
     use holon_facts::ids::TaskId;
     use holon_facts::outcome::CommandEnd;
     use holon_facts::provenance::{MessageKind, Priority};
 
-    /// Whoever is started again is told at once, also by a runtime that is about to end.
+    /// Whoever is started again is notified at once, also by a runtime that is about to end.
     #[test]
     fn a_start_during_a_shutdown_tells_of_what_ended() {
         let mut world = World::with_agent("main");
@@ -101,11 +101,12 @@ mod tests {
         world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
         world.drain();
         world.control("main", ControlRequest::Start);
-        let told = world.agent("main").tasks.get(TaskId(1)).unwrap().end.as_ref().unwrap().told_by;
-        assert!(told.is_some());
+        let delivered_by =
+            world.agent("main").tasks.get(TaskId(1)).unwrap().end.as_ref().unwrap().delivered_by;
+        assert!(delivered_by.is_some());
     }
 
-    /// What a tick tells of several tasks is not known because a turn has shown one of them.
+    /// What a tick reports several tasks is not known because a turn has shown one of them.
     #[test]
     fn a_tick_of_several_is_for_the_model_until_all_of_them_were_shown() {
         let mut world = World::with_agent("main");
@@ -120,16 +121,16 @@ mod tests {
         world.crash();
         let end =
             |world: &World, task| world.agent("main").tasks.get(TaskId(task)).unwrap().end.clone().unwrap();
-        let tick = end(&world, 1).told_by.unwrap();
-        assert_eq!(end(&world, 2).told_by, Some(tick), "one tick tells of both");
+        let tick = end(&world, 1).delivered_by.unwrap();
+        assert_eq!(end(&world, 2).delivered_by, Some(tick), "one tick tells of both");
         let known = |world: &World| world.agent("main").inbox.queued_entry(tick).unwrap().known;
         let look = |task: &'static str| calls(&[("", "TaskOutput", task)]);
         world.complete("main", context());
         world.complete("main", look(r#"{"task_id":"task_1"}"#));
-        world.complete_one("main", OpKind::CallTool, tool_says("the end of the first"));
+        world.complete_one("main", OpKind::CallTool, tool_answers("the end of the first"));
         assert!(!known(&world), "nobody has shown the second");
         world.complete("main", look(r#"{"task_id":"task_2"}"#));
-        world.complete_one("main", OpKind::CallTool, tool_says("the end of the second"));
+        world.complete_one("main", OpKind::CallTool, tool_answers("the end of the second"));
         assert!(known(&world), "both were shown");
     }
 }

@@ -17,7 +17,7 @@ use holon_facts::workspace::Retained;
 
 use crate::agent::task::Task;
 use crate::handler::skills;
-use crate::handler::task::deliver::{self, Telling};
+use crate::handler::task::deliver::{self, Delivery};
 use crate::handler::turn::model_round::artifact;
 use crate::handler::turn::tools;
 use crate::tx::{Alarm, Tx};
@@ -83,13 +83,13 @@ impl End {
 }
 
 /// Its supervisor has said how it ended.
-pub(crate) fn told(tx: &mut Tx<'_>, op: OpId, task: TaskId, outcome: ToolOutcome) {
+pub(crate) fn end_reported(tx: &mut Tx<'_>, op: OpId, task: TaskId, outcome: ToolOutcome) {
     tx.settle(op, Settlement::Done);
-    ended(tx, task, End::of(outcome), Telling::Now);
+    ended(tx, task, End::of(outcome), Delivery::Now);
 }
 
 /// Whoever should have heard of its end could not.
-pub(crate) fn unheard(tx: &mut Tx<'_>, op: OpId, task: TaskId, failure: &OpFailure) {
+pub(crate) fn end_unknown(tx: &mut Tx<'_>, op: OpId, task: TaskId, failure: &OpFailure) {
     super::child::lost(tx, op);
     tx.cancel(op, Settlement::Failed);
     let end = match failure.certainty {
@@ -105,11 +105,11 @@ pub(crate) fn unheard(tx: &mut Tx<'_>, op: OpId, task: TaskId, failure: &OpFailu
             skill_files: Vec::new(),
         },
     };
-    ended(tx, task, end, Telling::Now);
+    ended(tx, task, end, Delivery::Now);
 }
 
 /// Records the end, tells it, and lets go whoever waits for it.
-pub(crate) fn ended(tx: &mut Tx<'_>, id: TaskId, end: End, telling: Telling) {
+pub(crate) fn ended(tx: &mut Tx<'_>, id: TaskId, end: End, telling: Delivery) {
     let Some(task) = tx.agent().tasks.get(id) else { return };
     let failure_artifact = failure(task, &end);
     let End { status, cause, exit_status, duration, result, spent, worktree, skill_files } = end;
@@ -131,8 +131,8 @@ pub(crate) fn ended(tx: &mut Tx<'_>, id: TaskId, end: End, telling: Telling) {
         skills::used(tx, &skill_files);
     }
     tx.disarm(Alarm::StopTask(id));
-    if telling == Telling::Now {
-        deliver::tell(tx, id);
+    if telling == Delivery::Now {
+        deliver::deliver(tx, id);
     }
     super::operator::input_too_late(tx, id);
     await_over(tx, id);

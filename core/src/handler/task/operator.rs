@@ -53,7 +53,7 @@ pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, reply: ReplyId) {
     tx.answer_later(op, reply);
 }
 
-/// The supervisor is up: the task begins, and its operator is told.
+/// The supervisor is up: the task begins, and its operator is notified.
 pub(super) fn begin(
     tx: &mut Tx<'_>,
     prepared: OpId,
@@ -136,7 +136,7 @@ pub(crate) fn written(tx: &mut Tx<'_>, op: OpId, outcome: Result<ToolOutcome, Op
     };
     tx.settle(op, settlement);
     delivered(tx, task, &input);
-    told(tx, op, task, input);
+    input_reported(tx, op, task, input);
 }
 
 /// On record is what reached the command, whoever sent it.
@@ -156,7 +156,7 @@ pub(super) fn input_too_late(tx: &mut Tx<'_>, id: TaskId) {
     for op in writing {
         tx.cancel(op, Settlement::Cancelled);
         let problem = Some("the task ended meanwhile: it may have been written".into());
-        told(tx, op, id, InputReceipt { problem, ..InputReceipt::default() });
+        input_reported(tx, op, id, InputReceipt { problem, ..InputReceipt::default() });
     }
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn input_unknown(tx: &mut Tx<'_>) {
     for (op, task) in writing {
         tx.cancel(op, Settlement::Cancelled);
         let problem = Some("the runtime shut down: it may have been written".into());
-        told(tx, op, task, InputReceipt { problem, ..InputReceipt::default() });
+        input_reported(tx, op, task, InputReceipt { problem, ..InputReceipt::default() });
     }
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn give_up(tx: &mut Tx<'_>, reject: &Reject) {
     }
 }
 
-fn told(tx: &mut Tx<'_>, op: OpId, task: TaskId, input: InputReceipt) {
+fn input_reported(tx: &mut Tx<'_>, op: OpId, task: TaskId, input: InputReceipt) {
     let Some(reply) = tx.answers(op) else { return };
     let Some(task) = tx.agent().tasks.get(task).cloned() else { return };
     tx.reply(reply, Answer::TaskInput { task: Box::new(task), input });

@@ -41,7 +41,7 @@ pub(crate) fn promoted(tx: &mut Tx<'_>, shown: Option<Receipt>) {
     request::advance(tx);
 }
 
-/// The end of the process or of the run leaves the command as a task; its call is told, with what was `shown` of its
+/// The end of the process or of the run leaves the command as a task; its call is notified, with what was `shown` of its
 /// output where somebody could look.
 pub(crate) fn left(tx: &mut Tx<'_>, op: OpId, cause: TaskOrigin, shown: Option<Receipt>) {
     if let Some(task) = create(tx, op, cause) {
@@ -132,7 +132,7 @@ fn unknown(tx: &Tx<'_>) -> CommandSpec {
     }
 }
 
-/// What the call is told without a look at the output.
+/// What the call is shown without a look at the output.
 fn receipt(task: TaskId) -> Receipt {
     let json = format!(
         r#"{{"disposition":"promoted_to_task","task_handle":{{"task_id":"{task}","status":"running"}},"initial_output_preview":"","initial_output_truncated":true}}"#

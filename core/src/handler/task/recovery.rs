@@ -9,7 +9,7 @@ use holon_facts::ids::{OpId, TaskId};
 use holon_facts::receipt::Receipt;
 
 use crate::effect::{Effect, Work};
-use crate::handler::task::deliver::Telling;
+use crate::handler::task::deliver::Delivery;
 use crate::handler::task::end::{self, End};
 use crate::handler::task::{promote, stop};
 use crate::recovery::Found;
@@ -29,7 +29,7 @@ pub(crate) fn adopt(tx: &mut Tx<'_>, op: OpId, shown: Option<Receipt>) {
 /// What was found of a task that was under way.
 pub(crate) fn found(tx: &mut Tx<'_>, op: OpId, task: TaskId, found: Found) {
     match found {
-        Found::Ended { outcome } => end::told(tx, op, task, *outcome),
+        Found::Ended { outcome } => end::end_reported(tx, op, task, *outcome),
         Found::Running => {
             watch(tx, op);
             let stopping =
@@ -42,12 +42,12 @@ pub(crate) fn found(tx: &mut Tx<'_>, op: OpId, task: TaskId, found: Found) {
             tx.settle(op, Settlement::Failed);
             let end =
                 End::unproven("the runtime ended before the command had the word: nothing was executed");
-            end::ended(tx, task, end, Telling::Together);
+            end::ended(tx, task, end, Delivery::Together);
         }
         Found::Lost => {
             tx.settle(op, Settlement::Lost);
             let end = End::unproven("its supervisor is gone, and left no record of the end");
-            end::ended(tx, task, end, Telling::Together);
+            end::ended(tx, task, end, Delivery::Together);
         }
     }
 }

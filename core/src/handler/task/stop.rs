@@ -14,7 +14,7 @@ use holon_facts::time::Millis;
 use crate::agent::task::Task;
 use crate::effect::Effect;
 use crate::handler::outbox;
-use crate::handler::task::deliver::Telling;
+use crate::handler::task::deliver::Delivery;
 use crate::handler::task::end::{self, End};
 use crate::tx::{Alarm, Tx};
 
@@ -45,7 +45,7 @@ pub(crate) fn request(tx: &mut Tx<'_>, id: TaskId, cause: TaskCause, force: bool
     true
 }
 
-/// The supervisor is told; again after a start of the runtime, which knows nothing of what was sent. A child is told by
+/// The supervisor is notified; again after a start of the runtime, which knows nothing of what was sent. A child is notified by
 /// a letter, and ends in time because its own tasks do.
 pub(super) fn ask(tx: &mut Tx<'_>, id: TaskId, force: bool) {
     if let Some(child) = tx.agent().tasks.get(id).and_then(Task::child) {
@@ -72,7 +72,7 @@ pub(crate) fn overdue(tx: &mut Tx<'_>, id: TaskId) {
     }
     let Some(op) = executing(tx, id) else { return };
     tx.cancel(op, Settlement::TimedOut);
-    end::ended(tx, id, End::unproven("it was killed, and nothing was heard of its end"), Telling::Now);
+    end::ended(tx, id, End::unproven("it was killed, and nothing was heard of its end"), Delivery::Now);
 }
 
 /// Every task is asked to end.

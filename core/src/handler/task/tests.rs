@@ -20,8 +20,8 @@ use crate::effect::{Answer, Retrieval, TaskWork};
 use crate::input::{ControlRequest, Input};
 use crate::recovery::Found;
 use crate::testing::{
-    World, agent, calls, command, command_ends, config, context, ingress, long, prepared_for, prompt, says,
-    tool_says,
+    World, agent, answers, calls, command, command_ends, config, context, ingress, long, prepared_for,
+    prompt, tool_answers,
 };
 
 const MAKE: (&str, &str, &str) = ("", "ExecCommand", r#"{"cmd":"make"}"#);
@@ -44,7 +44,7 @@ fn promoted() -> World {
 
 fn promote(world: &mut World) {
     world.pass(Millis::seconds(10));
-    world.complete_one("main", OpKind::PromoteCommand, tool_says("it goes on"));
+    world.complete_one("main", OpKind::PromoteCommand, tool_answers("it goes on"));
 }
 
 fn task(world: &World, number: u64) -> &Task {
@@ -67,7 +67,7 @@ fn queued(world: &World) -> Vec<(MessageKind, bool)> {
 
 /// The results of calls so far.
 fn results(world: &World) -> Vec<&str> {
-    let told = |record: &'_ holon_facts::Record| match &record.event {
+    let delivered = |record: &'_ holon_facts::Record| match &record.event {
         Event::Turn(TurnFact::ToolExecuted(fact)) => fact.receipt.content.clone(),
         Event::Turn(TurnFact::ToolExecutionFailed(fact)) => {
             fact.receipt.error.as_ref().map(|error| error.message.clone())
@@ -88,7 +88,7 @@ fn results(world: &World) -> Vec<&str> {
         | Event::Episode(_)
         | Event::Skill(_) => None,
     };
-    let texts: Vec<_> = world.log.iter().filter_map(told).collect();
+    let texts: Vec<_> = world.log.iter().filter_map(delivered).collect();
     texts
         .into_iter()
         .map(|text| &*alloc::boxed::Box::leak(String::from(text.preview()).into_boxed_str()))
@@ -122,11 +122,11 @@ fn an_end_that_has_no_room_is_told_when_the_queue_has_some() {
     let admission_context = holon_facts::provenance::AdmissionContext::RuntimeOwned;
     world.admit("main", holon_facts::message::Ingress { body, admission_context, ..notice });
     world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Exited, Some(0)));
-    let untold = |world: &World| world.agent("main").tasks.untold().count();
-    assert_eq!(untold(&world), 1, "evidence may take four times the room, and that is full");
+    let undelivered = |world: &World| world.agent("main").tasks.undelivered().count();
+    assert_eq!(undelivered(&world), 1, "evidence may take four times the room, and that is full");
     world.complete("main", context());
-    world.complete("main", says("done"));
-    assert_eq!(untold(&world), 0);
+    world.complete("main", answers("done"));
+    assert_eq!(undelivered(&world), 0);
 }
 
 #[test]
@@ -135,12 +135,12 @@ fn a_command_that_takes_long_goes_on_and_brings_its_result() {
     assert_eq!(statuses(&world), [TaskStatus::Running]);
     assert_eq!(results(&world), ["it goes on"]);
     assert!(world.agent("main").run.is_some(), "the turn goes on, too");
-    world.complete_one("main", OpKind::CallModel, says("started"));
+    world.complete_one("main", OpKind::CallModel, answers("started"));
     assert_eq!(world.agent("main").status, Status::Asleep);
     assert!(world.host.next_deadline().is_none(), "a task may take for ever");
     end(&mut world, CommandEnd::Exited, Some(3));
     assert_eq!(statuses(&world), [TaskStatus::Failed]);
-    let message = task(&world, 1).end.as_ref().unwrap().told_by.unwrap();
+    let message = task(&world, 1).end.as_ref().unwrap().delivered_by.unwrap();
     let run = world.agent("main").run.as_ref().unwrap();
     assert_eq!((run.message, run.about.incoming.kind), (message, MessageKind::TaskResult));
     world.complete("main", context());
@@ -155,7 +155,7 @@ fn a_command_that_takes_long_goes_on_and_brings_its_result() {
 fn one_that_ends_before_its_call_is_told_is_no_task() {
     let mut world = executing(config());
     world.pass(Millis::seconds(10));
-    world.complete_one("main", OpKind::RunCommand, tool_says("just in time"));
+    world.complete_one("main", OpKind::RunCommand, tool_answers("just in time"));
     assert!(world.agent("main").tasks.is_empty());
     assert_eq!(results(&world), ["just in time"]);
     assert_eq!(world.waits_for("main"), Some(OpKind::CallModel));
@@ -180,7 +180,7 @@ fn whatever_a_start_finds_is_told_once() {
         (ended(), TaskStatus::Completed, Some(MessageKind::TaskResult)),
     ] {
         let mut world = promoted();
-        world.complete_one("main", OpKind::CallModel, says("started"));
+        world.complete_one("main", OpKind::CallModel, answers("started"));
         world.found = [(agent("main"), found.clone())].into();
         world.crash();
         world.crash();
@@ -238,7 +238,7 @@ fn stop(world: &mut World, force: bool) -> Answer {
 #[test]
 fn a_stop_of_the_agent_ends_its_tasks_and_a_start_tells_of_them_together() {
     let mut world = promoted();
-    world.complete_one("main", OpKind::CallModel, says("started"));
+    world.complete_one("main", OpKind::CallModel, answers("started"));
     let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
     assert_eq!(outcome.cancelling_tasks, [TaskId(1)]);
     end(&mut world, CommandEnd::Stopped, None);
@@ -249,7 +249,7 @@ fn a_stop_of_the_agent_ends_its_tasks_and_a_start_tells_of_them_together() {
         (run.about.incoming.kind, run.about.incoming.priority),
         (MessageKind::SystemTick, Priority::Next)
     );
-    assert_eq!(task(&world, 1).end.as_ref().unwrap().told_by, Some(run.message));
+    assert_eq!(task(&world, 1).end.as_ref().unwrap().delivered_by, Some(run.message));
 }
 
 /// An agent that reads the output of its running task.
@@ -280,10 +280,10 @@ fn a_result_that_a_turn_has_shown_needs_no_other() {
     end(&mut world, CommandEnd::Exited, Some(0));
     assert_eq!(shown(&world), [Retrieval::Success]);
     assert_eq!(queued(&world), [(MessageKind::TaskResult, false)]);
-    world.complete_one("main", OpKind::CallTool, tool_says("all of it"));
+    world.complete_one("main", OpKind::CallTool, tool_answers("all of it"));
     assert_eq!(queued(&world), [(MessageKind::TaskResult, true)]);
     let runs = world.agent("main").next.run;
-    world.complete_one("main", OpKind::CallModel, says("done"));
+    world.complete_one("main", OpKind::CallModel, answers("done"));
     assert_eq!((world.agent("main").status, world.agent("main").next.run), (Status::Asleep, runs));
 }
 
@@ -293,7 +293,7 @@ fn a_wait_for_a_task_is_bounded_and_a_look_waits_for_nothing() {
     world.pass(Millis::seconds(5));
     assert_eq!(shown(&world), [Retrieval::Timeout]);
     end(&mut world, CommandEnd::Exited, Some(0));
-    world.complete_one("main", OpKind::CallTool, tool_says("so far"));
+    world.complete_one("main", OpKind::CallTool, tool_answers("so far"));
     assert_eq!(queued(&world), [(MessageKind::TaskResult, false)], "what was shown was not its end");
     assert_eq!(shown(&reading(r#"{"task_id":"task_1","block":false}"#)), [Retrieval::NotReady]);
     let unknown = reading(r#"{"task_id":"task_9"}"#);
@@ -304,7 +304,7 @@ fn a_wait_for_a_task_is_bounded_and_a_look_waits_for_nothing() {
 fn an_agent_that_ends_its_task_knows_it() {
     let mut world = promoted();
     world.complete_one("main", OpKind::CallModel, calls(&[("", "TaskStop", r#"{"task_id":"task_1"}"#)]));
-    world.complete_one("main", OpKind::CallTool, tool_says("asked"));
+    world.complete_one("main", OpKind::CallTool, tool_answers("asked"));
     end(&mut world, CommandEnd::Stopped, None);
     assert_eq!(queued(&world), [(MessageKind::TaskResult, true)]);
     let mut world = promoted();
@@ -318,7 +318,7 @@ fn an_equal_command_is_not_started_beside_one_that_runs() {
     let mut world = promoted();
     world.complete_one("main", OpKind::CallModel, calls(&[MAKE]));
     assert!(matches!(world.works.last(), Some(TaskWork::AlreadyRunning { task }) if task.id == TaskId(1)));
-    world.complete_one("main", OpKind::CallTool, tool_says("it runs"));
+    world.complete_one("main", OpKind::CallTool, tool_answers("it runs"));
     stop(&mut world, false);
     world.complete_one("main", OpKind::CallModel, calls(&[MAKE]));
     assert_eq!(world.agent("main").commands(), 2, "one that is to end is no other");
@@ -402,11 +402,11 @@ fn results_that_wait_together_are_told_by_one_turn() {
     end(&mut world, CommandEnd::Exited, Some(0));
     end(&mut world, CommandEnd::Exited, Some(1));
     world.complete_one("main", OpKind::LoadContext, context());
-    world.complete_one("main", OpKind::CallModel, says("done"));
-    let told: Vec<_> =
-        world.agent("main").tasks.ended().map(|task| task.end.as_ref().unwrap().told_by).collect();
+    world.complete_one("main", OpKind::CallModel, answers("done"));
+    let delivered: Vec<_> =
+        world.agent("main").tasks.ended().map(|task| task.end.as_ref().unwrap().delivered_by).collect();
     let run = world.agent("main").run.as_ref().unwrap();
-    assert_eq!((Some(run.message), Some(run.about.also[0].id)), (told[1], told[0]));
+    assert_eq!((Some(run.message), Some(run.about.also[0].id)), (delivered[1], delivered[0]));
     world.complete_one("main", OpKind::LoadContext, context());
     let Some(holon_facts::model::Item::User { parts }) = world.requests.last().unwrap().conversation.last()
     else {
@@ -419,7 +419,7 @@ fn results_that_wait_together_are_told_by_one_turn() {
     world.crash();
     assert_eq!(world.agent("main").run.as_ref().unwrap().about.also.len(), 1, "both come again");
     world.complete_one("main", OpKind::LoadContext, context());
-    world.complete_one("main", OpKind::CallModel, says("told"));
+    world.complete_one("main", OpKind::CallModel, answers("told"));
     assert_eq!(world.agent("main").inbox.totals().0, 0);
 }
 
@@ -437,7 +437,7 @@ fn a_turn_that_goes_on_takes_no_further_results() {
     let run = world.agent("main").run.as_ref().unwrap();
     assert_eq!((run.message, run.conversation.rounds.len(), run.about.also.len()), (first, 1, 0));
     world.complete_one("main", OpKind::LoadContext, context());
-    world.complete_one("main", OpKind::CallModel, says("told"));
+    world.complete_one("main", OpKind::CallModel, answers("told"));
     assert!(world.agent("main").run.as_ref().is_some_and(|run| run.message != first));
 }
 
@@ -451,7 +451,7 @@ fn what_a_stopped_run_was_to_tell_is_told_after_the_start() {
     end(&mut world, CommandEnd::Stopped, None);
     world.control("main", ControlRequest::Start);
     let run = world.agent("main").run.as_ref().unwrap().message;
-    assert_eq!(world.agent("main").tasks.told_by(run).count(), 2);
+    assert_eq!(world.agent("main").tasks.delivered_by(run).count(), 2);
 }
 
 /// A machine that slept through the deadlines of a stop hears of the end and of the deadline at one moment.

@@ -1,4 +1,4 @@
-//! What is due fires, and one message at a time tells of it.
+//! What is due fires, and one message at a time reports it.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -16,11 +16,11 @@ use crate::agent::timer::Timer;
 use crate::handler::evidence::{self, Evidence};
 use crate::tx::Tx;
 
-/// Fires what is due, in the order of times, and tells of it. A stopped agent's timers are looked at after its start.
+/// Fires what is due, in the order of times, and reports it. A stopped agent's timers are looked at after its start.
 /// `left` is how much the step may still do; false when it was not enough.
 pub(crate) fn due(tx: &mut Tx<'_>, left: &mut u32) -> bool {
     let timers = &tx.agent().timers;
-    if tx.agent().status == Status::Stopped || (timers.next().is_none() && !timers.is_untold()) {
+    if tx.agent().status == Status::Stopped || (timers.next().is_none() && !timers.is_undelivered()) {
         return true;
     }
     // Timers move with the clock: they must be where they will be.
@@ -30,7 +30,7 @@ pub(crate) fn due(tx: &mut Tx<'_>, left: &mut u32) -> bool {
         *left = rest;
         fire(tx, id, due_at);
     }
-    tell(tx, left)
+    deliver(tx, left)
 }
 
 /// The occurrences of one timer that have come by now.
@@ -85,22 +85,22 @@ fn after(due_at: Wall, interval: Millis, occurrences: u64) -> Option<Wall> {
 }
 
 /// One tick for all that a timer has not told, once its last one has been dealt with. What has no room stays owed.
-fn tell(tx: &mut Tx<'_>, left: &mut u32) -> bool {
-    let untold: Vec<TimerId> = tx.agent().timers.untold().collect();
-    for timer_id in untold {
+fn deliver(tx: &mut Tx<'_>, left: &mut u32) -> bool {
+    let undelivered: Vec<TimerId> = tx.agent().timers.undelivered().collect();
+    for timer_id in undelivered {
         let agent = tx.agent();
         let Some(timer) = agent.timers.get(timer_id) else { continue };
         if timer.tick.is_some_and(|tick| agent.inbox.is_live(tick)) {
             continue;
         }
         let Some(rest) = left.checked_sub(1) else { return false };
-        let occurrences = timer.untold;
+        let occurrences = timer.undelivered;
         let evidence = Evidence {
             kind: MessageKind::TimerTick,
             origin: Origin::Timer { timer_id: timer_id.to_string() },
             priority: Priority::Normal,
             surface: Surface::TimerScheduler,
-            text: Text::short(said(timer)),
+            text: Text::short(text_of(timer)),
         };
         let Some(message_id) = evidence::admit(tx, evidence) else { return true };
         tx.record(TimerTickQueued { timer_id, message_id, occurrences });
@@ -109,8 +109,9 @@ fn tell(tx: &mut Tx<'_>, left: &mut u32) -> bool {
     true
 }
 
-fn said(timer: &Timer) -> String {
-    let times = if timer.untold > 1 { alloc::format!(" {} times", timer.untold) } else { String::new() };
+fn text_of(timer: &Timer) -> String {
+    let times =
+        if timer.undelivered > 1 { alloc::format!(" {} times", timer.undelivered) } else { String::new() };
     match &timer.summary {
         Some(summary) => alloc::format!("{} fired{times}: {summary}", timer.id),
         None => alloc::format!("{} fired{times}", timer.id),

@@ -12,7 +12,7 @@ use crate::agent::hold::Hold;
 use crate::agent::timer::Timer;
 use crate::effect::Answer;
 use crate::input::{ControlRequest, Input};
-use crate::testing::{World, agent, config, context, prompt, says};
+use crate::testing::{World, agent, answers, config, context, prompt};
 
 fn spec(seconds: u64, interval: Option<u64>, misfire: Misfire) -> TimerSpec {
     let summary = Some("look at the build".into());
@@ -57,7 +57,7 @@ fn ticks(world: &World) -> Vec<&str> {
 fn work_off(world: &mut World) {
     while world.agent("main").run.is_some() {
         world.complete("main", context());
-        world.complete("main", says("seen"));
+        world.complete("main", answers("seen"));
     }
 }
 
@@ -113,7 +113,7 @@ fn what_fires_during_the_turn_of_a_tick_is_told_afterwards_in_one_message() {
         world.pass(Millis::seconds(60));
     }
     assert_eq!(ticks(&world).len(), 1, "one tick at a time");
-    world.complete("main", says("seen"));
+    world.complete("main", answers("seen"));
     assert_eq!(
         ticks(&world),
         ["timer_1 fired: look at the build", "timer_1 fired 3 times: look at the build"]

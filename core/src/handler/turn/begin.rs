@@ -80,12 +80,12 @@ mod tests {
 
     use holon_facts::event::{Event, TurnFact};
 
-    use crate::testing::{World, config, context, prompt, says};
+    use crate::testing::{World, answers, config, context, prompt};
 
     fn turn(world: &mut World) {
         world.admit("main", prompt("go"));
         world.complete("main", context());
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
     }
 
     #[test]

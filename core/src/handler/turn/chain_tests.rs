@@ -6,7 +6,7 @@ use holon_facts::event::{Event, TurnFact};
 use holon_facts::model::{FailureKind, PROBE};
 use holon_facts::time::Millis;
 
-use crate::testing::{World, calls, context, fails, prompt, says, tool_says};
+use crate::testing::{World, answers, calls, context, fails, prompt, tool_answers};
 
 /// A turn whose first model is away, so that the second one answers.
 fn fallen_back() -> World {
@@ -24,7 +24,7 @@ fn fallen_back() -> World {
 /// The model calls a tool, which takes no time.
 fn round(world: &mut World) {
     world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]));
-    world.complete("main", tool_says("a file"));
+    world.complete("main", tool_answers("a file"));
 }
 
 fn asked(world: &World) -> Vec<&str> {
@@ -69,7 +69,7 @@ fn a_long_turn_looks_now_and_then_whether_the_first_one_is_back() {
     // It is back, and stays.
     round(&mut world);
     assert_eq!(asked(&world).last(), Some(&"one"));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert!(world.agent("main").run.is_none());
 }
 

@@ -8,7 +8,7 @@ use holon_facts::model::{AnswerBlock, Item, ModelRequest, StopReason};
 use holon_facts::outcome::Outcome;
 use holon_facts::terminal::{TurnKind, TurnReason};
 
-use crate::testing::{World, answer, calls, context, interjection, prompt, says, tool_says};
+use crate::testing::{World, answer, answers, calls, context, interjection, prompt, tool_answers};
 
 fn part(text: &str, stop: StopReason) -> Outcome {
     let blocks =
@@ -104,7 +104,7 @@ fn thinking_alone_up_to_the_limit_is_asked_for_an_answer() {
     let mut world = begun();
     world.complete("main", part("", StopReason::MaxOutput));
     assert!(last_note(&world).contains("before it had any text"), "{}", last_note(&world));
-    world.complete("main", says("42"));
+    world.complete("main", answers("42"));
     assert_eq!(ended(&world), Some((TurnKind::Completed, None, "42".into())));
 }
 
@@ -115,7 +115,7 @@ fn continuations_are_bounded_and_calls_begin_anew() {
         world.complete("main", part("a", StopReason::MaxOutput));
     }
     world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]));
-    world.complete("main", tool_says("a file"));
+    world.complete("main", tool_answers("a file"));
     assert!(last_request(&world).continues.is_empty());
     for number in 1..=4 {
         assert!(world.agent("main").run.is_some(), "{number}");
@@ -133,7 +133,7 @@ fn an_operator_who_interjects_begins_another_answer() {
     world.complete("main", part("a", StopReason::MaxOutput));
     assert!(last_request(&world).continues.is_empty());
     assert!(!last_note(&world).contains("cut off"), "{}", last_note(&world));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert_eq!(ended(&world), Some((TurnKind::Completed, None, "done".into())));
     let mut world = begun();
     world.admit("main", interjection("why?"));

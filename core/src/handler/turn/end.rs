@@ -1,5 +1,5 @@
 //! The end of a run, whatever brought it about: calls get their results, operations are given up, messages
-//! reach their next status, the operator is told, and the closure follows.
+//! reach their next status, the operator is notified, and the closure follows.
 
 use alloc::vec::Vec;
 
@@ -139,11 +139,11 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     };
     // What comes again has not ended.
     let done = (!tx.agent().inbox.is_live(before.message)).then(|| memory::Done::of(run));
-    let told = report::brief(tx, &end, failure.as_ref(), &terminal, &before, dropped);
+    let brief = report::brief(tx, &end, failure.as_ref(), &terminal, &before, dropped);
     rest(tx, &end);
     tx.record(terminal);
-    if let Some(told) = told {
-        tx.record(told);
+    if let Some(brief) = brief {
+        tx.record(brief);
     }
     if kind == TurnKind::Completed {
         outage::end_hold(tx);

@@ -23,7 +23,7 @@ pub(crate) fn take(tx: &mut Tx<'_>, safe_point: SafePoint) {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{World, calls, config, context, fails, interjection, prompt, says, tool_says};
+    use crate::testing::{World, answers, calls, config, context, fails, interjection, prompt, tool_answers};
     use alloc::string::{String, ToString};
     use alloc::vec::Vec;
     use holon_facts::config::{Config, TurnLimits};
@@ -75,7 +75,7 @@ mod tests {
         world.admit("main", prompt("go"));
         world.complete("main", context());
         let second = world.admit("main", interjection("one more thing"));
-        world.complete("main", says("done"));
+        world.complete("main", answers("done"));
         assert_eq!(world.briefs(), ["result: done"]);
         assert_eq!(world.agent("main").run.as_ref().map(|run| run.message), Some(second));
     }
@@ -111,7 +111,7 @@ mod tests {
         world.complete("main", context());
         world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]));
         world.admit("main", interjection("no, not that one: use B"));
-        world.complete("main", tool_says("a b"));
+        world.complete("main", tool_answers("a b"));
         world
     }
 
@@ -135,7 +135,7 @@ mod tests {
                 assert_eq!(shown(&world).len(), before.len() + 1);
                 world.complete("main", fails(FailureKind::Auth));
             }
-            world.complete("main", says("B it is"));
+            world.complete("main", answers("B it is"));
             assert_eq!(world.briefs(), ["result: B it is"]);
             assert!(world.agent("main").run.is_none(), "and there is no other turn");
             assert_eq!(world.agent("main").inbox.totals().0, 0);
@@ -173,11 +173,11 @@ mod tests {
             "{:?}",
             shown(&world)
         );
-        world.complete("main", says("here"));
+        world.complete("main", answers("here"));
         world.complete("main", context());
         let texts = ["are you there?", "migrate A", "carefully", "(results)", "no, not that one: use B"];
         assert!(order(&world, &texts).is_sorted());
-        world.complete("main", says("B it is"));
+        world.complete("main", answers("B it is"));
         assert_eq!(world.agent("main").inbox.totals().0, 0);
     }
 
@@ -197,13 +197,13 @@ mod tests {
     #[test]
     fn later_turns_know_what_was_interjected() {
         let mut world = corrected();
-        world.complete("main", says("B it is"));
+        world.complete("main", answers("B it is"));
         world.admit("main", prompt("what did I say?"));
         world.complete("main", context());
         let texts = ["migrate A", "carefully", "use B", "what did I say?"];
         assert!(order(&world, &texts).is_sorted());
         // After a rest a digest has them.
-        world.complete("main", says("to use B"));
+        world.complete("main", answers("to use B"));
         world.pass(Millis::hours(2));
         world.admit("main", prompt("and before?"));
         world.complete("main", context());

@@ -103,7 +103,7 @@ fn notify(tx: &mut Tx<'_>, run_id: RunId, message: String, urgency: Urgency) -> 
         Urgency::Info => BriefVisibility::TurnResult,
         Urgency::ActionRequired => BriefVisibility::ActionRequired,
     };
-    let id = report::says(tx, turn, visibility, message, about);
+    let id = report::report_text(tx, turn, visibility, message, about);
     receipt(&format!(r#"{{"brief_id":"{id}"}}"#))
 }
 

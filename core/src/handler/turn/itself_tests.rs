@@ -6,7 +6,7 @@ use holon_facts::event::{BriefFact, Event, TurnFact};
 use holon_facts::provenance::{MessageKind, Priority};
 
 use crate::handler::work::tests::{idle, plays, turn};
-use crate::testing::{World, agent, calls, context, prompt, tool_says};
+use crate::testing::{World, agent, calls, context, prompt, tool_answers};
 
 const LATER: (&str, &str) = ("Enqueue", r#"{"text":"look again","priority":"background"}"#);
 const TELL: (&str, &str) = ("NotifyOperator", r#"{"message":"it is red","urgency":"action_required"}"#);
@@ -20,11 +20,11 @@ fn errors(world: &World) -> Vec<&'static str> {
 }
 
 fn results(world: &World) -> Vec<String> {
-    let told = world.log.iter().filter_map(|record| {
+    let answered = world.log.iter().filter_map(|record| {
         let Event::Turn(TurnFact::ToolExecuted(fact)) = &record.event else { return None };
         fact.receipt.content.as_ref().map(|content| content.preview().into())
     });
-    told.collect()
+    answered.collect()
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn an_agent_sees_itself_as_its_operator_does_and_nobody_else() {
         let itself = view.summary.expect("itself");
         assert_eq!((view.waits_left_out, &itself.run.is_some()), (0, &true));
         assert_eq!((&itself.queue, itself.external_trigger), (&seen.queue, seen.external_trigger));
-        world.complete("main", tool_says("itself"));
+        world.complete("main", tool_answers("itself"));
     }
     assert_eq!(errors(&world), ["unknown_agent"]);
-    let told = results(&world);
-    assert_eq!(told, ["itself", "itself"]);
+    let answered = results(&world);
+    assert_eq!(answered, ["itself", "itself"]);
 }

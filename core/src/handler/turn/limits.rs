@@ -51,7 +51,7 @@ pub(crate) fn remind_of_work(tx: &mut Tx<'_>) {
     tx.record(ReminderInjected { run_id, round, kind: ReminderKind::WorkProgress, text });
 }
 
-/// An operator has said something in this turn: that may be what an item has needed since before. Told once a turn.
+/// An operator has said something in this turn: that may be what an item has needed since before. Shown once a turn.
 pub(crate) fn remind_of_question(tx: &mut Tx<'_>) {
     let Some(run) = &tx.agent().run else { return };
     let asked = run.about.incoming.is_by_operator() || !run.conversation.interjected.is_empty();
@@ -77,7 +77,7 @@ pub(crate) fn out_of_time(tx: &mut Tx<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{World, calls, context, prompt, tool_says};
+    use crate::testing::{World, calls, context, prompt, tool_answers};
     use alloc::vec::Vec;
     use holon_facts::event::turn::ReminderKind;
     use holon_facts::event::{Event, TurnFact};
@@ -93,7 +93,7 @@ mod tests {
             let round: Vec<_> = (0..per_round).map(|_| ("", "ExecCommand", r#"{"cmd":"ls"}"#)).collect();
             world.complete("main", calls(&round));
             for _ in 0..per_round {
-                world.complete("main", tool_says("a file"));
+                world.complete("main", tool_answers("a file"));
             }
             called += per_round;
         }
@@ -113,9 +113,9 @@ mod tests {
         let create = r#"{"objective":"repair the build","todo_list":[{"text":"look","state":"pending"}]}"#;
         let pick = r#"{"work_item_id":"work_1"}"#;
         world.complete("main", calls(&[("", "CreateWorkItem", create), ("", "PickWorkItem", pick)]));
-        world.complete("main", tool_says("made"));
-        world.complete("main", tool_says("picked"));
-        world.complete("main", crate::testing::says("I begin."));
+        world.complete("main", tool_answers("made"));
+        world.complete("main", tool_answers("picked"));
+        world.complete("main", crate::testing::answers("I begin."));
         world.complete("main", context());
         let from = world.log.len();
         for round in 1..=rounds {
@@ -124,7 +124,7 @@ mod tests {
             let tool =
                 if round == changes { ("", "UpdateWorkItem", &*update) } else { ("", "ExecCommand", &*list) };
             world.complete("main", calls(&[tool]));
-            world.complete("main", tool_says("done"));
+            world.complete("main", tool_answers("done"));
         }
         let mut round = 0;
         let reminded = world.log[from..].iter().filter_map(|record| {
@@ -152,8 +152,8 @@ mod tests {
         world.complete("main", context());
         let create = r#"{"objective":"repair the build","plan_status":"needs_input"}"#;
         world.complete("main", calls(&[("", "CreateWorkItem", create)]));
-        world.complete("main", tool_says("made"));
-        world.complete("main", crate::testing::says("Which of the two?"));
+        world.complete("main", tool_answers("made"));
+        world.complete("main", crate::testing::answers("Which of the two?"));
         let reminded = |world: &World| {
             let facts = world.log.iter().filter_map(|record| {
                 let Event::Turn(TurnFact::ReminderInjected(fact)) = &record.event else { return None };
@@ -164,18 +164,18 @@ mod tests {
         assert_eq!(reminded(&world), [], "it has just asked");
         world.admit("main", prompt("The first."));
         world.complete("main", context());
-        let told = reminded(&world);
-        let [(ReminderKind::NeedsInput, text)] = told.as_slice() else { panic!("{told:?}") };
+        let shown = reminded(&world);
+        let [(ReminderKind::NeedsInput, text)] = shown.as_slice() else { panic!("{shown:?}") };
         assert!(text.contains("work_1 still says that it needs input"), "{text}");
         let shown = alloc::format!("{:?}", world.requests.last().unwrap().conversation);
         assert!(shown.contains("work_1 still says"), "{shown}");
         let update = r#"{"work_item_id":"work_1","plan_status":"ready"}"#;
         world.complete("main", calls(&[("", "UpdateWorkItem", update)]));
-        world.complete("main", tool_says("done"));
-        world.complete("main", crate::testing::says("I take the first."));
+        world.complete("main", tool_answers("done"));
+        world.complete("main", crate::testing::answers("I take the first."));
         while world.agent("main").run.is_some() {
             world.complete("main", context());
-            world.complete("main", crate::testing::says("I go on."));
+            world.complete("main", crate::testing::answers("I go on."));
         }
         world.admit("main", prompt("And now?"));
         world.complete("main", context());

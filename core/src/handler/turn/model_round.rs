@@ -49,7 +49,7 @@ pub(crate) fn context_failed(tx: &mut Tx<'_>, message: Text) {
 
 /// Nothing came of a request, not even a failure of its provider.
 pub(crate) fn no_answer(tx: &mut Tx<'_>, op: OpId, message: Text) {
-    let failure = AttemptFailure::unheard(message, tx.now());
+    let failure = AttemptFailure::unanswered(message, tx.now());
     attempt_failed(tx, op, &failure);
 }
 
@@ -133,7 +133,7 @@ fn has_words(block: &Block) -> bool {
     }
 }
 
-/// What goes into a command is read from the call by whoever writes it; what a child is told is kept.
+/// What goes into a command is read from the call by whoever writes it; what a child is shown is kept.
 fn keep_letters(verdict: &mut Verdict, tasks: &Tasks) {
     if let Verdict::OnTask(TaskCall::Input { task, text }) = verdict
         && tasks.get(*task).is_none_or(|task| task.child().is_none())

@@ -368,7 +368,7 @@ mod tests {
         world.restart(crate::testing::config());
         assert!(world.agent("main").hold.is_none(), "a start reads the keys anew");
         world.complete("main", context());
-        world.complete("main", crate::testing::says("done"));
+        world.complete("main", crate::testing::answers("done"));
         assert_eq!(world.briefs().last().map(|brief| brief.as_str()), Some("result: done"));
     }
 
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!((hold.step, hold.cause), (0, HoldCause::Credentials), "no better than the one before");
         changed(&mut world, "local");
         world.complete("main", context());
-        world.complete("main", crate::testing::says("done"));
+        world.complete("main", crate::testing::answers("done"));
         assert_eq!(world.briefs().last().map(|brief| brief.as_str()), Some("result: done"));
         changed(&mut world, "local");
         assert!(world.agent("main").run.is_none(), "nobody waits");
@@ -416,7 +416,7 @@ mod tests {
         let mut world = refused();
         world.admit("main", prompt("and now?"));
         world.complete("main", context());
-        world.complete("main", crate::testing::says("now it works"));
+        world.complete("main", crate::testing::answers("now it works"));
         assert!(
             world.agent("main").hold.is_none() && world.agent("main").run.is_some(),
             "the first one goes on"
@@ -483,7 +483,7 @@ mod tests {
         world.complete("main", fails(FailureKind::Connect));
         world.pass_to_deadline();
         assert_eq!(asked(&world), ["one", "two", "two"]);
-        world.complete("main", crate::testing::says("here I am"));
+        world.complete("main", crate::testing::answers("here I am"));
         assert_eq!(world.briefs(), ["result: here I am"]);
         // What fails for good in the second pass ends the round.
         let mut world = impatient(120);

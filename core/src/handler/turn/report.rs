@@ -25,7 +25,7 @@ pub(super) fn failure(end: &End) -> Option<FailureArtifact> {
     match end {
         End::Failed { failure, .. } | End::ContextLength { failure, .. } => Some(failure.clone()),
         End::LimitReached { limit } => runtime("limit_reached", limit_summary(*limit).to_string()),
-        End::BudgetExhausted { exhausted, .. } => runtime("budget_exhausted", exhausted.told()),
+        End::BudgetExhausted { exhausted, .. } => runtime("budget_exhausted", exhausted.describe()),
         End::Completed | End::Aborted { .. } | End::Held { .. } | End::ShutDown | End::Crashed => None,
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn report(tx: &mut Tx<'_>, failure: FailureArtifact) {
     tx.record(RuntimeError { run_id, message_id, failure, attempts, token_usage });
 }
 
-/// What the operator is told about the end of the run, if anything.
+/// What the operator is shown about the end of the run, if anything.
 pub(super) fn brief(
     tx: &Tx<'_>,
     end: &End,
@@ -122,7 +122,7 @@ fn waits(hold: &Hold, until: Wall, run: Option<&Run>) -> (BriefVisibility, Strin
 }
 
 /// Hands the operator what the agent says in a turn for that message.
-pub(crate) fn says(
+pub(crate) fn report_text(
     tx: &mut Tx<'_>,
     (run_id, message): (RunId, Option<MessageId>),
     visibility: BriefVisibility,

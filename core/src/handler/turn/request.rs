@@ -192,7 +192,7 @@ pub(crate) fn of(agent: &Agent, config: &Config) -> Option<ModelRequest> {
 fn with(
     agent: &Agent,
     config: &Config,
-    said: impl FnOnce(&Run, u64) -> Shared<Item>,
+    closing: impl FnOnce(&Run, u64) -> Shared<Item>,
 ) -> Option<ModelRequest> {
     let run = agent.run.as_ref()?;
     let model = run.model()?;
@@ -201,7 +201,7 @@ fn with(
         agent: agent.id.clone(),
         model: model.clone(),
         frame: Arc::new(frame(agent, config)?),
-        conversation: said(run, recap),
+        conversation: closing(run, recap),
         rounds: u32::try_from(run.conversation.rounds.len()).unwrap_or(u32::MAX),
         tools: run.environment.tools.clone(),
         server_tools: agent.servers.offered.clone(),

@@ -17,8 +17,8 @@ use crate::handler::evidence::{self, Evidence};
 use crate::handler::turn::report;
 use crate::tx::Tx;
 
-/// Queues the one message that tells of all that is due, and arms the next of each.
-pub(crate) fn tell(tx: &mut Tx<'_>) {
+/// Queues the one message that reports all that is due, and arms the next of each.
+pub(crate) fn deliver(tx: &mut Tx<'_>) {
     let now = tx.now();
     let due: Vec<Owner<'_>> = owners(tx.agent()).filter(|owner| owner.recheck.is_due(now)).collect();
     let rechecked = due.iter().map(|owner| Rechecked {
@@ -32,14 +32,14 @@ pub(crate) fn tell(tx: &mut Tx<'_>) {
         origin: Origin::system(RECHECK),
         priority: Priority::Background,
         surface: Surface::RuntimeSystem,
-        text: Text::short(said(&due)),
+        text: Text::short(text_of(&due)),
     };
     if let Some(message_id) = evidence::admit(tx, evidence) {
         tx.record(WorkItemRecheckDue { message_id, due: rechecked });
     }
 }
 
-fn said(due: &[Owner<'_>]) -> String {
+fn text_of(due: &[Owner<'_>]) -> String {
     let named: Vec<String> = due.iter().take(NAMED).map(Owner::name).collect();
     let more = due.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -51,7 +51,7 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, run_id: RunId, message: MessageId) {
     if tx.agent().inbox.is_live(message) {
         return;
     }
-    let over = |owner: &Owner<'_>| owner.recheck.is_told_by(message) && owner.recheck.count >= IN_A_ROW;
+    let over = |owner: &Owner<'_>| owner.recheck.is_delivered_by(message) && owner.recheck.count >= IN_A_ROW;
     let given_up: Vec<RecheckGivenUp> = owners(tx.agent())
         .filter(over)
         .map(|owner| RecheckGivenUp {

@@ -9,7 +9,7 @@ use holon_facts::work::{PlanStatus, WorkState};
 
 use crate::handler::wait::tests::{EXTERNAL, does, item_waits, makes, waits};
 use crate::handler::work::tests::{CREATE, PICK, idle};
-use crate::testing::{World, agent, context, prompt, says};
+use crate::testing::{World, agent, answers, context, prompt};
 
 const BLOCK: (&str, &str) =
     ("UpdateWorkItem", r#"{"work_item_id":"work_1","blocked_by":"a review","recheck_after_ms":60000}"#);
@@ -18,7 +18,7 @@ fn blocked() -> World {
     let mut world = World::with_agent("main");
     world.admit("main", prompt("go"));
     does(&mut world, &[CREATE, PICK, BLOCK]);
-    world.complete("main", says("blocked"));
+    world.complete("main", answers("blocked"));
     world
 }
 
@@ -37,11 +37,11 @@ fn rechecks(world: &World) -> bool {
 }
 
 fn due(world: &World) -> Vec<(u32, Wall)> {
-    let told = world.log.iter().filter_map(|record| {
+    let delivered = world.log.iter().filter_map(|record| {
         let Event::Wait(WaitFact::WorkItemRecheckDue(fact)) = &record.event else { return None };
         Some((fact.due[0].count, fact.due[0].next_at))
     });
-    told.collect()
+    delivered.collect()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_blocker_is_looked_at_again_each_time_twice_as_late_and_then_by_an_operator(
     // Whoever answers sets it going again.
     world.admit("main", prompt("wait for the review"));
     does(&mut world, &[("UpdateWorkItem", r#"{"work_item_id":"work_1","plan_status":"ready"}"#)]);
-    world.complete("main", says("I wait"));
+    world.complete("main", answers("I wait"));
     assert_eq!(until_turn(&mut world), 60);
 }
 
@@ -98,10 +98,10 @@ fn what_changes_begins_anew() {
     }
     until_turn(&mut world);
     does(&mut world, &[("UpdateWorkItem", r#"{"work_item_id":"work_1","blocked_by":"another review"}"#)]);
-    world.complete("main", says("still blocked"));
+    world.complete("main", answers("still blocked"));
     assert_eq!(until_turn(&mut world), 3_600, "another blocker has another time");
     does(&mut world, &[("UpdateWorkItem", r#"{"work_item_id":"work_1","blocked_by":""}"#)]);
-    world.complete("main", says("it can go on"));
+    world.complete("main", answers("it can go on"));
     assert!(!rechecks(&world), "it is owed a turn");
     let item = world.agent("main").work.get(WorkItemId(1)).unwrap();
     assert_eq!(item.recheck.as_ref().unwrap().recheck_at, None);
@@ -148,20 +148,20 @@ fn one_tick_tells_of_all_that_is_due_and_a_crash_takes_nothing_from_it() {
     world.admit("main", prompt("another"));
     let second = r#"{"work_item_id":"work_2","blocked_by":"the same"}"#;
     does(&mut world, &[CREATE, ("UpdateWorkItem", second)]);
-    world.complete("main", says("both wait"));
+    world.complete("main", answers("both wait"));
     world.crash();
     world.pass(Millis::hours(3));
     assert!(rechecks(&world));
-    let said = world.agent("main").run.as_ref().unwrap().about.incoming.body.text.preview();
-    assert!(said.contains("work_1, work_2"), "{said}");
+    let body = world.agent("main").run.as_ref().unwrap().about.incoming.body.text.preview();
+    assert!(body.contains("work_1, work_2"), "{body}");
     world.crash();
     assert!(rechecks(&world), "its message comes again");
     world.complete("main", context());
     let shown = alloc::format!("{:?}", world.requests.last().unwrap().conversation);
-    let told = shown.contains("work_1 waits (wait_1): the build")
+    let delivered = shown.contains("work_1 waits (wait_1): the build")
         && shown.contains("work_2 is blocked by: the same");
-    assert!(told, "{shown}");
-    world.complete("main", says("it stands"));
+    assert!(delivered, "{shown}");
+    world.complete("main", answers("it stands"));
     idle(&mut world);
     assert_eq!(due(&world).len(), 1);
 }
@@ -175,7 +175,7 @@ fn a_recheck_of_what_is_gone_needs_no_model() {
     assert!(due(&world).is_empty(), "a turn is in progress");
     let free = ("UpdateWorkItem", r#"{"work_item_id":"work_1","blocked_by":""}"#);
     does(&mut world, &[free]);
-    world.complete("main", says("free"));
+    world.complete("main", answers("free"));
     assert!(due(&world).is_empty());
     assert!(
         world

@@ -47,7 +47,7 @@ pub(crate) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &WaitCall) -> Result<Re
     }
     let timer = timer(tx, &call.wake)?;
     let ended = task(tx, &call.wake)?;
-    if ended == Some(Told::Already) {
+    if ended == Some(Delivery::Already) {
         return Ok(known());
     }
     let hints = hints(tx, &call.wake);
@@ -78,7 +78,7 @@ pub(crate) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &WaitCall) -> Result<Re
     } else if kind == WaitKind::Operator {
         let text = format!("The agent waits for you: {}", call.reason);
         let turn = (run_id, tx.agent().run.as_ref().map(|run| run.message));
-        report::says(tx, turn, BriefVisibility::ActionRequired, text, owner);
+        report::report_text(tx, turn, BriefVisibility::ActionRequired, text, owner);
     }
     Ok(receipt(tx, wait_id, owner))
 }
@@ -104,7 +104,7 @@ fn timer(tx: &Tx<'_>, wake: &Wake) -> Result<Option<Millis>, ToolError> {
 
 /// Whether the result of a task that has ended is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Delivery {
     /// A message is to come.
     Later,
     /// Its agent knows.
@@ -112,17 +112,17 @@ enum Told {
 }
 
 /// None when it goes on, or the wait is for no task.
-fn task(tx: &Tx<'_>, wake: &Wake) -> Result<Option<Told>, ToolError> {
+fn task(tx: &Tx<'_>, wake: &Wake) -> Result<Option<Delivery>, ToolError> {
     let Some(id) = wake.task() else { return Ok(None) };
     let agent = tx.agent();
     let Some(task) = agent.tasks.get(id) else { return Err(unknown(id)) };
     let Some(end) = &task.end else { return Ok(None) };
     // What the turn in progress is for, it knows.
-    let comes = match end.told_by {
+    let comes = match end.delivered_by {
         None => true,
         Some(message) => agent.inbox.queued_entry(message).is_some_and(|entry| !entry.known),
     };
-    Ok(Some(if end.shown || !comes { Told::Already } else { Told::Later }))
+    Ok(Some(if end.shown || !comes { Delivery::Already } else { Delivery::Later }))
 }
 
 fn unknown(task: TaskId) -> ToolError {
@@ -152,41 +152,41 @@ fn hints(tx: &Tx<'_>, wake: &Wake) -> Vec<String> {
         return Vec::new();
     }
     let agent = tx.agent();
-    let told = |pending: &&Pending| {
+    let text = |pending: &&Pending| {
         let whole = pending.hint.body.as_ref().is_none_or(|body| body.content().is_none());
         whole && pending.is_about(agent.next.wait, wake.subject()) && !agent.is_awaited(pending)
     };
-    agent.hints.pending().filter(told).map(|pending| pending.hint.source.clone()).collect()
+    agent.hints.pending().filter(text).map(|pending| pending.hint.source.clone()).collect()
 }
 
 /// What would be waited for has happened: it is shown, and the turn goes on.
 fn hinted(tx: &mut Tx<'_>, run_id: RunId, sources: Vec<String>) -> Receipt {
     tx.record(WakeHintsShown { run_id, sources });
-    let told = r#"{"status":"resolved","resolution":"already_hinted","hints":"they follow"}"#;
-    Receipt::success(Text::short(told), ToolFacts::default())
+    let text = r#"{"status":"resolved","resolution":"already_hinted","hints":"they follow"}"#;
+    Receipt::success(Text::short(text), ToolFacts::default())
 }
 
 /// Nothing is waited for that is known already: the turn goes on.
 fn known() -> Receipt {
-    let told = r#"{"status":"resolved","resolution":"task_result_already_consumed"}"#;
-    Receipt::success(Text::short(told), ToolFacts::default())
+    let text = r#"{"status":"resolved","resolution":"task_result_already_consumed"}"#;
+    Receipt::success(Text::short(text), ToolFacts::default())
 }
 
 fn receipt(tx: &Tx<'_>, wait_id: WaitId, owner: Option<WorkItemId>) -> Receipt {
-    let mut told = alloc::vec![format!(r#""wait_id":"{wait_id}""#)];
-    told.extend(owner.map(|item| format!(r#""work_item_id":"{item}""#)));
+    let mut text = alloc::vec![format!(r#""wait_id":"{wait_id}""#)];
+    text.extend(owner.map(|item| format!(r#""work_item_id":"{item}""#)));
     match tx.agent().wait_of(owner).filter(|wait| wait.id == wait_id) {
-        None => told.push(r#""status":"resolved","resolution":"task_result_queued""#.into()),
+        None => text.push(r#""status":"resolved","resolution":"task_result_queued""#.into()),
         Some(wait) => {
-            told.push(r#""status":"active""#.into());
-            told.extend(wait.token.iter().map(|token| format!(r#""token":"{token}""#)));
+            text.push(r#""status":"active""#.into());
+            text.extend(wait.token.iter().map(|token| format!(r#""token":"{token}""#)));
             let timer = wait.timer_id.and_then(|timer| tx.agent().timers.get(timer)?.next_fire_at);
-            told.extend(timer.map(|at| format!(r#""until":"{at}""#)));
+            text.extend(timer.map(|at| format!(r#""until":"{at}""#)));
             let recheck = tx.agent().recheck_of(owner).filter(|_| wait.is_rechecked());
             let recheck = recheck.and_then(|recheck| recheck.recheck_at);
-            told.extend(recheck.map(|at| format!(r#""recheck_at":"{at}""#)));
+            text.extend(recheck.map(|at| format!(r#""recheck_at":"{at}""#)));
         }
     }
     let facts = ToolFacts { ends_turn: true, ..ToolFacts::default() };
-    Receipt::success(Text::short(format!("{{{}}}", told.join(","))), facts)
+    Receipt::success(Text::short(format!("{{{}}}", text.join(","))), facts)
 }

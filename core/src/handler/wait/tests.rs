@@ -18,7 +18,7 @@ use crate::handler::work::tests::{CREATE, PICK, idle};
 use crate::input::{ControlRequest, Input};
 use crate::summary::{SchedulingPosture, StatusLabel};
 use crate::testing::{
-    World, agent, calls, command_ends, context, ingress, interjection, prompt, says, tool_says,
+    World, agent, answers, calls, command_ends, context, ingress, interjection, prompt, tool_answers,
 };
 use crate::view::RunVerdict;
 
@@ -45,7 +45,7 @@ pub(in crate::handler) fn makes(world: &mut World, round: &[(&str, &str)]) -> bo
 pub(in crate::handler) fn does(world: &mut World, rounds: &[(&str, &str)]) {
     for call in rounds {
         assert!(makes(world, &[*call]), "{call:?}");
-        world.complete_one("main", OpKind::CallTool, tool_says("shown"));
+        world.complete_one("main", OpKind::CallTool, tool_answers("shown"));
     }
 }
 
@@ -92,7 +92,7 @@ fn classes(world: &World) -> Vec<ContinuationClass> {
 
 /// What the tools have said, of errors their kind.
 fn results(world: &World) -> Vec<String> {
-    let said = world.log.iter().filter_map(|record| {
+    let recorded = world.log.iter().filter_map(|record| {
         let Event::Turn(fact) = &record.event else { return None };
         match fact {
             TurnFact::ToolExecuted(fact) => Some(fact.receipt.content.as_ref()?.preview().to_string()),
@@ -114,7 +114,7 @@ fn results(world: &World) -> Vec<String> {
             | TurnFact::TurnTerminal(_) => None,
         }
     });
-    said.collect()
+    recorded.collect()
 }
 
 fn webhook(source: &str) -> Ingress {
@@ -152,7 +152,7 @@ fn an_operator_is_told_and_his_word_ends_the_wait() {
     world.complete("main", context());
     let shown = alloc::format!("{:?}", world.requests.last().unwrap().conversation);
     assert!(shown.contains("wait_1 waited for: which of the two?"), "{shown}");
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert_eq!(decided(&world).2, 14);
 }
 
@@ -166,7 +166,7 @@ fn an_interjection_ends_it_within_the_turn_that_registers_it() {
     assert!(active(&world).is_empty());
     let shown = alloc::format!("{:?}", world.requests.last().unwrap().conversation);
     assert!(shown.contains("ends wait_1"), "{shown}");
-    world.complete("main", says("thanks"));
+    world.complete("main", answers("thanks"));
     assert!(world.agent("main").run.is_none());
 }
 
@@ -194,13 +194,13 @@ fn the_result_of_a_task_ends_the_wait_for_it_whichever_comes_first() {
     assert!(!makes(&mut world, &[TASK]), "the turn ends, and the result comes");
     assert!(results(&world)[0].contains("task_result_queued"));
     assert!(active(&world).is_empty());
-    let told = &world.agent("main").run.as_ref().unwrap().about.incoming;
-    assert_eq!(told.kind, MessageKind::TaskResult);
+    let incoming = &world.agent("main").run.as_ref().unwrap().about.incoming;
+    assert_eq!(incoming.kind, MessageKind::TaskResult);
     // The agent knows the result: nothing is waited for.
     world.complete("main", context());
     assert!(makes(&mut world, &[TASK]));
     assert!(results(&world)[1].contains("task_result_already_consumed"));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert!(world.agent("main").waits.ended().count() == 1 && active(&world).is_empty());
 }
 
@@ -214,7 +214,7 @@ fn a_result_that_a_turn_has_shown_still_ends_a_wait() {
     world.complete_one("main", OpKind::LoadContext, context());
     ends_task(&mut world);
     does(&mut world, &[("TaskOutput", r#"{"task_id":"task_1"}"#)]);
-    world.complete("main", says("it passed"));
+    world.complete("main", answers("it passed"));
     assert!(active(&world).is_empty(), "whoever waits is woken");
     assert_eq!(world.agent("main").run.as_ref().unwrap().about.incoming.kind, MessageKind::TaskResult);
 }
@@ -308,8 +308,8 @@ fn who_names_a_wait_has_its_token_or_has_proven_who_he_is() {
         assert_eq!(active(&world).is_empty(), ends, "{event:?}");
         assert!(world.agent("main").run.is_some(), "an event has its turn either way");
         world.complete("main", context());
-        let said = alloc::format!("{:?}", world.log);
-        assert!(said.contains(&alloc::format!(r#"\"token\":\"{given}\""#)), "the model is given it");
+        let recorded = alloc::format!("{:?}", world.log);
+        assert!(recorded.contains(&alloc::format!(r#"\"token\":\"{given}\""#)), "the model is given it");
     }
 }
 
@@ -323,9 +323,9 @@ fn an_item_that_waits_is_left_alone_and_goes_on_afterwards() {
     world.admit("main", webhook("ci"));
     assert_eq!(state(&world), WorkState::Runnable);
     world.complete("main", context());
-    world.complete("main", says("it passed"));
-    let told = &world.agent("main").run.as_ref().unwrap().about.incoming;
-    assert_eq!(told.kind, MessageKind::SystemTick, "it is owed a turn again");
+    world.complete("main", answers("it passed"));
+    let incoming = &world.agent("main").run.as_ref().unwrap().about.incoming;
+    assert_eq!(incoming.kind, MessageKind::SystemTick, "it is owed a turn again");
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn an_owner_has_one_wait_and_none_when_it_is_completed() {
     assert_eq!(agent_of(&world).timers.armed_count(), 0, "the timer of the wait before is gone with it");
     world.admit("main", prompt("look again"));
     does(&mut world, &[("CompleteWorkItem", r#"{"work_item_id":"work_1"}"#)]);
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert!(active(&world).is_empty());
     let ends: Vec<_> =
         agent_of(&world).waits.ended().map(|wait| wait.cancelled_because.unwrap().name()).collect();
@@ -392,7 +392,7 @@ fn a_timer_that_is_forgotten_still_belongs_to_its_wait() {
             assert!(!makes(&mut world, &[EXTERNAL]));
             assert_eq!(classes(&world)[2], ContinuationClass::LivenessOnly);
         } else {
-            world.complete("main", says("done"));
+            world.complete("main", answers("done"));
             assert!(active(&world).is_empty() && world.agent("main").run.as_ref().unwrap().about.own);
         }
     }
@@ -446,11 +446,11 @@ fn deferred_work_says_which_item_it_is_and_how_often_it_was_deferred() {
     let mut world = World::with_agent("main");
     world.admit("main", prompt("go"));
     does(&mut world, &[CREATE, PICK]);
-    world.complete_one("main", OpKind::CallModel, says("I begin."));
+    world.complete_one("main", OpKind::CallModel, answers("I begin."));
     for times in 1..=2 {
         while world.agent("main").run.is_some() {
             world.complete("main", context());
-            world.complete("main", says("nothing to be done"));
+            world.complete("main", answers("nothing to be done"));
         }
         let explained = world.host.view().explain(&agent("main")).unwrap();
         let [deferred] = explained.deferred_work.as_slice() else { panic!("{explained:?}") };

@@ -27,7 +27,7 @@ use crate::tx::Tx;
 const NAMED: usize = 10;
 
 /// Queues the one message that tells the agent what is owed now.
-pub(crate) fn tell(tx: &mut Tx<'_>, tick: WorkTick) {
+pub(crate) fn deliver(tx: &mut Tx<'_>, tick: WorkTick) {
     let (work, now) = (&tx.agent().work, tx.now());
     let owed: Vec<&WorkItem> = match tick {
         WorkTick::ContinueActive => work.current().into_iter().collect(),
@@ -39,14 +39,14 @@ pub(crate) fn tell(tx: &mut Tx<'_>, tick: WorkTick) {
         origin: Origin::System { subsystem: tick.name().into() },
         priority: Priority::Background,
         surface: Surface::RuntimeSystem,
-        text: Text::short(said(tick, &owed)),
+        text: Text::short(text_of(tick, &owed)),
     };
     if let Some(message_id) = evidence::admit(tx, evidence) {
         tx.record(WorkTickQueued { tick, message_id, work_item_ids });
     }
 }
 
-fn said(tick: WorkTick, items: &[&WorkItem]) -> String {
+fn text_of(tick: WorkTick, items: &[&WorkItem]) -> String {
     match (tick, items) {
         (WorkTick::ContinueActive, [item, ..]) => {
             format!(
@@ -111,30 +111,30 @@ type Stalled = (WorkItemId, StallReason);
 pub(crate) fn turn_ended(tx: &mut Tx<'_>, ended: &Ended, way: Way) {
     let work = &tx.agent().work;
     let current = work.current().map(|item| item.id);
-    let told = work.open().filter(|item| item.debt.tick == Some(ended.message)).map(|item| item.id);
-    let told: Vec<WorkItemId> = told.collect();
+    let due = work.open().filter(|item| item.debt.tick == Some(ended.message)).map(|item| item.id);
+    let due: Vec<WorkItemId> = due.collect();
     let bound_to = ended.item.filter(|id| work.is_open(*id));
     let mut stalled: Vec<Stalled> = Vec::new();
-    stalled.extend(bound_to.and_then(|item| bound(tx, ended, way, item, told.contains(&item))));
-    for item in told.into_iter().filter(|id| Some(*id) != ended.item && Some(*id) != current) {
+    stalled.extend(bound_to.and_then(|item| bound(tx, ended, way, item, due.contains(&item))));
+    for item in due.into_iter().filter(|id| Some(*id) != ended.item && Some(*id) != current) {
         stalled.extend(match way {
             Way::Settled | Way::Interrupted | Way::TooLong => unproductive(tx, ended.run_id, item),
             Way::Dropped => stall(tx, ended.run_id, item, StallReason::Dropped),
             Way::Aborted => None,
         });
     }
-    tell_operator(tx, ended.run_id, &stalled);
+    notify_operator(tx, ended.run_id, &stalled);
 }
 
 /// The item that the turn was bound to; `told`: the turn was what the item was owed.
-fn bound(tx: &mut Tx<'_>, ended: &Ended, way: Way, id: WorkItemId, told: bool) -> Option<Stalled> {
+fn bound(tx: &mut Tx<'_>, ended: &Ended, way: Way, id: WorkItemId, due: bool) -> Option<Stalled> {
     let item = tx.agent().work.get(id)?;
     let run_id = ended.run_id;
     let stays = item.stalled.as_ref().is_some_and(|stall| stall.reason == StallReason::Aborted);
     let counted = item.stalled.is_some() || item.debt.turns > 0;
     match way {
         Way::Aborted => stall(tx, run_id, id, StallReason::Aborted),
-        Way::Dropped if told => stall(tx, run_id, id, StallReason::Dropped),
+        Way::Dropped if due => stall(tx, run_id, id, StallReason::Dropped),
         // What came from outside says nothing of the item: nobody outside may block it.
         Way::TooLong if !ended.from_outside => stall(tx, run_id, id, StallReason::ContextLength),
         Way::Settled if ended.progress || (ended.by_operator && item.stalled.is_some()) => {
@@ -143,7 +143,7 @@ fn bound(tx: &mut Tx<'_>, ended: &Ended, way: Way, id: WorkItemId, told: bool) -
             }
             None
         }
-        Way::Settled | Way::Interrupted if told => unproductive(tx, run_id, id),
+        Way::Settled | Way::Interrupted if due => unproductive(tx, run_id, id),
         Way::Settled | Way::Interrupted | Way::Dropped | Way::TooLong => None,
     }
 }
@@ -180,11 +180,11 @@ pub(crate) fn asked(tx: &mut Tx<'_>, run_id: RunId, message: MessageId, items: &
     let named = more.iter().take(NAMED).map(|(id, _)| format!(", {id}")).collect::<String>();
     let (verb, about) = if more.is_empty() { ("needs", Some(*first)) } else { ("need", None) };
     let text = format!("{first} ({objective}){named} {verb} your input.");
-    report::says(tx, (run_id, Some(message)), BriefVisibility::ActionRequired, text, about);
+    report::report_text(tx, (run_id, Some(message)), BriefVisibility::ActionRequired, text, about);
 }
 
 /// Tells the operator of what has stalled. Whoever aborts a turn knows it.
-fn tell_operator(tx: &mut Tx<'_>, run_id: RunId, stalled: &[Stalled]) {
+fn notify_operator(tx: &mut Tx<'_>, run_id: RunId, stalled: &[Stalled]) {
     let named: Vec<String> = stalled
         .iter()
         .filter(|(_, reason)| *reason != StallReason::Aborted)

@@ -14,7 +14,7 @@ use holon_facts::work::{NewWorkItem, PlanStatus, WorkState};
 
 use crate::handler::work::tests::{CREATE, PICK, facts, idle, plays, turn};
 use crate::input::{ControlRequest, Input};
-use crate::testing::{World, agent, command, config, context, fails, ingress, prepared_for, prompt, says};
+use crate::testing::{World, agent, answers, command, config, context, fails, ingress, prepared_for, prompt};
 
 const FIRST: WorkItemId = WorkItemId(1);
 const ABORT: ControlRequest = ControlRequest::Abort { run_id: None, stop_after_abort: false };
@@ -119,7 +119,7 @@ fn commands_are_progress_when_they_are_new() {
             "main",
             crate::testing::command_ends(holon_facts::outcome::CommandEnd::Exited, Some(0)),
         );
-        world.complete("main", says("made"));
+        world.complete("main", answers("made"));
         let ends = world.log.iter().rev().find_map(|record| {
             let Event::Turn(holon_facts::event::TurnFact::TurnTerminal(fact)) = &record.event else {
                 return None;
@@ -143,14 +143,14 @@ fn items_beside_the_focus_are_mentioned_together() {
     make(&mut world, "second");
     assert_eq!(ticks(&world), Some(WorkTick::QueuedAvailable), "the first is told at once");
     idle(&mut world);
-    let told: Vec<_> = facts(&world)
+    let reported: Vec<_> = facts(&world)
         .into_iter()
         .filter_map(|fact| {
             let WorkFact::WorkTickQueued(fact) = fact else { return None };
             Some(fact.work_item_ids.len())
         })
         .collect();
-    assert_eq!(told, [1, 1], "the second was made while the first was told");
+    assert_eq!(reported, [1, 1], "the second was made while the first was told");
     world.pass_to_deadline();
     assert_eq!(ticks(&world), Some(WorkTick::QueuedAvailable));
     for _ in 0..3 {

@@ -9,7 +9,7 @@ use holon_facts::work::{NewWorkItem, NoReport, PlanStatus, TodoState, WorkState}
 
 use crate::effect::{Answer, WorkShown};
 use crate::input::Input;
-use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
+use crate::testing::{World, agent, answers, calls, context, prompt, tool_answers};
 
 pub(super) const FIRST: WorkItemId = WorkItemId(1);
 
@@ -17,7 +17,7 @@ pub(super) const FIRST: WorkItemId = WorkItemId(1);
 pub(crate) fn idle(world: &mut World) {
     while world.agent("main").run.is_some() {
         world.complete("main", context());
-        world.complete("main", says("nothing to be done"));
+        world.complete("main", answers("nothing to be done"));
     }
 }
 
@@ -40,10 +40,10 @@ pub(crate) fn plays(world: &mut World, rounds: &[&[(&str, &str)]]) {
             .as_ref()
             .is_some_and(|run| !run.conversation.rounds.last().unwrap().complete())
         {
-            world.complete("main", tool_says("shown"));
+            world.complete("main", tool_answers("shown"));
         }
     }
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
 }
 
 pub(crate) const CREATE: (&str, &str) =
@@ -135,16 +135,16 @@ fn a_report_is_for_the_one_completion_of_its_round() {
         world.admit("main", prompt("and on"));
         world.complete("main", context());
         let completes: Vec<_> = ids.iter().map(|id| done(*id)).collect();
-        let Outcome::Answer { answer: mut said } = calls(&completes) else { panic!("calls") };
-        said.blocks.insert(0, AnswerBlock::Text { text: Text::short("It is done.") });
-        world.complete("main", Outcome::Answer { answer: said });
+        let Outcome::Answer { mut answer } = calls(&completes) else { panic!("calls") };
+        answer.blocks.insert(0, AnswerBlock::Text { text: Text::short("It is done.") });
+        world.complete("main", Outcome::Answer { answer: answer });
         while world
             .agent("main")
             .run
             .as_ref()
             .is_some_and(|run| !run.conversation.rounds.last().unwrap().complete())
         {
-            world.complete("main", tool_says("shown"));
+            world.complete("main", tool_answers("shown"));
         }
         let made = views(&world).iter().rev().find(|view| view.changed).map(|view| view.warning);
         assert_eq!(made, Some(warning), "{ids:?}");
@@ -188,9 +188,9 @@ fn the_text_beside_one_completion_is_what_is_delivered() {
         let calls = blocks.len() - 1;
         world.complete("main", crate::testing::answer(blocks, StopReason::ToolUse));
         for _ in 0..calls {
-            world.complete("main", tool_says("shown"));
+            world.complete("main", tool_answers("shown"));
         }
-        world.complete("main", says("bye"));
+        world.complete("main", answers("bye"));
         let summaries = facts(&world)
             .into_iter()
             .filter(|fact| matches!(fact, WorkFact::DeliverySummaryRecorded(_)))

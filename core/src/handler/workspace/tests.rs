@@ -14,7 +14,7 @@ use crate::effect::Answer;
 use crate::input::{ControlRequest, Input};
 use crate::recovery::Found;
 use crate::summary::workspaces::WorkspaceState;
-use crate::testing::{World, agent, calls, command_ends, context, prompt, says, tool_says};
+use crate::testing::{World, agent, answers, calls, command_ends, context, prompt, tool_answers};
 
 const LIST: (&str, &str, &str) = ("", "ExecCommand", r#"{"cmd":"ls"}"#);
 
@@ -40,8 +40,8 @@ fn uses(root: &str) -> WorkspaceChange {
     WorkspaceChange::Use { execution: at(root) }
 }
 
-/// What occupancy the log tells of, from there on.
-fn told(world: &World, from: usize) -> Vec<String> {
+/// What occupancy the log reports, from there on.
+fn occupancy(world: &World, from: usize) -> Vec<String> {
     let of = |event: &Event| event.kind().starts_with("occupancy").then(|| event.payload().unwrap());
     world.log[from..].iter().filter_map(|record| of(&record.event)).collect()
 }
@@ -59,7 +59,7 @@ fn one_tree_at_a_time_works_in_a_folder() {
     let mut world = World::with_agent("main");
     world.create("other");
     begin(&mut world, "main");
-    assert!(told(&world, 0).is_empty(), "who only thinks occupies nothing");
+    assert!(occupancy(&world, 0).is_empty(), "who only thinks occupies nothing");
     world.complete("main", calls(&[LIST]));
     begin(&mut world, "other");
     world.complete("other", calls(&[LIST]));
@@ -72,13 +72,13 @@ fn one_tree_at_a_time_works_in_a_folder() {
     assert_eq!(world.waits_for("other"), Some(OpKind::FindWorkspace));
     world.complete("other", Outcome::found(at("/x")));
     world.complete("other", calls(&[LIST]));
-    world.complete("other", tool_says("a b"));
-    world.complete("main", tool_says("a b"));
-    world.complete("main", says("done"));
+    world.complete("other", tool_answers("a b"));
+    world.complete("main", tool_answers("a b"));
+    world.complete("main", answers("done"));
     world.complete("other", calls(&[("", "UseWorkspace", r#"{"path":"/w"}"#)]));
     world.complete("other", Outcome::found(at("/w")));
-    world.complete("other", says("done"));
-    let all = told(&world, 0);
+    world.complete("other", answers("done"));
+    let all = occupancy(&world, 0);
     let expected = [
         r#"{"execution_root":"/w","run_id":"run_1"}"#,
         r#"{"execution_root":"/x","run_id":"run_1"}"#,
@@ -100,8 +100,8 @@ fn a_family_shares_its_folder() {
     world.complete("main--1", calls(&[LIST]));
     assert_eq!(world.waits_for("main--1"), Some(OpKind::RunCommand));
     world.create("other");
-    world.complete("main", tool_says("a b"));
-    world.complete("main", says("done"));
+    world.complete("main", tool_answers("a b"));
+    world.complete("main", answers("done"));
     begin(&mut world, "other");
     world.complete("other", calls(&[LIST]));
     assert!(error(&world, "other").contains("the agent main--1"), "its child still works there");
@@ -114,8 +114,8 @@ fn a_command_keeps_its_folder_until_it_has_ended_also_after_a_stop() {
         begin(&mut world, "main");
         world.complete("main", calls(&[LIST]));
         world.pass(Millis::seconds(10));
-        world.complete_one("main", OpKind::PromoteCommand, tool_says("so far"));
-        world.complete_one("main", OpKind::CallModel, says("it goes on"));
+        world.complete_one("main", OpKind::PromoteCommand, tool_answers("so far"));
+        world.complete_one("main", OpKind::CallModel, answers("it goes on"));
         assert!(world.agent("main").run.is_none());
         // An operator sends the agent elsewhere; the command stays where it is.
         change(&mut world, "main", uses("/x")).unwrap();
@@ -145,7 +145,7 @@ fn a_run_stays_where_it_began_unless_it_goes_itself() {
     let refused =
         change(&mut world, "main", WorkspaceChange::Detach { workspace_id: WorkspaceId::of_anchor("/w") });
     assert_eq!(refused.unwrap_err().code(), "workspace_active");
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     begin(&mut world, "main");
     assert_eq!(world.agent("main").execution().execution_root, "/x");
     world.complete("main", calls(&[("", "UseWorkspace", r#"{"workspace_id":"agent_home"}"#)]));

@@ -14,7 +14,7 @@ use holon_facts::workspace::{
 
 use crate::effect::Answer;
 use crate::input::{ControlRequest, Input};
-use crate::testing::{World, agent, calls, config, context, prompt, says, template, tool_says};
+use crate::testing::{World, agent, answers, calls, config, context, prompt, template, tool_answers};
 
 const BASE: &str = "c0ffee";
 
@@ -55,7 +55,7 @@ fn delegated() -> World {
     assert_eq!(world.waits_for("main"), Some(OpKind::FindWorkspace));
     let made = made(in_worktree(&world));
     world.complete("main", made);
-    world.complete("main", says("delegated"));
+    world.complete("main", answers("delegated"));
     world
 }
 
@@ -81,8 +81,8 @@ fn a_child_works_in_its_worktree_and_its_result_waits_for_the_end_of_that() {
         assert!(child.execution().execution_root.starts_with("/worktrees/main/"), "{:?}", child.execution());
         world.complete("main--1", context());
         world.complete("main--1", calls(&[("", "ExecCommand", r#"{"cmd":"make"}"#)]));
-        world.complete("main--1", tool_says("made"));
-        world.complete("main--1", says("done"));
+        world.complete("main--1", tool_answers("made"));
+        world.complete("main--1", answers("done"));
         assert!(world.agent("main--1").childhood.archived);
         assert_eq!((task(&world).as_str(), states(&world)), ("running", [WorktreeState::Leaving].into()));
         // A crash in the middle begins the removal again.
@@ -144,7 +144,7 @@ fn an_agent_goes_back_into_its_worktree_until_an_operator_tidies_up() {
     assert!(!prune(&mut world), "it works there");
     world.complete("main", calls(&[home]));
     world.complete("main", Outcome::found(ExecutionBinding::agent_home("/agents/main")));
-    world.complete("main", says("done"));
+    world.complete("main", answers("done"));
     assert!(prune(&mut world));
     world.complete_one("main", OpKind::RemoveWorktree, stays());
     assert_eq!(states(&world), [WorktreeState::Retained]);
@@ -164,12 +164,12 @@ fn what_a_child_leaves_is_listed_with_its_parent() {
     let there =
         ExecutionBinding { workspace_anchor: "/w".into(), ..ExecutionBinding::project(path.clone(), path) };
     world.complete("main--1", made(there));
-    world.complete("main--1", says("delegated, too"));
+    world.complete("main--1", answers("delegated, too"));
     world.complete("main--1--1", context());
-    world.complete("main--1--1", says("done"));
+    world.complete("main--1--1", answers("done"));
     world.complete_one("main--1", OpKind::RemoveWorktree, stays());
     world.complete("main--1", context());
-    world.complete("main--1", says("it is done"));
+    world.complete("main--1", answers("it is done"));
     world.complete_one("main", OpKind::RemoveWorktree, removed());
     let main = world.agent("main");
     let left: Vec<_> = main.worktrees().collect();
@@ -208,7 +208,7 @@ fn what_a_child_can_t_remove_after_its_end_is_left_to_its_parent() {
     world.admit("main", prompt("go"));
     world.complete("main", context());
     world.complete("main", calls(&[("", "SpawnAgent", r#"{"initial_message":"look into it"}"#)]));
-    world.complete("main", says("delegated"));
+    world.complete("main", answers("delegated"));
     world.complete("main--1", context());
     let spawn = ("", "SpawnAgent", r#"{"initial_message":"you do it","workspace_mode":"worktree"}"#);
     world.complete("main--1", calls(&[spawn]));

@@ -87,7 +87,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         std::mem::take(&mut self.put_off)
     }
 
-    /// What became of a message that came before under its key: nobody is told of it that it was not taken in.
+    /// What became of a message that came before under its key: nobody is notified of it that it was not taken in.
     fn known(&self, input: &Input) -> Option<Result<Answer, NoAnswer>> {
         let Input::Ingress { agent, ingress, .. } = input else { return None };
         let message_id = self.view().admitted(agent, ingress.idempotency.as_ref()?)?;

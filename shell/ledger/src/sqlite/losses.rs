@@ -153,7 +153,7 @@ fn without_a_head_the_frames_behind_a_bad_one_show_the_damage() {
             let error = place.is_damaged().to_string();
             assert!(error.contains("frame") && error.contains("recover --accept-loss"), "{error}");
         } else {
-            // The last commit alone may be the torn end of one that nobody was told of.
+            // The last commit alone may be the torn end of one that nobody was notified of.
             torn += 1;
             assert_eq!(place.open().unwrap().1, last - 1);
         }

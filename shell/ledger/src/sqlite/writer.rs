@@ -350,7 +350,7 @@ mod tests {
         let (batch, step) = world.step(stop("main"));
         assert!(batch.is_urgent());
         writer.send(batch).unwrap();
-        // Nobody is told that a stop waits which the reserve is for.
+        // Nobody is notified that a stop waits which the reserve is for.
         assert!(matches!(next(&mut writer), Report::Durable(durable) if durable.through() == step.seq()));
         assert!(matches!(next(&mut writer), Report::Recovered));
         assert!(reserve.exists(), "the reserve is back");

@@ -152,7 +152,7 @@ pub(super) struct Lowering<'a> {
     pub(super) request: &'a ModelRequest,
     pub(super) spec: &'a ProviderSpec,
     pub(super) tools: &'a Tools,
-    /// Whether the model is told again what it has thought; not where its provider has refused that.
+    /// Whether the model is shown again what it has thought; not where its provider has refused that.
     pub(super) thoughts: bool,
     /// Images that its provider has refused: lines stand for them.
     pub(super) refused: BTreeSet<ContentId>,

@@ -159,7 +159,7 @@ fn redacted(texts: &Texts, ingress: Ingress) -> Ingress {
     }
 }
 
-/// A full disk lets nobody come into memory. What became of a message is on it all the same: nobody is told of it
+/// A full disk lets nobody come into memory. What became of a message is on it all the same: nobody is notified of it
 /// that it was not taken in.
 async fn known(app: &App, agent: AgentId, idempotency: Idempotency) -> Handled<Answered> {
     app.blocking(move |app| {

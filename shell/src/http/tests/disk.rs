@@ -90,7 +90,7 @@ async fn what_waits_without_a_key_says_what_a_repetition_would_do() {
     let waits = scene.post("/control/agents/third/create", json!({})).await;
     waits.fails(503, "not_stored_yet");
     assert!(waits.json["hint"].as_str().unwrap().contains("twice"), "{}", waits.text);
-    // It may still be lost: nobody is told that it exists.
+    // It may still be lost: nobody is notified that it exists.
     scene.post("/control/agents/third/create", json!({})).await.fails(503, "not_stored_yet");
     full.store(false, Ordering::Relaxed);
     ready(&scene).await;

@@ -140,7 +140,7 @@ pub(super) async fn call_server(
     receipt(texts, server::call(settings, servers, (agent, call), arguments).await)
 }
 
-/// What a call is told that can't be made.
+/// What a call is shown that can't be made.
 pub(super) fn refused(texts: &Texts, refusal: Refusal) -> Receipt {
     Receipt::failure(refusal.into_error(texts))
 }

@@ -31,10 +31,10 @@ pub(crate) fn everywhere(rest: &[&str]) -> Result<u8, String> {
     progress.clear();
     let mut all = Toll::default();
     for (script, toll) in scripts.iter().zip(&tolls) {
-        println!("{:<20} {}", script.name, toll.told());
+        println!("{:<20} {}", script.name, toll.line());
         all.merge(toll);
     }
-    println!("{} scenarios: {}", scripts.len(), all.told());
+    println!("{} scenarios: {}", scripts.len(), all.line());
     let seconds = began.elapsed().as_secs_f64();
     println!("{jobs} jobs, {seconds:.1} s, {:.0} crashes/s", all.crashes as f64 / seconds);
     Ok(code.into_inner())

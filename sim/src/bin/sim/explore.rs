@@ -91,10 +91,10 @@ impl Course {
     fn done(&self, explored: &Explored) {
         self.reached(explored.world.name, explored.report.states);
         self.progress.clear();
-        println!("{}", explored.told());
+        println!("{}", explored.line());
         if let Some(found) = &explored.report.found {
             self.failures.fetch_add(1, Ordering::Relaxed);
-            tell(explored, found);
+            show_failure(explored, found);
         }
         // A failure says more than a budget that ran out.
         let (now, before) = (explored.report.exit_code(), self.code.load(Ordering::Relaxed));
@@ -105,12 +105,12 @@ impl Course {
 }
 
 /// A failure: its path, and the scenario that says the same.
-fn tell(explored: &Explored, found: &Found) {
+fn show_failure(explored: &Explored, found: &Found) {
     let world = &explored.world;
     println!("FAIL {} — world {}", found.failure, world.name);
     let path = shorten(world, None, found);
     for step in &path {
-        println!("    {}", step.told(world));
+        println!("    {}", step.line(world));
     }
     let Some(mut scenario) = written(world, &path) else {
         println!("no scenario has words for this");

@@ -21,7 +21,7 @@ pub(crate) fn weeks(rest: &[&str]) -> Result<u8, String> {
     let scenario = life::week()?.repeated(weeks);
     let (report, seconds) = timed(&scenario);
     print!("{weeks} weeks: ");
-    Ok(told(&report, seconds))
+    Ok(show(&report, seconds))
 }
 
 /// A day of many agents with many children, with every law.
@@ -33,7 +33,7 @@ pub(crate) fn crowd(rest: &[&str]) -> Result<u8, String> {
     let (agents, children, depth) = (of("--agents", 1_000)?, of("--children", 8)?, of("--depth", 1)?);
     let (report, seconds) = timed(&crowd::day(agents, children, depth));
     print!("{agents} agents with {children} children each, {depth} deep: ");
-    Ok(told(&report, seconds))
+    Ok(show(&report, seconds))
 }
 
 fn timed(scenario: &Scenario) -> (Report, f64) {
@@ -42,7 +42,7 @@ fn timed(scenario: &Scenario) -> (Report, f64) {
     (report, began.elapsed().as_secs_f64())
 }
 
-fn told(report: &Report, seconds: f64) -> u8 {
+fn show(report: &Report, seconds: f64) -> u8 {
     println!(
         "{} turns, {} steps, {} records, {} crashes, {} s of virtual time, {seconds:.2} s",
         report.turns,

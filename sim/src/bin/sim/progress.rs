@@ -35,7 +35,7 @@ impl Progress {
         Self { unit, bound, began: Instant::now(), terminal, every: None, next: AtomicU64::new(0) }
     }
 
-    pub(crate) fn telling_every(self, every: u64) -> Self {
+    pub(crate) fn every(self, every: u64) -> Self {
         Self { every: Some(every), ..self }
     }
 
@@ -91,14 +91,14 @@ fn line(unit: &str, bound: Bound, done: u64, failures: u64, passed: Duration) ->
         Bound::Count(total) => format!("{done}/{total} {unit}"),
         Bound::Time(_) | Bound::None => format!("{done} {unit}"),
     };
-    let told = format!("{count}, {rate:.0} {unit}/s, {failures} failures");
+    let line = format!("{count}, {rate:.0} {unit}/s, {failures} failures");
     if matches!(bound, Bound::None) {
-        return told;
+        return line;
     }
     let full = (share.min(1_000) * WIDTH / 1_000) as usize;
     let bar = format!("{}{}", "#".repeat(full), ".".repeat(WIDTH as usize - full));
     let left = left.map_or_else(String::new, |left| format!(", {} left", span(left)));
-    format!("[{bar}] {told}{left}")
+    format!("[{bar}] {line}{left}")
 }
 
 /// `42 s`, `3 m 05 s`, `2 h 10 m`.

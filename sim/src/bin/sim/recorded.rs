@@ -10,7 +10,7 @@ pub(crate) fn replay(file: &str, ask: Ask) -> Result<u8, String> {
     match recorded::replay(&mut std::io::BufReader::new(opened), ask) {
         Ok(report) => {
             let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-            println!("pass: {file}, {}", recorded::told(&report, ask, micros));
+            println!("pass: {file}, {}", recorded::line(&report, ask, micros));
             Ok(0)
         }
         Err(Problem::Unusable(problem)) => Err(format!("{file}: {problem}")),

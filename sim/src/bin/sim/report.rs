@@ -21,15 +21,15 @@ pub(crate) fn report(rest: &[&str]) -> Result<u8, String> {
         None => None,
     };
     let (mut code, tally) = campaign.run();
-    let mut told = page(&tally, coverage.as_ref());
+    let mut text = page(&tally, coverage.as_ref());
     if tally.runs > 0 {
         let states = number(rest, "--states")?.unwrap_or(STATES);
-        let failed = small_worlds(usize::try_from(states).unwrap_or(usize::MAX), &mut told);
+        let failed = small_worlds(usize::try_from(states).unwrap_or(usize::MAX), &mut text);
         code = if code == 0 { failed } else { code };
     }
     match word(rest, "--out") {
-        Some(file) => write(file, &told)?,
-        None => print!("{told}"),
+        Some(file) => write(file, &text)?,
+        None => print!("{text}"),
     }
     if let Some(file) = word(rest, "--picture") {
         write(file, &picture(&tally, coverage.as_ref()))?;
@@ -42,13 +42,13 @@ pub(crate) fn report(rest: &[&str]) -> Result<u8, String> {
 }
 
 /// The first states of each small world, as one more table; gives the exit code of the first failure.
-fn small_worlds(states: usize, told: &mut String) -> u8 {
+fn small_worlds(states: usize, text: &mut String) -> u8 {
     let mut code = 0;
-    *told += "\n## Small worlds\n\nThe first states of each; `sim explore` visits all.\n\n| world | states | transitions |\n\
+    *text += "\n## Small worlds\n\nThe first states of each; `sim explore` visits all.\n\n| world | states | transitions |\n\
               | --- | --- | --- |\n";
     for world in worlds() {
         let report = explore(&world, &Options { states, patient: &|_| true, sabotage: None });
-        *told += &format!("| {} | {} | {} |\n", world.name, report.states, report.transitions);
+        *text += &format!("| {} | {} | {} |\n", world.name, report.states, report.transitions);
         if let Some(found) = &report.found {
             eprintln!("FAIL {}: sim explore --world {}", found.failure, world.name);
             code = if code == 0 { found.failure.kind.exit_code() } else { code };

@@ -61,7 +61,7 @@ impl Campaign {
             next: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             until: self.lasts.map(|lasts| Instant::now() + lasts),
-            progress: Progress::new("seeds", bound).telling_every(TELL_EVERY),
+            progress: Progress::new("seeds", bound).every(TELL_EVERY),
         };
         let mut all = (0, Tally::default());
         std::thread::scope(|scope| {
@@ -95,7 +95,7 @@ impl Campaign {
         let apart = self.judges == Judges::All && seed.is_multiple_of(APART_EVERY);
         if report.failure.is_none() && apart {
             match isolation::check(&scenario, None) {
-                Some(Ok(())) => *report.said.entry("D12").or_default() += 1,
+                Some(Ok(())) => *report.checked.entry("D12").or_default() += 1,
                 Some(Err(failure)) => report.failure = Some(failure),
                 None => {}
             }
@@ -123,7 +123,7 @@ pub(crate) fn swarm(rest: &[&str]) -> Result<u8, String> {
     let campaign = Campaign::of(rest, None)?;
     let began = Instant::now();
     let (code, tally) = campaign.run();
-    println!("what laws had to say: {:?}", tally.said);
+    println!("what laws had to say: {:?}", tally.checked);
     println!("faults that struck, and what they met: {:?}", tally.fired);
     println!("errors that were returned: {:?}", tally.errors);
     let (unseen, new) = tally.adjacency();

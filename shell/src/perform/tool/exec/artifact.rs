@@ -1,4 +1,4 @@
-//! Output that was too long to show stays as a file that the model is told of. The file is named by its
+//! Output that was too long to show stays as a file that the model knows of. The file is named by its
 //! content: equal output is kept once, and equal results are equal bytes.
 
 use std::fs;

@@ -111,7 +111,7 @@ impl Commands {
         if !wanted {
             return Err(Refusal::new(ToolErrorKind::Interrupted, "the call was given up"));
         }
-        // What an operator starts is a task from the beginning: nobody is told its output, so its log is kept.
+        // What an operator starts is a task from the beginning: nobody is shown its output, so its log is kept.
         prepared.place.kept = call.run_id.is_none();
         let identity = prepared.identity().clone();
         lock(&self.prepared).insert(key, prepared);

@@ -1,4 +1,4 @@
-//! From a call to what its supervisor is told to execute.
+//! From a call to what its supervisor is shown to execute.
 
 use std::path::{Path, PathBuf};
 

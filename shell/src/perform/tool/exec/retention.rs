@@ -1,4 +1,4 @@
-//! How much of the output of an agent's commands stays: artifacts that a model was told of, and the logs of tasks
+//! How much of the output of an agent's commands stays: artifacts that a model was notified of, and the logs of tasks
 //! that have ended. The oldest go first.
 
 use std::fs;

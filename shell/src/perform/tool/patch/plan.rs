@@ -42,7 +42,7 @@ pub(super) enum Mode {
     New { executable: bool },
 }
 
-/// Everything that a patch changes, and what the model is told about it.
+/// Everything that a patch changes, and what the model is shown about it.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) changes: Vec<Change>,
@@ -179,7 +179,7 @@ impl<'p> Draft<'p> {
         }
     }
 
-    /// The file as it will be, and what the model is told.
+    /// The file as it will be, and what the model is shown.
     fn work_out(&self) -> Result<(Option<File>, Changed), Refusal> {
         let path = self.patch.action.path();
         let hunks = &self.patch.hunks;

@@ -1,4 +1,4 @@
-//! What stands beside a message when its first run begins: the waits that it ends, the tasks that it tells of, and what is
+//! What stands beside a message when its first run begins: the waits that it ends, the tasks that it reports, and what is
 //! to be looked at again. All runs of the message show it so, whatever changes meanwhile; how it is worded is the
 //! prompt's business.
 
@@ -15,7 +15,7 @@ use crate::agent::work::WorkItems;
 
 /// What is told with a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct Notice {
     pub message: MessageId,
     /// Waits that it ends, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -42,7 +42,7 @@ pub struct Obstacle {
     pub blocked_by: Option<String>,
 }
 
-impl Told {
+impl Notice {
     pub(crate) fn with(
         (work, waits): (&WorkItems, &Waits),
         tasks: &Tasks,
@@ -52,9 +52,9 @@ impl Told {
         Self {
             message,
             waits: waits.ended_by(message).cloned().collect(),
-            tasks: tasks.told_by(message).cloned().collect(),
-            hints: hints.told_by(message).cloned().collect(),
-            rechecks: recheck::told_by(work, waits, message).collect(),
+            tasks: tasks.delivered_by(message).cloned().collect(),
+            hints: hints.delivered_by(message).cloned().collect(),
+            rechecks: recheck::delivered_by(work, waits, message).collect(),
         }
     }
 }
