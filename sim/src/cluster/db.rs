@@ -125,6 +125,11 @@ impl Db {
         Answer::Renewed { wall: self.wall() }
     }
 
+    /// What was not committed is rolled back.
+    pub fn restart(&mut self) {
+        self.nodes.values_mut().for_each(|row| row.renewal = None);
+    }
+
     fn poll(&mut self, bury: bool) -> Option<Answer> {
         let late = |row: &Node| !row.buried && row.lease_until + self.spans.grace < self.now;
         let buries = !matches!(self.sabotage, Some(Sabotage::NoBurial | Sabotage::ClaimByTime));

@@ -21,4 +21,10 @@ pub enum Sabotage {
     BeginAgain,
     /// Nobody buries a node that is late.
     NoBurial,
+    /// Clocks of nodes are slower than the margin of a lease and the grace allow. Random worlds alone.
+    SlowClock,
+    /// Supervisors let commands run when the lease of their node is over. Random worlds alone.
+    KeepCommands,
+    /// A cell that is to be moved is nobody's before its owner has given its last batch. Random worlds alone.
+    ReleaseEarly,
 }

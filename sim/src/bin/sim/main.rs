@@ -8,6 +8,7 @@ mod crash;
 mod explore;
 mod life;
 mod lists;
+mod nodes;
 mod one;
 mod progress;
 mod recorded;
@@ -26,6 +27,7 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim crash [--jobs N]
        sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
        sim cluster [--world NAME] [--states N] [--for SECONDS|10m] [--wider N]
+       sim nodes [--seed N] [--seeds N | --for 30m] [--from SEED]
        sim report [--seeds N] [--from SEED] [--jobs N] [--states N] [--out FILE.md] [--picture FILE.svg] [--coverage FILE.json]
        sim apart SEED|FILE.json
        sim replay FILE.jsonl [--laws]
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         ["crash", rest @ ..] => crash::everywhere(rest),
         ["explore", rest @ ..] => explore::explore(rest),
         ["cluster", rest @ ..] => cluster::explore(rest),
+        ["nodes", rest @ ..] => nodes::nodes(rest),
         ["replay", file] => recorded::replay(file, Ask::All),
         ["replay", file, "--laws"] => recorded::replay(file, Ask::Laws),
         ["report", rest @ ..] => report::report(rest),

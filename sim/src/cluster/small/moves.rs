@@ -141,7 +141,10 @@ impl State {
                 | Sabotage::ClaimByTime
                 | Sabotage::BeginEarly
                 | Sabotage::BeginAgain
-                | Sabotage::NoBurial,
+                | Sabotage::NoBurial
+                | Sabotage::SlowClock
+                | Sabotage::KeepCommands
+                | Sabotage::ReleaseEarly,
             )
             | None => until.is_some_and(|until| now < until.0),
         }
