@@ -30,6 +30,7 @@ use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata};
 use crate::driver::StartError;
 use crate::home::{Home, secret};
 use crate::http::{Front, Shutdown};
+use crate::perform::tool::end_all_commands;
 use crate::settings::Origin;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
@@ -37,6 +38,8 @@ use crate::trigger_address::{TriggerAddresses, TriggerKey};
 const CELL: CellId = CellId(1);
 /// Requests under way are answered within so long when the node ends.
 const ANSWERS: Duration = Duration::from_secs(5);
+/// For commands that are asked to end when the ledger goes elsewhere; supervisors kill them after `runtime.command_grace_ms`.
+const COMMANDS_END_WITHIN: Duration = Duration::from_secs(15);
 
 /// What a node needs for as long as it lives.
 pub(super) struct NodePlace<'a> {
@@ -343,7 +346,8 @@ impl Running<'_> {
             State::Starting(starting) => starting.abort(),
             State::Over => {}
         }
-        // Its commands run no longer.
+        // The next owner can't reach its commands, and writes them off.
+        end_all_commands(self.place.home.root(), COMMANDS_END_WITHIN).await;
         drop(tenure.lease);
         self.node.drained(cell, epoch);
     }

@@ -84,6 +84,15 @@ impl Pair {
         owner.expect("it was waited for")
     }
 
+    /// An operator moves the ledger to the node that does not own it.
+    fn move_cell(&self) {
+        let (_, id) = self.owner();
+        let nodes = self.status()["nodes"].as_array().cloned().unwrap_or_default();
+        let to = nodes.iter().filter_map(|node| node["node"].as_u64()).find(|node| *node != id);
+        let to = to.expect("another node").to_string();
+        self.nodes[0].ok(&["cluster", "move", "1", &to]);
+    }
+
     /// Asks whoever answers, until it is acknowledged.
     fn acknowledged(&self, key: &str, body: &Value) -> Value {
         let mut asked = 0;
@@ -276,18 +285,33 @@ fn a_command_ends_when_its_node_gets(harm: &str) {
     let (owner, _) = pair.owner();
     pair.nodes[owner].ok(&["prompt", "go"]);
     wait_for("a command that runs", || size(&beat) > 4);
-    pair.nodes[owner].signal(harm);
     let other = &pair.nodes[1 - owner];
-    wait_for("another owner", || pair.owner().0 != owner);
-    wait_until_quiet(other, &["main"]);
+    if harm == MOVE {
+        pair.move_cell();
+        wait_for("another owner", || pair.owner().0 != owner);
+    } else {
+        pair.nodes[owner].signal(harm);
+        wait_for("another owner", || pair.owner().0 != owner);
+        wait_until_quiet(other, &["main"]);
+    }
     let ended = size(&beat);
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(size(&beat), ended, "it runs on after a new owner has settled it");
     if harm == "STOP" {
         pair.nodes[owner].signal("CONT");
     }
+    wait_until_quiet(other, &["main"]);
     other.ok(&["daemon", "stop"]);
     other.ok(&["ledger", "verify"]);
+}
+
+/// No signal: an operator moves what the node owns.
+const MOVE: &str = "MOVE";
+
+/// The next owner writes it off, so it has ended before there is one.
+#[test]
+fn a_command_ends_before_its_cell_is_moved() {
+    a_command_ends_when_its_node_gets(MOVE);
 }
 
 #[test]
@@ -314,11 +338,8 @@ fn cells_are_moved_and_nodes_drained_under_prompts() {
     pair.start();
     let acknowledged = pair.under_prompts(|| {
         for _ in 0..rounds(3) {
-            let (owner, id) = pair.owner();
-            let nodes = pair.status()["nodes"].as_array().cloned().unwrap_or_default();
-            let to = nodes.iter().filter_map(|node| node["node"].as_u64()).find(|node| *node != id);
-            let to = to.expect("another node").to_string();
-            pair.nodes[0].ok(&["cluster", "move", "1", &to]);
+            let (owner, _) = pair.owner();
+            pair.move_cell();
             wait_for("another owner", || pair.owner().0 != owner);
         }
         let (_, id) = pair.owner();

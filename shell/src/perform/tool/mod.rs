@@ -23,6 +23,7 @@ use crate::memory::Memory;
 use super::Settings;
 
 pub use exec::CommandEnvironment;
+pub(crate) use exec::end_all as end_all_commands;
 pub(super) use exec::{Commands, Whose};
 pub(super) use server::offered;
 pub(super) use workspace::{ResolvedWorkspace, find as find_workspace};

@@ -7,6 +7,7 @@
 
 mod artifact;
 mod connection;
+mod end_all;
 mod environment;
 mod live_lines;
 mod output;
@@ -40,6 +41,7 @@ use tokio::task::JoinHandle;
 use super::super::Settings;
 use super::{Refusal, receipt};
 
+pub(crate) use end_all::end_all;
 pub use environment::CommandEnvironment;
 pub(super) use plan::CHARACTERS_PER_TOKEN;
 
