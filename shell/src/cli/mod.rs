@@ -1,7 +1,9 @@
 //! The command line: one file per group of commands (contract: surface.md, Command line).
 
+mod acp;
 mod addresses;
 mod agent;
+mod attached_input;
 mod attached_run;
 mod backup;
 mod budget_limit;
@@ -38,12 +40,14 @@ mod pages;
 mod prompt;
 mod recover;
 mod run;
+mod run_input;
 mod run_request;
 mod runs;
 mod serve;
 mod server;
 mod server_options;
 mod session;
+mod session_input;
 mod setup;
 mod size;
 mod skills;
@@ -110,7 +114,10 @@ impl Cli {
 
     /// Whether its commands could look up what it was started with.
     fn executes_commands(&self) -> bool {
-        matches!(self.command, Some(Command::Run(_) | Command::Serve(_) | Command::Demo(_) | Command::Mcp(_)))
+        match &self.command {
+            Some(Command::Mcp(command)) => command.starts_servers(),
+            command => matches!(command, Some(Command::Run(_) | Command::Serve(_) | Command::Demo(_))),
+        }
     }
 }
 
@@ -170,6 +177,8 @@ enum Command {
     /// Manage servers whose tools agents may use, over the Model Context Protocol
     #[command(subcommand)]
     Mcp(McpCommand),
+    /// Let an editor have agents of this runtime, over the Agent Client Protocol
+    Acp(acp::AcpArgs),
     /// Manage timers that wake an agent
     #[command(subcommand, alias = "timers")]
     Timer(TimerCommand),
@@ -256,6 +265,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Workspace(command) => workspace::workspace(cli.home, command),
         Command::Skills(command) => skills::skills(cli.home, command),
         Command::Mcp(command) => mcp::mcp(cli.home, command),
+        Command::Acp(args) => acp::acp(cli.home, args),
         Command::Timer(command) => timer::timer(cli.home, command),
         Command::Trigger(command) => trigger::trigger(cli.home, command),
         Command::Wake(args) => wake::wake(cli.home, args),
@@ -350,8 +360,11 @@ mod tests {
         let mut found = Vec::new();
         leaves(&cli, &mut found);
         assert!(found.len() > 30, "{}", found.len());
-        // A console is for people alone; programs read what it shows from the commands beside it.
-        for command in found.into_iter().filter(|command| command.get_name() != "tui") {
+        // A console is for people alone; programs read what it shows from the commands beside it. What speaks a protocol
+        // speaks nothing else.
+        let apart = ["holon tui", "holon mcp serve", "holon acp"];
+        let named = |command: &&clap::Command| apart.contains(&command.get_bin_name().unwrap_or_default());
+        for command in found.into_iter().filter(|command| !named(command)) {
             let json = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
             assert!(json, "{:?} has no --json", command.get_bin_name());
         }
@@ -378,7 +391,7 @@ mod tests {
             let value = named.get_value_names().map(|names| names[0].as_str());
             assert_eq!(value, Some("AGENT"), "{path}");
             assert!(!named.is_hide_set(), "{path} hides --agent");
-            let apart = ["run", "export"].contains(&command.get_name());
+            let apart = ["run", "export", "acp"].contains(&command.get_name());
             if positional.is_empty() && !apart {
                 panic!("{path} takes no agent as a word");
             }

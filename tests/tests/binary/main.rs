@@ -1,6 +1,8 @@
 //! The real binary with real processes, sockets and crashes: one file for each subject. One program, so that tests of all
 //! subjects run at the same time, and are linked once.
 
+mod acp;
+mod acp_scripts;
 mod agent_get;
 mod answers;
 mod backup;
@@ -58,6 +60,7 @@ mod ledger_losses;
 mod ledgers;
 mod mcp;
 mod mcp_agents;
+mod mcp_serve;
 mod memory;
 mod metrics;
 mod models;
@@ -79,6 +82,7 @@ mod providers_words;
 mod quiet;
 mod reading;
 mod run;
+mod run_stream;
 mod run_surface;
 mod run_terminal;
 mod runs;

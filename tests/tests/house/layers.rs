@@ -23,6 +23,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("shell/memory", &["holon-facts"]),
     ("shell/models", &["holon-facts", "holon-platform", "holon-text"]),
     ("shell/api", &["holon-core", "holon-facts", "holon-platform"]),
+    ("shell/rpc", &["holon-platform"]),
+    ("shell/mcp-server", &["holon-api", "holon-facts", "holon-platform", "holon-present", "holon-rpc"]),
+    (
+        "shell/acp",
+        &["holon-api", "holon-core", "holon-facts", "holon-platform", "holon-present", "holon-rpc"],
+    ),
     (
         "shell/ledger",
         &["holon-cluster", "holon-core", "holon-facts", "holon-law", "holon-platform", "holon-text"],
@@ -32,6 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "shell",
         &[
+            "holon-acp",
             "holon-api",
             "holon-commit",
             "holon-core",
@@ -41,10 +48,12 @@ const LAYERS: &[(&str, &[&str])] = &[
             "holon-law",
             "holon-ledger",
             "holon-mcp",
+            "holon-mcp-server",
             "holon-memory",
             "holon-models",
             "holon-platform",
             "holon-present",
+            "holon-rpc",
             "holon-supervise",
             "holon-text",
             "holon-trim",
