@@ -128,11 +128,14 @@ await accessible(browser, context);
 await measures(browser, context, send);
 
 if (SHOTS) {
-  for (const [width, height] of [[360, 780], [1024, 768], [1920, 1080]]) {
-    await tab.setViewportSize({ width, height });
-    for (const path of PAGES.slice(0, 16)) {
-      await show(tab, path);
-      await tab.screenshot({ path: `${SHOTS}/${width}-${path.replaceAll(/[/?=]/g, "-") || "overview"}.png` });
+  for (const scheme of ["light", "dark"]) {
+    await tab.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+    for (const [width, height] of [[360, 780], [1024, 768], [1920, 1080]]) {
+      await tab.setViewportSize({ width, height });
+      for (const path of PAGES.slice(0, 16)) {
+        await show(tab, path);
+        await tab.screenshot({ path: `${SHOTS}/${width}-${scheme}-${path.replaceAll(/[/?=]/g, "-") || "overview"}.png` });
+      }
     }
   }
 }
