@@ -62,6 +62,7 @@ mod mcp_agents;
 mod memory;
 mod metrics;
 mod models;
+mod packaging;
 mod past_state;
 mod patch_crash;
 mod peers;
