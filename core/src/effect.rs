@@ -48,6 +48,9 @@ pub enum Effect {
     /// Look at the plan of a work item; ends in [`crate::Input::PlanProbed`] where that is another than is known, and else in
     /// nothing. Whoever is not told looks again after the next turn.
     ProbePlan { agent: AgentId, item: WorkItemId, known: PlanSeen },
+    /// Keep the files of an execution root as they are now; ends in [`crate::Input::TreeKept`], or in nothing where they can't be
+    /// kept.
+    KeepTree { agent: AgentId, execution: ExecutionBinding },
     /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
     Cancel { agent: AgentId, op: OpId },
 }

@@ -13,7 +13,7 @@ use holon_facts::outcome::Outcome;
 use holon_facts::timer::TimerSpec;
 use holon_facts::trigger::{Delivery, TriggerChange};
 use holon_facts::work::NewWorkItem;
-use holon_facts::workspace::WorkspaceChange;
+use holon_facts::workspace::{ExecutionBinding, WorkspaceChange, WorkspaceTree};
 use serde::{Deserialize, Serialize};
 
 /// One input of [`crate::Host::step`].
@@ -77,6 +77,8 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hash: Option<ContentId>,
     },
+    /// Somebody has kept the files where the agent works, as its last turn has left them.
+    TreeKept { agent: AgentId, execution: ExecutionBinding, kept: WorkspaceTree },
     /// The login that requests to a provider show is another one now; whoever waits for that goes on.
     LoginChanged { provider: String },
     /// Time has passed; deadlines are looked at in every step anyway.
@@ -108,7 +110,8 @@ impl Input {
             | Self::Deliver { agent, .. }
             | Self::ChangeTrigger { agent, .. }
             | Self::Completed { agent, .. }
-            | Self::PlanProbed { agent, .. } => Some(agent),
+            | Self::PlanProbed { agent, .. }
+            | Self::TreeKept { agent, .. } => Some(agent),
             Self::LoginChanged { .. } | Self::Tick | Self::Drain { .. } => None,
         }
     }
@@ -139,6 +142,7 @@ impl Input {
             | Self::Wake { .. }
             | Self::Completed { .. }
             | Self::PlanProbed { .. }
+            | Self::TreeKept { .. }
             | Self::LoginChanged { .. }
             | Self::Tick => false,
         }

@@ -107,7 +107,8 @@ impl Occupied {
                 | WorkspaceFact::WorktreeCreated(_)
                 | WorkspaceFact::WorktreeLeft(_)
                 | WorkspaceFact::WorktreeRemoved(_)
-                | WorkspaceFact::WorktreeRetained(_) => {}
+                | WorkspaceFact::WorktreeRetained(_)
+                | WorkspaceFact::WorkspaceTreeKept(_) => {}
             }
         }
         if records.is_empty() {

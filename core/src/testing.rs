@@ -78,6 +78,8 @@ pub(crate) struct World {
     to_load: Vec<AgentId>,
     /// Plans that are to be looked at, and what is known of each.
     pub(crate) plans: Vec<(WorkItemId, PlanSeen)>,
+    /// Where files are to be kept.
+    pub(crate) trees: Vec<ExecutionBinding>,
     to_prepare: Vec<(AgentId, OpId)>,
     answers: BTreeMap<ReplyId, Answer>,
     folded: BTreeMap<AgentId, Agent>,
@@ -155,6 +157,7 @@ impl World {
             loads: true,
             to_load: Vec::new(),
             plans: Vec::new(),
+            trees: Vec::new(),
             to_prepare: Vec::new(),
             answers: BTreeMap::new(),
             folded: BTreeMap::new(),
@@ -482,6 +485,7 @@ impl World {
             }
             Effect::LoadChild { child, .. } => self.to_load.push(child),
             Effect::ProbePlan { item, known, .. } => self.plans.push((item, known)),
+            Effect::KeepTree { execution, .. } => self.trees.push(execution),
             Effect::StopCommand { agent, op, force } => self.stops.push((agent, op, force)),
         }
     }

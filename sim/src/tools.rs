@@ -157,5 +157,6 @@ pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
         context_build_ms,
         skills: None,
         tools: None,
+        tree: None,
     }
 }

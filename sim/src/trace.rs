@@ -106,6 +106,9 @@ impl Trace {
             Effect::ProbePlan { agent, item, known } => {
                 format!("probe_plan {agent} {item} {}", serde_json::to_string(known).unwrap_or_default())
             }
+            Effect::KeepTree { agent, execution } => {
+                format!("keep_tree {agent} {}", execution.execution_root)
+            }
             Effect::LoadChild { agent, op, child } => format!("load_child {agent} {op} {child}"),
             Effect::Cancel { agent, op } => format!("cancel {agent} {op}"),
         };
@@ -156,6 +159,7 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::ChangeWorkspace { agent, .. } => Some((agent, "change_workspace")),
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::PlanProbed { agent, .. } => Some((agent, "plan_probed")),
+            Input::TreeKept { agent, .. } => Some((agent, "tree_kept")),
             Input::LoginChanged { .. } | Input::Tick | Input::Drain { .. } => None,
         },
     }

@@ -1,5 +1,6 @@
 //! What the end-to-end tests share: the real binary in a home of its own, and a real provider of models.
 
+pub mod collector;
 pub mod confined;
 pub mod daemon;
 pub mod durable;

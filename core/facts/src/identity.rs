@@ -75,6 +75,9 @@ pub struct ForkedFrom {
     pub agent_id: AgentId,
     /// The last event that was copied.
     pub event_seq: EventSeq,
+    /// Whether the first answer after it was given by whoever made the copy, and not by a model.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub answer_given: bool,
 }
 
 impl AgentSpec {

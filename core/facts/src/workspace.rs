@@ -134,6 +134,18 @@ impl ExecutionBinding {
     }
 }
 
+/// The files of a folder at one moment, as a tree of the git repository that it is part of. Ignored files are no part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkspaceTree {
+    /// The full id of the tree, from the top of the repository on.
+    pub tree: String,
+    /// The full id of the commit that was checked out; none before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Whether the files differ from that commit.
+    pub dirty: bool,
+}
+
 names! {
     WorktreeState {
         /// It is being created, or its creation is unconfirmed.

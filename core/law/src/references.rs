@@ -133,7 +133,8 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
             WorkspaceFact::WorkspaceAttached(_)
             | WorkspaceFact::WorkspaceDetached(_)
             | WorkspaceFact::WorkspaceTrusted(_)
-            | WorkspaceFact::OccupancyReleased(_) => {}
+            | WorkspaceFact::OccupancyReleased(_)
+            | WorkspaceFact::WorkspaceTreeKept(_) => {}
             WorkspaceFact::WorktreeCreated(fact) => visit(Name::Worktree(fact.worktree_id)),
             WorkspaceFact::WorktreeLeft(fact) => visit(Name::Worktree(fact.worktree_id)),
             WorkspaceFact::WorktreeRemoved(fact) => visit(Name::Worktree(fact.worktree_id)),

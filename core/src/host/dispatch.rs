@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use holon_facts::event::lifecycle::AgentCreated;
+use holon_facts::event::workspace::TreeMoment;
 use holon_facts::identity::{AgentSpec, InitialSettings, Supervisor};
 use holon_facts::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
 use holon_facts::lifecycle::Boundary;
@@ -89,13 +90,23 @@ impl Host {
                 self.controlled(batch, &agent, reply, |tx| work::operator::complete(tx, item, reply))
             }
             Input::Completed { agent, op, outcome } => self.complete(batch, &agent, op, outcome),
-            Input::PlanProbed { agent, item, hash } => {
-                self.seen(batch, &agent, |tx| work::plan::probed(tx, item, hash))
-            }
+            looked @ (Input::PlanProbed { .. } | Input::TreeKept { .. }) => self.looked(batch, looked),
             Input::LoginChanged { provider } => self.login_changed(batch, &provider),
             Input::Tick => Boundary::IdleTick,
             Input::Drain { reply } => self.drain(batch, reply),
         }
+    }
+
+    /// What somebody found who looked at files, without an operation that waits for it.
+    fn looked(&mut self, batch: &mut Batch, input: Input) -> Boundary {
+        if let Input::PlanProbed { agent, item, hash } = input {
+            return self.seen(batch, &agent, |tx| work::plan::probed(tx, item, hash));
+        }
+        if let Input::TreeKept { agent, execution, kept } = input {
+            let moment = TreeMoment::TurnEnd;
+            return self.seen(batch, &agent, |tx| workspace::tree::kept(tx, execution, kept, moment));
+        }
+        Boundary::IdleTick
     }
 
     /// Only its parent tells a child anything, past what comes through its trigger; anybody may end it.
@@ -127,6 +138,7 @@ impl Host {
             | Input::ChangeTrigger { .. }
             | Input::Completed { .. }
             | Input::PlanProbed { .. }
+            | Input::TreeKept { .. }
             | Input::LoginChanged { .. }
             | Input::Tick
             | Input::Drain { .. } => return None,

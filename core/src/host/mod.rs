@@ -183,6 +183,7 @@ impl Host {
             | Input::Deliver { .. }
             | Input::ChangeTrigger { .. }
             | Input::PlanProbed { .. }
+            | Input::TreeKept { .. }
             | Input::LoginChanged { .. }
             | Input::Tick
             | Input::Drain { .. } => None,

@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use holon_facts::config::ConfigError;
+use holon_facts::config::{Config, ConfigError};
 use holon_facts::ids::{AgentId, EventSeq};
 use holon_facts::record::Record;
 use holon_facts::replay::Machine;
@@ -31,6 +31,8 @@ pub struct Replay {
     agents: BTreeMap<AgentId, Agent>,
     /// When the newest record was made.
     newest: Option<Wall>,
+    /// What decides instead of the recorded configurations.
+    under: Option<Config>,
 }
 
 /// A call that can't be made again.
@@ -64,7 +66,7 @@ impl Machine for Replay {
     fn make(&mut self, call: &Call, recorded: &[Record]) -> Result<Option<Step>, CallError> {
         match call {
             Call::RuntimeStarted { config, seed, after, .. } => {
-                let mut host = Host::new(config.clone(), *seed)?;
+                let mut host = Host::new(self.config(config), *seed)?;
                 host.resume_after(*after);
                 let mut accounts = Accounts::default();
                 self.agents.values().for_each(|agent| accounts.add_absent(&agent.account));
@@ -127,6 +129,17 @@ impl Machine for Replay {
 }
 
 impl Replay {
+    /// Decides under this configuration instead of the recorded ones; folders stay as they were.
+    pub fn under(config: Config) -> Self {
+        Self { under: Some(config), ..Self::default() }
+    }
+
+    fn config(&self, recorded: &Config) -> Config {
+        let Some(under) = &self.under else { return recorded.clone() };
+        let (homes, worktrees) = (recorded.homes.clone(), recorded.worktrees.clone());
+        Config { homes, worktrees, ..under.clone() }
+    }
+
     fn host(&mut self) -> Result<&mut Host, CallError> {
         self.host.as_mut().ok_or(CallError::NoSegment)
     }

@@ -37,6 +37,7 @@ pub(crate) fn context() -> Outcome {
             context_build_ms: Millis(1),
             skills: None,
             tools: None,
+            tree: None,
         },
     }
 }

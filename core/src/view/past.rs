@@ -144,6 +144,7 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
         | Effect::Cancel { .. }
         | Effect::LoadChild { .. }
         | Effect::ProbePlan { .. }
+        | Effect::KeepTree { .. }
         | Effect::StopCommand { .. } => None,
     });
     let refused = || String::from(UNFIT);

@@ -148,6 +148,34 @@ pub struct ForkAgent {
     /// The last event to copy, or the end of the step before it; all of them by default.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_number")]
     pub event_seq: Option<EventSeq>,
+    /// The model that the new agent asks first, instead of the one that the copied agent asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+    /// The first answer after that event; no model is asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<GivenAnswer>,
+    /// Work in a new worktree with the files of that moment.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub files: bool,
+}
+
+/// An answer in the place of a model's: a text, calls of tools, or both.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GivenAnswer {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<GivenCall>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GivenCall {
+    pub tool: String,
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub arguments: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Also one that is written as `5.0` or `1e3`: to a JSON schema those are integers. One that is too large to count is
@@ -170,6 +198,9 @@ pub struct Forked {
     pub event_seq: EventSeq,
     /// Where its own files are: copies of the standing instructions and the memory as they are now.
     pub agent_home: String,
+    /// Where it works with the files of that moment, if those were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_root: Option<String>,
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub use briefs::{Brief, Briefs};
 pub use console::{ConsoleLink, ConsoleSession, ConsoleSessions, EndedSession, LoggedIn, Login, OpenSession};
 pub use control::{
     Abort, Action, CompactReply, ControlAgent, ControlReply, CreateAgent, Created, Describe, ForkAgent,
-    Forked, INSTRUCTIONS_BYTES, LabelReply, Rename,
+    Forked, GivenAnswer, GivenCall, INSTRUCTIONS_BYTES, LabelReply, Rename,
 };
 pub use debug_prompt::{
     Change, DebugPrompt, DebugPromptReply, PastRequest, PrefixBroke, PromptDiff, PromptSection, RequestName,

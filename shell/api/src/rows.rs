@@ -370,7 +370,7 @@ endpoints! {
             path AgentPath, body Json<ForkAgent, OTHER_BYTES>,
             fails &[
                 Code::UnknownAgent, Code::AgentDamaged, Code::AgentExists, Code::NameTaken, Code::CursorAhead,
-                Code::TooLarge,
+                Code::TooLarge, Code::InvalidModel, Code::InvalidWorkspace,
             ],
             status CREATED => Forked;
         CompactAgent compact POST "/control/agents/{agent_id}/compact"

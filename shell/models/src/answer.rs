@@ -2,7 +2,8 @@
 
 use holon_facts::delivery::{AppliedEdit, Delivery, StoredResponse};
 use holon_facts::model::{
-    AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing, TransportDiagnostics,
+    AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ProposedCall, StopReason, Timing,
+    TransportDiagnostics,
 };
 use holon_facts::usage::TokenUsage;
 use holon_facts::{Millis, Wall};
@@ -82,6 +83,18 @@ pub(crate) fn arguments(value: Option<&Value>) -> String {
         Some(Value::String(json)) => json.clone(),
         Some(json) => json.to_string(),
     }
+}
+
+/// An answer that somebody gave in the place of a model: a text, and calls of tools by name with their arguments.
+pub fn given(texts: &Texts, text: Option<&str>, calls: &[(String, String)], at: Wall) -> ModelAnswer {
+    let text = text.map(|text| AnswerBlock::Text { text: texts.take(text) });
+    let called = calls.iter().enumerate().map(|(number, (tool, arguments))| {
+        proposed(texts, format!("given_{}", number + 1), tool.clone(), arguments)
+    });
+    let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
+    let timing = Timing { started_at: at, completed_at: at, duration_ms: Millis(0) };
+    let (usage, blocks) = (TokenUsage::default(), text.into_iter().chain(called).collect());
+    ModelAnswer { blocks, stop, usage, timing, joined: None, delivery: None, stored: None }
 }
 
 /// A call as it crosses the border.

@@ -38,10 +38,11 @@ mod tools;
 #[cfg(test)]
 mod wire;
 
+pub use answer::given;
 pub use built_in::built_in;
 pub use context_editing::{ClearToolUses, ContextEditing, KeptThinking, Trigger};
 pub use dialect::SchemaMode;
-pub use http::{Answer, Broken, How, HttpClient, Sending};
+pub use http::{Answer, Broken, DocumentPost, How, HttpClient, Posted, Sending};
 pub use model_options::{ModelOptions, Temperature};
 pub use options::{MaxTokensField, ProviderOptions};
 pub use parts::joined;

@@ -43,6 +43,11 @@ pub(super) fn render(fact: &WorkspaceFact) -> Rendered {
                 format!("{} stays, {reason}{why}: {} on {}", plan.worktree_id, plan.path, plan.branch),
             )
         }
+        WorkspaceFact::WorkspaceTreeKept(fact) => {
+            let files = if fact.kept.dirty { "differ from its commit" } else { "are those of its commit" };
+            let tree = fact.kept.tree.get(..12).unwrap_or(&fact.kept.tree);
+            (Visibility::Debug, format!("the files are kept as tree {tree}, and {files}"))
+        }
     };
     Rendered::new(visibility, Category::Workspace, "workspace", &summary)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use holon_facts::Wall;
-use holon_ledger::sqlite::{self as ledger, HomeLock, LedgerError, LockError, SCHEMA_VERSION};
+use holon_ledger::sqlite::{self as ledger, HomeLock, LedgerError, LockError, SCHEMA_VERSION, WrittenBy};
 use holon_platform::clock;
 use serde::Serialize;
 
@@ -118,7 +118,7 @@ fn described(backup: &Path) -> Result<Description, RestoreError> {
     let found = description.ledger.schema_version;
     if found > SCHEMA_VERSION {
         let (path, build) = (backup.to_owned(), description.build);
-        let source = LedgerError::NewerSchema { found, known: SCHEMA_VERSION };
+        let source = LedgerError::NewerSchema { found, known: SCHEMA_VERSION, by: WrittenBy::default() };
         return Err(RestoreError::Ledger { path, build, source });
     }
     Ok(description)

@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::task::JoinHandle;
 
 use super::output::Failure;
+use super::service_manager;
 use crate::daemon::Endpoint;
 use crate::daemon::socket::Claim;
 use crate::daemon::watch::Removals;
@@ -24,8 +25,15 @@ const BACKLOG: u32 = 1_024;
 /// Addresses that are taken, but not listened on.
 pub(super) struct Addresses {
     socket: Claim,
-    tcp: TcpSocket,
+    tcp: Tcp,
     pub(super) listen: SocketAddr,
+}
+
+/// Where connections of others come in.
+enum Tcp {
+    Taken(TcpSocket),
+    /// The service manager listens there, also while there is no runtime.
+    Given(TcpListener),
 }
 
 impl Addresses {
@@ -35,6 +43,10 @@ impl Addresses {
             Some(hint) => Failure::new(super::Exit::NotReachable, error).hint(hint),
             None => Failure::from(error),
         })?;
+        if let Some(given) = service_manager::listener()? {
+            let listen = given.local_addr()?;
+            return Ok(Self { socket, tcp: Tcp::Given(given), listen });
+        }
         let listen = endpoint.listen;
         let in_use = |error: std::io::Error| {
             Failure::new(super::Exit::NotReachable, anyhow!("{listen} can't be listened on: {error}"))
@@ -55,7 +67,7 @@ impl Addresses {
             bound => bound.map_err(in_use)?,
         }
         let listen = tcp.local_addr()?;
-        Ok(Self { socket, tcp, listen })
+        Ok(Self { socket, tcp: Tcp::Taken(tcp), listen })
     }
 
     /// How other systems reach triggers: as others reach the runtime.
@@ -80,10 +92,13 @@ impl Addresses {
     ) -> Result<(JoinHandle<Claim>, Vec<JoinHandle<()>>), Failure> {
         let Self { socket, tcp, listen } = self;
         let unix = UnixListener::from_std(socket.listen()?)?;
-        let tcp: TcpListener = tcp.listen(BACKLOG).map_err(|error| {
-            Failure::new(super::Exit::NotReachable, anyhow!("{listen} can't be listened on: {error}"))
-                .hint("--port with another one, or --port 0 for any that is free")
-        })?;
+        let tcp = match tcp {
+            Tcp::Given(listener) => listener,
+            Tcp::Taken(socket) => socket.listen(BACKLOG).map_err(|error| {
+                Failure::new(super::Exit::NotReachable, anyhow!("{listen} can't be listened on: {error}"))
+                    .hint("--port with another one, or --port 0 for any that is free")
+            })?,
+        };
         let serving = vec![
             spawn::task(http::serve(unix, router.clone(), shutdown.asked())),
             spawn::task(http::serve(tcp, router.clone(), shutdown.asked())),

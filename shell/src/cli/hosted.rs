@@ -29,7 +29,9 @@ use crate::http::{self, About, App, Console, Metrics, Parts, Peers, Shutdown, St
 use crate::ledger_check::LedgerChecks;
 use crate::memory::{Follower, Memory};
 use crate::runtime::{Ended, Runtime};
+use crate::settings::TelemetrySettings;
 use crate::skills::{Roots, install};
+use crate::telemetry::{Contents, Exporter, Following, Target};
 use crate::templates::{self, Templates};
 use crate::trigger_address::TriggerAddresses;
 use crate::workplace;
@@ -84,6 +86,7 @@ impl Hosted {
         let metrics = Metrics::labelling(server.agent_labels);
         // It is there once the driver is.
         let memory = Arc::new(OnceLock::<Memory>::new());
+        let (traces, telemetry) = (metrics.traces(), setup.settings.telemetry.clone());
         let observer = observer(hub.clone(), metrics.clone(), memory.clone());
         let (models, providers) = (setup.config.models.clone(), setup.providers.clone());
         let mut start = setup.start(home, environment, hub.live(), observer);
@@ -93,6 +96,9 @@ impl Hosted {
         let skills = start.performing.skills.clone();
         let driver = Driver::start(start).await?;
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
+        let contents = Some(driver.texts().clone()).filter(|_| telemetry.include_content);
+        let exported = (traces, contents.map(Contents::of).unwrap_or_default());
+        export_traces((home, environment), &ledger, &telemetry, exported, &shutdown)?;
         let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
         ensure_default_agent(&runtime, home, &default_agent).await?;
         if server.seed_templates {
@@ -145,6 +151,34 @@ fn check_again_and_again(checks: LedgerChecks, ledger: LedgerPlace, every: Milli
             () = checks.repeat(ledger, every) => {}
         }
     }));
+}
+
+/// Sends traces as long as the runtime lives, where somebody has named a collector. One that can't be one is in nobody's way.
+fn export_traces(
+    (home, environment): (&Home, &Environment),
+    ledger: &LedgerPlace,
+    telemetry: &TelemetrySettings,
+    (following, contents): (Following, Contents),
+    shutdown: &Shutdown,
+) -> Result<(), Failure> {
+    let target = match Target::find(telemetry.otlp_endpoint.as_deref(), environment) {
+        Ok(Some(target)) => target,
+        Ok(None) => return Ok(()),
+        Err(problem) => {
+            tracing::error!("no traces are exported: {problem}");
+            return Ok(());
+        }
+    };
+    let (reader, cursor) = (Arc::new(ledger.reader()?), home.run_file("telemetry.cursor"));
+    let exporter = Exporter::new(target, reader, cursor, contents, following);
+    let shutdown = shutdown.clone();
+    drop(spawn::task(async move {
+        tokio::select! {
+            () = shutdown.asked() => {}
+            () = exporter.run() => {}
+        }
+    }));
+    Ok(())
 }
 
 /// Who sees every durable record.

@@ -6,19 +6,20 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use holon_facts::AgentId;
-use holon_law::replay::Again;
 use holon_ledger::LedgerPlace;
 use holon_ledger::sqlite::{self as ledger, Reader};
-use holon_platform::{Environment, build};
+use holon_platform::Environment;
 
 use super::backup::{self, BackupArgs, RestoreArgs};
+use super::compare::{self, CompareArgs};
 use super::exit::Exit;
 use super::fork::{self, ForkArgs};
 use super::gc::{self, GcArgs};
 use super::output::{self, Failure};
 use super::recover::{self, RecoverArgs};
+use super::replay::{self, ReplayArgs};
 use crate::home::Home;
-use crate::ledger_check::{newest_verified, replayed, verified, verify};
+use crate::ledger_check::{newest_verified, verified, verify};
 use crate::settings::find_home;
 
 #[derive(Debug, Subcommand)]
@@ -52,18 +53,11 @@ pub(super) enum LedgerCommand {
         json: bool,
     },
     /// Replay every recorded decision, compare byte for byte, and check all records against the laws
-    Replay {
-        #[command(flatten)]
-        ledger: Which,
-        /// Replay decisions of other builds too, to show where this build differs
-        #[arg(long)]
-        all_builds: bool,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
+    Replay(ReplayArgs),
     /// Create an agent from a past event of another one
     Fork(ForkArgs),
+    /// Show the decisions of two agents side by side, from the first difference on
+    Compare(CompareArgs),
     /// Show what a damaged ledger lost; --accept-loss continues without it
     Recover(RecoverArgs),
     /// Back up the home, also while its runtime lives
@@ -99,12 +93,9 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
             let report = verify(&open(&place)?)?;
             output::line(&if json { serde_json::to_string(&report)? } else { verified(&report) })?;
         }
-        LedgerCommand::Replay { ledger, all_builds, json } => {
-            let again = if all_builds { Again::Every } else { Again::Build(build::id().to_owned()) };
-            let report = ledger::replay(&open(&ledger.place(home)?)?, again)?;
-            output::line(&if json { serde_json::to_string(&report)? } else { replayed(&report) })?;
-        }
+        LedgerCommand::Replay(args) => return replay::replay(home, args),
         LedgerCommand::Fork(args) => return fork::fork(home, args),
+        LedgerCommand::Compare(args) => return compare::compare(home, args),
         LedgerCommand::Recover(args) => return recover::recover(home, args),
         LedgerCommand::Backup(args) => return backup::backup(home, args),
         LedgerCommand::Restore(args) => return backup::restore(home, args),
@@ -122,7 +113,7 @@ impl Which {
     }
 }
 
-fn open(place: &LedgerPlace) -> Result<Reader, Failure> {
+pub(super) fn open(place: &LedgerPlace) -> Result<Reader, Failure> {
     let Some(path) = place.file() else { return Ok(place.reader()?) };
     if !path.exists() {
         let error = anyhow!("there is no ledger at {}", path.display());

@@ -16,6 +16,7 @@ use super::hosted::{Hosted, Place};
 use super::interrupts::Ending;
 use super::output::Failure;
 use super::server_options::Effective;
+use super::service_manager::{notify, report_loop};
 use crate::daemon::socket::Claim;
 use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata};
 use crate::driver::DriverError;
@@ -76,6 +77,7 @@ impl Server {
         tracing::info!("ready at {socket_path} and http://{}", metadata.http_addr.unwrap_or_default());
         tracing::info!("{}", endpoint.who_may_ask(home, among_commands));
         notify(&[NotifyState::Ready]);
+        report_loop(&runtime, &shutdown);
         Ok(Self { home: home.clone(), runtime, ended, shutdown, serving, socket, follower })
     }
 
@@ -153,11 +155,4 @@ pub(super) fn broke_down(error: DriverError, home: &Home) -> Failure {
         }
     };
     Failure::from(error).hint(look)
-}
-
-/// Tells the service manager, where there is one.
-pub(super) fn notify(state: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(state) {
-        tracing::warn!("the service manager can't be notified: {error}");
-    }
 }

@@ -76,6 +76,7 @@ impl Setup {
                 commands: self.settings.commands,
                 confinement: self.confinement,
                 skills: self.settings.skills.skills(environment),
+                keep_trees: self.settings.keep_trees,
                 servers: self.settings.tool_servers.defined(home.root(), environment, &self.credentials),
                 ..perform::Settings::new(
                     home.clone(),

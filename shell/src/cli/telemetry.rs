@@ -2,21 +2,23 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use holon_facts::{AgentId, EventSeq, Wall};
 use holon_ledger::sqlite::{LedgerError, Reader};
 use holon_platform::Environment;
+use holon_text::{Secrets, variables};
 
 use super::exit::Exit;
 use super::output::Failure;
-use crate::settings::find_home;
-use crate::telemetry::{Fold, line};
+use crate::settings::{Settings, find_home};
+use crate::telemetry::{Contents, Fold, Resource, document, of_ledger};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TelemetryCommand {
-    /// Print the traces of ended turns as lines of OTLP in JSON
+    /// Print the traces of ended turns and waits as lines of OTLP in JSON
     Export(ExportArgs),
 }
 
@@ -47,35 +49,51 @@ fn export(home: Option<PathBuf>, args: &ExportArgs) -> Result<Exit, Failure> {
         })?,
     };
     let named = args.agent.as_deref().map(AgentId::new).transpose().map_err(Failure::usage)?;
-    let place = find_home(home, &Environment::of_process())?.ledger();
+    let environment = Environment::of_process();
+    let home = find_home(home, &environment)?;
+    let place = home.ledger();
     if place.is_absent() {
         let error = anyhow!("there is no ledger at {place}");
         return Err(Failure::new(Exit::NotFound, error).hint("holon daemon start, which makes one"));
     }
-    let reader = place.reader()?;
+    let reader = Arc::new(place.reader()?);
+    let settings = Settings::load(&home.config(), &environment)?;
+    let contents = if settings.telemetry.include_content {
+        let secrets =
+            Secrets::new(variables::secrets(&environment)).with_shapes(settings.redact_token_shapes);
+        Contents::of(of_ledger(&reader, secrets))
+    } else {
+        Contents::default()
+    };
     let agents = match named {
         Some(agent) => vec![agent],
         None => reader.agents()?.into_iter().map(|row| row.agent).collect(),
     };
     let mut out = BufWriter::new(io::stdout().lock());
     for agent in agents {
-        of_agent(&reader, agent, since, &mut out)?;
+        of_agent(&reader, Fold::of(agent.clone(), contents.clone()), &agent, since, &mut out)?;
     }
     out.flush()?;
     Ok(Exit::Completed)
 }
 
-fn of_agent(reader: &Reader, agent: AgentId, since: Wall, out: &mut impl Write) -> Result<(), Failure> {
+fn of_agent(
+    reader: &Reader,
+    mut fold: Fold,
+    agent: &AgentId,
+    since: Wall,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let last =
-        reader.last_event(&agent).map_err(|error| match matches!(error, LedgerError::NoAgent { .. }) {
+        reader.last_event(agent).map_err(|error| match matches!(error, LedgerError::NoAgent { .. }) {
             true => Failure::new(Exit::NotFound, error).hint("holon agent list"),
             false => Failure::from(error),
         })?;
-    let mut fold = Fold::of(agent.clone());
-    for record in reader.records(&agent, EventSeq(0), last)? {
-        let trace = fold.next(&record?);
-        if let Some(trace) = trace.filter(|trace| trace.ended_at() >= since) {
-            writeln!(out, "{}", line(&trace))?;
+    let resource = Resource::default();
+    for record in reader.records(agent, EventSeq(0), last)? {
+        for trace in fold.next(&record?).into_iter().filter(|trace| trace.ended_at() >= since) {
+            let spans = trace.spans.iter().map(|span| (&trace.id, span));
+            writeln!(out, "{}", document(&resource, spans))?;
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ mod memory;
 mod models;
 mod moved;
 mod skills;
+mod telemetry;
 mod templates;
 
 use std::fmt;
@@ -53,6 +54,7 @@ pub fn examine(home: &Home, origin: &Origin, environment: &Environment) -> Vec<F
     findings.extend(settings.iter().flat_map(|settings| skills::examine(home, settings, environment)));
     findings.extend(templates::examine(home, environment));
     findings.extend(memory::examine(home));
+    findings.extend(settings.iter().map(|settings| telemetry::examine(settings, environment)));
     let secrets = Secrets::new(secrets);
     for finding in &mut findings {
         finding.what = secrets.redact(&finding.what);

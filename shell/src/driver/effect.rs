@@ -50,6 +50,9 @@ impl Driver {
             Effect::ProbePlan { agent, item, known } => {
                 drop(self.work.look(self.performers.probe_plan(agent, item, known)));
             }
+            Effect::KeepTree { agent, execution } => {
+                drop(self.work.look(self.performers.keep_tree(agent, execution)));
+            }
             Effect::LoadChild { agent, op, child } => self.engine.wants_child(agent, op, child),
             Effect::Cancel { agent, op } => self.cancel(&agent, op),
         }

@@ -34,6 +34,7 @@ use logins::Logins;
 
 pub use ask::Answered;
 pub use disk_state::DiskState;
+pub use fork::ForkOrder;
 pub use gate::{Gate, Latch};
 pub use holon_driver::{DiskFull, NoAnswer};
 pub use start::{Start, StartError};

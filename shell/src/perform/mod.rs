@@ -5,18 +5,22 @@
 //! written. A patch that is being written is written to its end, so that it stays whole.
 
 pub mod context;
+mod given;
 pub mod instructions;
 mod task;
 pub mod tool;
 mod work_item;
 mod worktree;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
 use context::Looks;
+pub use given::GivenAnswer;
+use given::GivenAnswers;
 use holon_core::Input;
 use holon_core::effect::{AgentView, ServerCall, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::recovery::Found;
@@ -28,7 +32,7 @@ use holon_facts::outcome::{
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_facts::template::AgentTemplate;
 use holon_facts::work::PlanSeen;
-use holon_facts::workspace::ExecutionBinding;
+use holon_facts::workspace::{ExecutionBinding, WorkspaceKind, WorkspaceTree};
 use holon_facts::{AgentId, OpId, Outcome, Text};
 use holon_mcp::{Host, ServerState, Servers};
 use holon_models::Providers;
@@ -46,7 +50,7 @@ use crate::skills::Skills;
 use crate::templates::{self, Reach, Selector, Templates};
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
-use crate::workplace::Search;
+use crate::workplace::{self, Keeper, Search};
 
 /// Until the file of a login is read again, while an agent waits for another one.
 const LOGIN_CHECKS: Duration = Duration::from_secs(2);
@@ -65,6 +69,7 @@ struct Inner {
     commands: Commands,
     memory: Memory,
     servers: Servers,
+    answers: GivenAnswers,
 }
 
 /// Where the performers work.
@@ -92,6 +97,8 @@ pub struct Settings {
     pub in_flight: InFlight,
     /// Servers of tools as they are started, and who may use them.
     pub servers: DefinedServers,
+    /// Whether files of workspaces are kept as turns find and leave them.
+    pub keep_trees: bool,
 }
 
 impl Settings {
@@ -111,6 +118,7 @@ impl Settings {
             templates,
             in_flight: InFlight::default(),
             servers: DefinedServers::default(),
+            keep_trees: true,
         }
     }
 
@@ -179,7 +187,9 @@ impl Performers {
             secrets: texts.shared_secrets(),
         };
         let servers = Servers::new(settings.servers.definitions.clone(), &host);
-        Self { inner: Arc::new(Inner { texts, providers, settings, live, commands, memory, servers }) }
+        let answers = GivenAnswers::of(&settings.home);
+        let inner = Inner { texts, providers, settings, live, commands, memory, servers, answers };
+        Self { inner: Arc::new(inner) }
     }
 
     /// What agents of this home remember.
@@ -251,13 +261,48 @@ impl Performers {
         // Children have those that are named for them.
         let servers = settings.servers.whose.of(agent, !agent.is_reserved());
         let offered = tool::offered(&self.inner.texts, &self.inner.servers, &servers);
-        let (loaded, offered) = tokio::join!(loaded, offered);
+        let tree = async { if looks.untrusted { None } else { self.kept_tree(agent, execution).await } };
+        let (loaded, offered, tree) = tokio::join!(loaded, offered, tree);
         match loaded {
             Ok(context) => {
                 let tools = offered.map(Arc::new);
-                Outcome::Context { context: LoadedContext { tools, ..context } }
+                Outcome::Context { context: LoadedContext { tools, tree: tree.map(Box::new), ..context } }
             }
             Err(problem) => self.failed(&problem.to_string()),
+        }
+    }
+
+    /// The first request of an agent that is about to begin is answered with this, and asks no model; with none, as any other.
+    ///
+    /// # Errors
+    /// The home can't be written to.
+    pub fn give_answer(&self, agent: &AgentId, answer: Option<&GivenAnswer>) -> io::Result<()> {
+        self.inner.answers.put(agent, answer)
+    }
+
+    /// Keeps the files where an agent works, as they are now. Nobody could ask for those of temporary runs.
+    async fn kept_tree(&self, agent: &AgentId, execution: &ExecutionBinding) -> Option<WorkspaceTree> {
+        let settings = &self.inner.settings;
+        let lasts = Home::shared(settings.home.root()) == settings.home.root();
+        if !settings.keep_trees || !lasts || execution.kind == WorkspaceKind::AgentHome {
+            return None;
+        }
+        let keeper = Keeper::new(&settings.real_agent_home(agent));
+        let bound = settings.confinement.as_ref().map(|_| Path::new(&execution.workspace_anchor));
+        let root = Path::new(&execution.execution_root);
+        workplace::keep(root, &keeper, &settings.supervisor, bound).await
+    }
+
+    /// Keeps them as a turn has left them.
+    pub fn keep_tree(
+        &self,
+        agent: AgentId,
+        execution: ExecutionBinding,
+    ) -> impl Future<Output = Option<Input>> + use<> {
+        let performers = self.clone();
+        async move {
+            let kept = performers.kept_tree(&agent, &execution).await?;
+            Some(Input::TreeKept { agent, execution, kept })
         }
     }
 
@@ -282,7 +327,14 @@ impl Performers {
 
     /// Makes one attempt; ends in `Answer` or `AttemptFailed`, within `request.timeout`.
     pub async fn call_model(&self, op: OpId, request: ModelRequest) -> Outcome {
-        let Inner { texts, providers, live, .. } = &*self.inner;
+        let Inner { texts, providers, live, answers, .. } = &*self.inner;
+        if !request.sums_up {
+            match answers.take(texts, (&request.agent, op)) {
+                Ok(Some(answer)) => return Outcome::Answer { answer },
+                Ok(None) => {}
+                Err(problem) => return self.failed(&format!("the answer that was given: {problem}")),
+            }
+        }
         let live = LiveText::begin(live.clone(), request.agent.clone(), op);
         match providers.ask(texts, &request, &|piece| live.show(piece)).await {
             Ok(answer) => Outcome::Answer { answer },
@@ -519,6 +571,7 @@ impl Performers {
     /// The end of an operation is durable: what was kept for a crash may go.
     pub fn settled(&self, agent: &AgentId, op: OpId) {
         self.inner.commands.settled(agent, op);
+        self.inner.answers.settled(agent, op);
     }
 
     /// Nothing was done.

@@ -92,9 +92,10 @@ impl RuntimeActor {
                 Err(unavailable) => read(Err(unavailable)),
                 Ok(()) => read(Ok(self.driver.view())),
             },
-            Request::Fork { fork, forked } => {
-                let done = self.driver.fork(&fork).await?;
-                self.touch(Some(&fork.to));
+            Request::Fork { order, forked } => {
+                let to = order.fork.to.clone();
+                let done = self.driver.fork(*order).await?;
+                self.touch(Some(&to));
                 // Whoever asked and went away finds the agent in the list.
                 drop(forked.send(done));
             }

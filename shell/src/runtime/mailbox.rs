@@ -3,10 +3,11 @@
 use holon_core::view::View;
 use holon_core::{Answer, Input};
 use holon_facts::{AgentId, EventSeq, ReplyId};
-use holon_ledger::sqlite::{Fork, ForkError};
+use holon_ledger::sqlite::ForkError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Unavailable;
+use crate::driver::ForkOrder;
 
 /// Requests in a queue at most; later senders wait.
 const LINE: usize = 1_024;
@@ -25,7 +26,7 @@ pub(super) type Answered = oneshot::Sender<Result<Answer, Unavailable>>;
 pub(super) enum Request {
     Ask { agent: Option<AgentId>, urgency: Urgency, make: Make, answered: Answered },
     Read { agent: Option<AgentId>, read: Read },
-    Fork { fork: Fork, forked: oneshot::Sender<Result<EventSeq, ForkError>> },
+    Fork { order: Box<ForkOrder>, forked: oneshot::Sender<Result<EventSeq, ForkError>> },
     Leave,
 }
 

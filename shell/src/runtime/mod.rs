@@ -20,7 +20,7 @@ use holon_facts::identity::AgentSpec;
 use holon_facts::outcome::LoadedContext;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Config, EventSeq, Outcome, Record, ReplyId, Seed};
-use holon_ledger::sqlite::{Fork, ForkError, LedgerError, Reader};
+use holon_ledger::sqlite::{ForkError, LedgerError, Reader};
 use holon_ledger::{LedgerReader, Restored, Stall};
 use holon_platform::spawn;
 use holon_text::Texts;
@@ -28,7 +28,7 @@ use mailbox::{Mailbox, MailboxSender, Request, Urgency};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::driver::{DiskState, Driver, DriverError, NoAnswer};
+use crate::driver::{DiskState, Driver, DriverError, ForkOrder, NoAnswer};
 use crate::memory::Memory;
 use crate::perform::Performers;
 use crate::perform::context::Looks;
@@ -204,9 +204,9 @@ impl Runtime {
     ///
     /// # Errors
     /// When there is no runtime any more; inside, when the fork is refused.
-    pub async fn fork(&self, fork: Fork) -> Result<Result<EventSeq, ForkError>, Unavailable> {
+    pub async fn fork(&self, order: ForkOrder) -> Result<Result<EventSeq, ForkError>, Unavailable> {
         let (forked, receiver) = oneshot::channel();
-        self.sender.send(Urgency::Normal, Request::Fork { fork, forked }).await?;
+        self.sender.send(Urgency::Normal, Request::Fork { order: Box::new(order), forked }).await?;
         receiver.await.map_err(|_| Unavailable::Leaving)
     }
 

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use super::agent_cache::IDLE;
 use super::{Ended, Runtime, Unavailable};
-use crate::driver::{Driver, Gate, Start};
+use crate::driver::{Driver, ForkOrder, Gate, Start};
 use crate::live::LiveSink;
 use crate::perform;
 use crate::perform::tool::CommandEnvironment;
@@ -148,7 +148,9 @@ async fn a_copy_goes_on_by_itself() {
     let last =
         runtime.read(Some(&id("main")), |view| view.agent(&id("main")).map(|agent| agent.event_seq)).await;
     let last = last.unwrap().unwrap();
-    let fork = |at: Option<u64>| Fork { from: id("main"), at: at.map(EventSeq), to: id("again") };
+    let fork = |at: Option<u64>| {
+        ForkOrder::new(Fork { from: id("main"), at: at.map(EventSeq), to: id("again"), answer_given: false })
+    };
     let refused = runtime.fork(fork(Some(last.0 + 1))).await.unwrap();
     assert!(matches!(refused, Err(ForkError::Beyond { .. })), "{refused:?}");
     // In the middle of its turn: the message is taken up again.

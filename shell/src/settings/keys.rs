@@ -103,6 +103,18 @@ pub const KEYS: &[Key<Settings>] = &[
         "time between two checks of the whole ledger by a runtime, in the background; 0 for none"
     ),
     key!(
+        "telemetry.otlp.endpoint",
+        telemetry.otlp_endpoint,
+        Kind::Url(&["http", "https"]),
+        "the collector that traces are sent to over HTTP; `OTEL_EXPORTER_OTLP_*` win"
+    ),
+    key!(
+        "telemetry.include_content",
+        telemetry.include_content,
+        Kind::Flag,
+        "traces have the texts of turns, too, without secrets"
+    ),
+    key!(
         "telemetry.agent_labels",
         server.agent_labels,
         number(0, 10_000),
@@ -119,6 +131,12 @@ pub const KEYS: &[Key<Settings>] = &[
         store_agents,
         Kind::Path,
         "the folder of the homes of agents, which nodes share; without it `agents` in the home"
+    ),
+    key!(
+        "runtime.workspace_trees",
+        keep_trees,
+        Kind::Flag,
+        "keep the files of git repositories as turns find and leave them, for forks"
     ),
     key!("runtime.retries", core.retry.retries, number(0, 100), "further attempts at one model"),
     key!(

@@ -94,6 +94,9 @@ pub struct Settings {
     pub run: RunSettings,
     /// Whether a prompt starts the runtime of its home.
     pub autostart: bool,
+    pub telemetry: TelemetrySettings,
+    /// Whether files of workspaces are kept as turns find and leave them.
+    pub keep_trees: bool,
     pub server: ServerSettings,
     /// The core's configuration, still without models.
     pub core: Config,
@@ -125,6 +128,15 @@ impl Default for RunSettings {
     }
 }
 
+/// What is exported of what happens.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TelemetrySettings {
+    /// The collector of traces, without the path of a signal.
+    pub otlp_endpoint: Option<String>,
+    /// Texts of turns are exported, too.
+    pub include_content: bool,
+}
+
 /// A name below `providers` in its parts.
 enum ProviderKey<'a> {
     Option(&'a str, &'static Key<ProviderSettings>),
@@ -148,6 +160,8 @@ impl Settings {
             redact_token_shapes: true,
             run: RunSettings::default(),
             autostart: true,
+            telemetry: TelemetrySettings::default(),
+            keep_trees: true,
             server: ServerSettings::default(),
             core: Config::new(Vec::new()),
             providers: BTreeMap::new(),

@@ -1,28 +1,70 @@
 //! Traces as a fold of the ledger: nothing is measured twice, and what is past can be exported again with the same ids.
-//! [`Fold`] makes spans of the records of one agent, `otlp` writes them as OTLP in JSON.
+//! [`Fold`] makes spans of the records of one agent, `otlp` writes them as OTLP in JSON, [`Exporter`] follows the ledger and
+//! sends them to a collector.
 
+mod attribute;
+mod cursor;
+mod exporter;
 mod otlp;
+mod target;
+mod texts;
+mod turn;
+mod waits;
 
 use std::collections::BTreeMap;
 
-use holon_facts::event::{InboxFact, LifecycleFact, TurnFact};
-use holon_facts::ids::MessageId;
-use holon_facts::model::AttemptRecord;
-use holon_facts::receipt::Receipt;
-use holon_facts::usage::TokenUsage;
-use holon_facts::{AgentId, Event, EventSeq, Millis, Record, Wall};
+use holon_facts::event::{InboxFact, LifecycleFact, TaskFact, TurnFact};
+use holon_facts::ids::{MessageId, TaskId};
+use holon_facts::message::Origin;
+use holon_facts::{AgentId, Event, EventSeq, Record, Wall};
 use holon_text::hash;
 
-pub use otlp::line;
+pub use attribute::Attribute;
+pub use exporter::{Exporter, Following};
+pub use otlp::{Resource, document};
+pub use target::{Target, TargetError};
+pub use texts::{Contents, of_ledger};
 
-/// Messages whose admission is kept until they are taken up.
+use turn::Turn;
+use waits::Waits;
+
+/// Messages whose admission is kept until they are taken up, and tasks whose beginning is.
 const WAITING: usize = 100_000;
+const TASKS: usize = 10_000;
 
-/// A time with a name: of a turn, a request to a model, or a call of a tool.
+/// The kinds of records that [`Fold`] looks at.
+pub const KINDS: &[&str] = &[
+    "agent_created",
+    "message_admitted",
+    "message_processed",
+    "turn_started",
+    "provider_attempt_recorded",
+    "assistant_round_recorded",
+    "tool_executed",
+    "tool_execution_failed",
+    "turn_terminal",
+    "task_created",
+    "wait_registered",
+    "wait_resolved",
+    "wait_cancelled",
+    "hold_set",
+    "hold_ended",
+    "sleep_begun",
+    "sleep_elapsed",
+];
+
+/// Another span, wherever it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    pub trace: [u8; 16],
+    pub span: [u8; 8],
+}
+
+/// A time with a name: of a turn, a request to a model, a call of a tool, or a wait.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     pub id: [u8; 8],
-    /// None for the turn itself.
+    /// None for what begins a trace, and for waits.
     pub parent: Option<[u8; 8]>,
     pub name: String,
     /// Whether somebody else works meanwhile: a provider.
@@ -30,18 +72,12 @@ pub struct Span {
     pub begin: Wall,
     pub end: Wall,
     pub attributes: Vec<(&'static str, Attribute)>,
+    pub links: Vec<Link>,
     /// What went wrong, as a word.
     pub error: Option<String>,
 }
 
-/// What is known of a span.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Attribute {
-    Text(String),
-    Number(u64),
-}
-
-/// A turn with everything in it: the turn itself comes first.
+/// A turn with everything in it, the turn itself first; or a wait, in the one long trace of its agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
     pub id: [u8; 16],
@@ -49,116 +85,51 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// When the turn ended.
+    /// When the turn or the wait ended.
     pub fn ended_at(&self) -> Wall {
         self.spans.first().map_or(Wall(0), |turn| turn.end)
     }
 }
 
-/// The records of one agent, in their order. Gives a trace with the end of each turn; one without an end has none.
+/// The records of one agent, in their order. Gives a trace with the end of each turn and wait; one without an end has none.
 #[derive(Debug)]
 pub struct Fold {
-    agent: AgentId,
-    /// With the name of the agent it stands for the agent, also in a backup or a bundle of its home.
-    created_at: Wall,
-    admitted: BTreeMap<MessageId, Wall>,
+    ids: Ids,
+    contents: Contents,
+    /// When each message that waits was admitted, and by which event.
+    admitted: BTreeMap<MessageId, (Wall, EventSeq)>,
+    /// The turn that began each task.
+    begun: BTreeMap<TaskId, Link>,
+    /// Results of tasks that wait: whose turn they belong to.
+    results: BTreeMap<MessageId, Link>,
+    waits: Waits,
     turn: Option<Turn>,
 }
 
-/// A turn that has not ended.
-#[derive(Debug)]
-struct Turn {
-    begin: Wall,
-    event: EventSeq,
-    waited: Option<Millis>,
-    parts: Vec<Span>,
+/// What the ids of an agent's traces and spans follow from: its name, and when it was created. They stand for the agent
+/// also in a backup or a bundle of its home.
+#[derive(Debug, Clone)]
+struct Ids {
+    agent: AgentId,
+    created_at: Wall,
 }
 
-fn text(value: impl ToString) -> Attribute {
-    Attribute::Text(value.to_string())
-}
-
-fn millis(from: Wall, to: Wall) -> Millis {
-    Millis(u64::try_from(to.0.saturating_sub(from.0)).unwrap_or(0) / 1_000)
-}
-
-/// So long before a moment.
-fn before(end: Wall, took: Millis) -> Wall {
-    Wall(end.0.saturating_sub(i64::try_from(took.0.saturating_mul(1_000)).unwrap_or(i64::MAX)))
-}
-
-fn usage(usage: TokenUsage) -> Vec<(&'static str, Attribute)> {
-    vec![
-        ("gen_ai.usage.input_tokens", Attribute::Number(usage.input_tokens)),
-        ("gen_ai.usage.output_tokens", Attribute::Number(usage.output_tokens)),
-        ("gen_ai.usage.cache_read.input_tokens", Attribute::Number(usage.cached_input_tokens)),
-    ]
-}
-
-impl Fold {
-    pub fn of(agent: AgentId) -> Self {
-        Self { agent, created_at: Wall(0), admitted: BTreeMap::new(), turn: None }
+impl Ids {
+    fn trace(&self, of: &str) -> [u8; 16] {
+        let mut id = [0; 16];
+        let named = format!("trace {} {} {of}", self.created_at.0, self.agent);
+        id.copy_from_slice(&hash(named.as_bytes()).0[..16]);
+        id
     }
 
-    /// The next record of the agent.
-    pub fn next(&mut self, record: &Record) -> Option<Trace> {
-        if let Event::Lifecycle(LifecycleFact::AgentCreated(_)) = &record.event {
-            self.created_at = record.at;
-        }
-        if let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event
-            && self.admitted.len() < WAITING
-        {
-            self.admitted.insert(fact.message.id, record.at);
-        }
-        if let Event::Inbox(InboxFact::MessageProcessed(fact)) = &record.event {
-            self.admitted.remove(&fact.message_id);
-        }
-        let Event::Turn(fact) = &record.event else { return None };
-        if let TurnFact::TurnStarted(fact) = fact {
-            let waited = self.admitted.get(&fact.message_id).map(|since| millis(*since, record.at));
-            self.turn = Some(Turn { begin: record.at, event: record.event_seq, waited, parts: Vec::new() });
-        }
-        if let TurnFact::ProviderAttemptRecorded(fact) = fact {
-            self.request(record, &fact.attempt, u64::from(fact.round.0));
-        }
-        if let TurnFact::ToolExecuted(fact) = fact {
-            self.tool(record, (&fact.tool_name, &fact.call_id), &fact.receipt, fact.duration_ms);
-        }
-        if let TurnFact::ToolExecutionFailed(fact) = fact {
-            self.tool(record, (&fact.tool_name, &fact.call_id), &fact.receipt, fact.duration_ms);
-        }
-        if let TurnFact::TurnTerminal(fact) = fact {
-            let turn = self.turn.take()?;
-            let id = self.span(turn.event);
-            let mut attributes = vec![
-                ("gen_ai.operation.name", text("invoke_agent")),
-                ("gen_ai.agent.id", text(&self.agent)),
-                ("gen_ai.agent.name", text(&self.agent)),
-                ("gen_ai.conversation.id", text(&self.agent)),
-                ("holon.run.id", text(fact.run_id)),
-                ("holon.message.id", text(fact.message_id)),
-                ("holon.turn.kind", text(fact.kind)),
-                ("holon.turn.rounds", Attribute::Number(fact.rounds.into())),
-            ];
-            attributes.extend(turn.waited.map(|waited| ("holon.queue_wait_ms", Attribute::Number(waited.0))));
-            attributes.extend(usage(fact.token_usage));
-            let root = Span {
-                id,
-                parent: None,
-                name: format!("invoke_agent {}", self.agent),
-                client: false,
-                begin: turn.begin,
-                end: record.at,
-                attributes,
-                error: fact.kind.failed().then(|| fact.kind.name().to_owned()),
-            };
-            let named = format!("trace {} {} {}", self.created_at.0, self.agent, turn.event);
-            let mut trace = [0; 16];
-            trace.copy_from_slice(&hash(named.as_bytes()).0[..16]);
-            let parts = turn.parts.into_iter().map(|part| Span { parent: Some(id), ..part });
-            return Some(Trace { id: trace, spans: std::iter::once(root).chain(parts).collect() });
-        }
-        None
+    /// Of the turn that this event began.
+    fn turn(&self, began: EventSeq) -> Link {
+        Link { trace: self.trace(&began.to_string()), span: self.span(began) }
+    }
+
+    /// Of the waits of the agent, in all its life.
+    fn long(&self) -> [u8; 16] {
+        self.trace("waits")
     }
 
     /// The id of what this event is about.
@@ -168,51 +139,96 @@ impl Fold {
         span.copy_from_slice(&hash(named.as_bytes()).0[..8]);
         span
     }
+}
 
-    fn part(&mut self, span: Span) {
-        if let Some(turn) = &mut self.turn {
-            turn.parts.push(span);
+impl Fold {
+    /// With the texts of turns, where somebody asked for them.
+    pub fn of(agent: AgentId, contents: Contents) -> Self {
+        Self {
+            ids: Ids { agent, created_at: Wall(0) },
+            contents,
+            admitted: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            results: BTreeMap::new(),
+            waits: Waits::default(),
+            turn: None,
         }
     }
 
-    fn request(&mut self, record: &Record, attempt: &AttemptRecord, round: u64) {
-        let mut attributes = vec![
-            ("gen_ai.operation.name", text("chat")),
-            ("gen_ai.provider.name", text(&attempt.provider)),
-            ("gen_ai.request.model", text(&attempt.model_ref)),
-            ("gen_ai.agent.id", text(&self.agent)),
-            ("holon.round", Attribute::Number(round + 1)),
-            ("holon.attempt", Attribute::Number(attempt.attempt.into())),
-            ("holon.outcome", text(attempt.outcome.name())),
-        ];
-        attributes.extend(attempt.token_usage.into_iter().flat_map(usage));
-        self.part(Span {
-            id: self.span(record.event_seq),
-            parent: None,
-            name: format!("chat {}", attempt.model_ref),
-            client: true,
-            begin: attempt.started_at,
-            end: attempt.completed_at,
-            attributes,
-            error: attempt.failure_kind.map(|kind| kind.name().to_owned()),
-        });
+    /// The next record of the agent; records of other kinds than [`KINDS`] may be missing.
+    pub fn next(&mut self, record: &Record) -> Vec<Trace> {
+        if let Event::Lifecycle(LifecycleFact::AgentCreated(_)) = &record.event {
+            self.ids.created_at = record.at;
+        }
+        if let Event::Inbox(fact) = &record.event {
+            self.inbox(record, fact);
+        }
+        if let Event::Task(TaskFact::TaskCreated(fact)) = &record.event
+            && let Some(turn) = &self.turn
+            && self.begun.len() < TASKS
+        {
+            self.begun.insert(fact.task_id, self.ids.turn(turn.began));
+        }
+        let current = self.turn.as_ref().map(|turn| self.ids.turn(turn.began));
+        let mut ended = self.waits.next(&self.ids, record, current);
+        if let Event::Turn(fact) = &record.event {
+            ended.extend(self.turned(record, fact));
+        }
+        ended
     }
 
-    fn tool(&mut self, record: &Record, (name, call): (&str, &str), receipt: &Receipt, took: Millis) {
-        self.part(Span {
-            id: self.span(record.event_seq),
-            parent: None,
-            name: format!("execute_tool {name}"),
-            client: false,
-            begin: before(record.at, took),
-            end: record.at,
-            attributes: vec![
-                ("gen_ai.operation.name", text("execute_tool")),
-                ("gen_ai.tool.name", text(name)),
-                ("gen_ai.tool.call.id", text(call)),
-                ("gen_ai.agent.id", text(&self.agent)),
-            ],
-            error: receipt.error.as_ref().map(|error| error.kind.name().to_owned()),
-        });
+    fn inbox(&mut self, record: &Record, fact: &InboxFact) {
+        if let InboxFact::MessageAdmitted(fact) = fact
+            && self.admitted.len() < WAITING
+        {
+            self.admitted.insert(fact.message.id, (record.at, record.event_seq));
+            if let Origin::Task { task_id } = &fact.message.origin
+                && let Some((task, begun)) = self.begun.iter().find(|(task, _)| task.to_string() == *task_id)
+            {
+                self.results.insert(fact.message.id, *begun);
+                let task = *task;
+                self.begun.remove(&task);
+            }
+            self.contents.admitted(&fact.message);
+        }
+        if let InboxFact::MessageProcessed(fact) = fact {
+            self.admitted.remove(&fact.message_id);
+            self.results.remove(&fact.message_id);
+            self.contents.processed(fact.message_id);
+        }
+    }
+
+    fn turned(&mut self, record: &Record, fact: &TurnFact) -> Vec<Trace> {
+        if let TurnFact::TurnStarted(fact) = fact {
+            let admitted = self.admitted.get(&fact.message_id).copied();
+            let result_of = self.results.get(&fact.message_id).copied();
+            let message = self.contents.message(fact.message_id);
+            let turn = Turn::begin(record, admitted.map(|(since, _)| since), message, result_of);
+            let here = self.ids.turn(turn.began);
+            self.turn = Some(turn);
+            let waited = admitted.map(|since| waits::queued(&self.ids, since, record.at, here));
+            return waited.into_iter().collect();
+        }
+        let Some(turn) = &mut self.turn else { return Vec::new() };
+        if let TurnFact::ProviderAttemptRecorded(fact) = fact {
+            turn.request(&self.ids, record, &fact.attempt, u64::from(fact.round.0));
+        }
+        if let TurnFact::AssistantRoundRecorded(fact) = fact {
+            turn.answered(fact, &self.contents);
+        }
+        if let TurnFact::ToolExecuted(fact) = fact {
+            let tool = (fact.tool_name.as_str(), fact.call_id.as_str(), fact.duration_ms);
+            turn.tool(&self.ids, record, tool, &fact.receipt, &self.contents);
+        }
+        if let TurnFact::ToolExecutionFailed(fact) = fact {
+            let tool = (fact.tool_name.as_str(), fact.call_id.as_str(), fact.duration_ms);
+            turn.tool(&self.ids, record, tool, &fact.receipt, &self.contents);
+        }
+        if let TurnFact::TurnTerminal(fact) = fact
+            && let Some(turn) = self.turn.take()
+        {
+            return vec![turn.end(&self.ids, record, fact)];
+        }
+        Vec::new()
     }
 }

@@ -1,36 +1,57 @@
-//! Spans as OTLP in JSON: one line is one `TracesData`, as collectors read them from files.
+//! Spans as OTLP in JSON: a document is one `TracesData`, as collectors take it over HTTP and read it from files.
 
 use holon_facts::Wall;
 use holon_platform::{build, hex};
 use serde_json::{Value, json};
 
-use super::{Attribute, Span, Trace};
+use super::{Attribute, Span};
 
 /// Spans that others cause to be made inside, and those that wait for a server.
 const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
 const ERROR: u8 = 2;
 
-/// A trace as a line, without its end.
-pub fn line(trace: &Trace) -> String {
-    let spans: Vec<Value> = trace.spans.iter().map(|one| span(trace, one)).collect();
+/// Who has made the spans.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    pub service: String,
+    /// More that is known of it, by name.
+    pub attributes: Vec<(String, String)>,
+}
+
+impl Default for Resource {
+    fn default() -> Self {
+        Self { service: "holon".to_owned(), attributes: Vec::new() }
+    }
+}
+
+/// Spans, each with the trace that it belongs to, as one line.
+pub fn document<'a>(
+    resource: &Resource,
+    spans: impl IntoIterator<Item = (&'a [u8; 16], &'a Span)>,
+) -> String {
+    let spans: Vec<Value> = spans.into_iter().map(|(trace, one)| span(trace, one)).collect();
+    let own = [("service.name", resource.service.as_str()), ("service.version", build::version())];
+    let others = resource.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let attributes: Vec<Value> = own
+        .into_iter()
+        .chain(others)
+        .map(|(name, value)| attribute(name, &Attribute::Text(value.to_owned())))
+        .collect();
     json!({ "resourceSpans": [{
-        "resource": { "attributes": [
-            attribute("service.name", &Attribute::Text("holon".to_owned())),
-            attribute("service.version", &Attribute::Text(build::version().to_owned())),
-        ] },
+        "resource": { "attributes": attributes },
         "scopeSpans": [{ "scope": { "name": "holon" }, "spans": spans }],
     }] })
     .to_string()
 }
 
-fn span(trace: &Trace, span: &Span) -> Value {
+fn span(trace: &[u8; 16], span: &Span) -> Value {
     let mut attributes: Vec<Value> =
         span.attributes.iter().map(|(name, value)| attribute(name, value)).collect();
     attributes
         .extend(span.error.as_ref().map(|error| attribute("error.type", &Attribute::Text(error.clone()))));
     let mut document = json!({
-        "traceId": hex::write(&trace.id),
+        "traceId": hex::write(trace),
         "spanId": hex::write(&span.id),
         "name": span.name,
         "kind": if span.client { CLIENT } else { INTERNAL },
@@ -40,6 +61,10 @@ fn span(trace: &Trace, span: &Span) -> Value {
     });
     if let Some(parent) = span.parent {
         document["parentSpanId"] = json!(hex::write(&parent));
+    }
+    if !span.links.is_empty() {
+        let link = |link: &super::Link| json!({ "traceId": hex::write(&link.trace), "spanId": hex::write(&link.span) });
+        document["links"] = span.links.iter().map(link).collect();
     }
     if let Some(error) = &span.error {
         document["status"] = json!({ "code": ERROR, "message": error });
@@ -52,6 +77,10 @@ fn attribute(name: &str, value: &Attribute) -> Value {
     let value = match value {
         Attribute::Text(text) => json!({ "stringValue": text }),
         Attribute::Number(number) => json!({ "intValue": number.to_string() }),
+        Attribute::Texts(texts) => {
+            let values: Vec<Value> = texts.iter().map(|text| json!({ "stringValue": text })).collect();
+            json!({ "arrayValue": { "values": values } })
+        }
     };
     json!({ "key": name, "value": value })
 }

@@ -158,6 +158,8 @@ pub(super) struct Git {
     /// The repository's folder, locked. Every run has it as its input, so that the lock lasts as long as the run even
     /// if this process dies.
     held: Option<File>,
+    /// What stands for the user's index.
+    index: Option<PathBuf>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -178,7 +180,12 @@ impl Git {
         };
         let known = |name: &str| Some((name.into(), environment.get(name)?.into()));
         let variables = VARIABLES.into_iter().filter_map(known).collect();
-        Ok(Self { variables, helper, asker, held: None, _turn: turn })
+        Ok(Self { variables, helper, asker, held: None, index: None, _turn: turn })
+    }
+
+    /// With another index than the user's.
+    pub(super) fn with_index(self, index: PathBuf) -> Self {
+        Self { index: Some(index), ..self }
     }
 
     /// Keeps other processes out of the repository, runs among them that a runtime which died has left. A file system
@@ -266,6 +273,7 @@ impl Git {
             .current_dir("/")
             .env_clear()
             .envs(self.variables.iter().cloned())
+            .envs(self.index.iter().map(|index| ("GIT_INDEX_FILE", index)))
             // A repository's own settings can allow a protocol, which this can't be talked out of.
             .env("GIT_ALLOW_PROTOCOL", "none")
             .env("GIT_NO_LAZY_FETCH", "1")

@@ -4,6 +4,7 @@ mod fetch;
 mod find;
 mod git;
 mod repository;
+mod tree;
 mod work_tree;
 mod worktree;
 
@@ -16,6 +17,7 @@ use rustix::fs::{Access, access};
 
 pub use fetch::{FetchError, FetchedFolder, Wanted, fetch};
 pub use find::Search;
+pub use tree::{Keeper, TreeError, give_back, keep};
 pub use work_tree::work_tree;
 pub use worktree::{Added, GitError, KeptWhy, Removal, Worktree, WorktreeError};
 

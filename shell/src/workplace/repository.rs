@@ -43,7 +43,7 @@ impl Repository {
 }
 
 /// Where a repository keeps what is of this working tree alone.
-fn own_folder(top: &Path) -> Option<PathBuf> {
+pub(super) fn own_folder(top: &Path) -> Option<PathBuf> {
     let pointer = top.join(".git");
     if pointer.is_dir() {
         return Some(pointer);

@@ -71,6 +71,7 @@ impl Place {
             templates: Templates::in_home(&Home::at(&home)),
             in_flight: InFlight::default(),
             servers: Default::default(),
+            keep_trees: false,
         };
         let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);
         let texts = Texts::new(secrets, Box::new(|_| Ok(None)));

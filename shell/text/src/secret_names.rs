@@ -6,7 +6,7 @@ use std::path::Path;
 /// Whoever names a variable so means a credential.
 const SECRET: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PWD"];
 /// Or so, unless the value is a plain word.
-const PERHAPS: &[&str] = &["KEY", "AUTH", "CREDENTIAL", "CREDENTIALS", "PASS", "PAT"];
+const PERHAPS: &[&str] = &["KEY", "AUTH", "CREDENTIAL", "CREDENTIALS", "HEADERS", "PASS", "PAT"];
 /// Words that are written together with others.
 const ENDINGS: &[&str] = &[
     "TOKEN",
@@ -119,6 +119,7 @@ mod tests {
             "GOOGLE_CREDENTIALS",
             "DJANGO_SECRET_KEY_BASE",
             "HOLON_CONTROL_TOKEN",
+            "OTEL_EXPORTER_OTLP_HEADERS",
             "db-password",
             "apiKey",
         ] {

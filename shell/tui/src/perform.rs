@@ -146,7 +146,7 @@ pub(crate) async fn send(client: &impl Runtime, prompt: Prompt) -> Answer {
 
 pub(crate) async fn control(client: &impl Runtime, agent: AgentId, control: Control) -> Answer {
     if let Control::Fork(name) = control {
-        let body = ForkAgent { agent_id: name, event_seq: None };
+        let body = ForkAgent { agent_id: name, event_seq: None, model: None, answer: None, files: false };
         return match client.fork(&agent, body).await {
             Ok(forked) => Answer::Forked(forked.into_reply().agent_id),
             Err(error) => Answer::Done(Err(worded(&error))),

@@ -340,7 +340,8 @@ impl Situation {
             | Input::ChangeTrigger { agent, .. }
             | Input::ChangeWorkspace { agent, .. }
             | Input::Completed { agent, .. }
-            | Input::PlanProbed { agent, .. } => self.admit(agent),
+            | Input::PlanProbed { agent, .. }
+            | Input::TreeKept { agent, .. } => self.admit(agent),
             Input::LoginChanged { .. } | Input::Tick | Input::Drain { .. } => Ok(()),
         }
     }

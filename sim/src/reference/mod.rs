@@ -249,6 +249,7 @@ impl Reference {
             // Nobody is notified anything about one agent.
             Input::Completed { .. }
             | Input::PlanProbed { .. }
+            | Input::TreeKept { .. }
             | Input::LoginChanged { .. }
             | Input::Tick
             | Input::Drain { .. } => None,
@@ -281,13 +282,7 @@ impl Reference {
                 let applied = is_applied(agent, request, records);
                 (*reply, self.control(agent, request, before, applied))
             }
-            Input::SetModel { model, reply, .. } => {
-                let replies = match &before.agent {
-                    None => Reply::Refused("unknown_agent"),
-                    Some(was) => Reply::ModelSet { model: model.clone(), changed: was.model != *model },
-                };
-                (*reply, vec![replies])
-            }
+            Input::SetModel { model, reply, .. } => (*reply, vec![model_is_set(before, model.as_ref())]),
             Input::Compact { reply, .. } | Input::CloseAsk { reply, .. } => (*reply, noted(input, before)),
             Input::Label { agent, change, reply } => (*reply, self.is_labelled(agent, before, change)),
             Input::RunTask { reply, .. } => (*reply, self.task_begins(before)),
@@ -324,9 +319,11 @@ impl Reference {
                 self.draining = true;
                 (*reply, vec![Reply::Drained])
             }
-            Input::Completed { .. } | Input::PlanProbed { .. } | Input::LoginChanged { .. } | Input::Tick => {
-                return;
-            }
+            Input::Completed { .. }
+            | Input::PlanProbed { .. }
+            | Input::TreeKept { .. }
+            | Input::LoginChanged { .. }
+            | Input::Tick => return,
         };
         self.expected.insert(reply, replies);
     }
@@ -551,6 +548,14 @@ impl Reference {
 
     pub fn draining(&self) -> bool {
         self.draining
+    }
+}
+
+/// An agent asks this model first from now on; none is the runtime's own.
+fn model_is_set(before: &Before, model: Option<&ModelRef>) -> Reply {
+    match &before.agent {
+        None => Reply::Refused("unknown_agent"),
+        Some(was) => Reply::ModelSet { model: model.cloned(), changed: was.model.as_ref() != model },
     }
 }
 

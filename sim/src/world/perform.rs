@@ -35,6 +35,8 @@ impl World<'_> {
                 self.look_at_plan(agent, item);
                 Ok(())
             }
+            // No folder of this world is a repository.
+            Effect::KeepTree { .. } => Ok(()),
             Effect::LoadChild { agent, op, child } => {
                 self.child_is_wanted(&child);
                 if let Some(engine) = &mut self.life.engine {
@@ -358,7 +360,8 @@ impl World<'_> {
     fn only_farewells(&mut self, effect: &Effect, step: StepSeq) -> Result<(), Failure> {
         let sure = self.options.sabotage != Some(Sabotage::GoOn);
         let Some(drained) = self.life.drained.or((!sure).then_some(StepSeq(0))) else { return Ok(()) };
-        let farewell = !matches!(effect, Effect::Perform { .. } | Effect::ProbePlan { .. });
+        let farewell =
+            !matches!(effect, Effect::Perform { .. } | Effect::ProbePlan { .. } | Effect::KeepTree { .. });
         self.checks.say("L7");
         ensure!(farewell || step <= drained, "L7", "{effect:?} of step {step} after the shutdown");
         Ok(())

@@ -274,6 +274,39 @@ fn skills() {
 }
 
 #[test]
+fn costs() {
+    assert!(has("python3"), "python3 is not installed: the sums of the guide can't be made");
+    let shown = ["turn_terminal", "tokens", "agent_day_tokens", "stopped:"];
+    follows(&User::new(HELLO), "costs.md", &shown);
+}
+
+#[test]
+fn reverse_proxy() {
+    let user = User::new(HELLO).stand_in("caddy", r#"test "$1" = validate && grep -q reverse_proxy "$3""#);
+    let user = user.stand_in("tailscale", r#"test "$*" = "serve --bg 7878""#);
+    // The port is any that is free, here.
+    let page = page("reverse-proxy.md")
+        .replace("127.0.0.1:7878/control", "$(jq -r .http_addr ~/.holon/run/daemon.json)/control");
+    let all = user.ok(&script(&page.replace("holon config set server.listen 127.0.0.1:7878", "true")));
+    for text in ["https://holon.example.org", "machine.tailnet-name.ts.net", "\"ok\":true", "stopped:"] {
+        assert!(all.contains(text), "{text:?}: {all}");
+    }
+}
+
+#[test]
+fn upgrade() {
+    let user = User::new(HELLO);
+    user.ok("holon daemon start && holon prompt --wait hello");
+    let shown = ["the same:", "hash links", "restored", "running, process", "in order: the newest"];
+    follows(&user, "upgrade.md", &shown);
+}
+
+#[test]
+fn packages() {
+    follows(&User::new(HELLO), "packages.md", &["holon serve"]);
+}
+
+#[test]
 fn security() {
     let shown = ["control.token", "not_enforced", "generation 2", "revoked", "hash links", "the same:"];
     follows(&User::new(HELLO), "security.md", &shown);

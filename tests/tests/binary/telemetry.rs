@@ -23,18 +23,25 @@ fn worked() -> (Provider, Daemon) {
 }
 
 /// The spans of each line.
-fn traces(text: &str) -> Vec<Vec<Value>> {
+fn lines(text: &str) -> Vec<Vec<Value>> {
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
     lines
         .map(|line| line["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("spans").clone())
         .collect()
 }
 
+/// Those of turns.
+fn traces(text: &str) -> Vec<Vec<Value>> {
+    let turn = |spans: &Vec<Value>| spans[0]["name"].as_str().expect("a name").starts_with("invoke_agent ");
+    lines(text).into_iter().filter(turn).collect()
+}
+
 fn attributes(span: &Value) -> BTreeMap<String, String> {
     let all = span["attributes"].as_array().expect("attributes").iter();
     all.map(|one| {
-        let value =
-            one["value"]["stringValue"].as_str().or(one["value"]["intValue"].as_str()).expect("a value");
+        let first = &one["value"]["arrayValue"]["values"][0]["stringValue"];
+        let value = one["value"]["stringValue"].as_str().or(one["value"]["intValue"].as_str());
+        let value = value.or(first.as_str()).expect("a value");
         (one["key"].as_str().expect("a key").to_owned(), value.to_owned())
     })
     .collect()
@@ -80,6 +87,28 @@ fn a_turn_is_a_trace_with_its_requests_and_calls() {
     let failed = &traces[0][3];
     assert_eq!((&failed["status"]["code"], attributes(failed).contains_key("error.type")), (&json!(2), true));
     assert_ne!(traces[0][0]["traceId"], traces[1][0]["traceId"]);
+    assert_eq!(attributes(&traces[0][4])["gen_ai.response.finish_reasons"], "end_turn");
+    // The time in the queue is a span of the agent's own long trace, with a link to the turn.
+    let waits: Vec<Value> =
+        lines(&text).concat().into_iter().filter(|it| it["name"] == "queue_wait").collect();
+    assert_eq!(waits.len(), 2);
+    assert_eq!(waits[0]["traceId"], waits[1]["traceId"]);
+    for (wait, turn) in waits.iter().zip(&traces) {
+        let link = &wait["links"][0];
+        assert_eq!((&link["traceId"], &link["spanId"]), (&turn[0]["traceId"], &turn[0]["spanId"]));
+    }
+}
+
+#[test]
+fn texts_are_exported_where_somebody_wants_them_and_never_secrets() {
+    let (_provider, daemon) = worked();
+    daemon.ok(&["config", "set", "telemetry.include_content", "true"]);
+    let traces = traces(&daemon.ok(&["telemetry", "export"]).stdout);
+    let (root, chat, tool) = (&traces[0][0], &traces[0][1], &traces[0][2]);
+    assert!(attributes(root)["gen_ai.input.messages"].contains(r#""content":"canary""#), "{root}");
+    assert!(attributes(chat)["gen_ai.output.messages"].contains("echo canary"), "{chat}");
+    assert!(attributes(tool)["gen_ai.tool.call.arguments"].contains("echo canary"), "{tool}");
+    assert!(attributes(tool)["gen_ai.tool.call.result"].contains("canary"), "{tool}");
 }
 
 #[test]

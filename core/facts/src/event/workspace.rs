@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::family;
 use crate::ids::{AgentId, RunId, TaskId, WorktreeId};
-use crate::workspace::{ExecutionBinding, Retained, WorkspaceId, WorktreePlan};
+use crate::workspace::{ExecutionBinding, Retained, WorkspaceId, WorkspaceTree, WorktreePlan};
 
 family! {
     /// Bindings, occupancy and worktrees.
@@ -23,6 +23,7 @@ family! {
         WorktreeLeft "worktree_left" v 1,
         WorktreeRemoved "worktree_removed" v 1,
         WorktreeRetained "worktree_retained" v 1,
+        WorkspaceTreeKept "workspace_tree" v 1,
     }
 }
 
@@ -120,4 +121,23 @@ pub struct WorktreeRetained {
     /// The child that left it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_by: Option<AgentId>,
+}
+
+/// The files where the agent works, as a turn found or left them, are kept in their repository. One that is as the newest
+/// on record is not repeated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkspaceTreeKept {
+    pub execution: ExecutionBinding,
+    #[serde(flatten)]
+    pub kept: WorkspaceTree,
+    pub moment: TreeMoment,
+}
+
+names! {
+    /// When the files were so.
+    TreeMoment {
+        /// Nothing of the turn was executed.
+        TurnBegin "turn_begin",
+        TurnEnd "turn_end",
+    }
 }

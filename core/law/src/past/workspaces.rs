@@ -116,6 +116,7 @@ impl Workspaces {
             WorkspaceFact::WorktreeCreated(fact) => self.now(fact.worktree_id, WorktreeState::InUse),
             WorkspaceFact::WorktreeLeft(fact) => self.now(fact.worktree_id, WorktreeState::Leaving),
             WorkspaceFact::WorktreeRemoved(fact) => drop(self.worktrees.remove(&fact.worktree_id)),
+            WorkspaceFact::WorkspaceTreeKept(_) => {}
             WorkspaceFact::WorktreeRetained(fact) => {
                 self.worktrees.insert(fact.plan.worktree_id, WorktreeState::Retained);
             }

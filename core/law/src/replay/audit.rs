@@ -77,8 +77,13 @@ pub struct Audit<M> {
 
 impl<M: Machine> Audit<M> {
     pub fn new(again: Again) -> Self {
+        Self::of(M::default(), again)
+    }
+
+    /// With a machine that was set up for it.
+    pub fn of(machine: M, again: Again) -> Self {
         let skipping = again == Again::Nobody;
-        let (machine, laws, report) = (M::default(), Laws::new(), AuditReport::default());
+        let (laws, report) = (Laws::new(), AuditReport::default());
         Self { again, skipping, machine, laws, report }
     }
 

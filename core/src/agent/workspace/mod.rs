@@ -10,7 +10,7 @@ use alloc::string::String;
 use holon_facts::event::WorkspaceFact;
 use holon_facts::identity::AgentSpec;
 use holon_facts::ids::RunId;
-use holon_facts::workspace::{ExecutionBinding, WorkspaceId, WorkspaceKind};
+use holon_facts::workspace::{ExecutionBinding, WorkspaceId, WorkspaceKind, WorkspaceTree};
 use serde::{Deserialize, Serialize};
 
 pub use crate::agent::workspace::worktree::Worktrees;
@@ -34,6 +34,9 @@ pub struct Workspaces {
     #[serde(default, skip_serializing_if = "Worktrees::is_empty")]
     /// Those that were made for it and its children, and are not removed.
     pub(crate) worktrees: Worktrees,
+    /// The execution root whose files were kept last, and how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept: Option<(String, WorkspaceTree)>,
 }
 
 impl Workspaces {
@@ -49,6 +52,7 @@ impl Workspaces {
             active: spec.execution.clone(),
             occupied: BTreeMap::new(),
             worktrees: Worktrees::default(),
+            kept: None,
         };
         workspaces.attach(&spec.execution);
         workspaces
@@ -87,6 +91,11 @@ impl Workspaces {
         self.occupied.iter().map(|(root, run)| (root.as_str(), *run))
     }
 
+    /// The files of an execution root as they were kept last, if those of no other one were kept since.
+    pub fn kept(&self, execution_root: &str) -> Option<&WorkspaceTree> {
+        self.kept.as_ref().filter(|(root, _)| root == execution_root).map(|(_, kept)| kept)
+    }
+
     fn attach(&mut self, to: &ExecutionBinding) {
         if to.kind == WorkspaceKind::Project {
             self.attached.insert(to.workspace_id(), to.workspace_anchor.clone());
@@ -116,6 +125,9 @@ impl Workspaces {
             WorkspaceFact::WorktreeLeft(fact) => self.worktrees.left(fact.worktree_id),
             WorkspaceFact::WorktreeRemoved(fact) => self.worktrees.removed(fact.worktree_id),
             WorkspaceFact::WorktreeRetained(fact) => self.worktrees.retained(fact),
+            WorkspaceFact::WorkspaceTreeKept(fact) => {
+                self.kept = Some((fact.execution.execution_root.clone(), fact.kept.clone()));
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::handler::turn::{interject, report, tools};
 use crate::handler::wait::recheck;
 use crate::handler::work::obligation::{self, Ended, Way};
 use crate::handler::work::plan;
+use crate::handler::workspace::tree;
 use crate::handler::{memory, task, unattended};
 use crate::tx::Tx;
 
@@ -157,6 +158,9 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     obligation::asked(tx, ended.run_id, before.message, &before.asks);
     if let (Some(Way::Settled), Some(item)) = (way, before.work_item) {
         plan::probe(tx, item);
+    }
+    if !matches!(end, End::ShutDown | End::Crashed) {
+        tree::probe(tx);
     }
     if let Some(done) = done {
         memory::turn_ended(tx, done);

@@ -10,6 +10,7 @@ use holon_facts::event::turn::{
     AssistantRoundRecorded, FailureArtifact, FailureCategory, ProviderAttemptRecorded,
     ProviderRoundCompleted, TurnContextBuilt,
 };
+use holon_facts::event::workspace::TreeMoment;
 use holon_facts::ids::OpId;
 use holon_facts::model::{
     AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, ModelAnswer, ProposedCall, RoundEnd,
@@ -26,6 +27,7 @@ use crate::agent::turn::{Phase, Run};
 use crate::handler::budget;
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::{outage, request};
+use crate::handler::workspace::tree;
 use crate::handler::{servers, skills};
 use crate::retry::{self, Next};
 use crate::tool::{self, Offer};
@@ -36,6 +38,10 @@ pub(crate) fn context_loaded(tx: &mut Tx<'_>, op: OpId, mut context: LoadedConte
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
     skills::read(tx, run_id, context.skills.take());
     servers::read(tx, run_id, context.tools.take());
+    if let Some(kept) = context.tree.take() {
+        let execution = context.execution.binding.clone();
+        tree::kept(tx, execution, *kept, TreeMoment::TurnBegin);
+    }
     tx.record(TurnContextBuilt { run_id, context });
     skills::begun(tx);
     request::advance(tx);

@@ -4,6 +4,7 @@ pub(crate) mod isolate;
 pub(crate) mod occupancy;
 pub(crate) mod operator;
 pub(crate) mod tools;
+pub(crate) mod tree;
 #[cfg(test)]
 mod worktree_tests;
 

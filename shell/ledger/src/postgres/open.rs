@@ -13,7 +13,7 @@ use super::pen::Pen;
 use super::schema;
 use crate::sql::postgres::{PostgresError, Server, Session};
 use crate::sqlite::rows::{HeadOnly, newest};
-use crate::sqlite::{Durability, LedgerError, Reader};
+use crate::sqlite::{Durability, LedgerError, Reader, WrittenBy};
 
 /// How long an answer is waited for.
 pub(super) const ANSWER: Option<Millis> = Some(Millis::seconds(30));
@@ -130,7 +130,11 @@ pub(super) fn kinds(session: &Session) -> Result<BTreeMap<String, i64>, LedgerEr
     let kinds: BTreeMap<String, i64> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     for (kind, version) in &kinds {
         if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= *version) {
-            return Err(LedgerError::NewerEvents { kind: kind.clone(), version: *version });
+            return Err(LedgerError::NewerEvents {
+                kind: kind.clone(),
+                version: *version,
+                by: WrittenBy::default(),
+            });
         }
     }
     Ok(kinds)

@@ -4,7 +4,7 @@
 use holon_facts::Millis;
 
 use crate::sql::postgres::Session;
-use crate::sqlite::LedgerError;
+use crate::sqlite::{LedgerError, WrittenBy};
 
 /// Version `n` of the tables is reached by the `n` first of these.
 const VERSIONS: &[&str] = &[V1, V2];
@@ -151,7 +151,7 @@ pub(super) fn migrate(session: &Session) -> Result<(), LedgerError> {
     let known = i64::try_from(VERSIONS.len()).unwrap_or(i64::MAX);
     let found = version(session)?;
     if found > known {
-        return Err(LedgerError::NewerSchema { found, known });
+        return Err(LedgerError::NewerSchema { found, known, by: WrittenBy::default() });
     }
     if found == known {
         return Ok(());
@@ -172,7 +172,7 @@ pub(super) fn check(session: &Session) -> Result<(), LedgerError> {
     let known = i64::try_from(VERSIONS.len()).unwrap_or(i64::MAX);
     match version(session)? {
         0 => Err(LedgerError::NoCell { database: session.to_string() }),
-        found if found > known => Err(LedgerError::NewerSchema { found, known }),
+        found if found > known => Err(LedgerError::NewerSchema { found, known, by: WrittenBy::default() }),
         _ => Ok(()),
     }
 }

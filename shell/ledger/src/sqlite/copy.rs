@@ -75,7 +75,7 @@ pub fn check(copy: &Path) -> Result<Head, LedgerError> {
     reader.read(|source| {
         let found = schema::version(source)?;
         if found > schema::SCHEMA_VERSION {
-            return Err(LedgerError::NewerSchema { found, known: schema::SCHEMA_VERSION });
+            return Err(schema::newer(source, found));
         }
         if found == 0 {
             let problem = LedgerError::EMPTY.to_owned();

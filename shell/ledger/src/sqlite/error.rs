@@ -59,13 +59,13 @@ pub enum LedgerError {
     #[error("{path} is not a ledger of Holon: {problem}; name another file, or another home. It was left alone",
         path = path.display())]
     NotALedger { path: PathBuf, problem: String },
-    #[error("the ledger has schema version {found}, this build knows up to {known}; use a newer build")]
-    NewerSchema { found: i64, known: i64 },
+    #[error("the ledger has schema version {found}, this build knows up to {known}; {by}")]
+    NewerSchema { found: i64, known: i64, by: WrittenBy },
     #[error(
         "the ledger holds events of kind {kind} version {version}, which this build does not know: it is \
-         read-only for this build; use a newer build, or look at it with `holon ledger export`"
+         read-only for this build; {by}, or look at it with `holon ledger export`"
     )]
-    NewerEvents { kind: String, version: i64 },
+    NewerEvents { kind: String, version: i64, by: WrittenBy },
     #[error("{at}: {source}; the ledger is read-only for this build, use a newer one")]
     Newer { at: Box<Position>, source: DecodeError },
     #[error(
@@ -172,6 +172,19 @@ pub enum AppendError {
     /// It is not known what was written. The ledger takes nothing more; the runtime ends.
     #[error("{0}")]
     Fatal(#[from] LedgerError),
+}
+
+/// The build that wrote a ledger last, as far as that can be read: it or a later one can read the whole of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WrittenBy(pub Option<String>);
+
+impl fmt::Display for WrittenBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(build) => write!(f, "{build} wrote it: use that one or a later one"),
+            None => f.write_str("use a newer build"),
+        }
+    }
 }
 
 impl LedgerError {

@@ -4,7 +4,8 @@
 use holon_core::host::RestoreError;
 use holon_core::replay::Call;
 use holon_core::{Host, Step};
-use holon_facts::event::LifecycleFact;
+use holon_facts::event::workspace::WorkspaceTreeKept;
+use holon_facts::event::{LifecycleFact, WorkspaceFact};
 use holon_facts::identity::{AgentKind, ForkedFrom};
 use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq};
 use holon_text::Texts;
@@ -24,6 +25,8 @@ pub struct Fork {
     /// all of them.
     pub at: Option<EventSeq>,
     pub to: AgentId,
+    /// Whether somebody gives the first answer in the place of the model.
+    pub answer_given: bool,
 }
 
 /// A fork that was not made.
@@ -118,6 +121,16 @@ impl Past {
         Ok(Self { fork: fork.clone(), steps })
     }
 
+    /// The files of that moment, as they were kept, and where the agent worked with them.
+    pub fn files(&self) -> Option<&WorkspaceTreeKept> {
+        let records = self.steps.iter().rev().flat_map(|(_, records)| records.iter().rev());
+        let mut kept = records.filter_map(|record| {
+            let Event::Workspace(WorkspaceFact::WorkspaceTreeKept(fact)) = &record.event else { return None };
+            Some(&**fact)
+        });
+        kept.next()
+    }
+
     /// Copies, and brings the copy into the host.
     ///
     /// # Errors
@@ -164,7 +177,11 @@ fn renamed(record: Record, fork: &Fork, through: EventSeq) -> Record {
             fact.spec.kind = AgentKind::Named;
         }
         fact.spec.tree = None;
-        fact.spec.forked_from = Some(ForkedFrom { agent_id: fork.from.clone(), event_seq: through });
+        fact.spec.forked_from = Some(ForkedFrom {
+            agent_id: fork.from.clone(),
+            event_seq: through,
+            answer_given: fork.answer_given,
+        });
     }
     // Two agents have no name in common, and a copy is made to be used.
     if let Event::Lifecycle(LifecycleFact::AgentLabelled(fact)) = &mut record.event {
@@ -185,7 +202,7 @@ mod tests {
     use super::*;
 
     fn asked(at: Option<u64>) -> Fork {
-        Fork { from: id("main"), at: at.map(EventSeq), to: id("other") }
+        Fork { from: id("main"), at: at.map(EventSeq), to: id("other"), answer_given: false }
     }
 
     #[test]

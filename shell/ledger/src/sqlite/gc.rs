@@ -151,7 +151,7 @@ pub fn collect(path: &Path, plan: &Plan) -> Result<(), LedgerError> {
     let mut connection = open::connect(path, Durability::Full)?;
     let found = schema::version((&connection).into())?;
     if found > schema::SCHEMA_VERSION {
-        return Err(LedgerError::NewerSchema { found, known: schema::SCHEMA_VERSION });
+        return Err(schema::newer((&connection).into(), found));
     }
     remove_calls(&mut connection, plan.from_call)?;
     erase(&mut connection, &plan.texts)?;

@@ -79,7 +79,7 @@ pub(super) fn compare(
     let newest = match schema::version(connection.into())? {
         0 => BatchRow::START,
         found if found > schema::SCHEMA_VERSION => {
-            return Err(LedgerError::NewerSchema { found, known: schema::SCHEMA_VERSION });
+            return Err(schema::newer(connection.into(), found));
         }
         _ => link::newest(connection.into())?,
     };
@@ -112,7 +112,8 @@ pub(super) fn take_over(connection: &mut Connection) -> Result<i64, LedgerError>
 pub(super) fn check_kinds(connection: &Connection) -> Result<(), LedgerError> {
     for (kind, version) in kinds(connection)? {
         if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= version) {
-            return Err(LedgerError::NewerEvents { kind, version });
+            let by = schema::written_by(connection.into());
+            return Err(LedgerError::NewerEvents { kind, version, by });
         }
     }
     Ok(())

@@ -68,7 +68,7 @@ impl Reader {
         let connection = connect(path)?;
         let found = schema::version((&connection).into())?;
         if found > schema::SCHEMA_VERSION {
-            return Err(LedgerError::NewerSchema { found, known: schema::SCHEMA_VERSION });
+            return Err(schema::newer((&connection).into(), found));
         }
         if found == 0 {
             let problem = LedgerError::EMPTY.to_owned();

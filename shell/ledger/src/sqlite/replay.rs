@@ -2,7 +2,7 @@
 //! judges all records by the laws.
 
 use holon_core::replay::{CallError, Replay};
-use holon_facts::Record;
+use holon_facts::{Config, Record};
 use holon_law::replay::{Again, Audit, AuditError, AuditReport};
 
 use super::error::{LedgerError, Position};
@@ -26,7 +26,18 @@ pub enum ReplayFailure {
 /// # Errors
 /// At the first difference, broken law, or damage.
 pub fn replay(reader: &Reader, again: Again) -> Result<AuditReport, ReplayFailure> {
-    let mut audit = Audit::<Replay>::new(again);
+    audited(reader, Audit::new(again))
+}
+
+/// The same under another configuration: where it would have decided otherwise is the first difference.
+///
+/// # Errors
+/// As for [`replay`].
+pub fn replay_under(reader: &Reader, again: Again, config: Config) -> Result<AuditReport, ReplayFailure> {
+    audited(reader, Audit::of(Replay::under(config), again))
+}
+
+fn audited(reader: &Reader, mut audit: Audit<Replay>) -> Result<AuditReport, ReplayFailure> {
     reader.at_one_moment(|source| {
         each_call::<ReplayFailure>(source, |call, records| {
             let records: Vec<Record> = records.iter().map(StoredRecord::decode).collect::<Result<_, _>>()?;

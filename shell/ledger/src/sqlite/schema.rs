@@ -2,8 +2,9 @@
 //! once it was released; the next one is appended.
 
 use rusqlite::Transaction;
+use serde::Deserialize;
 
-use super::error::LedgerError;
+use super::error::{LedgerError, WrittenBy};
 use crate::sql::Source;
 
 /// Marks the file as ours ("Holn").
@@ -178,11 +179,28 @@ pub(super) fn version(source: Source<'_>) -> Result<i64, LedgerError> {
     }
 }
 
+/// What is wrong with a ledger whose schema this build does not know.
+pub(super) fn newer(source: Source<'_>, found: i64) -> LedgerError {
+    LedgerError::NewerSchema { found, known: SCHEMA_VERSION, by: written_by(source) }
+}
+
+/// The build of the newest start of a runtime, if that can be read.
+pub(super) fn written_by(source: Source<'_>) -> WrittenBy {
+    #[derive(Deserialize)]
+    struct Started {
+        build: String,
+    }
+    let sql = "SELECT call FROM recorder WHERE call LIKE '{\"call\":\"runtime_started\"%' ORDER BY position DESC LIMIT 1";
+    let call = source.first(sql, &[], |row| row.get::<String>(0));
+    let started = call.ok().flatten().and_then(|call| serde_json::from_str::<Started>(&call).ok());
+    WrittenBy(started.map(|started| started.build))
+}
+
 /// Brings the schema up to date within `transaction`.
 pub(super) fn migrate(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
     let found = version((&**transaction).into())?;
     if found > SCHEMA_VERSION {
-        return Err(LedgerError::NewerSchema { found, known: SCHEMA_VERSION });
+        return Err(newer((&**transaction).into(), found));
     }
     if found == SCHEMA_VERSION {
         return Ok(());

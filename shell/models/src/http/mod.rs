@@ -4,6 +4,7 @@
 
 mod body;
 mod client;
+mod document_post;
 mod failure;
 mod http_client;
 mod reqwest_client;
@@ -22,6 +23,7 @@ use crate::options::ProviderOptions;
 
 pub(super) use body::Received;
 pub(super) use client::{Clients, check};
+pub use document_post::{DocumentPost, Posted};
 pub(super) use failure::located;
 pub use http_client::{Answer, Broken, How, HttpClient, Sending};
 

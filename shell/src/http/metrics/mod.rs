@@ -35,6 +35,7 @@ use super::App;
 use super::failure::Failure;
 use super::reply::Text;
 use super::route::{Call, Handled};
+use crate::telemetry::Following;
 
 /// Longest summary of a failure that is shown, in characters.
 const SUMMARY: usize = 200;
@@ -67,6 +68,7 @@ struct Counted {
     server_starts: Family<[(&'static str, String); 1], Gauge>,
     server_calls: Family<[(&'static str, String); 2], Gauge>,
     failure: Mutex<Option<(Wall, AgentId, String)>>,
+    traces: Following,
 }
 
 impl Counted {
@@ -94,6 +96,7 @@ impl Metrics {
     pub fn see(&self, record: &Record) {
         let counted = &self.0;
         counted.times.see(record);
+        counted.traces.see(record);
         counted.events.get_or_create(&[("type", record.event.kind())]).inc();
         if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event
             && let Some(request) = &fact.request
@@ -125,6 +128,11 @@ impl Metrics {
             let mut last = counted.failure.lock().unwrap_or_else(PoisonError::into_inner);
             *last = Some((record.at, record.agent.clone(), summary));
         }
+    }
+
+    /// What became of traces.
+    pub fn traces(&self) -> Following {
+        self.0.traces.clone()
     }
 
     /// The newest turn that failed, in this process.
@@ -201,6 +209,10 @@ impl Metrics {
             counted.server_calls.clone(),
         );
         registry.register("followed_agents", "Agents whose events are followed", counted.followed.clone());
+        let Following { sent, dropped, failures, .. } = &counted.traces;
+        registry.register("telemetry_spans", "Spans that the collector of traces took", sent.clone());
+        registry.register("telemetry_dropped_spans", "Spans that it refused for good", dropped.clone());
+        registry.register("telemetry_failures", "Requests to it that failed", failures.clone());
         counted.times.register(&mut registry);
         counted.now.register(&mut registry);
         registry

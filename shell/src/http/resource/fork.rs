@@ -1,21 +1,84 @@
 //! A new agent that begins as a copy of another.
 
+use std::path::Path;
+
 use holon_api::rows::CopyAgent;
 use holon_api::{Code, ForkAgent, Forked, Json};
 use holon_facts::Reject;
-use holon_ledger::sqlite::{Fork, ForkError};
+use holon_facts::event::workspace::WorkspaceTreeKept;
+use holon_facts::workspace::{ExecutionBinding, ProjectionKind};
+use holon_ledger::sqlite::{Fork, ForkError, Past};
+use holon_text::hash;
 
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
+use super::models::check;
+use crate::driver::ForkOrder;
+use crate::perform::GivenAnswer;
 use crate::runtime::Unavailable;
+use crate::workplace::give_back;
 
 pub(in super::super) async fn fork(app: App, call: Call<CopyAgent>) -> Handled<Forked> {
-    let (from, Json(ForkAgent { agent_id, event_seq })) = (call.path.agent_id, call.body);
-    let fork = Fork { from: from.clone(), at: event_seq, to: agent_id.clone() };
-    let through = app.runtime.fork(fork).await?.map_err(refused)?;
-    let home = app.home.agent(&agent_id).display().to_string();
-    Ok(Forked { ok: true, agent_id, forked_from: from, event_seq: through, agent_home: home })
+    let (from, Json(ForkAgent { agent_id, event_seq, model, answer, files })) =
+        (call.path.agent_id, call.body);
+    if let Some(model) = &model {
+        check(&app, model).await?;
+    }
+    let answer = answer.map(given).transpose()?;
+    let fork =
+        Fork { from: from.clone(), at: event_seq, to: agent_id.clone(), answer_given: answer.is_some() };
+    let execution = if files { Some(files_of(&app, &fork).await?) } else { None };
+    let execution_root = execution.as_ref().map(|execution| execution.execution_root.clone());
+    let through = app.runtime.fork(ForkOrder { fork, model, answer, execution }).await?.map_err(refused)?;
+    let agent_home = app.home.agent(&agent_id).display().to_string();
+    Ok(Forked { ok: true, agent_id, forked_from: from, event_seq: through, agent_home, execution_root })
+}
+
+fn given(answer: holon_api::GivenAnswer) -> Handled<GivenAnswer> {
+    if answer.text.as_ref().is_none_or(|text| text.trim().is_empty()) && answer.calls.is_empty() {
+        let problem = "an answer has a text, calls of tools, or both";
+        return Err(Failure::new(Code::InvalidBody, problem).detail("field", "answer"));
+    }
+    let calls = answer.calls.into_iter().map(|call| {
+        let arguments = serde_json::Value::Object(call.arguments).to_string();
+        (call.tool, arguments)
+    });
+    Ok(GivenAnswer { text: answer.text, calls: calls.collect() })
+}
+
+/// A worktree with the files of that moment.
+async fn files_of(app: &App, fork: &Fork) -> Handled<ExecutionBinding> {
+    let asked = fork.clone();
+    let past = move |app: &App| Ok(Past::read(&app.reader, &asked).map(|past| past.files().cloned()));
+    let kept = app.blocking(past).await?.map_err(refused)?.ok_or_else(|| {
+        let problem = format!("no files of {} are on record up to that event", fork.from);
+        Failure::new(Code::InvalidWorkspace, problem)
+            .hint("files are kept of git repositories that an operator has named (runtime.workspace_trees)")
+            .detail("field", "files")
+    })?;
+    let WorkspaceTreeKept { execution: then, kept, .. } = kept;
+    let home = app.home.root().canonicalize().unwrap_or_else(|_| app.home.root().to_owned());
+    let path = home.join("worktrees").join(fork.to.as_str()).join("fork");
+    let place = hash(path.display().to_string().as_bytes()).to_string();
+    let branch = format!("holon/{}/fork-{}", fork.to, &place[..8]);
+    let root = Path::new(&then.execution_root);
+    let bound = app.about.confinement.as_ref().map(|_| Path::new(&then.workspace_anchor));
+    let program = holon_supervise::program();
+    let root = give_back(root, &kept, (&path, &branch), &program, bound).await.map_err(|error| {
+        Failure::new(Code::InvalidWorkspace, format!("the files of that moment can't be had: {error}"))
+            .hint("fork without files")
+            .detail("field", "files")
+    })?;
+    let inside = Path::new(&then.cwd).strip_prefix(&then.execution_root).unwrap_or(Path::new(""));
+    let cwd = Some(root.join(inside)).filter(|cwd| cwd.is_dir()).unwrap_or_else(|| root.clone());
+    let cwd: std::path::PathBuf = cwd.components().collect();
+    Ok(ExecutionBinding {
+        execution_root: root.display().to_string(),
+        cwd: cwd.display().to_string(),
+        projection_kind: ProjectionKind::GitWorktreeRoot,
+        ..then
+    })
 }
 
 fn refused(error: ForkError) -> Box<Failure> {

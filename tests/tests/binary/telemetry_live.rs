@@ -1,0 +1,132 @@
+//! Traces that a runtime sends as they happen: nothing is lost, whoever is away or killed, and ids repeat.
+
+use std::collections::BTreeMap;
+
+use end_to_end::collector::Collector;
+use end_to_end::daemon::Daemon;
+use end_to_end::durable::quiet;
+use end_to_end::provider::{Provider, calls, says};
+use end_to_end::{Holon, wait_for};
+use serde_json::{Value, json};
+
+fn turn() -> [end_to_end::provider::Reply; 2] {
+    [calls(&[("ExecCommand", json!({ "cmd": "echo canary", "login": false }))]), says("done")]
+}
+
+/// A runtime that asks a model of so many turns, and sends traces there.
+fn begun(collector: &Collector, turns: usize) -> (Provider, Daemon) {
+    let provider = Provider::start(std::iter::repeat_with(turn).take(turns).flatten());
+    let holon = Holon::new().with("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+    let daemon = Daemon::asking(holon.with("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=mine"), &provider);
+    daemon.start();
+    (provider, daemon)
+}
+
+fn works(daemon: &Daemon, prompt: &str) {
+    daemon.ok(&["prompt", "--wait", prompt]);
+    wait_for("end of the turn", || quiet(daemon, &["main"]));
+}
+
+/// Spans by their ids: whoever is sent one twice has it once.
+fn by_id(spans: impl IntoIterator<Item = Value>) -> BTreeMap<String, Value> {
+    spans.into_iter().map(|span| (span["spanId"].as_str().expect("an id").to_owned(), span)).collect()
+}
+
+/// What an export of the whole ledger has.
+fn exported(daemon: &Daemon) -> BTreeMap<String, Value> {
+    let text = daemon.ok(&["telemetry", "export"]).stdout;
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
+    let spans = lines
+        .flat_map(|it| it["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("spans").clone());
+    by_id(spans)
+}
+
+fn all_arrive(daemon: &Daemon, collector: &Collector) {
+    let all = exported(daemon);
+    wait_for("all spans", || by_id(collector.spans()).len() >= all.len());
+    assert_eq!(by_id(collector.spans()), all, "what is sent is what an export of the past has");
+}
+
+#[test]
+fn what_ends_is_sent_and_is_what_an_export_has() {
+    let collector = Collector::start();
+    let (_provider, daemon) = begun(&collector, 2);
+    works(&daemon, "one");
+    works(&daemon, "two");
+    all_arrive(&daemon, &collector);
+    assert!(collector.headers().iter().any(|line| line.eq_ignore_ascii_case("x-tenant: mine")));
+    assert!(!format!("{:?}", collector.spans()).contains("canary"), "no texts");
+    let doctor = daemon.ok(&["config", "doctor"]).stdout;
+    assert!(doctor.contains("traces are sent to") && doctor.contains(&collector.url), "{doctor}");
+    let names: Vec<_> =
+        collector.spans().iter().map(|it| it["name"].as_str().expect("a name").to_owned()).collect();
+    for name in ["invoke_agent main", "chat local/test", "execute_tool ExecCommand", "queue_wait"] {
+        assert!(names.iter().any(|it| it == name), "{name}: {names:?}");
+    }
+}
+
+#[test]
+fn a_collector_that_is_away_loses_nothing_and_one_that_refuses_for_good_stops_nobody() {
+    let collector = Collector::start();
+    collector.answers(503);
+    let (_provider, daemon) = begun(&collector, 5);
+    works(&daemon, "one");
+    works(&daemon, "two");
+    wait_for("refusals", || collector.requests() >= 2);
+    assert!(collector.spans().is_empty());
+    collector.answers(404);
+    wait_for("more of them", || collector.requests() >= 3);
+    // The runtime dies meanwhile, and another one works without a collector.
+    daemon.kill();
+    daemon.start();
+    works(&daemon, "three");
+    collector.answers(200);
+    all_arrive(&daemon, &collector);
+    let before = exported(&daemon);
+    collector.answers(400);
+    let requests = collector.requests();
+    works(&daemon, "four");
+    wait_for("a refusal for good", || collector.requests() > requests);
+    collector.answers(200);
+    works(&daemon, "five");
+    wait_for("the last turn", || {
+        let all = exported(&daemon);
+        let taken = by_id(collector.spans());
+        let new: Vec<&String> = all.keys().filter(|id| !before.contains_key(*id)).collect();
+        new.iter().filter(|id| taken.contains_key(**id)).count() >= new.len() / 2
+    });
+}
+
+#[test]
+fn no_span_is_lost_whenever_the_runtime_is_killed() {
+    let collector = Collector::start();
+    let (_provider, daemon) = begun(&collector, 16);
+    for round in 0..6_u64 {
+        if round % 2 == 1 {
+            collector.is_mute();
+        } else {
+            collector.answers(200);
+        }
+        works(&daemon, "go");
+        std::thread::sleep(std::time::Duration::from_millis(round * 300));
+        daemon.kill();
+        daemon.start();
+    }
+    collector.answers(200);
+    works(&daemon, "last");
+    all_arrive(&daemon, &collector);
+    let (spans, ids) = (collector.spans(), by_id(collector.spans()));
+    for span in &spans {
+        let known = &ids[span["spanId"].as_str().expect("an id")];
+        assert_eq!(span, known, "a span that is sent twice is the same");
+    }
+}
+
+#[test]
+fn what_names_no_collector_is_found_and_stops_nobody() {
+    let daemon = Daemon::hello_with(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317")]);
+    daemon.start();
+    works(&daemon, "hello");
+    let doctor = daemon.0.run(&["config", "doctor"]);
+    assert!(doctor.stdout.contains("OTEL_EXPORTER_OTLP_ENDPOINT is no address of a collector"), "{doctor:?}");
+}
