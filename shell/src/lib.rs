@@ -28,6 +28,7 @@ pub mod perform;
 pub mod prompt_turn;
 pub mod prune;
 pub mod report;
+pub mod run_stream;
 pub mod runtime;
 pub mod screen;
 pub mod settings;

@@ -66,6 +66,7 @@ pub struct Ended {
 
 /// Whether the conditions of a run held when it ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verified {
     /// The final answer as JSON that fits the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +80,7 @@ pub struct Verified {
 
 /// How the command of `--check` ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckOutcome {
     pub command: String,
     pub passed: bool,
@@ -124,6 +126,7 @@ impl Verified {
 
 /// The JSON document of `holon run --json`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunReport {
     pub verdict: RunVerdict,
     /// What the program ends with.
@@ -176,6 +179,7 @@ pub struct RunReport {
 /// Where the list of changed files comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ChangesSource {
     /// `git status` before and after, and patches.
     GitAndPatches,
@@ -185,10 +189,11 @@ pub enum ChangesSource {
 
 /// Every attempt of the run (spec: ProviderAttemptTimeline).
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AttemptTimeline {
     pub attempts: Vec<AttemptRecord>,
     /// Attempts beyond the first thousand, which are not listed.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted_attempts: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_model_ref: Option<ModelRef>,

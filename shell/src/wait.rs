@@ -83,6 +83,8 @@ pub struct Wait<C: Control> {
     for_tasks: bool,
     turn: Option<PromptTurn>,
     live: Option<LiveSink>,
+    /// Nothing may happen any more.
+    look_first: bool,
 }
 
 impl<C: Control + Clone> Wait<C> {
@@ -90,13 +92,28 @@ impl<C: Control + Clone> Wait<C> {
     pub fn new(runtime: &C, agent: &AgentId, after: EventSeq, idle_limit: Millis) -> Self {
         let follow = runtime.follow(agent, Some(after), false);
         let (runtime, agent) = (runtime.clone(), agent.clone());
-        Self { runtime, agent, follow, idle_limit, for_tasks: false, turn: None, live: None }
+        Self {
+            runtime,
+            agent,
+            follow,
+            idle_limit,
+            for_tasks: false,
+            turn: None,
+            live: None,
+            look_first: false,
+        }
     }
 
     /// Whether background tasks are waited for as well, and what their results bring.
     #[must_use]
     pub fn for_tasks(self, for_tasks: bool) -> Self {
         Self { for_tasks, ..self }
+    }
+
+    /// Looks at the agent before it waits for an event: what is waited for may be over.
+    #[must_use]
+    pub fn looking_first(self) -> Self {
+        Self { look_first: true, ..self }
     }
 
     /// Shows pieces of what models say, too.
@@ -121,16 +138,7 @@ impl<C: Control + Clone> Wait<C> {
     /// An agent that can't be followed, or a runtime that stays away.
     pub async fn until_end(mut self, see: &mut impl FnMut(&Record)) -> Result<End, ClientError> {
         loop {
-            let last = match tokio::time::timeout(LOOK, self.follow.next()).await {
-                Ok(followed) => {
-                    let followed = followed?;
-                    let pieces = self.live.as_ref().zip(piece(&followed));
-                    pieces.into_iter().for_each(|(live, piece)| live.send(piece));
-                    show(&followed, self.turn.as_mut(), see)
-                }
-                // The runtime may have nothing to tell, or be away.
-                Err(_) => true,
-            };
+            let last = std::mem::take(&mut self.look_first) || self.follow_up(see).await?;
             if !last {
                 continue;
             }
@@ -144,6 +152,18 @@ impl<C: Control + Clone> Wait<C> {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Shows what comes next; says whether it may be the last one for now.
+    async fn follow_up(&mut self, see: &mut impl FnMut(&Record)) -> Result<bool, ClientError> {
+        let Ok(followed) = tokio::time::timeout(LOOK, self.follow.next()).await else {
+            // The runtime may have nothing to tell, or be away.
+            return Ok(true);
+        };
+        let followed = followed?;
+        let pieces = self.live.as_ref().zip(piece(&followed));
+        pieces.into_iter().for_each(|(live, piece)| live.send(piece));
+        Ok(show(&followed, self.turn.as_mut(), see))
     }
 
     /// Whether the turn has, and its agent has decided what follows; or nothing more happens by itself soon.

@@ -6,6 +6,7 @@ pub mod durable;
 pub mod fences;
 pub mod http;
 pub mod life;
+pub mod lines;
 pub mod load;
 pub mod machine;
 pub mod mounts;

@@ -4,25 +4,28 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use holon_api::{Abort, AgentWhy, Client, Control, CreateAgent};
 use holon_core::view::RunVerdict;
 use holon_facts::terminal::TurnKind;
-use holon_facts::{EventSeq, Record};
+use holon_facts::{EventSeq, MessageId, Record};
 use holon_ledger::sqlite::text_reader;
 use holon_platform::clock;
 use holon_text::{Secrets, Texts, variables};
 
+use super::attached_input::{Instructed, Seen};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
 use super::prompt::{Sent, send};
-use super::run_request::{RunRequest, Target};
+use super::run_request::{RunRequest, Target, Task};
 use crate::changes::Before;
 use crate::client;
 use crate::daemon::{Metadata, ProbeResult, Token, look};
 use crate::driver::Observer;
 use crate::home::Home;
 use crate::report::{Ended, RunFold, RunReport, Verified};
+use crate::run_stream::Source;
 use crate::screen::Tone;
 use crate::settings::Settings;
 use crate::wait::{End, Wait};
@@ -40,7 +43,7 @@ pub(super) fn living(home: &Home) -> Option<Metadata> {
 pub(super) async fn run(
     mut request: RunRequest,
     metadata: Metadata,
-    prompt: &str,
+    task: &Task,
     ending: Ending,
 ) -> Result<RunReport, Failure> {
     let started = clock::now();
@@ -53,28 +56,29 @@ pub(super) async fn run(
     let (before_files, gate) =
         Before::look(&workspace, &request.environment, Some(&holon_supervise::program()));
     drop(gate);
-    let prompt = request.conditions.instruct(prompt);
-    let before = Box::pin(ending.or(ensure_agent(&request, &client))).await?;
-    let admitted = ending
-        .or(send(
-            &client,
-            &request.agent,
-            Sent {
-                prompt: &prompt,
-                images: &request.images,
-                skills: &request.skills,
-                interject: false,
-                key: None,
-                wait: None,
-                answers: None,
-            },
-        ))
-        .await?;
-    let message_id = admitted.message_id;
+    let mut before = Box::pin(ending.or(ensure_agent(&request, &client))).await?;
     let texts = texts_of(&request)?;
     drop(request.texts.set(texts.clone()));
-    let mut fold = RunFold::of(message_id);
+    let prompted = Box::pin(begin(&request, &client, task, &ending)).await?;
+    let mut fold = prompted.map_or_else(RunFold::default, RunFold::of);
     let mut observer = std::mem::replace(&mut request.observer, Box::new(|_| {}));
+    let message_id = match (request.input.take(), prompted) {
+        (Some(mut input), prompted) => {
+            prompted.into_iter().for_each(|message| input.admitted(Source::default(), message));
+            let instructed = Instructed { client: &client, agent: &request.agent, ending: &ending };
+            let mut see = |seen: Seen<'_>| match seen {
+                Seen::Prompted(message) => fold.prompted_again(message),
+                Seen::Record(record) => {
+                    fold.record(record);
+                    observer(record);
+                }
+            };
+            before = Box::pin(instructed.until_end(&mut input, before, &mut see)).await?;
+            input.last(&ending)?
+        }
+        (None, Some(prompted)) => prompted,
+        (None, None) => return Err(Failure::usage(anyhow!("there is neither a prompt nor an input"))),
+    };
     let attached = Attached { request: &request, client: &client, texts: &texts, ending: &ending };
     let (end, verified) = Box::pin(attached.until_end(before, &mut fold, &mut observer)).await?;
     let End { verdict, due, why, .. } = end;
@@ -95,6 +99,21 @@ pub(super) async fn run(
         verified,
     };
     Ok(fold.report(ended, &texts)?)
+}
+
+/// Gives the agent what it is to do before anything comes over its input.
+async fn begin(
+    request: &RunRequest,
+    client: &Client,
+    task: &Task,
+    ending: &Ending,
+) -> Result<Option<MessageId>, Failure> {
+    if let Task::Input = task {
+        return Ok(None);
+    }
+    let prompt = request.conditions.instruct(task.text());
+    let sent = Sent { images: &request.images, skills: &request.skills, ..Sent::of(&prompt) };
+    Ok(Some(ending.or(send(client, &request.agent, sent)).await?.message_id))
 }
 
 /// A prompt that the runtime works on.
@@ -123,6 +142,7 @@ impl Attached<'_> {
             };
             let wait = Wait::new(client, &request.agent, before, request.idle_limit)
                 .for_tasks(request.wait_for_tasks)
+                .looking_first()
                 .with_live(request.live.clone());
             let mut end = tokio::select! {
                 biased;
@@ -141,16 +161,8 @@ impl Attached<'_> {
             }
             left -= 1;
             before = end.why.explanation.event_seq;
-            let again = Sent {
-                prompt: &objection,
-                images: &[],
-                skills: &[],
-                interject: false,
-                key: None,
-                wait: None,
-                answers: None,
-            };
-            fold.prompted_again(ending.or(send(client, &request.agent, again)).await?.message_id);
+            let again = ending.or(send(client, &request.agent, Sent::of(&objection))).await?;
+            fold.prompted_again(again.message_id);
         }
     }
 }

@@ -116,6 +116,7 @@ fn played(args: &DemoArgs, folder: &Path) -> Result<Exit, Failure> {
         wait_for_tasks: true,
         screen: Screen::quiet(),
         observer,
+        input: None,
         texts,
         live: LiveSink::nobody(),
     };

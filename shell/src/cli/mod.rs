@@ -2,6 +2,7 @@
 
 mod addresses;
 mod agent;
+mod attached_input;
 mod attached_run;
 mod backup;
 mod budget_limit;
@@ -38,12 +39,14 @@ mod pages;
 mod prompt;
 mod recover;
 mod run;
+mod run_input;
 mod run_request;
 mod runs;
 mod serve;
 mod server;
 mod server_options;
 mod session;
+mod session_input;
 mod setup;
 mod size;
 mod skills;

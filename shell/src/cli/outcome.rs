@@ -11,6 +11,7 @@ use super::output::{self, Failure, Lines};
 use super::run::Format;
 use crate::activity::Activity;
 use crate::report::{RunReport, in_short};
+use crate::run_stream::run_finished;
 use crate::screen::{Screen, Tone};
 use holon_present as present;
 
@@ -62,10 +63,10 @@ pub(super) fn print(
 
 /// The last line of a stream, after all records.
 fn stream(report: &RunReport, lines: Option<Lines>) -> Result<std::io::Result<()>, Failure> {
-    let last = serde_json::json!({ "type": "run_finished", "agent_id": report.agent_id, "payload": report });
-    let Some(lines) = lines else { return Ok(output::line(&output::json(&last.to_string()))) };
+    let last = output::json(&run_finished(report)?);
+    let Some(lines) = lines else { return Ok(output::line(&last)) };
     // When the thread is gone its failure is what is reported.
-    drop(lines.sender().send(output::json(&last.to_string())));
+    drop(lines.sender().send(last));
     Ok(lines.finish())
 }
 

@@ -139,7 +139,8 @@ pub(super) async fn deliver(
     let Message { agent, prompt, images, skills, interject, answers } = message;
     let wait = follow_up.wait.map(WaitUntil::from);
     let key = follow_up.key.clone();
-    let sent = Sent { prompt: &prompt, images: &images, skills: &skills, interject, key, wait, answers };
+    let along = Sent { images: &images, skills: &skills, interject, ..Sent::of(&prompt) };
+    let sent = Sent { key, wait, answers, ..along };
     let sent = ending.or(send(&cli.client, &agent, sent)).await?;
     let message = sent.message_id;
     if let Some(until) = wait {
@@ -170,6 +171,24 @@ pub(super) struct Sent<'a> {
     pub(super) wait: Option<WaitUntil>,
     /// The brief that asked for it.
     pub(super) answers: Option<BriefId>,
+    /// What its sender calls it.
+    pub(super) correlation_id: Option<String>,
+}
+
+impl<'a> Sent<'a> {
+    /// A text alone.
+    pub(super) fn of(prompt: &'a str) -> Self {
+        Self {
+            prompt,
+            images: &[],
+            skills: &[],
+            interject: false,
+            key: None,
+            wait: None,
+            answers: None,
+            correlation_id: None,
+        }
+    }
 }
 
 pub(super) async fn send(
@@ -183,7 +202,7 @@ pub(super) async fn send(
         skills: sent.skills.to_vec(),
         priority: sent.interject.then_some(Priority::Interject),
         actor_id: None,
-        correlation_id: None,
+        correlation_id: sent.correlation_id,
         causation_id: sent.answers.map(|brief| brief.to_string()),
     };
     let key = match sent.key {

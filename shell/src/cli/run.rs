@@ -17,6 +17,7 @@ use super::image_args::{ImageArgs, SkillArgs};
 use super::interrupts::{self, Ending};
 use super::outcome::GoesOn;
 use super::output::{self, Failure, Lines};
+use super::run_input::{Answers, RunInput};
 use super::run_request::{RunRequest, Target, Task, execution};
 use super::runs;
 use super::session::{Means, Session};
@@ -42,7 +43,7 @@ const PROMPT_BYTES: u64 = 64 << 20;
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// Send this prompt: its words are joined; `-` reads it from standard input
-    #[arg(required_unless_present = "resume", value_name = "TEXT")]
+    #[arg(required_unless_present_any = ["resume", "input_format"], value_name = "TEXT")]
     text: Vec<String>,
     /// Continue the newest temporary run, or the given one, with this prompt
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, require_equals = true)]
@@ -85,9 +86,13 @@ pub(super) struct RunArgs {
     /// Start commands here, inside the workspace [default: the workspace]
     #[arg(long, value_name = "FOLDER")]
     cwd: Option<PathBuf>,
-    /// Print the outcome in this format
-    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
-    output_format: Format,
+    /// With `stream-json`, take prompts, interjections and answers from standard input, one JSON object in each line, until
+    /// its end; the output is stream-json, too
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["check", "output_schema", "json"])]
+    input_format: Option<InputFormat>,
+    /// Print the outcome in this format [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    output_format: Option<Format>,
     /// Print one JSON document; same as --output-format json
     #[arg(long, conflicts_with = "output_format")]
     json: bool,
@@ -100,6 +105,14 @@ pub(super) struct RunArgs {
 pub(super) enum Format {
     Text,
     Json,
+    StreamJson,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum InputFormat {
+    /// One prompt, where TEXT is `-`
+    Text,
+    /// Lines, while the run goes on
     StreamJson,
 }
 
@@ -170,7 +183,7 @@ impl Runner {
             Self::Here(session) => Box::pin(session.run(task, ending)).await,
             Self::Beside(beside) => {
                 let (request, metadata) = *beside;
-                attached_run::run(request, metadata, task.text(), ending).await
+                attached_run::run(request, metadata, task, ending).await
             }
         }
     }
@@ -205,7 +218,7 @@ impl Terms {
 fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let environment = Environment::of_process();
     let home = find_home(home, &environment)?;
-    let format = if args.json { Format::Json } else { args.output_format };
+    let format = format(&args)?;
     let earlier = earlier(&args, &home)?;
     let (own_home, agent, target) = target(&args, &home, earlier.as_ref())?;
     let living = if target.is_temporary() { None } else { attached_run::living(&own_home) };
@@ -220,15 +233,12 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         Some(earlier) => earlier.execution.clone(),
         None => folders(args.workspace_root.as_deref(), args.cwd.as_deref(), &environment)?,
     };
-    let task = match &earlier {
-        Some(earlier) if args.text.is_empty() => {
-            Task::Resume(earlier.last_prompt.as_ref().map(|message| message.id))
-        }
-        Some(_) | None => Task::Prompt(prompt_text(&args.text.join(" "))?),
-    };
+    let task = task(&args, earlier.as_ref())?;
     let images = args.images.read()?;
     let along = [("--image PATH", !images.is_empty()), ("--skill NAME", !args.skills.names.is_empty())];
-    if let (Task::Resume(_), Some((option, _))) = (&task, along.iter().find(|(_, given)| *given)) {
+    if !matches!(task, Task::Prompt(_))
+        && let Some((option, _)) = along.iter().find(|(_, given)| *given)
+    {
         let error = anyhow!("{option} comes with a prompt, and there is none");
         return Err(Failure::usage(error).hint(format!("holon run --resume RUN {option} TEXT")));
     }
@@ -249,6 +259,9 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let live = if conditions.changes_answer() { LiveSink::nobody() } else { activity.live() };
     let activity = Arc::new(Mutex::new(activity));
     let lines = if format == Format::StreamJson { Some(Lines::start()?) } else { None };
+    let reads = lines.as_ref().filter(|_| args.input_format == Some(InputFormat::StreamJson));
+    let input = reads.map(|lines| RunInput::begin(&agent, texts.clone(), lines)).transpose()?;
+    let answers = input.as_ref().map(RunInput::answers);
     let request = RunRequest {
         home: own_home,
         agent,
@@ -263,7 +276,8 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         images,
         skills: args.skills.names.clone(),
         screen,
-        observer: observer(activity.clone(), lines.as_ref()),
+        observer: observer(activity.clone(), lines.as_ref(), answers),
+        input,
         texts,
         live: LiveSink::nobody(),
     };
@@ -272,6 +286,39 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         Terms::Runtime(metadata) => Runner::Beside(Box::new((RunRequest { live, ..request }, *metadata))),
     };
     Ok(Prepared { runner, task, activity, lines, format })
+}
+
+/// How the outcome is printed. Whoever writes lines reads lines.
+fn format(args: &RunArgs) -> Result<Format, Failure> {
+    let lines = args.input_format == Some(InputFormat::StreamJson);
+    match args.output_format {
+        Some(Format::Text | Format::Json) if lines => {
+            let error = anyhow!(
+                "--input-format stream-json prints stream-json, and --output-format names another format"
+            );
+            Err(Failure::usage(error).hint("leave --output-format out"))
+        }
+        None if lines => Ok(Format::StreamJson),
+        None if args.json => Ok(Format::Json),
+        None => Ok(Format::Text),
+        Some(format) => Ok(format),
+    }
+}
+
+fn task(args: &RunArgs, earlier: Option<&TemporaryRun>) -> Result<Task, Failure> {
+    let lines = args.input_format == Some(InputFormat::StreamJson);
+    let text = args.text.join(" ");
+    if lines && text == "-" {
+        let error = anyhow!("standard input has the lines of --input-format stream-json, and TEXT is `-`");
+        return Err(Failure::usage(error).hint("leave TEXT out, and write a line with the prompt"));
+    }
+    match earlier {
+        Some(earlier) if args.text.is_empty() && args.resume.is_some() => {
+            Ok(Task::Resume(earlier.last_prompt.as_ref().map(|message| message.id)))
+        }
+        Some(_) | None if args.text.is_empty() && lines => Ok(Task::Input),
+        Some(_) | None => Ok(Task::Prompt(prompt_text(&text)?)),
+    }
 }
 
 /// What this process needs to run a prompt itself.
@@ -416,7 +463,7 @@ fn screen(format: Format, quiet: bool, environment: &Environment) -> Screen {
 
 /// Shows what happens, and hands every durable record to whoever reads the stream. A reader that went away
 /// does not stop the run: its outcome is in the ledger.
-fn observer(activity: Arc<Mutex<Activity>>, lines: Option<&Lines>) -> Observer {
+fn observer(activity: Arc<Mutex<Activity>>, lines: Option<&Lines>, answers: Option<Answers>) -> Observer {
     let mut stream = lines.map(|lines| (lines.sender(), Envelopes::default()));
     Box::new(move |record: &Record| {
         activity.lock().unwrap_or_else(PoisonError::into_inner).see(record);
@@ -425,6 +472,9 @@ fn observer(activity: Arc<Mutex<Activity>>, lines: Option<&Lines>) -> Observer {
                 Ok(line) => drop(lines.send(output::json(&line))),
                 Err(error) => output::note(&format!("holon: {error}")),
             }
+        }
+        if let Some(answers) = &answers {
+            answers.record(record);
         }
     })
 }

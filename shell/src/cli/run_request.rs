@@ -9,6 +9,7 @@ use holon_platform::Environment;
 
 use super::conditions::Conditions;
 use super::output::Failure;
+use super::run_input::RunInput;
 use crate::activity::TextSource;
 use crate::driver::Observer;
 use crate::home::Home;
@@ -43,6 +44,8 @@ pub(super) struct RunRequest {
     pub(super) screen: Screen,
     /// Sees every durable record of the agent.
     pub(super) observer: Observer,
+    /// Where more instructions come from while it runs.
+    pub(super) input: Option<RunInput>,
     /// Takes what reads the texts that records name, once there is a runtime.
     pub(super) texts: TextSource,
     /// Sees pieces of what a model says, where another process asks it.
@@ -74,6 +77,8 @@ pub(super) enum Task {
     Prompt(String),
     /// To go on with what it was given before; the message was its last prompt.
     Resume(Option<MessageId>),
+    /// What comes over its input, and nothing before that.
+    Input,
 }
 
 /// What an agent is told that is to go on, where nothing of its earlier run is in progress.
@@ -85,6 +90,7 @@ impl Task {
         match self {
             Self::Prompt(text) => text,
             Self::Resume(_) => RESUME_TEXT,
+            Self::Input => "",
         }
     }
 }

@@ -37,7 +37,7 @@ use crate::perform;
 use crate::report::{Ended, RunFold, RunReport, Verified};
 use crate::screen::{Screen, Tone};
 use crate::settings::{CommandSettings, CommandVariables, DefinedServers};
-use crate::skills::{Skills, may_name};
+use crate::skills::{GiveError, Skills, may_name};
 use crate::templates::{self, Reach, Templates};
 
 /// What is to be done, and with what.
@@ -68,7 +68,7 @@ pub(super) struct Means {
 }
 
 /// How the prompt fared.
-struct Outcome {
+pub(super) struct Outcome {
     message_id: MessageId,
     verdict: RunVerdict,
     due: Vec<ExplainedDeadline>,
@@ -85,7 +85,7 @@ impl Session {
             && let Some(metadata) = attached_run::living(&self.request.home)
         {
             let request = RunRequest { live: self.live, ..self.request };
-            return Box::pin(attached_run::run(request, metadata, task.text(), ending)).await;
+            return Box::pin(attached_run::run(request, metadata, task, ending)).await;
         }
         self.request.home.create()?;
         let lock = HomeLock::acquire(self.request.home.root()).map_err(not_reachable)?;
@@ -96,7 +96,7 @@ impl Session {
         // The look gets going in another thread while the ledger is opened in this one.
         tokio::task::yield_now().await;
         let fold = match task {
-            Task::Prompt(_) | Task::Resume(None) => RunFold::default(),
+            Task::Prompt(_) | Task::Resume(None) | Task::Input => RunFold::default(),
             Task::Resume(Some(prompt)) => RunFold::of(*prompt),
         };
         let fold = Arc::new(Mutex::new(fold));
@@ -105,7 +105,10 @@ impl Session {
         let mut driver = Driver::start(self.start(observer, gate)).await?;
         // It is set once: nobody else has a runtime for this run.
         drop(self.request.texts.set(driver.texts().clone()));
-        let outcome = self.work(&mut driver, task, &fold, &ending).await;
+        let outcome = match self.request.input.take() {
+            Some(input) => Box::pin(self.converse(&mut driver, (task, input), &fold, &ending)).await,
+            None => self.work(&mut driver, task, &fold, &ending).await,
+        };
         if outcome.is_ok() {
             self.leave_tasks(&mut driver).await?;
         }
@@ -153,25 +156,7 @@ impl Session {
         fold: &Mutex<RunFold>,
         ending: &Ending,
     ) -> Result<Outcome, Failure> {
-        self.ensure_agent(driver).await?;
-        if ending.asked() {
-            return Err(Failure::new(Exit::Interrupted, anyhow!("interrupted: the prompt was not taken in")));
-        }
-        let in_progress = match task {
-            Task::Resume(Some(prompt)) if self.goes_on(driver) => Some(*prompt),
-            Task::Prompt(_) | Task::Resume(_) => None,
-        };
-        let message_id = match in_progress {
-            Some(prompt) => prompt,
-            None => {
-                if let Task::Resume(_) = task {
-                    resumable(driver, &self.request.agent)?;
-                    *locked(fold) = RunFold::default();
-                }
-                let along = (&*self.request.images, self.skills(driver, task)?);
-                self.prompt(driver, &self.request.conditions.instruct(task.text()), along).await?
-            }
-        };
+        let message_id = self.begin(driver, task, fold, ending).await?;
         let earlier = self.earlier();
         let mut verdict = self.verdict(driver, ending).await?;
         let mut verified = Verified::default();
@@ -190,21 +175,76 @@ impl Session {
                 }
             }
         }
+        Ok(Outcome { verified, ..self.outcome(driver, (message_id, verdict), earlier) })
+    }
+
+    /// How the run ends, by what its agent has come to.
+    pub(super) fn outcome(
+        &self,
+        driver: &Driver,
+        (message_id, verdict): (MessageId, RunVerdict),
+        earlier: Option<LeftoverRuns>,
+    ) -> Outcome {
         let view = driver.view();
         let queued = view.agent(&self.request.agent).map_or(0, |agent| agent.inbox.queued_entries());
         let due = view.due(&self.request.agent).into_iter().collect();
-        Ok(Outcome { message_id, verdict, due, queued, earlier, verified })
+        Outcome { message_id, verdict, due, queued, earlier, verified: Verified::default() }
+    }
+
+    /// Makes the agent if need be, and gives it what it is to do.
+    pub(super) async fn begin(
+        &self,
+        driver: &mut Driver,
+        task: &Task,
+        fold: &Mutex<RunFold>,
+        ending: &Ending,
+    ) -> Result<MessageId, Failure> {
+        if let Some(prompt) = self.in_progress(driver, task, ending).await? {
+            return Ok(prompt);
+        }
+        if let Task::Resume(_) = task {
+            resumable(driver, &self.request.agent)?;
+            *locked(fold) = RunFold::default();
+        }
+        let skills = self.skills(driver, task.text(), &self.request.skills).map_err(|error| {
+            let hint = error.hint();
+            Failure::usage(error).hint(hint)
+        })?;
+        let along = (&*self.request.images, skills);
+        self.prompt(driver, &self.request.conditions.instruct(task.text()), along).await
+    }
+
+    /// Makes the agent if need be, and gives the prompt that it goes on with.
+    pub(super) async fn in_progress(
+        &self,
+        driver: &mut Driver,
+        task: &Task,
+        ending: &Ending,
+    ) -> Result<Option<MessageId>, Failure> {
+        self.ensure_agent(driver).await?;
+        if ending.asked() {
+            return Err(Failure::new(Exit::Interrupted, anyhow!("interrupted: the prompt was not taken in")));
+        }
+        Ok(match task {
+            Task::Resume(Some(prompt)) if self.goes_on(driver) => Some(*prompt),
+            Task::Prompt(_) | Task::Resume(_) | Task::Input => None,
+        })
     }
 
     /// How things stand when nothing more happens by itself, or when the end was asked for.
     async fn verdict(&self, driver: &mut Driver, ending: &Ending) -> Result<RunVerdict, Failure> {
         let interrupted = self.until_settled(driver, ending).await?;
+        Ok(self.verdict_of(driver, interrupted))
+    }
+
+    /// How things stand, after the end was asked for or not.
+    pub(super) fn verdict_of(&self, driver: &Driver, interrupted: bool) -> RunVerdict {
         let (view, agent) = (driver.view(), &self.request.agent);
         // What was aborted says so, although the next message is at work already.
         let verdict = view.verdict(agent).or_else(|| view.last_verdict(agent)).unwrap_or(RunVerdict::Failed);
         let ended = matches!(verdict, RunVerdict::Aborted | RunVerdict::Stopped);
         // Nothing of this agent was running: the prompt still waits.
-        Ok(if interrupted && !ended { RunVerdict::Interrupted } else { verdict })
+        if interrupted && !ended { RunVerdict::Interrupted } else { verdict }
     }
 
     async fn verify(
@@ -219,19 +259,19 @@ impl Session {
     }
 
     /// The skills that the prompt names.
-    fn skills(&self, driver: &Driver, task: &Task) -> Result<Vec<GivenSkill>, Failure> {
-        let (text, names) = (task.text(), &self.request.skills);
+    pub(super) fn skills(
+        &self,
+        driver: &Driver,
+        text: &str,
+        names: &[String],
+    ) -> Result<Vec<GivenSkill>, GiveError> {
         let agent = driver.view().agent(&self.request.agent).filter(|_| may_name(text, names));
         let Some(agent) = agent else { return Ok(Vec::new()) };
         let at = agent.workspaces.active();
         let wanted = (agent.spec.has_user_skills(), agent.workspaces.is_untrusted(&at.workspace_id()));
         let home = self.request.home.agent(&self.request.agent);
         let listing = self.means.skills.find(&home, at.workspace_anchor.as_ref(), wanted);
-        let given = listing.given(driver.texts(), text, names);
-        given.map_err(|error| {
-            let hint = error.hint();
-            Failure::usage(error).hint(hint)
-        })
+        listing.given(driver.texts(), text, names)
     }
 
     async fn prompt(
@@ -240,22 +280,30 @@ impl Session {
         prompt: &str,
         (images, skills): (&[Picture], Vec<GivenSkill>),
     ) -> Result<MessageId, Failure> {
-        let text = driver.texts().take(prompt);
-        let prompt = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
+        let prompt = ingress(driver, prompt);
         let images = images.iter().map(|Picture { name, bytes }| {
             images::take(driver.texts(), name, bytes)
                 .map_err(|problem| Failure::usage(anyhow!("--image {name}: {problem}")).hint(problem.hint()))
         });
         let ingress = Ingress { images: images.collect::<Result<_, _>>()?, skills, ..prompt };
+        self.admit(driver, ingress).await?.map_err(refused)
+    }
+
+    /// Gives the agent a message.
+    pub(super) async fn admit(
+        &self,
+        driver: &mut Driver,
+        ingress: Ingress,
+    ) -> Result<Result<MessageId, Reject>, Failure> {
         let agent = self.request.agent.clone();
         let answer = driver.ask(|reply| Input::Ingress { agent, ingress, reply }).await?;
         if let Answer::Refused { reject } = answer {
-            return Err(refused(reject));
+            return Ok(Err(reject));
         }
         let Answer::Admitted { message_id, .. } = answer else {
             return Err(Failure::from(anyhow!("a prompt was answered with {answer:?}")));
         };
-        Ok(message_id)
+        Ok(Ok(message_id))
     }
 
     /// Nobody would ever hear of the tasks of a temporary agent again: they end with the run. Those of another agent
@@ -287,7 +335,7 @@ impl Session {
     }
 
     /// Whether nothing more happens by itself that is waited for.
-    fn settled(&self, driver: &Driver) -> bool {
+    pub(super) fn settled(&self, driver: &Driver) -> bool {
         let stopped = || {
             let agent = driver.view().agent(&self.request.agent);
             agent.is_some_and(|agent| agent.status == Status::Stopped)
@@ -303,21 +351,31 @@ impl Session {
             tokio::select! {
                 biased;
                 () = ending.wait() => {
-                    let text = "holon: interrupted, the run ends (once more: at once)";
-                    self.request.screen.line(Tone::Aside, text);
-                    abort(driver, &self.request.agent).await?;
+                    self.interrupt(driver).await?;
                     return Ok(true);
                 }
                 pumped = driver.pump() => pumped?,
             }
-            driver.load_wanted().await?;
-            tell(driver, &self.request.screen);
+            self.follow_up(driver).await?;
         }
         Ok(false)
     }
 
+    /// Aborts the run in progress.
+    pub(super) async fn interrupt(&self, driver: &mut Driver) -> Result<(), Failure> {
+        self.request.screen.line(Tone::Aside, "holon: interrupted, the run ends (once more: at once)");
+        Ok(abort(driver, &self.request.agent).await?)
+    }
+
+    /// What is due after each turn of the loop.
+    pub(super) async fn follow_up(&self, driver: &mut Driver) -> Result<(), Failure> {
+        driver.load_wanted().await?;
+        tell(driver, &self.request.screen);
+        Ok(())
+    }
+
     /// Sees to what earlier runs have left while the model thinks.
-    fn earlier(&self) -> Option<LeftoverRuns> {
+    pub(super) fn earlier(&self) -> Option<LeftoverRuns> {
         let runs = self.request.home.root().parent().filter(|_| self.request.target.is_temporary());
         let (runs, keep) = (runs.map(Path::to_owned)?, self.keep_runs?);
         let (means, environment) = (self.means.clone(), self.request.environment.clone());
@@ -458,7 +516,12 @@ fn observe(agent: AgentId, fold: Arc<Mutex<RunFold>>, mut next: Observer) -> Obs
     })
 }
 
-fn locked(fold: &Mutex<RunFold>) -> MutexGuard<'_, RunFold> {
+/// A prompt of whoever runs this process.
+pub(super) fn ingress(driver: &Driver, prompt: &str) -> Ingress {
+    Ingress::prompt(driver.texts().take(prompt), Surface::RunOnce, AdmissionContext::LocalProcess)
+}
+
+pub(super) fn locked(fold: &Mutex<RunFold>) -> MutexGuard<'_, RunFold> {
     fold.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -79,6 +79,7 @@ mod providers_words;
 mod quiet;
 mod reading;
 mod run;
+mod run_stream;
 mod run_surface;
 mod run_terminal;
 mod runs;
