@@ -11,7 +11,7 @@ use holon_platform::spawn;
 use holon_supervise::confine::Confinement;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::auth::Policy;
+use super::auth::{Caller, Policy};
 use super::console::Console;
 use super::failure::Failure;
 use super::metrics::Metrics;
@@ -34,7 +34,11 @@ pub const WAITS: usize = CONNECTIONS;
 
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]
-pub struct App(Arc<Parts>);
+pub struct App {
+    parts: Arc<Parts>,
+    /// Who asks where this is asked as a `Control`.
+    asks: Caller,
+}
 
 /// What an [`App`] is made of.
 pub struct Parts {
@@ -90,13 +94,23 @@ impl Deref for App {
     type Target = Parts;
 
     fn deref(&self) -> &Parts {
-        &self.0
+        &self.parts
     }
 }
 
 impl App {
+    /// Whoever asks in this process is as good as who may open the socket.
     pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(parts))
+        Self { parts: Arc::new(parts), asks: Caller::Socket }
+    }
+
+    /// The same for somebody who was let in.
+    pub(super) fn asked_by(&self, caller: Caller) -> Self {
+        Self { parts: self.parts.clone(), asks: caller }
+    }
+
+    pub(super) fn asks(&self) -> Caller {
+        self.asks
     }
 
     /// Work that blocks on the disk.

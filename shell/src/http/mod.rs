@@ -18,6 +18,7 @@ mod guard;
 mod header;
 mod in_process;
 mod local;
+mod mcp;
 mod metrics;
 mod openapi;
 mod peer;

@@ -135,12 +135,7 @@ impl<E: Endpoint> Call<E> {
         }
         let trigger = path.token().and_then(|token| app.triggers.read(token));
         let other_end = OtherEnd::known(Peer::Socket);
-        Ok(Self {
-            path,
-            query,
-            body,
-            from: Asker { headers, other_end, caller: Some(Caller::Socket), trigger },
-        })
+        Ok(Self { path, query, body, from: Asker { headers, other_end, caller: Some(app.asks()), trigger } })
     }
 }
 
@@ -246,6 +241,14 @@ impl Received {
         }
         Ok(body)
     }
+}
+
+/// A request of somebody who was let in, to what is no endpoint: a protocol of its own.
+pub(super) async fn of_protocol(app: &App, request: Request, bytes: usize) -> Handled<(Caller, Bytes)> {
+    let mut received = Received::of(app, request, Access::Control).await?;
+    let body = received.body(app, Access::Control, bytes).await?;
+    let nobody = || Failure::internal("nobody was asked who asks");
+    Ok((received.caller.ok_or_else(nobody)?, body))
 }
 
 fn query<Q: serde::de::DeserializeOwned>(uri: &Uri) -> Handled<Q> {

@@ -4,7 +4,7 @@
 use axum::Router;
 use axum::http::{Method, Uri};
 use axum::middleware;
-use axum::routing::get;
+use axum::routing::{get, post};
 use holon_api::rows::*;
 use holon_api::{Ask, Asked, Code, Request};
 
@@ -17,7 +17,7 @@ use super::resource::{
     triggers, wake, work_items, workspaces,
 };
 use super::route::{Call, Route};
-use super::{console, cors, metrics, openapi, stream_tokens};
+use super::{console, cors, mcp, metrics, openapi, stream_tokens};
 
 macro_rules! handlers {
     (asked { $($endpoint:ident $($handler:ident)::+,)* } followed { $($stream:ident $($follower:ident)::+,)* }) => {
@@ -137,6 +137,7 @@ pub fn router(app: App) -> Router {
         router = router.route(route.path, route.service);
     }
     router
+        .route("/mcp", post(mcp::speak))
         .route("/console", get(console::without_slash))
         .route("/console/", get(console::page))
         .route("/console/{*file}", get(console::page))

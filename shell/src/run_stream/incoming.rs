@@ -1,8 +1,9 @@
 //! Standard input, line by line: a thread reads it, and is never further ahead than one line.
 
-use std::io::{self, BufRead, BufReader, Stdin};
+use std::io::{self, BufRead, BufReader};
 
 use holon_platform::spawn;
+use holon_rpc::{Line, Lines};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::input::{Instruction, LINE_BYTES, Source};
@@ -29,8 +30,8 @@ impl Incoming {
         let (sender, lines) = channel(AHEAD);
         // It ends with the input, with the reader, or with the process.
         drop(spawn::thread("stdin", move || {
-            let mut lines = Lines::new(BufReader::new(io::stdin()));
-            while let Some(line) = lines.next() {
+            let mut lines = Lines::new(BufReader::new(io::stdin()), LINE_BYTES);
+            while let Some(line) = next(&mut lines) {
                 if sender.blocking_send(line).is_err() {
                     break;
                 }
@@ -52,73 +53,20 @@ impl Incoming {
     }
 }
 
-/// Lines of bounded length.
-struct Lines<R> {
-    reader: R,
-    number: u64,
-    ended: bool,
-}
-
-impl Lines<BufReader<Stdin>> {
-    fn new(reader: BufReader<Stdin>) -> Self {
-        Self { reader, number: 0, ended: false }
-    }
-}
-
-impl<R: BufRead> Lines<R> {
-    /// The next line that is not empty, or why there is none.
-    fn next(&mut self) -> Option<Read> {
-        while !self.ended {
-            let mut line = Vec::new();
-            let length = match self.line(&mut line) {
-                Ok(length) => length,
-                Err(error) => {
-                    self.ended = true;
-                    let problem = format!("standard input can't be read: {error}");
-                    return Some(Err((self.source(), Refusal::new("input_unreadable", &problem))));
-                }
-            };
-            if length > LINE_BYTES {
-                let problem = format!("the line has {length} bytes, the limit is {LINE_BYTES}");
-                let hint = "put long texts into files and name the files in the prompt";
-                return Some(Err((self.source(), Refusal::new("line_too_long", &problem).hint(hint))));
-            }
-            if !line.trim_ascii().is_empty() {
-                return Some(Instruction::read(self.number, &line));
-            }
+/// The next line, or why it is none.
+fn next(lines: &mut Lines<impl BufRead>) -> Option<Read> {
+    let line = lines.next_line();
+    let source = || Source { line: Some(lines.number()), id: None };
+    match line.transpose()? {
+        Ok(Line::Read(line)) => Some(Instruction::read(lines.number(), &line)),
+        Ok(Line::TooLong(length)) => {
+            let problem = format!("the line has {length} bytes, the limit is {LINE_BYTES}");
+            let hint = "put long texts into files and name the files in the prompt";
+            Some(Err((source(), Refusal::new("line_too_long", &problem).hint(hint))))
         }
-        None
-    }
-
-    fn source(&self) -> Source {
-        Source { line: Some(self.number), id: None }
-    }
-
-    /// Reads to the end of a line, and keeps no more of it than a line may have. Gives its length.
-    fn line(&mut self, line: &mut Vec<u8>) -> io::Result<usize> {
-        self.number += 1;
-        let mut length = 0;
-        loop {
-            let bytes = match self.reader.fill_buf() {
-                Ok(bytes) => bytes,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if bytes.is_empty() {
-                self.ended = true;
-                return Ok(length);
-            }
-            let end = bytes.iter().position(|byte| *byte == b'\n');
-            let part = &bytes[..end.unwrap_or(bytes.len())];
-            length += part.len();
-            if length <= LINE_BYTES {
-                line.extend_from_slice(part);
-            }
-            let used = part.len() + usize::from(end.is_some());
-            self.reader.consume(used);
-            if end.is_some() {
-                return Ok(length);
-            }
+        Err(error) => {
+            let problem = format!("standard input can't be read: {error}");
+            Some(Err((source(), Refusal::new("input_unreadable", &problem))))
         }
     }
 }
@@ -128,8 +76,8 @@ mod tests {
     use super::*;
 
     fn read(text: &[u8]) -> Vec<Read> {
-        let mut lines = Lines { reader: BufReader::with_capacity(7, text), number: 0, ended: false };
-        std::iter::from_fn(|| lines.next()).collect()
+        let mut lines = Lines::new(BufReader::with_capacity(7, text), LINE_BYTES);
+        std::iter::from_fn(|| next(&mut lines)).collect()
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use holon_platform::Environment;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
@@ -32,7 +33,7 @@ fn schema() -> Value {
 fn the_schema_of_the_docs_is_that_of_the_lines() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
     let made = format!("{}\n", serde_json::to_string_pretty(&schema()).expect("a document"));
-    if std::env::var_os("HOLON_WRITE_SCHEMA").is_some() {
+    if Environment::of_process().get("HOLON_WRITE_SCHEMA").is_some() {
         std::fs::write(&path, &made).expect("the docs can be written");
     }
     let stored = std::fs::read_to_string(&path).unwrap_or_default();

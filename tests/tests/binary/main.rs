@@ -58,6 +58,7 @@ mod ledger_losses;
 mod ledgers;
 mod mcp;
 mod mcp_agents;
+mod mcp_serve;
 mod memory;
 mod metrics;
 mod models;

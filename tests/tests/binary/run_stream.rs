@@ -7,7 +7,7 @@ use std::time::Duration;
 use boon::{Compiler, Draft, SchemaIndex, Schemas};
 use end_to_end::daemon::Daemon;
 use end_to_end::lines::Lines;
-use end_to_end::provider::{Provider, Reply, calls, says};
+use end_to_end::provider::{Provider, Reply, calls, fails, says};
 use end_to_end::{Holon, binary, signal};
 use serde_json::{Value, json};
 
@@ -250,7 +250,8 @@ fn ctrl_c_ends_a_run_whose_input_is_open() {
 
 #[test]
 fn a_killed_run_is_resumed_with_lines() {
-    let provider = Provider::start([Reply::Hang, says("Done after all."), says("More.")]);
+    let replies = [Reply::Hang, says("Done after all."), says("More."), fails(400, "a broken request")];
+    let provider = Provider::start(replies);
     let holon = with(&provider);
     let mut lines = Lines::start(holon.command(&STREAM));
     lines.send(&json!({ "type": "prompt", "text": "begin" }));
@@ -266,7 +267,7 @@ fn a_killed_run_is_resumed_with_lines() {
     assert_eq!(lines.end(), Some(0));
     let mut lines = Lines::start(holon.command(&[&STREAM[..], &["--continue"]].concat()));
     lines.send(&json!({ "type": "prompt", "text": "fails" }));
-    assert_eq!(lines.payload("prompt_finished")["exit_code"], 1, "the provider has no more replies");
+    assert_eq!(lines.payload("prompt_finished")["exit_code"], 1);
     assert_eq!(lines.end(), Some(1));
 }
 

@@ -3,6 +3,7 @@
 
 mod ask;
 mod change;
+mod serve;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,6 +39,15 @@ pub(super) enum McpCommand {
     Add(change::AddArgs),
     /// Remove a server, and what is kept of it
     Remove(ServerArgs),
+    /// Serve this runtime to another agent or an editor, on standard input and output
+    Serve(serve::ServeArgs),
+}
+
+impl McpCommand {
+    /// Whether programs are started that are not to see what this one was started with.
+    pub(super) fn starts_servers(&self) -> bool {
+        !matches!(self, Self::Serve(_))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -78,8 +88,10 @@ pub(super) struct CallArgs {
 
 pub(super) fn mcp(home: Option<PathBuf>, command: McpCommand) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
+    let flag = home.clone();
     let home = find_home(home, &environment)?;
     match command {
+        McpCommand::Serve(args) => serve::serve(flag, args),
         McpCommand::Add(args) => change::add(&home, &environment, &args),
         McpCommand::Remove(args) => change::remove(&home, &environment, &args),
         McpCommand::List(printed) => Known::load(&home, &environment)?.list(&printed),

@@ -19,7 +19,7 @@ pub(super) mod prompt;
 pub(super) mod runtime;
 pub(super) mod scheduler_fixture;
 pub(super) mod skills;
-mod sse;
+pub(super) mod sse;
 pub(super) mod stream;
 pub(super) mod tasks;
 mod template;

@@ -22,11 +22,11 @@ use super::super::route::Handled;
 /// How a cursor comes that the client keeps.
 pub(super) const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// Something is said so often, if only that the connection is alive.
-pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
-pub(super) const ALIVE: Bytes = Bytes::from_static(b": alive\n\n");
+pub(in super::super) const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(in super::super) const ALIVE: Bytes = Bytes::from_static(b": alive\n\n");
 
 /// Who is sent something, step by step.
-pub(super) trait Steps: Sized + Send + 'static {
+pub(in super::super) trait Steps: Sized + Send + 'static {
     /// What comes next, and who goes on; none at the end.
     fn step(self) -> impl Future<Output = Option<(Self, Bytes)>> + Send;
 }
@@ -40,7 +40,7 @@ struct Events<F> {
 }
 
 /// Answers with a stream that begins like this.
-pub(super) fn stream<F: Steps>(follower: F, begin: &'static str) -> Stream {
+pub(in super::super) fn stream<F: Steps>(follower: F, begin: &'static str) -> Stream {
     let begin = async move { Some((follower, Bytes::from_static(begin.as_bytes()))) };
     let mut response = Response::new(Body::new(Events { next: Some(Box::pin(begin)) }));
     let headers = response.headers_mut();
