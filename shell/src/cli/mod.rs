@@ -1,5 +1,6 @@
 //! The command line: one file per group of commands (contract: surface.md, Command line).
 
+mod acp;
 mod addresses;
 mod agent;
 mod attached_input;
@@ -176,6 +177,8 @@ enum Command {
     /// Manage servers whose tools agents may use, over the Model Context Protocol
     #[command(subcommand)]
     Mcp(McpCommand),
+    /// Let an editor have agents of this runtime, over the Agent Client Protocol
+    Acp(acp::AcpArgs),
     /// Manage timers that wake an agent
     #[command(subcommand, alias = "timers")]
     Timer(TimerCommand),
@@ -262,6 +265,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Workspace(command) => workspace::workspace(cli.home, command),
         Command::Skills(command) => skills::skills(cli.home, command),
         Command::Mcp(command) => mcp::mcp(cli.home, command),
+        Command::Acp(args) => acp::acp(cli.home, args),
         Command::Timer(command) => timer::timer(cli.home, command),
         Command::Trigger(command) => trigger::trigger(cli.home, command),
         Command::Wake(args) => wake::wake(cli.home, args),
@@ -358,7 +362,7 @@ mod tests {
         assert!(found.len() > 30, "{}", found.len());
         // A console is for people alone; programs read what it shows from the commands beside it. What speaks a protocol
         // speaks nothing else.
-        let apart = ["holon tui", "holon mcp serve"];
+        let apart = ["holon tui", "holon mcp serve", "holon acp"];
         let named = |command: &&clap::Command| apart.contains(&command.get_bin_name().unwrap_or_default());
         for command in found.into_iter().filter(|command| !named(command)) {
             let json = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
@@ -387,7 +391,7 @@ mod tests {
             let value = named.get_value_names().map(|names| names[0].as_str());
             assert_eq!(value, Some("AGENT"), "{path}");
             assert!(!named.is_hide_set(), "{path} hides --agent");
-            let apart = ["run", "export"].contains(&command.get_name());
+            let apart = ["run", "export", "acp"].contains(&command.get_name());
             if positional.is_empty() && !apart {
                 panic!("{path} takes no agent as a word");
             }

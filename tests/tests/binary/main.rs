@@ -1,6 +1,8 @@
 //! The real binary with real processes, sockets and crashes: one file for each subject. One program, so that tests of all
 //! subjects run at the same time, and are linked once.
 
+mod acp;
+mod acp_scripts;
 mod agent_get;
 mod answers;
 mod backup;

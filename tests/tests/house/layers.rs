@@ -26,6 +26,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("shell/rpc", &["holon-platform"]),
     ("shell/mcp-server", &["holon-api", "holon-facts", "holon-platform", "holon-present", "holon-rpc"]),
     (
+        "shell/acp",
+        &["holon-api", "holon-core", "holon-facts", "holon-platform", "holon-present", "holon-rpc"],
+    ),
+    (
         "shell/ledger",
         &["holon-cluster", "holon-core", "holon-facts", "holon-law", "holon-platform", "holon-text"],
     ),
@@ -34,6 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "shell",
         &[
+            "holon-acp",
             "holon-api",
             "holon-commit",
             "holon-core",

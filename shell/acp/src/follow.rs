@@ -1,0 +1,158 @@
+//! Follows the agent of a session, and shows its editor what happens.
+
+use holon_api::{Control, Envelope, Events, LiveAttempt, LiveText, PageQuery, WorkItemsQuery};
+use holon_facts::event::{Event, TurnFact};
+use holon_facts::{AgentId, EventSeq, OpId};
+use holon_rpc::Peer;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::server::PAUSE;
+use crate::session::{Failure, Failures};
+use crate::update::{Told, Updates, chunk, notify, plan};
+
+/// What is followed, and for whom.
+pub(crate) struct Followed<C> {
+    pub(crate) runtime: C,
+    pub(crate) peer: Peer,
+    pub(crate) agent: AgentId,
+    /// Where paths begin that are no absolute ones.
+    pub(crate) root: String,
+    /// Begins the names of prompts of this editor: it knows what they say.
+    pub(crate) own: String,
+    pub(crate) shown: watch::Sender<EventSeq>,
+    pub(crate) failures: Failures,
+}
+
+/// The text of a round on its way.
+#[derive(Default)]
+struct Stream {
+    op: Option<OpId>,
+    text: String,
+    /// Rounds that are on record: what comes late of them was shown.
+    done: Option<OpId>,
+}
+
+/// Shows what happens, until nobody wants to see it any more. A runtime that is away comes back, or its editor is told by
+/// its next request.
+pub(crate) async fn follow<C: Control>(followed: Followed<C>, after: EventSeq) {
+    let mut updates = Updates::new(&followed.root);
+    let mut stream = Stream::default();
+    loop {
+        let cursor = *followed.shown.borrow();
+        let mut events = followed.runtime.follow(&followed.agent, Some(cursor.max(after)), true);
+        while let Ok(next) = events.next().await {
+            let sent = match next {
+                holon_api::Followed::Live { kind, data } => followed.live(&mut stream, &kind, data).await,
+                holon_api::Followed::Event(event) => {
+                    let sent = followed.event(&mut updates, &mut stream, &event).await;
+                    followed.shown.send_replace(event.event_seq);
+                    sent
+                }
+            };
+            if sent.is_none() {
+                return;
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+impl<C: Control> Followed<C> {
+    async fn live(&self, stream: &mut Stream, kind: &str, data: Value) -> Option<()> {
+        match kind {
+            "live_attempt" => {
+                let LiveAttempt { op, .. } = serde_json::from_value(data).ok()?;
+                if !stream.text.is_empty() {
+                    // What was shown of an answer that broke off is no part of the next one.
+                    self.update(&chunk("agent_message_chunk", "\n\n")).await?;
+                }
+                (stream.op, stream.text) = (Some(op), String::new());
+            }
+            "live_text" => {
+                let LiveText { op, text, .. } = serde_json::from_value(data).ok()?;
+                if stream.done != Some(op) {
+                    stream.op = Some(op);
+                    stream.text.push_str(&text);
+                    self.update(&chunk("agent_message_chunk", &text)).await?;
+                }
+            }
+            // The outcome of a command comes with its result.
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// None once the editor is gone.
+    async fn event(&self, updates: &mut Updates, stream: &mut Stream, event: &Envelope) -> Option<()> {
+        if event.kind.starts_with("work_item") {
+            return self.plan().await;
+        }
+        if let Ok(record) = event.record()
+            && let Event::Turn(TurnFact::ToolStarted(fact)) = &record.event
+        {
+            let id = updates.call_of(fact.run_id, fact.round, fact.index);
+            let started =
+                json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress" });
+            return self.update(&started).await;
+        }
+        let said = [
+            "message_admitted",
+            "assistant_round_recorded",
+            "tool_executed",
+            "tool_execution_failed",
+            "runtime_error",
+        ];
+        if !said.contains(&event.kind.as_str()) {
+            return Some(());
+        }
+        let named = event.provenance.get("correlation_id").and_then(Value::as_str);
+        if event.kind == "message_admitted" && named.is_some_and(|named| named.starts_with(&self.own)) {
+            return Some(());
+        }
+        // Events have the beginning of a long text; the transcript has all of it.
+        let after = Some(EventSeq(event.event_seq.0.saturating_sub(1)));
+        let page = PageQuery { before: None, after, limit: Some(1) };
+        let Ok(page) = self.runtime.transcript(&self.agent, page).await else { return Some(()) };
+        for entry in page.entries.iter().filter(|entry| entry.event_seq == event.event_seq) {
+            for told in updates.of(entry) {
+                match told {
+                    Told::Text(text) => self.rest(stream, &text).await?,
+                    Told::Update(update) => self.update(&update).await?,
+                    Told::Failed(message, kind, text) => self.failures.add(message, Failure { kind, text }),
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// What of a round's text was not shown while it came.
+    async fn rest(&self, stream: &mut Stream, text: &str) -> Option<()> {
+        let shown = std::mem::take(&mut stream.text);
+        stream.done = stream.op.take();
+        match text.strip_prefix(shown.as_str()) {
+            Some("") => Some(()),
+            Some(rest) => self.update(&chunk("agent_message_chunk", rest)).await,
+            None => self.update(&chunk("agent_message_chunk", &format!("\n\n{text}"))).await,
+        }
+    }
+
+    async fn plan(&self) -> Option<()> {
+        // What can't be read now is read with the next change.
+        let Ok(items) = self.runtime.work_items(&self.agent, WorkItemsQuery::default()).await else {
+            return Some(());
+        };
+        let Some(focus) = items.work_items.iter().find(|item| item.in_focus) else { return Some(()) };
+        let Ok(shown) = self.runtime.work_item((&self.agent, focus.work_item_id)).await else {
+            return Some(());
+        };
+        match shown.work_item.todo_list.as_deref() {
+            Some(todos) if !todos.is_empty() => self.update(&plan(todos)).await,
+            Some(_) | None => Some(()),
+        }
+    }
+
+    async fn update(&self, update: &Value) -> Option<()> {
+        notify(&self.peer, &self.agent, update).await
+    }
+}

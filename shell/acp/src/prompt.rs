@@ -1,0 +1,202 @@
+//! One prompt: admitted once, waited for, answered once, whatever becomes of the runtime meanwhile.
+
+use std::time::Duration;
+
+use holon_api::{Abort, ClientError, Control, Prompt, PromptOutcome, PromptQuery, WaitUntil};
+use holon_core::view::RunVerdict;
+use holon_facts::provenance::Priority;
+use holon_facts::{AgentId, EventSeq, MessageId};
+use holon_rpc::Error;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::server::{AWAY, Connection, PAUSE, failed, invalid};
+pub(crate) use crate::session::Pending;
+
+/// Longest text of an embedded resource, in bytes.
+const EMBEDDED_BYTES: usize = 256 << 10;
+/// A turn is waited for in parts of this length.
+const PART_MS: u32 = 600_000;
+/// What was shown may be so far behind the end of a turn.
+const CATCH_UP: Duration = Duration::from_secs(10);
+/// A run that is to be aborted, and that waits behind another one, is looked for so often.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Answers a prompt at the end of its turn.
+pub(crate) async fn answer<C: Control + Clone + Send + Sync + 'static>(
+    connection: &Connection<C>,
+    params: &Value,
+    mut pending: Pending,
+) -> Result<Value, Error> {
+    let told = ended(connection, params, &mut pending).await;
+    connection.sessions.answered(&pending.agent, &pending.request);
+    told
+}
+
+async fn ended<C: Control + Clone + Send + Sync + 'static>(
+    connection: &Connection<C>,
+    params: &Value,
+    pending: &mut Pending,
+) -> Result<Value, Error> {
+    let runtime = &connection.runtime;
+    let key = format!("acp-{}-{}", connection.name, pending.request.to_string().trim_matches('"'));
+    let interjects = params["_meta"]["holon"]["delivery"] == "interject";
+    let prompt = Prompt {
+        text: text(&params["prompt"])?,
+        images: Vec::new(),
+        skills: Vec::new(),
+        priority: interjects.then_some(Priority::Interject),
+        actor_id: Some("acp".to_owned()),
+        correlation_id: Some(key.clone()),
+        causation_id: None,
+    };
+    let agent = pending.agent.clone();
+    let sent = || runtime.prompt(&agent, PromptQuery::default(), prompt.clone(), Some(key.clone()));
+    let message = patiently(sent).await.map_err(|error| failed(&error, "sessionId"))?.message_id;
+    let mut cancelled = pending.cancelled.clone();
+    let cancel = async {
+        // Without a session nobody can cancel it any more.
+        if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        abort(runtime, &agent, message).await;
+        std::future::pending::<()>().await;
+    };
+    let outcome = tokio::select! {
+        outcome = outcome(runtime, &agent, message) => outcome.map_err(|error| failed(&error, "sessionId"))?,
+        () = cancel => return Err(Error::failed("the wait for the prompt ended")),
+    };
+    // Everything that happened is shown before the response.
+    let last = patiently(|| runtime.status(&agent)).await.map_err(|error| failed(&error, "sessionId"))?;
+    shown(pending, last.summary.event_seq).await;
+    stopped(pending, message, outcome.verdict)
+}
+
+/// Waits until an event was shown: not for ever, and not where nothing is shown any more.
+async fn shown(pending: &mut Pending, last: EventSeq) {
+    let caught_up = pending.shown.wait_for(|seen| *seen >= last);
+    drop(tokio::time::timeout(CATCH_UP, caught_up).await);
+}
+
+/// Asks again while the runtime is away.
+async fn patiently<T, F>(ask: impl Fn() -> F) -> Result<T, ClientError>
+where
+    F: Future<Output = Result<T, ClientError>>,
+{
+    let since = Instant::now();
+    loop {
+        match ask().await {
+            Err(error) if error.may_pass() && since.elapsed() < AWAY => tokio::time::sleep(PAUSE).await,
+            told => return told,
+        }
+    }
+}
+
+async fn outcome(
+    runtime: &impl Control,
+    agent: &AgentId,
+    message: MessageId,
+) -> Result<PromptOutcome, ClientError> {
+    let query = PromptQuery { wait: Some(WaitUntil::Turn), timeout_ms: Some(PART_MS) };
+    loop {
+        let told = patiently(|| runtime.message((agent, message), query.clone())).await?;
+        if let Some(outcome) = told.into_reply().outcome {
+            return Ok(outcome);
+        }
+    }
+}
+
+/// Ends the run of a message, also one that has not begun yet.
+async fn abort(runtime: &impl Control, agent: &AgentId, message: MessageId) {
+    loop {
+        let run = runtime.why(agent).await.ok().and_then(|why| why.explanation.run.clone());
+        if let Some(run) = run.filter(|run| run.message_id == message) {
+            let abort = Abort { run_id: Some(run.run_id), stop_after_abort: false };
+            // One that has ended by itself is fine, too.
+            drop(runtime.abort(agent, abort).await);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Why the turn stopped, in the words of the protocol.
+fn stopped(pending: &Pending, message: MessageId, verdict: RunVerdict) -> Result<Value, Error> {
+    let reason = match verdict {
+        RunVerdict::Completed
+        | RunVerdict::WaitingForOperator
+        | RunVerdict::WaitingForExternal
+        | RunVerdict::WaitingForTimer => "end_turn",
+        RunVerdict::BudgetExhausted | RunVerdict::MaxTurnsExceeded => "max_turn_requests",
+        RunVerdict::Aborted | RunVerdict::Stopped | RunVerdict::Interrupted => "cancelled",
+        RunVerdict::Failed => {
+            let failure = pending.failures.of(message);
+            match failure.as_ref().map(|failure| failure.kind.as_str()) {
+                Some("refusal" | "content_filter") => "refusal",
+                Some("output_limit") => "max_tokens",
+                kind => {
+                    let text = failure.as_ref().map_or("the turn failed", |failure| failure.text.as_str());
+                    return Err(Error::failed(text).with(json!({ "kind": kind })));
+                }
+            }
+        }
+    };
+    Ok(json!({ "stopReason": reason, "_meta": { "holon": { "verdict": verdict, "message_id": message } } }))
+}
+
+/// The text of a prompt: its texts, what was embedded, and the names of what was linked.
+fn text(blocks: &Value) -> Result<String, Error> {
+    let blocks = blocks.as_array().ok_or_else(|| invalid("prompt", "expected a list of blocks"))?;
+    let mut text = String::new();
+    for (at, block) in blocks.iter().enumerate() {
+        let field = format!("prompt[{at}]");
+        let part = match block["type"].as_str() {
+            Some("text") => block["text"].as_str().map(ToOwned::to_owned),
+            Some("resource_link") => {
+                block["uri"].as_str().map(|uri| format!("[{}]", uri.trim_start_matches("file://")))
+            }
+            Some("resource") => {
+                let (uri, embedded) = (&block["resource"]["uri"], block["resource"]["text"].as_str());
+                let uri = uri.as_str().unwrap_or_default().trim_start_matches("file://");
+                if embedded.is_some_and(|embedded| embedded.len() > EMBEDDED_BYTES) {
+                    return Err(invalid(&field, &format!("a resource has at most {EMBEDDED_BYTES} bytes")));
+                }
+                embedded.map(|embedded| format!("[{uri}]\n{embedded}\n"))
+            }
+            Some(kind @ ("image" | "audio")) => {
+                return Err(invalid(&field, &format!("blocks of the type {kind} are not taken")));
+            }
+            Some(_) | None => None,
+        };
+        let part = part.ok_or_else(|| invalid(&field, "expected a text, a resource or a link to one"))?;
+        if !text.is_empty() && !text.ends_with(char::is_whitespace) {
+            text.push(' ');
+        }
+        text.push_str(&part);
+    }
+    if text.trim().is_empty() { Err(invalid("prompt", "it is empty")) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_its_texts_and_what_they_are_about() {
+        let blocks = json!([
+            { "type": "text", "text": "Look at" },
+            { "type": "resource_link", "uri": "file:///work/a.rs", "name": "a.rs" },
+            { "type": "text", "text": "and at" },
+            { "type": "resource", "resource": { "uri": "file:///work/b.rs", "text": "fn b() {}" } },
+        ]);
+        assert_eq!(text(&blocks).unwrap(), "Look at [/work/a.rs] and at [/work/b.rs]\nfn b() {}\n");
+        for (blocks, says) in [
+            (json!("go"), "prompt: expected a list"),
+            (json!([]), "prompt: it is empty"),
+            (json!([{ "type": "image", "data": "" }]), "prompt[0]: blocks of the type image"),
+            (json!([{ "type": "text" }]), "prompt[0]: expected"),
+        ] {
+            let error = text(&blocks).unwrap_err();
+            assert!(error.code == -32_602 && error.message.contains(says), "{blocks}: {error}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Which method is answered how.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holon_api::{AgentStatus, ClientError, Control, CreateAgent, ListQuery, Listed};
+use holon_facts::label::Description;
+use holon_facts::{AgentId, EventSeq};
+use holon_platform::entropy;
+use holon_rpc::{Call, Error, Peer, Service};
+use serde_json::{Value, json};
+
+use crate::history;
+use crate::prompt::{self, Pending};
+use crate::session::Sessions;
+
+/// The version of the protocol.
+const VERSION: u32 = 1;
+/// Sessions of one page.
+const PAGE: u32 = 50;
+/// A runtime that is away is tried again for so long.
+pub(crate) const AWAY: Duration = Duration::from_mins(1);
+/// Between two tries.
+pub(crate) const PAUSE: Duration = Duration::from_millis(500);
+
+/// One editor. Cheap to clone.
+pub struct Server<C>(Arc<Connection<C>>);
+
+/// What is known of the editor, as long as it is there.
+pub(crate) struct Connection<C> {
+    pub(crate) runtime: C,
+    /// Names this connection: with the id of a request it is the key of its prompt.
+    pub(crate) name: String,
+    /// The agent of every new session; without one each has its own.
+    agent: Option<AgentId>,
+    pub(crate) sessions: Sessions,
+}
+
+impl<C> Clone for Server<C> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<C> Server<C> {
+    /// For one editor. New sessions are with `agent`, or with an agent of their own.
+    ///
+    /// # Errors
+    /// When there are no random numbers.
+    pub fn new(runtime: C, agent: Option<AgentId>) -> std::io::Result<Self> {
+        let name = entropy::name()?;
+        Ok(Self(Arc::new(Connection { runtime, name, agent, sessions: Sessions::default() })))
+    }
+}
+
+impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
+    async fn answered(&self, call: Call, pending: Option<Pending>) -> Result<Value, Error> {
+        let Call { method, params, peer, .. } = call;
+        match method.as_str() {
+            "initialize" => Ok(initialized()),
+            // Whoever may start this program is let in by the runtime.
+            "authenticate" => Ok(json!({})),
+            "session/new" => self.create(&params, &peer).await,
+            "session/load" => self.open(&params, &peer, true).await,
+            "session/resume" => self.open(&params, &peer, false).await,
+            "session/list" => self.list(&params).await,
+            "session/close" => {
+                self.0.sessions.close(&session(&params)?);
+                Ok(json!({}))
+            }
+            "session/prompt" => match pending {
+                Some(pending) => prompt::answer(&self.0, &params, pending).await,
+                None => Err(unknown_session(&params)),
+            },
+            other => Err(Error::unknown_method(other)),
+        }
+    }
+
+    async fn create(&self, params: &Value, peer: &Peer) -> Result<Value, Error> {
+        let cwd = cwd(params)?;
+        let agent = match &self.0.agent {
+            Some(agent) => agent.clone(),
+            None => {
+                let name = entropy::name().map_err(|error| Error::failed(error.to_string()))?;
+                let agent =
+                    AgentId::new(&format!("acp-{name}")).map_err(|error| Error::failed(error.to_string()))?;
+                let wanted = CreateAgent {
+                    workspace_root: Some(cwd.to_owned()),
+                    description: Description::new("a session of an editor").ok(),
+                    ..CreateAgent::default()
+                };
+                self.0.runtime.create_agent(&agent, wanted).await.map_err(|error| failed(&error, "cwd"))?;
+                agent
+            }
+        };
+        let status = self.status(&agent).await?;
+        let after = status.summary.event_seq;
+        self.begin(&agent, &status, after, peer)?;
+        Ok(opened(params, json!({ "sessionId": agent })))
+    }
+
+    /// Goes on with a session; `shows` what was said in it before.
+    async fn open(&self, params: &Value, peer: &Peer, shows: bool) -> Result<Value, Error> {
+        cwd(params)?;
+        let agent = session(params)?;
+        let known = self.status(&agent).await?;
+        // What is followed already would come between.
+        self.0.sessions.pause(&agent);
+        let status = self.status(&agent).await.unwrap_or(known);
+        let after = status.summary.event_seq;
+        let shown = if shows {
+            let root = status.summary.workspace.execution.execution_root.clone();
+            history::show(&self.0.runtime, peer, (&agent, root.as_ref()), after).await
+        } else {
+            Ok(())
+        };
+        self.begin(&agent, &status, after, peer)?;
+        shown?;
+        Ok(opened(params, json!({})))
+    }
+
+    fn begin(
+        &self,
+        agent: &AgentId,
+        status: &AgentStatus,
+        after: EventSeq,
+        peer: &Peer,
+    ) -> Result<(), Error> {
+        let root = status.summary.workspace.execution.execution_root.clone();
+        let own = format!("acp-{}-", self.0.name);
+        self.0.sessions.open(self.0.runtime.clone(), peer.clone(), (agent, root, own), after)
+    }
+
+    async fn status(&self, agent: &AgentId) -> Result<AgentStatus, Error> {
+        let status = self.0.runtime.status(agent).await.map_err(|error| failed(&error, "sessionId"))?;
+        Ok(status.into_reply())
+    }
+
+    async fn list(&self, params: &Value) -> Result<Value, Error> {
+        let after = match params["cursor"].as_str() {
+            Some(cursor) => {
+                Some(AgentId::new(cursor).map_err(|error| invalid("cursor", &error.to_string()))?)
+            }
+            None => None,
+        };
+        let query = ListQuery { after, limit: Some(PAGE), all: false };
+        let page = self.0.runtime.agents(query).await.map_err(|error| failed(&error, "cursor"))?;
+        let here = params["cwd"].as_str();
+        let sessions = page.agents.iter().filter_map(|listed| entry(listed, here));
+        let mut list = json!({ "sessions": sessions.collect::<Vec<_>>() });
+        if let Some(next) = &page.next {
+            list["nextCursor"] = json!(next);
+        }
+        Ok(list)
+    }
+}
+
+impl<C: Control + Clone + Send + Sync + 'static> Service for Server<C> {
+    fn call(&self, call: Call) -> impl Future<Output = Result<Value, Error>> + Send + 'static {
+        let server = self.clone();
+        // A prompt is known before whatever cancels it is looked at.
+        let pending = (call.method == "session/prompt")
+            .then(|| session(&call.params).ok())
+            .flatten()
+            .and_then(|agent| self.0.sessions.prompted(&agent, &call.id));
+        async move { server.answered(call, pending).await }
+    }
+
+    fn notified(&self, method: &str, params: Value) -> Option<Value> {
+        if method == "session/cancel"
+            && let Ok(agent) = session(&params)
+        {
+            self.0.sessions.cancel(&agent);
+        }
+        None
+    }
+}
+
+fn initialized() -> Value {
+    json!({
+        "protocolVersion": VERSION,
+        "agentCapabilities": {
+            "loadSession": true,
+            "promptCapabilities": { "image": false, "audio": false, "embeddedContext": true },
+            "mcpCapabilities": { "http": false, "sse": false },
+            "sessionCapabilities": { "list": {}, "resume": {}, "close": {} },
+        },
+        "agentInfo": { "name": "holon", "title": "Holon", "version": env!("CARGO_PKG_VERSION") },
+        "authMethods": [],
+    })
+}
+
+/// A session in a list.
+fn entry(listed: &Listed, here: Option<&str>) -> Option<Value> {
+    let Listed::Agent(entry) = listed else { return None };
+    let cwd = entry.execution.cwd.as_str();
+    if here.is_some_and(|here| here != cwd) {
+        return None;
+    }
+    let label = listed.standing().map(|standing| &standing.label);
+    let title = label.and_then(|label| label.description.as_ref().map(ToString::to_string));
+    Some(json!({ "sessionId": entry.agent_id, "cwd": cwd, "title": title }))
+}
+
+/// What is left aside is said: agents have the servers of the runtime's own settings.
+fn opened(params: &Value, mut reply: Value) -> Value {
+    if params["mcpServers"].as_array().is_some_and(|servers| !servers.is_empty()) {
+        let notice = "mcpServers are not used: `holon mcp add` gives servers of tools to agents";
+        reply["_meta"] = json!({ "holon": { "notice": notice } });
+    }
+    reply
+}
+
+/// The agent that a session is.
+pub(crate) fn session(params: &Value) -> Result<AgentId, Error> {
+    let id =
+        params["sessionId"].as_str().ok_or_else(|| invalid("sessionId", "expected the id of a session"))?;
+    AgentId::new(id).map_err(|error| invalid("sessionId", &error.to_string()))
+}
+
+fn unknown_session(params: &Value) -> Error {
+    let id = &params["sessionId"];
+    invalid("sessionId", &format!("{id} is not open here: session/load or session/resume opens it"))
+}
+
+fn cwd(params: &Value) -> Result<&str, Error> {
+    let cwd = params["cwd"].as_str().filter(|cwd| Path::new(cwd).is_absolute());
+    cwd.ok_or_else(|| invalid("cwd", "expected an absolute path"))
+}
+
+pub(crate) fn invalid(field: &str, problem: &str) -> Error {
+    Error::invalid_params(format!("{field}: {problem}")).with(json!({ "field": field }))
+}
+
+/// Why the runtime did not do it.
+pub(crate) fn failed(error: &ClientError, field: &str) -> Error {
+    let code = error.code().unwrap_or("runtime_unreachable");
+    let data = json!({ "code": code, "hint": error.hint() });
+    match code {
+        "unknown_agent" | "invalid_workspace" | "agent_damaged" => {
+            invalid(field, &error.to_string()).with(data)
+        }
+        _ => Error::failed(error.to_string()).with(data),
+    }
+}

@@ -1,0 +1,298 @@
+//! Agents inside of an editor, which is a script here that speaks the protocol over pipes.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use end_to_end::daemon::Daemon;
+use end_to_end::lines::Lines;
+use end_to_end::provider::{Provider, Reply, calls, fails, says};
+use end_to_end::wait_for;
+use serde_json::{Value, json};
+
+struct Editor {
+    lines: Lines,
+    last: u64,
+}
+
+impl Editor {
+    fn of(daemon: &Daemon) -> Self {
+        let lines = Lines::start(daemon.0.command(&["acp", "--no-start"]));
+        let mut editor = Self { lines, last: 0 };
+        let about = json!({
+            "protocolVersion": 1,
+            "clientCapabilities": { "fs": { "readTextFile": true, "writeTextFile": true }, "terminal": true },
+        });
+        let agreed = editor.ask("initialize", &about)["result"].take();
+        assert_eq!(
+            (&agreed["protocolVersion"], &agreed["agentCapabilities"]["loadSession"]),
+            (&json!(1), &json!(true))
+        );
+        editor
+    }
+
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
+        self.last += 1;
+        self.lines.send(&json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params }));
+        self.last
+    }
+
+    fn answer(&mut self, id: u64) -> Value {
+        self.lines.until("answer", |line| line["id"] == id)
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.send(method, params);
+        self.answer(id)
+    }
+
+    fn open(&mut self, folder: &Path) -> String {
+        let told = self.ask("session/new", &json!({ "cwd": folder, "mcpServers": [] }));
+        told["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{told}")).to_owned()
+    }
+
+    fn begin(&mut self, session: &str, text: &str) -> u64 {
+        let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
+        self.send("session/prompt", &prompt)
+    }
+
+    fn prompt(&mut self, session: &str, text: &str) -> Value {
+        let id = self.begin(session, text);
+        self.answer(id)
+    }
+
+    fn cancel(&mut self, session: &str) {
+        let params = json!({ "sessionId": session });
+        self.lines.send(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params }));
+    }
+
+    /// Updates of a kind so far.
+    fn updates(&self, kind: &str) -> Vec<Value> {
+        let updates = self.lines.seen.iter().filter(|line| line["method"] == "session/update");
+        updates
+            .map(|line| line["params"]["update"].clone())
+            .filter(|update| update["sessionUpdate"] == kind)
+            .collect()
+    }
+
+    /// The text of such updates.
+    fn said(&self, kind: &str) -> String {
+        self.updates(kind).iter().filter_map(|update| update["content"]["text"].as_str()).collect()
+    }
+}
+
+const PATCH: &str = "--- a/greet.sh\n+++ b/greet.sh\n@@ -1 +1 @@\n-echo Helo\n+echo Hello\n";
+
+#[test]
+fn a_prompt_is_shown_as_it_happens_and_answered_at_its_end() {
+    let provider = Provider::start([
+        calls(&[("ExecCommand", json!({ "cmd": "cat greet.sh" }))]),
+        calls(&[("ApplyPatch", json!({ "patch": PATCH }))]),
+        says("Repaired the greeting, as you asked: it says Hello now."),
+    ]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.0.file("greet.sh", "echo Helo\n");
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(&daemon.0.work());
+    let began = Instant::now();
+    let id = editor.begin(&session, "repair the greeting");
+    editor.lines.until("an update", |line| line["method"] == "session/update");
+    println!("prompt to first update: {:?}", began.elapsed());
+    let told = editor.answer(id);
+    assert_eq!(told["result"]["stopReason"], "end_turn", "{told}");
+    assert_eq!(editor.said("agent_message_chunk"), "Repaired the greeting, as you asked: it says Hello now.");
+    assert_eq!(editor.said("user_message_chunk"), "", "an editor knows what it has sent");
+    let calls = editor.updates("tool_call");
+    let kinds: Vec<&Value> = calls.iter().map(|call| &call["kind"]).collect();
+    assert_eq!(kinds, ["execute", "edit"], "{calls:#?}");
+    assert_eq!(calls[0]["title"], "cat greet.sh");
+    let diff = &calls[1]["content"][0];
+    assert_eq!(
+        (&diff["type"], &diff["oldText"], &diff["newText"]),
+        (&json!("diff"), &json!("echo Helo\n"), &json!("echo Hello\n"))
+    );
+    let file = daemon.0.work().canonicalize().expect("a folder").join("greet.sh");
+    assert_eq!(diff["path"], json!(file));
+    for call in &calls {
+        let updates = editor.updates("tool_call_update");
+        let of_call: Vec<&Value> =
+            updates.iter().filter(|update| update["toolCallId"] == call["toolCallId"]).collect();
+        let statuses: Vec<&Value> = of_call.iter().map(|update| &update["status"]).collect();
+        assert_eq!(statuses, ["in_progress", "completed"], "{of_call:#?}");
+    }
+    assert_eq!(std::fs::read_to_string(file).expect("a file"), "echo Hello\n");
+    assert_eq!(editor.lines.end(), Some(0));
+    daemon.0.check_ledger(&daemon.ledger());
+}
+
+#[test]
+fn a_session_survives_its_editor_and_is_loaded_by_the_next_one() {
+    let slow = Reply::Late(Duration::from_secs(2), Box::new(says("Finished while nobody looked.")));
+    let provider = Provider::start([says("First answer."), slow, says("Third answer.")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(&daemon.0.work());
+    assert_eq!(editor.prompt(&session, "first")["result"]["stopReason"], "end_turn");
+    editor.begin(&session, "second");
+    provider.wait_for_requests(2);
+    editor.lines.child.kill().expect("it ends");
+    drop(editor);
+    wait_for("the end of the turn", || {
+        daemon.ok(&["transcript", &session, "--json"]).stdout.contains("Finished while nobody looked.")
+    });
+    let mut next = Editor::of(&daemon);
+    let listed =
+        next.ask("session/list", &json!({ "cwd": daemon.0.work().canonicalize().expect("a folder") }));
+    assert_eq!(listed["result"]["sessions"][0]["sessionId"], json!(session), "{listed}");
+    let id =
+        next.send("session/load", &json!({ "sessionId": session, "cwd": daemon.0.work(), "mcpServers": [] }));
+    let loaded = next.answer(id);
+    assert!(loaded["result"].is_object(), "{loaded}");
+    assert_eq!(next.said("user_message_chunk"), "firstsecond");
+    assert_eq!(next.said("agent_message_chunk"), "First answer.Finished while nobody looked.");
+    assert_eq!(next.prompt(&session, "third")["result"]["stopReason"], "end_turn");
+    assert!(next.said("agent_message_chunk").ends_with("looked.Third answer."), "nothing comes twice");
+    // Resumed, it shows what is new alone.
+    let mut third = Editor::of(&daemon);
+    let resumed = third.ask("session/resume", &json!({ "sessionId": session, "cwd": daemon.0.work() }));
+    assert!(resumed["result"].is_object() && third.said("agent_message_chunk").is_empty(), "{resumed}");
+    assert_eq!(third.ask("session/close", &json!({ "sessionId": session }))["result"], json!({}));
+    let closed = third.prompt(&session, "fourth");
+    assert_eq!(closed["error"]["code"], -32_602, "{closed}");
+}
+
+#[test]
+fn cancel_ends_the_prompts_of_the_session_at_any_time() {
+    let provider = Provider::answering(|request| {
+        let last = request["messages"].as_array().and_then(|messages| messages.last()).map(Value::to_string);
+        if last.is_some_and(|last| last.contains("go on")) { says("Went on.") } else { Reply::Hang }
+    });
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(&daemon.0.work());
+    // Nothing is under way.
+    editor.cancel(&session);
+    assert_eq!(editor.prompt(&session, "go on")["result"]["stopReason"], "end_turn");
+    // One runs, another waits.
+    let (running, waiting) = (editor.begin(&session, "hang one"), editor.begin(&session, "hang two"));
+    provider.wait_for_requests(2);
+    editor.cancel(&session);
+    editor.cancel(&session);
+    for id in [running, waiting] {
+        let told = editor.answer_of_any(id);
+        assert_eq!(told["result"]["stopReason"], "cancelled", "{told}");
+    }
+    // At once, before anything was admitted; and the next prompt is not meant.
+    let early = editor.begin(&session, "hang three");
+    editor.cancel(&session);
+    let next = editor.begin(&session, "go on");
+    assert_eq!(editor.answer_of_any(early)["result"]["stopReason"], "cancelled");
+    let went = editor.answer_of_any(next);
+    assert_eq!(went["result"]["stopReason"], "end_turn", "{went}");
+    // Also after the session was loaded.
+    let mut other = Editor::of(&daemon);
+    other.ask("session/load", &json!({ "sessionId": session, "cwd": daemon.0.work(), "mcpServers": [] }));
+    let hanging = other.begin(&session, "hang four");
+    let requests = provider.requests().len();
+    wait_for("the request", || {
+        provider.requests().len() >= requests
+            && daemon.ok(&["status", &session, "--json"]).json()["status"] == "awake_running"
+    });
+    other.cancel(&session);
+    assert_eq!(other.answer(hanging)["result"]["stopReason"], "cancelled");
+}
+
+impl Editor {
+    /// Also one that came while another was waited for.
+    fn answer_of_any(&mut self, id: u64) -> Value {
+        match self.lines.seen.iter().find(|line| line["id"] == id) {
+            Some(answer) => answer.clone(),
+            None => self.answer(id),
+        }
+    }
+}
+
+#[test]
+fn a_prompt_is_answered_once_although_the_runtime_is_killed() {
+    let provider = Provider::start([Reply::Hang, says("Done in the second life.")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(&daemon.0.work());
+    let id = editor.begin(&session, "survive");
+    provider.wait_for_requests(1);
+    daemon.kill();
+    daemon.start();
+    let told = editor.answer(id);
+    assert_eq!(told["result"]["stopReason"], "end_turn", "{told}");
+    assert_eq!(editor.said("agent_message_chunk"), "Done in the second life.");
+    assert!(editor.lines.rest(Duration::from_millis(300)).iter().all(|line| line["id"] != id));
+    let transcript = daemon.ok(&["transcript", &session, "--json"]).stdout;
+    assert_eq!(transcript.matches("\"incoming_message\"").count(), 1, "{transcript}");
+}
+
+#[test]
+fn why_a_turn_stopped_is_said_in_the_words_of_the_protocol() {
+    let provider = Provider::start([
+        fails(400, "a broken request"),
+        says("no").stopped(end_to_end::provider::Stop::Refused),
+    ]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(&daemon.0.work());
+    let failed = editor.prompt(&session, "fail");
+    assert_eq!(failed["error"]["code"], -32_603, "{failed}");
+    assert!(failed["error"]["message"].as_str().expect("a text").contains("a broken request"), "{failed}");
+    let refused = editor.prompt(&session, "refuse");
+    assert_eq!(refused["result"]["stopReason"], "refusal", "{refused}");
+}
+
+#[test]
+fn what_can_not_be_meant_is_refused_by_its_field() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    assert_eq!(editor.ask("authenticate", &json!({ "methodId": "none" }))["result"], json!({}));
+    for (method, params, code, field) in [
+        ("session/new", json!({ "cwd": "relative", "mcpServers": [] }), -32_602, json!("cwd")),
+        ("session/new", json!({ "cwd": "/no/such/folder", "mcpServers": [] }), -32_602, Value::Null),
+        (
+            "session/load",
+            json!({ "sessionId": "nobody", "cwd": "/", "mcpServers": [] }),
+            -32_602,
+            Value::Null,
+        ),
+        ("session/prompt", json!({ "sessionId": "nobody", "prompt": [] }), -32_602, json!("sessionId")),
+        ("session/list", json!({ "cursor": "a b" }), -32_602, json!("cursor")),
+        ("session/set_mode", json!({}), -32_601, Value::Null),
+    ] {
+        let told = editor.ask(method, &params);
+        assert_eq!(
+            (&told["error"]["code"], &told["error"]["data"]["field"]),
+            (&json!(code), &field),
+            "{method}: {told}"
+        );
+    }
+    let session = editor.open(&daemon.0.work());
+    let image =
+        json!({ "sessionId": session, "prompt": [{ "type": "image", "data": "", "mimeType": "image/png" }] });
+    assert_eq!(editor.ask("session/prompt", &image)["error"]["data"]["field"], "prompt[0]");
+    editor.lines.raw("{");
+    editor.lines.until("refusal", |line| line["error"]["code"] == -32_700);
+    let noticed = editor.ask("session/new", &json!({ "cwd": daemon.0.work(), "mcpServers": [{ "name": "x", "command": "/x", "args": [], "env": [] }] }));
+    assert!(noticed["result"]["_meta"]["holon"]["notice"].is_string(), "{noticed}");
+    // The runtime goes away: requests say so, and the editor's process stays.
+    daemon.ok(&["daemon", "stop"]);
+    let gone = editor.ask("session/list", &json!({}));
+    assert_eq!(
+        (&gone["error"]["code"], &gone["error"]["data"]["code"]),
+        (&json!(-32_603), &json!("runtime_unreachable")),
+        "{gone}"
+    );
+    daemon.start();
+    assert!(editor.ask("session/list", &json!({}))["result"]["sessions"].is_array());
+    assert_eq!(editor.lines.end(), Some(0));
+}
