@@ -213,18 +213,20 @@ mod tests {
     /// Answers `echo` with its parameters, and `hang` never.
     struct Echo;
 
+    async fn echoed(call: Call) -> Result<Value, Error> {
+        match call.method.as_str() {
+            "echo" => Ok(call.params),
+            "hang" => {
+                drop(call.peer.notify("hangs", &json!({})).await);
+                std::future::pending().await
+            }
+            other => Err(Error::unknown_method(other)),
+        }
+    }
+
     impl Service for Echo {
         fn call(&self, call: Call) -> impl Future<Output = Result<Value, Error>> + Send + 'static {
-            async move {
-                match call.method.as_str() {
-                    "echo" => Ok(call.params),
-                    "hang" => {
-                        drop(call.peer.notify("hangs", &json!({})).await);
-                        std::future::pending().await
-                    }
-                    other => Err(Error::unknown_method(other)),
-                }
-            }
+            echoed(call)
         }
 
         fn notified(&self, _: &str, params: Value) -> Option<Value> {

@@ -37,8 +37,9 @@ impl Schema {
     }
 
     fn written(&self, line: &Value) {
-        let fits = self.schemas.validate(line, self.output);
-        assert!(fits.is_ok(), "{line:#}: {}", fits.unwrap_err());
+        if let Err(problem) = self.schemas.validate(line, self.output) {
+            panic!("{line:#}: {problem}");
+        }
     }
 
     fn takes(&self, line: &Value) -> bool {
