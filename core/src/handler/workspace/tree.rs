@@ -36,7 +36,7 @@ mod tests {
 
     use super::*;
     use crate::input::Input;
-    use crate::testing::{World, agent, context, prompt, answers};
+    use crate::testing::{World, agent, answers, context, prompt};
 
     fn tree(name: &str) -> WorkspaceTree {
         WorkspaceTree { tree: name.to_string(), commit: None, dirty: true }
