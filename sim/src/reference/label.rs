@@ -3,6 +3,7 @@
 use holon_facts::AgentId;
 use holon_facts::identity::InitialSettings;
 use holon_facts::label::{AgentLabel, LabelChange};
+use holon_facts::model_ref::ModelRef;
 
 use super::{Before, Reference, Reply};
 
@@ -61,5 +62,13 @@ impl Reference {
 
     fn is_second_name(&self, name: &AgentId) -> bool {
         self.agents.values().any(|model| model.label.name.as_ref() == Some(name))
+    }
+}
+
+/// An agent asks this model first from now on; none is the runtime's own.
+pub(super) fn model_is_set(before: &Before, model: Option<&ModelRef>) -> Reply {
+    match &before.agent {
+        None => Reply::Refused("unknown_agent"),
+        Some(was) => Reply::ModelSet { model: model.cloned(), changed: was.model.as_ref() != model },
     }
 }

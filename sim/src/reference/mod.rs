@@ -282,7 +282,9 @@ impl Reference {
                 let applied = is_applied(agent, request, records);
                 (*reply, self.control(agent, request, before, applied))
             }
-            Input::SetModel { model, reply, .. } => (*reply, vec![model_is_set(before, model.as_ref())]),
+            Input::SetModel { model, reply, .. } => {
+                (*reply, vec![label::model_is_set(before, model.as_ref())])
+            }
             Input::Compact { reply, .. } | Input::CloseAsk { reply, .. } => (*reply, noted(input, before)),
             Input::Label { agent, change, reply } => (*reply, self.is_labelled(agent, before, change)),
             Input::RunTask { reply, .. } => (*reply, self.task_begins(before)),
@@ -548,14 +550,6 @@ impl Reference {
 
     pub fn draining(&self) -> bool {
         self.draining
-    }
-}
-
-/// An agent asks this model first from now on; none is the runtime's own.
-fn model_is_set(before: &Before, model: Option<&ModelRef>) -> Reply {
-    match &before.agent {
-        None => Reply::Refused("unknown_agent"),
-        Some(was) => Reply::ModelSet { model: model.cloned(), changed: was.model.as_ref() != model },
     }
 }
 
