@@ -347,9 +347,9 @@ impl Running<'_> {
             State::Starting(starting) => starting.abort(),
             State::Over => {}
         }
-        // The next owner can't reach its commands, and writes them off.
-        end_all_commands(self.place.home.root(), COMMANDS_END_WITHIN).await;
+        // The next owner can't reach its commands, and writes them off: none begins any more, and those that run end.
         drop(tenure.lease);
+        end_all_commands(self.place.home.root(), COMMANDS_END_WITHIN).await;
         self.node.drained(cell, epoch);
     }
 

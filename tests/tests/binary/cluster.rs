@@ -178,10 +178,7 @@ fn plain(cmd: &str) -> (&'static str, Value) {
 #[test]
 fn nodes_share_a_ledger_and_pass_requests_on() {
     let provider = Provider::start(replies());
-    let Some(pair) = Pair::new(&provider) else {
-        println!("{NOT_TRIED}");
-        return;
-    };
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
     pair.start();
     let (first, id) = pair.owner();
     let second = 1 - first;
@@ -221,10 +218,7 @@ fn nodes_share_a_ledger_and_pass_requests_on() {
 #[test]
 fn killed_nodes_lose_and_double_nothing() {
     let provider = Provider::start(replies());
-    let Some(pair) = Pair::new(&provider) else {
-        println!("{NOT_TRIED}");
-        return;
-    };
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
     pair.start();
     let acknowledged = pair.under_prompts(|| {
         for kill in 0..rounds(3) {
@@ -242,10 +236,7 @@ fn killed_nodes_lose_and_double_nothing() {
 #[test]
 fn a_node_that_stood_still_performs_nothing_for_others() {
     let provider = Provider::start(replies());
-    let Some(pair) = Pair::new(&provider) else {
-        println!("{NOT_TRIED}");
-        return;
-    };
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
     pair.start();
     let acknowledged = pair.under_prompts(|| {
         for pause in 0..rounds(2) {
@@ -277,10 +268,7 @@ fn a_command_ends_when_its_node_gets(harm: &str) {
     let beats = format!("while true; do echo x >> {}; sleep 0.05; done", beat.display());
     let first = end_to_end::provider::calls(&[plain(&beats)]);
     let provider = Provider::start(std::iter::once(first).chain((0..100).map(|_| says("Done."))));
-    let Some(pair) = Pair::new(&provider) else {
-        not_tried();
-        return;
-    };
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
     pair.start();
     let (owner, _) = pair.owner();
     pair.nodes[owner].ok(&["prompt", "go"]);
@@ -331,10 +319,7 @@ fn size(path: &std::path::Path) -> u64 {
 #[test]
 fn cells_are_moved_and_nodes_drained_under_prompts() {
     let provider = Provider::start(replies());
-    let Some(pair) = Pair::new(&provider) else {
-        println!("{NOT_TRIED}");
-        return;
-    };
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
     pair.start();
     let acknowledged = pair.under_prompts(|| {
         for _ in 0..rounds(3) {
@@ -353,10 +338,7 @@ fn cells_are_moved_and_nodes_drained_under_prompts() {
 #[test]
 fn a_database_that_is_away_is_waited_for() {
     let provider = Provider::start(replies());
-    let Some(pair) = Pair::new(&provider) else {
-        println!("{NOT_TRIED}");
-        return;
-    };
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
     pair.start();
     let (_, before) = pair.owner();
     let acknowledged = pair.under_prompts(|| {
@@ -433,10 +415,7 @@ fn pass(mut client: TcpStream, mut server: UnixStream, mute: &AtomicBool, cuts: 
 #[test]
 fn answers_that_are_lost_lose_and_double_nothing() {
     let provider = Provider::start(replies());
-    let Some(database) = Database::new() else {
-        println!("{NOT_TRIED}");
-        return;
-    };
+    let Some(database) = Database::new() else { return not_tried() };
     // Its address names the folder of a socket.
     let Some(folder) = database.url.split("host=").nth(1).and_then(|rest| rest.split('&').next()) else {
         return;
@@ -461,10 +440,7 @@ fn a_server_that_crashes_loses_nothing_that_was_acknowledged() {
     let provider = Provider::start(replies());
     let place = Holon::new();
     std::fs::create_dir_all(place.home()).expect("a folder");
-    let Some(server) = LocalServer::find(&place.home().join("database")) else {
-        println!("{NOT_TRIED}");
-        return;
-    };
+    let Some(server) = LocalServer::find(&place.home().join("database")) else { return not_tried() };
     server.make().and_then(|()| server.start(&[])).expect("a server");
     let Some(database) = Database::new() else { return };
     let pair = Pair::at(&provider, database, &server.url());
@@ -485,10 +461,7 @@ fn a_server_that_crashes_loses_nothing_that_was_acknowledged() {
 #[test]
 fn a_database_that_went_back_performs_nothing_until_an_operator_accepts_it() {
     let provider = Provider::start(replies());
-    let Some(pair) = Pair::new(&provider) else {
-        println!("{NOT_TRIED}");
-        return;
-    };
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
     let node = &pair.nodes[0];
     node.start();
     pair.owner();
@@ -523,10 +496,7 @@ fn a_database_that_went_back_performs_nothing_until_an_operator_accepts_it() {
 #[test]
 fn a_home_goes_into_a_database_and_back() {
     let provider = Provider::start(replies());
-    let Some(database) = Database::new() else {
-        println!("{NOT_TRIED}");
-        return;
-    };
+    let Some(database) = Database::new() else { return not_tried() };
     let home = Daemon::new(&provider);
     home.start();
     for number in 0..6 {
@@ -567,10 +537,7 @@ fn what_can_not_be_is_refused_in_words() {
     let provider = Provider::start(replies());
     let in_file = Daemon::new(&provider);
     in_file.0.run(&["cluster", "status"]).refused(2, &["is in a file", "store.url"]);
-    let Some(pair) = Pair::new(&provider) else {
-        println!("{NOT_TRIED}");
-        return;
-    };
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
     let node = &pair.nodes[0].0;
     node.run(&["cluster", "init"]).refused(4, &["has a cluster already", "cluster status"]);
     node.run(&["cluster", "init", "--lease-ms", "10"]).refused(2, &["500..=60000"]);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use holon_supervise::protocol::Request;
+use holon_supervise::record;
 
 use super::connection::Connection;
 use super::reach::ANSWER;
@@ -27,6 +28,10 @@ pub(crate) async fn end_all(home: &Path, grace: Duration) {
 async fn reached(home: &Path) -> Vec<Connection> {
     let mut reached = Vec::new();
     for entry in home.join(FOLDERS).read_dir().into_iter().flatten().flatten() {
+        // One that waits for its first command listens to its runtime alone, and has nothing to end.
+        if record::started(&entry.path()).is_none() {
+            continue;
+        }
         let connection = tokio::time::timeout(ANSWER, Connection::reach(&entry.path())).await;
         reached.extend(connection.ok().and_then(Result::ok));
     }
