@@ -302,6 +302,8 @@ export async function actions(tab, send, expect) {
     await until("the differences", async () => (await main.locator("table.diff tbody tr").count()) > 3);
     await button("Now").click();
     await button("1 events back").click();
+    // The address follows when the slider rests: before, it still is that of event 12, and going there changes nothing.
+    await until("its address", async () => !/seq=1[23]$/.test(tab.url()));
     await show(tab, "agents/repair/past?seq=12");
     await main.getByText("a copy of repair at event 12;").waitFor();
     await main.getByLabel("Name of the new agent").fill("forked");

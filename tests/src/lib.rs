@@ -51,12 +51,14 @@ pub fn crash_binary() -> &'static Path {
     BINARY.get_or_init(|| build("holon-crash", &["--features", "crash-points"]))
 }
 
-/// Names a folder with binaries that are built already, for whoever may not build where the sources are.
+/// Names a folder with binaries that are built already, for whoever may not build where the sources are, or has just done so.
+/// What is not there is built.
 const BINARIES: &str = "HOLON_TEST_BINARIES";
 
 fn build(name: &str, options: &[&str]) -> PathBuf {
-    if let Some(built) = std::env::var_os(BINARIES) {
-        return PathBuf::from(built).join(name);
+    let built = std::env::var_os(BINARIES).map(|folder| PathBuf::from(folder).join(name));
+    if let Some(built) = built.filter(|built| built.is_file()) {
+        return built;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut cargo = Command::new(env!("CARGO"));
