@@ -419,7 +419,7 @@ impl Talk {
         self.turn = Some(Turn {
             run: fact.run_id,
             messages,
-            delivered: delivered,
+            delivered,
             spoken: checked,
             rests: false,
             looks: None,

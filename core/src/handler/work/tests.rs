@@ -137,7 +137,7 @@ fn a_report_is_for_the_one_completion_of_its_round() {
         let completes: Vec<_> = ids.iter().map(|id| done(*id)).collect();
         let Outcome::Answer { mut answer } = calls(&completes) else { panic!("calls") };
         answer.blocks.insert(0, AnswerBlock::Text { text: Text::short("It is done.") });
-        world.complete("main", Outcome::Answer { answer: answer });
+        world.complete("main", Outcome::Answer { answer });
         while world
             .agent("main")
             .run
