@@ -162,7 +162,6 @@ fn context() -> Outcome {
         context_build_ms: Millis(1),
         skills: None,
         tools: None,
-        tree: None,
     };
     Outcome::Context { context }
 }

@@ -77,7 +77,6 @@ impl Turn {
             context_build_ms: Millis(1),
             skills: None,
             tools: None,
-            tree: None,
         };
         turn.ends(Outcome::Context { context });
         for _ in 0..rounds {

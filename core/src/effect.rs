@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use holon_facts::content::Text;
 use holon_facts::episode::Compaction;
 use holon_facts::event::operation::OpKind;
+use holon_facts::event::workspace::TreeMoment;
 use holon_facts::hint::WakeDisposition;
 use holon_facts::ids::{AgentId, BriefId, MessageId, OpId, ReplyId, RunId, TaskId, TemplateId, WorkItemId};
 use holon_facts::label::AgentLabel;
@@ -48,9 +49,9 @@ pub enum Effect {
     /// Look at the plan of a work item; ends in [`crate::Input::PlanProbed`] where that is another than is known, and else in
     /// nothing. Whoever is not told looks again after the next turn.
     ProbePlan { agent: AgentId, item: WorkItemId, known: PlanSeen },
-    /// Keep the files of an execution root as they are now; ends in [`crate::Input::TreeKept`], or in nothing where they can't be
-    /// kept.
-    KeepTree { agent: AgentId, execution: ExecutionBinding },
+    /// Keep the files of an execution root as they are now, before any tool of the agent that is called later begins; ends in
+    /// [`crate::Input::TreeKept`], or in nothing where they can't be kept.
+    KeepTree { agent: AgentId, execution: ExecutionBinding, moment: TreeMoment },
     /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
     Cancel { agent: AgentId, op: OpId },
 }

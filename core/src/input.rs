@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use holon_facts::content::{ContentId, Text};
+use holon_facts::event::workspace::TreeMoment;
 use holon_facts::hint::Hint;
 use holon_facts::identity::{AgentSpec, InitialSettings};
 use holon_facts::ids::{AgentId, BriefId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
@@ -77,8 +78,14 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hash: Option<ContentId>,
     },
-    /// Somebody has kept the files where the agent works, as its last turn has left them.
-    TreeKept { agent: AgentId, execution: ExecutionBinding, kept: WorkspaceTree },
+    /// Somebody has kept the files where the agent works, as a turn has found or left them.
+    TreeKept {
+        agent: AgentId,
+        execution: ExecutionBinding,
+        kept: WorkspaceTree,
+        #[serde(default)]
+        moment: TreeMoment,
+    },
     /// The login that requests to a provider show is another one now; whoever waits for that goes on.
     LoginChanged { provider: String },
     /// Time has passed; deadlines are looked at in every step anyway.

@@ -11,6 +11,7 @@ use holon_facts::config::{Config, SummaryBy};
 use holon_facts::content::Text;
 use holon_facts::decision::{DeadlineReason, DecisionKind};
 use holon_facts::event::operation::OpKind;
+use holon_facts::event::workspace::TreeMoment;
 use holon_facts::event::{BriefFact, Event, OperationFact, SchedulingFact};
 use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::ids::{AgentId, MessageId, OpId, ReplyId, Seed, WorkItemId};
@@ -78,8 +79,8 @@ pub(crate) struct World {
     to_load: Vec<AgentId>,
     /// Plans that are to be looked at, and what is known of each.
     pub(crate) plans: Vec<(WorkItemId, PlanSeen)>,
-    /// Where files are to be kept.
-    pub(crate) trees: Vec<ExecutionBinding>,
+    /// Where files are to be kept, and when.
+    pub(crate) trees: Vec<(ExecutionBinding, TreeMoment)>,
     to_prepare: Vec<(AgentId, OpId)>,
     answers: BTreeMap<ReplyId, Answer>,
     folded: BTreeMap<AgentId, Agent>,
@@ -485,7 +486,7 @@ impl World {
             }
             Effect::LoadChild { child, .. } => self.to_load.push(child),
             Effect::ProbePlan { item, known, .. } => self.plans.push((item, known)),
-            Effect::KeepTree { execution, .. } => self.trees.push(execution),
+            Effect::KeepTree { execution, moment, .. } => self.trees.push((execution, moment)),
             Effect::StopCommand { agent, op, force } => self.stops.push((agent, op, force)),
         }
     }

@@ -157,6 +157,5 @@ pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
         context_build_ms,
         skills: None,
         tools: None,
-        tree: None,
     }
 }

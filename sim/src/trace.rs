@@ -106,8 +106,8 @@ impl Trace {
             Effect::ProbePlan { agent, item, known } => {
                 format!("probe_plan {agent} {item} {}", serde_json::to_string(known).unwrap_or_default())
             }
-            Effect::KeepTree { agent, execution } => {
-                format!("keep_tree {agent} {}", execution.execution_root)
+            Effect::KeepTree { agent, execution, moment } => {
+                format!("keep_tree {agent} {} {}", execution.execution_root, moment.name())
             }
             Effect::LoadChild { agent, op, child } => format!("load_child {agent} {op} {child}"),
             Effect::Cancel { agent, op } => format!("cancel {agent} {op}"),

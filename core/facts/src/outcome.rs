@@ -15,7 +15,7 @@ use crate::receipt::Receipt;
 use crate::skill::SkillCatalogue;
 use crate::time::Millis;
 use crate::tool::ServerTools;
-use crate::workspace::{ExecutionBinding, Retained, WorkspaceTree};
+use crate::workspace::{ExecutionBinding, Retained};
 
 pub use crate::receipt::InputTarget;
 
@@ -107,10 +107,6 @@ pub struct LoadedContext {
     /// are others than before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Arc<ServerTools>>,
-    /// The files where the agent works, where they are kept. A turn's record leaves them out: `workspace_tree` has them where
-    /// they are others than before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tree: Option<Box<WorkspaceTree>>,
 }
 
 /// One file of standing instructions.

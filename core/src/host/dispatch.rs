@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use holon_facts::event::lifecycle::AgentCreated;
-use holon_facts::event::workspace::TreeMoment;
 use holon_facts::identity::{AgentSpec, InitialSettings, Supervisor};
 use holon_facts::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
 use holon_facts::lifecycle::Boundary;
@@ -102,8 +101,7 @@ impl Host {
         if let Input::PlanProbed { agent, item, hash } = input {
             return self.seen(batch, &agent, |tx| work::plan::probed(tx, item, hash));
         }
-        if let Input::TreeKept { agent, execution, kept } = input {
-            let moment = TreeMoment::TurnEnd;
+        if let Input::TreeKept { agent, execution, kept, moment } = input {
             return self.seen(batch, &agent, |tx| workspace::tree::kept(tx, execution, kept, moment));
         }
         Boundary::IdleTick

@@ -37,7 +37,6 @@ pub(crate) fn context() -> Outcome {
             context_build_ms: Millis(1),
             skills: None,
             tools: None,
-            tree: None,
         },
     }
 }

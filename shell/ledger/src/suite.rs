@@ -362,7 +362,6 @@ pub fn perform(effect: Effect, stored: impl Fn(&str) -> Text) -> Option<Input> {
                 context_build_ms: Millis(1),
                 skills: None,
                 tools: None,
-                tree: None,
             };
             Outcome::Context { context }
         }

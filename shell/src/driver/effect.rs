@@ -50,8 +50,10 @@ impl Driver {
             Effect::ProbePlan { agent, item, known } => {
                 drop(self.work.look(self.performers.probe_plan(agent, item, known)));
             }
-            Effect::KeepTree { agent, execution } => {
-                drop(self.work.look(self.performers.keep_tree(agent, execution)));
+            Effect::KeepTree { agent, execution, moment } => {
+                if let Some(capture) = self.performers.keep_tree(agent, execution, moment) {
+                    drop(self.work.look(capture));
+                }
             }
             Effect::LoadChild { agent, op, child } => self.engine.wants_child(agent, op, child),
             Effect::Cancel { agent, op } => self.cancel(&agent, op),
@@ -99,14 +101,17 @@ fn begin(performers: Performers, gate: Gate, agent: AgentId, op: OpId, work: Wor
         }
         Work::CallTool { call } => Box::pin(async move {
             gate.opened().await;
+            performers.files_kept(&agent).await;
             between(Point::ToolBegins, performers.call_tool(&agent, call), Point::ToolEnded).await
         }),
         Work::CallServer { call } => Box::pin(async move {
             gate.opened().await;
+            performers.files_kept(&agent).await;
             between(Point::ToolBegins, performers.call_server(&agent, call), Point::ToolEnded).await
         }),
         Work::PrepareCommand { task, call, trigger_generation } => Box::pin(async move {
             gate.opened().await;
+            performers.files_kept(&agent).await;
             let work = performers.prepare_command(&agent, op, task, call, trigger_generation);
             between(Point::PrepareBegins, work, Point::PrepareEnded).await
         }),

@@ -78,14 +78,7 @@ pub(super) async fn load(
     let variables = commands.chosen().to_vec();
     let execution = ExecutionSnapshot { external_trigger, variables, git, work_tree, programs, ..bare };
     let (execution, skills) = (boundaries(execution, policy), offered.catalogue(texts));
-    Ok(LoadedContext {
-        sources,
-        execution,
-        context_build_ms: clock::since(started),
-        skills,
-        tools: None,
-        tree: None,
-    })
+    Ok(LoadedContext { sources, execution, context_build_ms: clock::since(started), skills, tools: None })
 }
 
 fn boundaries(execution: ExecutionSnapshot, policy: Option<ExecutionPolicy>) -> ExecutionSnapshot {

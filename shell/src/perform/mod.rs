@@ -4,6 +4,7 @@
 //! connection is closed, a command is no longer waited for but goes on, a patch that is not yet being written is not
 //! written. A patch that is being written is written to its end, so that it stays whole.
 
+mod captures;
 pub mod context;
 mod given;
 pub mod instructions;
@@ -18,12 +19,14 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
+use captures::Captures;
 use context::Looks;
 pub use given::GivenAnswer;
 use given::GivenAnswers;
 use holon_core::Input;
 use holon_core::effect::{AgentView, ServerCall, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::recovery::Found;
+use holon_facts::event::workspace::TreeMoment;
 use holon_facts::ids::{TaskId, TemplateId, WorkItemId};
 use holon_facts::model::ModelRequest;
 use holon_facts::outcome::{
@@ -70,6 +73,7 @@ struct Inner {
     memory: Memory,
     servers: Servers,
     answers: GivenAnswers,
+    captures: Captures,
 }
 
 /// Where the performers work.
@@ -188,7 +192,8 @@ impl Performers {
         };
         let servers = Servers::new(settings.servers.definitions.clone(), &host);
         let answers = GivenAnswers::of(&settings.home);
-        let inner = Inner { texts, providers, settings, live, commands, memory, servers, answers };
+        let captures = Captures::default();
+        let inner = Inner { texts, providers, settings, live, commands, memory, servers, answers, captures };
         Self { inner: Arc::new(inner) }
     }
 
@@ -261,12 +266,11 @@ impl Performers {
         // Children have those that are named for them.
         let servers = settings.servers.whose.of(agent, !agent.is_reserved());
         let offered = tool::offered(&self.inner.texts, &self.inner.servers, &servers);
-        let tree = async { if looks.untrusted { None } else { self.kept_tree(agent, execution).await } };
-        let (loaded, offered, tree) = tokio::join!(loaded, offered, tree);
+        let (loaded, offered) = tokio::join!(loaded, offered);
         match loaded {
             Ok(context) => {
                 let tools = offered.map(Arc::new);
-                Outcome::Context { context: LoadedContext { tools, tree: tree.map(Box::new), ..context } }
+                Outcome::Context { context: LoadedContext { tools, ..context } }
             }
             Err(problem) => self.failed(&problem.to_string()),
         }
@@ -283,27 +287,37 @@ impl Performers {
     /// Keeps the files where an agent works, as they are now. Nobody could ask for those of temporary runs.
     async fn kept_tree(&self, agent: &AgentId, execution: &ExecutionBinding) -> Option<WorkspaceTree> {
         let settings = &self.inner.settings;
-        let lasts = Home::shared(settings.home.root()) == settings.home.root();
-        if !settings.keep_trees || !lasts || execution.kind == WorkspaceKind::AgentHome {
-            return None;
-        }
         let keeper = Keeper::new(&settings.real_agent_home(agent));
         let bound = settings.confinement.as_ref().map(|_| Path::new(&execution.workspace_anchor));
         let root = Path::new(&execution.execution_root);
         workplace::keep(root, &keeper, &settings.supervisor, bound).await
     }
 
-    /// Keeps them as a turn has left them.
+    /// Keeps them as a turn finds or leaves them; tools of the agent that are called from now on wait for that. None where
+    /// nobody could ask for them.
     pub fn keep_tree(
         &self,
         agent: AgentId,
         execution: ExecutionBinding,
-    ) -> impl Future<Output = Option<Input>> + use<> {
-        let performers = self.clone();
-        async move {
-            let kept = performers.kept_tree(&agent, &execution).await?;
-            Some(Input::TreeKept { agent, execution, kept })
+        moment: TreeMoment,
+    ) -> Option<impl Future<Output = Option<Input>> + use<>> {
+        let settings = &self.inner.settings;
+        let lasts = Home::shared(settings.home.root()) == settings.home.root();
+        if !settings.keep_trees || !lasts || execution.kind == WorkspaceKind::AgentHome {
+            return None;
         }
+        let turn = self.inner.captures.begin(&agent)?;
+        let performers = self.clone();
+        Some(async move {
+            turn.comes().await;
+            let kept = performers.kept_tree(&agent, &execution).await?;
+            Some(Input::TreeKept { agent, execution, kept, moment })
+        })
+    }
+
+    /// Until the files of the agent are kept as they were before.
+    pub async fn files_kept(&self, agent: &AgentId) {
+        self.inner.captures.over(agent).await;
     }
 
     /// Takes in the template of an agent that another one begins; ends in `Tool`, with the template among its facts.

@@ -18,7 +18,7 @@ use super::repository::{Repository, own_folder};
 use super::worktree::{Worktree, WorktreeError};
 use crate::home::Home;
 
-/// How long keeping the files may take: a turn waits for it.
+/// How long keeping the files may take: the first tools of a turn wait for it.
 const LIMIT: Duration = Duration::from_secs(3);
 /// Files, and bytes of them, that have changed since the files were kept last; beyond them nothing is kept.
 const FILES: u64 = 20_000;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use holon_core::Input;
 use holon_driver::Whose;
-use holon_facts::ids::WorkItemId;
-use holon_facts::{AgentId, ContentId, OpId, Outcome};
+use holon_facts::{AgentId, OpId, Outcome};
 
 use crate::fault::Ill;
 use crate::ingress::Request;
@@ -18,8 +18,8 @@ pub(super) enum Happening {
     Request(Request),
     /// A performer of one life of the process is done.
     Completed { agent: AgentId, op: OpId, outcome: Box<Outcome>, life: u64 },
-    /// Somebody has looked at the plan of a work item, in one life of the process.
-    Looked { agent: AgentId, item: WorkItemId, hash: Option<ContentId>, life: u64 },
+    /// Somebody has looked at files, in one life of the process.
+    Looked { input: Box<Input>, life: u64 },
     /// The driver's timer; only the newest counts.
     Wake { number: u64, whose: Whose },
     /// The driver's timer rings when it should not, in one life of the process or in any.

@@ -337,9 +337,7 @@ impl<'a> World<'a> {
             Happening::Input(index) => self.arrive(index),
             Happening::Request(request) => self.request(request),
             Happening::Completed { agent, op, outcome, life } => self.completed(&agent, op, *outcome, life),
-            Happening::Looked { agent, item, hash, .. } => {
-                self.input(Input::PlanProbed { agent, item, hash })
-            }
+            Happening::Looked { input, .. } => self.input(*input),
             Happening::Wake { whose, .. } => self.rings(whose),
             Happening::Ring(None) => self.input(Input::Tick),
             Happening::Ring(Some(_)) => {

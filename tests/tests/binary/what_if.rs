@@ -71,6 +71,12 @@ fn a_fork_has_the_files_of_its_moment() {
     assert_eq!(git(&root, &["status", "--porcelain"]).trim(), "?? made");
     assert_eq!(fs::read_to_string(top.join("made")).expect("a file"), "two\n");
     daemon.ok(&["prompt", "--agent", "b", "--wait=settled", "go on"]);
+    // What a turn found is kept while its first request is under way: a moment after its begin, and before its tools.
+    let begun = events(&daemon, "a", "turn_context_built")[0].0;
+    assert!(begun < kept[0].0);
+    let early = daemon.ok(&["ledger", "fork", "a", "early", "--at", &begun.to_string(), "--files", "--json"]);
+    let found = early.json()["execution_root"].as_str().expect("a folder").to_owned();
+    assert_eq!(git(Path::new(&found), &["status", "--porcelain"]), "");
     let used = daemon.ok(&["status", "b", "--json"]).stdout;
     assert!(used.contains(text(&root)), "{used}");
     // Before the first turn there are no files.

@@ -141,3 +141,11 @@ names! {
         TurnEnd "turn_end",
     }
 }
+
+/// Builds that kept files only as a turn had left them recorded no moment.
+#[expect(clippy::derivable_impls, reason = "the macro derives the same for all")]
+impl Default for TreeMoment {
+    fn default() -> Self {
+        Self::TurnEnd
+    }
+}

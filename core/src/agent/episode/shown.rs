@@ -167,7 +167,7 @@ impl Standing {
         let external_trigger = context.execution.external_trigger && agent.trigger_generation().is_some();
         let skills = agent.skills.catalogue.clone();
         Self {
-            context: LoadedContext { skills: None, tools: None, tree: None, ..context.clone() },
+            context: LoadedContext { skills: None, tools: None, ..context.clone() },
             external_trigger,
             skills,
         }

@@ -160,7 +160,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
         plan::probe(tx, item);
     }
     if !matches!(end, End::ShutDown | End::Crashed) {
-        tree::probe(tx);
+        tree::left(tx);
     }
     if let Some(done) = done {
         memory::turn_ended(tx, done);

@@ -10,7 +10,6 @@ use holon_facts::event::turn::{
     AssistantRoundRecorded, FailureArtifact, FailureCategory, ProviderAttemptRecorded,
     ProviderRoundCompleted, TurnContextBuilt,
 };
-use holon_facts::event::workspace::TreeMoment;
 use holon_facts::ids::OpId;
 use holon_facts::model::{
     AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, ModelAnswer, ProposedCall, RoundEnd,
@@ -38,13 +37,10 @@ pub(crate) fn context_loaded(tx: &mut Tx<'_>, op: OpId, mut context: LoadedConte
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
     skills::read(tx, run_id, context.skills.take());
     servers::read(tx, run_id, context.tools.take());
-    if let Some(kept) = context.tree.take() {
-        let execution = context.execution.binding.clone();
-        tree::kept(tx, execution, *kept, TreeMoment::TurnBegin);
-    }
     tx.record(TurnContextBuilt { run_id, context });
     skills::begun(tx);
     request::advance(tx);
+    tree::found(tx, run_id);
 }
 
 /// What the context is made of can't be read.

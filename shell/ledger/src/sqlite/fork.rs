@@ -4,8 +4,8 @@
 use holon_core::host::RestoreError;
 use holon_core::replay::Call;
 use holon_core::{Host, Step};
-use holon_facts::event::workspace::WorkspaceTreeKept;
-use holon_facts::event::{LifecycleFact, WorkspaceFact};
+use holon_facts::event::workspace::{TreeMoment, WorkspaceTreeKept};
+use holon_facts::event::{LifecycleFact, TurnFact, WorkspaceFact};
 use holon_facts::identity::{AgentKind, ForkedFrom};
 use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq};
 use holon_text::Texts;
@@ -77,6 +77,9 @@ type Copied = (StepSeq, Vec<Record>);
 pub struct Past {
     fork: Fork,
     steps: Vec<Copied>,
+    /// The files that its last turn found, where they were kept after the last event that is copied and before any tool
+    /// changed them.
+    found: Option<WorkspaceTreeKept>,
 }
 
 impl Past {
@@ -103,12 +106,17 @@ impl Past {
             return Err(ForkError::TooLarge { records: at.0 });
         }
         let mut steps: Vec<Copied> = Vec::new();
-        for record in reader.records(&fork.from, EventSeq(0), last)? {
+        let mut later = Vec::new();
+        let mut all = reader.records(&fork.from, EventSeq(0), last)?;
+        for record in all.by_ref() {
             let record = record?;
             may_be_copied(&record)?;
             match steps.last_mut() {
                 Some((step, records)) if *step == record.step => records.push(record),
-                Some(_) if record.event_seq > at => break,
+                Some(_) if record.event_seq > at => {
+                    later.push(record);
+                    break;
+                }
                 Some(_) | None => steps.push((record.step, vec![record])),
             }
         }
@@ -116,19 +124,16 @@ impl Past {
         let cut =
             steps.last().and_then(|(_, records)| records.last()).is_some_and(|last| last.event_seq > at);
         if cut && steps.len() > 1 {
-            steps.pop();
+            later.splice(0..0, steps.pop().map(|(_, records)| records).unwrap_or_default());
         }
-        Ok(Self { fork: fork.clone(), steps })
+        let found = found(later.into_iter().map(Ok).chain(all))?;
+        Ok(Self { fork: fork.clone(), steps, found })
     }
 
     /// The files of that moment, as they were kept, and where the agent worked with them.
     pub fn files(&self) -> Option<&WorkspaceTreeKept> {
         let records = self.steps.iter().rev().flat_map(|(_, records)| records.iter().rev());
-        let mut kept = records.filter_map(|record| {
-            let Event::Workspace(WorkspaceFact::WorkspaceTreeKept(fact)) = &record.event else { return None };
-            Some(&**fact)
-        });
-        kept.next()
+        self.found.as_ref().or_else(|| records.filter_map(tree).next())
     }
 
     /// Copies, and brings the copy into the host.
@@ -136,7 +141,7 @@ impl Past {
     /// # Errors
     /// When the copy can't be brought in; the host is as before then.
     pub fn copy(self, host: &mut Host, texts: &Texts) -> Result<Forked, ForkError> {
-        let Self { fork, steps } = self;
+        let Self { fork, steps, found: _ } = self;
         let last = steps.last().and_then(|(_, records)| records.last());
         let through = last.map_or(EventSeq(0), |record| record.event_seq);
         let mut log = Vec::new();
@@ -156,6 +161,29 @@ impl Past {
         batch.call(EncodedCall::new(&Call::Admit { agent: fork.to, through })?);
         Ok(Forked { batch, steps: made.into_iter().map(|(_, step)| step).collect(), through })
     }
+}
+
+fn tree(record: &Record) -> Option<&WorkspaceTreeKept> {
+    let Event::Workspace(WorkspaceFact::WorkspaceTreeKept(fact)) = &record.event else { return None };
+    Some(fact)
+}
+
+/// The files that a turn which is under way has found: they are kept while its first request is.
+fn found(
+    records: impl Iterator<Item = Result<Record, LedgerError>>,
+) -> Result<Option<WorkspaceTreeKept>, LedgerError> {
+    for record in records {
+        let record = record?;
+        if let Some(kept) = tree(&record).filter(|kept| kept.moment == TreeMoment::TurnBegin) {
+            return Ok(Some(kept.clone()));
+        }
+        let Event::Turn(fact) = &record.event else { continue };
+        let over = matches!(fact, TurnFact::TurnStarted(_) | TurnFact::TurnTerminal(_));
+        if over || matches!(fact, TurnFact::ToolExecuted(_) | TurnFact::ToolExecutionFailed(_)) {
+            break;
+        }
+    }
+    Ok(None)
 }
 
 /// A copy of a child would have a supervisor that knows nothing of it.
