@@ -104,8 +104,9 @@ pub enum Work {
     CallWork { view: WorkView },
     /// Show an agent to a call; ends in `Tool`.
     CallAgent { view: AgentView },
-    /// Take in the template that an agent is to begin with; ends in `Tool`, with the template among its facts.
-    KeepTemplate { template: TemplateId },
+    /// Take in the template that an agent is to begin with, and claim its name; ends in `Tool`, with the template among its
+    /// facts.
+    PrepareAgent { template: Option<TemplateId>, name: Option<AgentId> },
     /// Look for the folder that an agent wants to work in; ends in [`holon_facts::Outcome::Workspace`], or in `Tool` with the
     /// error that refuses the call.
     FindWorkspace { wanted: WantedWorkspace },
@@ -131,7 +132,7 @@ impl Work {
             | Self::CallTask { .. }
             | Self::CallWork { .. }
             | Self::CallAgent { .. }
-            | Self::KeepTemplate { .. } => OpKind::CallTool,
+            | Self::PrepareAgent { .. } => OpKind::CallTool,
             Self::FindWorkspace { .. } => OpKind::FindWorkspace,
             Self::RemoveWorktree { .. } => OpKind::RemoveWorktree,
         }

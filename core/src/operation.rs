@@ -82,8 +82,8 @@ fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
         OpKind::RunCommand => {
             task::promote::no_more(tx);
         }
-        OpKind::CallTool if receipt.facts.template.is_some() => {
-            return task::child::templated(tx, receipt.facts.template.take());
+        OpKind::CallTool if receipt.facts.template.is_some() || receipt.facts.claimed.is_some() => {
+            return task::child::prepared(tx, receipt.facts.template.take());
         }
         OpKind::CallTool => {
             receipt.facts.shown_task = shows.filter(|_| receipt.error.is_none());

@@ -514,7 +514,7 @@ impl World {
             | Work::CallTool { .. }
             | Work::RunCommand { .. }
             | Work::WatchCommand { .. }
-            | Work::KeepTemplate { .. }
+            | Work::PrepareAgent { .. }
             | Work::FindWorkspace { .. }
             | Work::RemoveWorktree { .. } => {}
         }

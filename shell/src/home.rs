@@ -24,12 +24,14 @@ pub struct Home {
     root: PathBuf,
     /// The database that holds its ledger.
     database: Option<Server>,
+    /// Of that, the cell.
+    cell: i64,
     /// Where the homes of agents are, unless they are in it.
     agents: Option<PathBuf>,
 }
 
-/// Of a database, the cell that holds the ledger of a home.
-const CELL: i64 = 1;
+/// The cell that holds the ledger of a home, unless nodes share several.
+const FIRST: i64 = 1;
 
 /// A home that can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +54,7 @@ const AGENT_FOLDERS: [&str; 4] = ["memory", "notes", "work", "skills"];
 
 impl Home {
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), database: None, agents: None }
+        Self { root: root.into(), database: None, cell: FIRST, agents: None }
     }
 
     /// The home that a flag or the environment names, absolute.
@@ -74,7 +76,7 @@ impl Home {
         if fs::metadata(&root).is_ok_and(|about| !about.is_dir()) {
             return Err(HomeError::NotAFolder { path: root });
         }
-        Ok(Self { root, database: None, agents: None })
+        Ok(Self { root, database: None, cell: FIRST, agents: None })
     }
 
     /// The same with its ledger in the database at an address.
@@ -90,6 +92,17 @@ impl Home {
     #[must_use]
     pub fn with_agents(self, agents: PathBuf) -> Self {
         Self { agents: Some(agents), ..self }
+    }
+
+    /// Where a node keeps what belongs to the runtime of one cell. Homes of agents are where they are; what people configure
+    /// is read of the home itself, and what the first cell has is in it.
+    #[must_use]
+    pub fn of_cell(&self, cell: i64) -> Self {
+        if cell == FIRST {
+            return self.clone();
+        }
+        let root = self.root.join("cells").join(cell.to_string());
+        Self { root, database: self.database.clone(), cell, agents: Some(self.agents()) }
     }
 
     /// The database that holds its ledger, where it is in one.
@@ -142,7 +155,7 @@ impl Home {
             None => LedgerPlace::File(self.ledger_file()),
             Some(server) => LedgerPlace::Cell {
                 server: server.clone(),
-                cell: CELL,
+                cell: self.cell,
                 head: self.root.join("database.cell"),
             },
         }

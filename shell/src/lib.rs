@@ -22,6 +22,7 @@ pub mod in_flight;
 pub mod ledger_check;
 pub mod live;
 pub mod memory;
+pub mod names;
 #[cfg(test)]
 mod network;
 pub mod perform;

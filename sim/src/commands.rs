@@ -136,11 +136,12 @@ pub fn show(here: &mut Circumstances<'_>) -> Deliveries {
 }
 
 /// Takes in a template; some are not there.
-pub fn keep_template(here: &mut Circumstances<'_>, id: &TemplateId) -> Deliveries {
-    let hash = ContentId([u8::try_from(id.as_str().len()).unwrap_or(u8::MAX); 32]);
-    let template =
-        AgentTemplate { selector: id.to_string(), origin: TemplateOrigin::User, commit: None, hash };
-    let facts = ToolFacts { template: Some(Box::new(template)), ..ToolFacts::default() };
+pub fn prepare_agent(here: &mut Circumstances<'_>, template: Option<&TemplateId>) -> Deliveries {
+    let template = template.map(|id| {
+        let hash = ContentId([u8::try_from(id.as_str().len()).unwrap_or(u8::MAX); 32]);
+        Box::new(AgentTemplate { selector: id.to_string(), origin: TemplateOrigin::User, commit: None, hash })
+    });
+    let facts = ToolFacts { template, ..ToolFacts::default() };
     received(here, |_| Receipt::success(Text::default(), facts))
 }
 

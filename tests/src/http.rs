@@ -47,6 +47,22 @@ pub fn get(socket: &Path, path: &str) -> io::Result<Answered> {
     ask(socket, "GET", path, &[], None)
 }
 
+/// What a runtime exports for Prometheus.
+///
+/// # Panics
+/// When it does not.
+pub fn metrics(socket: &Path) -> String {
+    let mut stream = UnixStream::connect(socket).expect("a runtime");
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .expect("it is asked");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, text) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    assert!(head.starts_with("HTTP/1.1 200 ") && text.ends_with("# EOF\n"), "{answer}");
+    text.to_owned()
+}
+
 /// Posts one intention until it is acknowledged, whatever becomes of the runtime meanwhile.
 ///
 /// # Panics

@@ -49,6 +49,9 @@ pub struct Config {
     /// The folder below which agents have the worktrees that are made for them.
     #[serde(default = "worktrees")]
     pub worktrees: String,
+    /// Other hosts have agents, too: a name is claimed before an agent begins another one of that name.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub shares_names: bool,
     /// What happens to ingress for a stopped agent.
     pub while_stopped: WhileStopped,
 }
@@ -414,6 +417,7 @@ impl Config {
             prices: Prices::default(),
             homes: homes(),
             worktrees: worktrees(),
+            shares_names: false,
             while_stopped: WhileStopped::Refuse,
         }
     }

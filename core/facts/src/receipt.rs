@@ -56,6 +56,9 @@ pub struct ToolFacts {
     /// What the agent begins with that the call asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Box<AgentTemplate>>,
+    /// The name that was claimed for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<AgentId>,
 }
 
 /// What became of text for a task (contract: tasks.md). A rejection is no error.

@@ -13,7 +13,7 @@ use crate::accounts::Accounts;
 use crate::agent::Agent;
 
 /// Of one agent, or of all together. Money counts where the models have prices.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spending {
     pub total: Amount,
     /// Since midnight, UTC.
@@ -35,6 +35,22 @@ pub struct BudgetState {
 }
 
 impl Spending {
+    /// Of two hosts together; of a budget, which each has for itself, the one that has used more of it.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let budgets = self
+            .budgets
+            .iter()
+            .zip(&other.budgets)
+            .map(|(own, other)| BudgetState { used: own.used.max(other.used), ..own.clone() });
+        Self {
+            total: self.total.plus(other.total),
+            today: self.today.plus(other.today),
+            reserved: self.reserved.plus(other.reserved),
+            budgets: budgets.collect(),
+        }
+    }
+
     /// Of an agent, with its own budgets and those of its turns.
     /// `others` of its tree have spent so much.
     pub(crate) fn of_agent(agent: &Agent, config: &Config, now: Wall, others: Amount) -> Self {

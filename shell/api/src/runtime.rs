@@ -160,7 +160,21 @@ pub struct Activity {
     pub waiting_agent_count: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+impl Activity {
+    /// Of both together.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            state: self.state.max(other.state),
+            active_agent_count: self.active_agent_count.saturating_add(other.active_agent_count),
+            active_task_count: self.active_task_count.saturating_add(other.active_task_count),
+            processing_agent_count: self.processing_agent_count.saturating_add(other.processing_agent_count),
+            waiting_agent_count: self.waiting_agent_count.saturating_add(other.waiting_agent_count),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RuntimeState {
     #[default]

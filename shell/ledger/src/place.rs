@@ -131,6 +131,20 @@ impl LedgerPlace {
         }
     }
 
+    /// Reads what all ledgers of its database say of agents; positions, steps and batches mean nothing in it.
+    ///
+    /// # Errors
+    /// As [`LedgerPlace::reader`].
+    pub fn reader_of_all(&self) -> Result<Reader, LedgerError> {
+        match self {
+            Self::File(_) => self.reader(),
+            #[cfg(feature = "postgres")]
+            Self::Cell { server, .. } => Ok(Reader::of_all_cells(server.clone())),
+            #[cfg(feature = "postgres")]
+            Self::Lot(lot) => Ok(lot.reader_of_all()),
+        }
+    }
+
     /// Whether nothing was ever written, as far as that is known without asking anybody else.
     pub fn is_absent(&self) -> bool {
         match self {

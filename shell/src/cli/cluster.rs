@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use holon_facts::Millis;
 use holon_ledger::LedgerPlace;
-use holon_ledger::postgres::node::{CellStatus, Cluster, ClusterError, ClusterStatus, NodeStatus};
+use holon_ledger::postgres::node::{
+    CellStatus, Cluster, ClusterError, ClusterStatus, MOST_CELLS, NodeStatus,
+};
 use holon_ledger::postgres::transfer::{self, TransferError};
 use holon_ledger::postgres::{self, Server};
 use holon_ledger::sqlite::{HomeLock, LockError};
@@ -33,6 +35,8 @@ pub(super) enum ClusterCommand {
     Drain(DrainArgs),
     /// Move a cell to a node
     Move(MoveArgs),
+    /// Let nodes with a label alone own a cell, or every node again
+    Label(LabelArgs),
     /// Take the ledger of another home into a cell that has none
     Import(ImportArgs),
     /// Write the ledger of a cell into a home that has none
@@ -49,6 +53,9 @@ pub(super) struct InitArgs {
     /// Wait this much longer before others take over, in milliseconds, at most 60000
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(..=60_000))]
     grace_ms: u64,
+    /// Divide the agents among so many cells, each owned by one node at a time, at most 16
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=MOST_CELLS))]
+    cells: u64,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -76,6 +83,18 @@ pub(super) struct MoveArgs {
     cell: u64,
     /// Move it to this node
     node: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LabelArgs {
+    /// Label this cell
+    cell: u64,
+    /// Let nodes that have this in store.labels own it; every node where it is left out
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    label: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -142,6 +161,15 @@ pub(super) fn cluster(home: Option<PathBuf>, command: ClusterCommand) -> Result<
             let said = format!("cell {} moves to node {}", args.cell, args.node);
             done(args.json, &json!({ "cell": args.cell, "node": args.node }), &said)
         }
+        ClusterCommand::Label(args) => {
+            Cluster::label(database, args.cell, args.label.as_deref()).map_err(failure)?;
+            let whose = match &args.label {
+                Some(label) => format!("nodes with the label {label}"),
+                None => "every node".to_owned(),
+            };
+            let said = format!("{whose} can own cell {}", args.cell);
+            done(args.json, &json!({ "cell": args.cell, "label": args.label }), &said)
+        }
         ClusterCommand::Import(args) => import(database, &args),
         ClusterCommand::Export(args) => export(database, &args),
         ClusterCommand::Accept(args) => {
@@ -157,8 +185,8 @@ pub(super) fn cluster(home: Option<PathBuf>, command: ClusterCommand) -> Result<
 
 fn init(database: &Server, args: &InitArgs) -> Result<Exit, Failure> {
     let (lease, grace) = (Millis(args.lease_ms), Millis(args.grace_ms));
-    Cluster::init(database, lease, grace).map_err(failure)?;
-    let made = json!({ "lease_ms": args.lease_ms, "grace_ms": args.grace_ms });
+    Cluster::init(database, (lease, grace), args.cells).map_err(failure)?;
+    let made = json!({ "lease_ms": args.lease_ms, "grace_ms": args.grace_ms, "cells": args.cells });
     let exit = done(args.json, &made, &format!("nodes share {database} from now on"))?;
     if !args.json {
         output::hint("start a node on each machine", "holon daemon start");
@@ -213,6 +241,9 @@ fn transferred(error: TransferError) -> Failure {
     match error {
         TransferError::NotEmpty { .. } | TransferError::FileThere { .. } | TransferError::Older { .. } => {
             Failure::new(Exit::RefusedByState, error)
+        }
+        TransferError::NameTaken { .. } => {
+            Failure::new(Exit::RefusedByState, error).hint("import it into a cluster of its own")
         }
         TransferError::NoCell { .. } => Failure::new(Exit::NotFound, error).hint("holon cluster init"),
         TransferError::Ledger(_) | TransferError::File { .. } => error.into(),
@@ -305,7 +336,7 @@ fn failure(error: ClusterError) -> Failure {
         ClusterError::NoNode { .. } | ClusterError::NoCell { .. } => {
             Failure::new(Exit::NotFound, error).hint(status)
         }
-        ClusterError::NoProblem { .. } | ClusterError::Draining { .. } => {
+        ClusterError::NoProblem { .. } | ClusterError::Draining { .. } | ClusterError::NotLabelled { .. } => {
             Failure::new(Exit::RefusedByState, error).hint(status)
         }
         ClusterError::Ledger(_) | ClusterError::Entropy(_) => error.into(),

@@ -1,5 +1,6 @@
 //! A ledger with its runtime and everything that is asked of it, behind whatever listens.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -13,6 +14,8 @@ use holon_core::{Answer, Input};
 use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::{AgentId, Millis, Record, Reject, Wall};
 use holon_ledger::LedgerPlace;
+use holon_ledger::postgres::node::{CellId, Directory};
+use holon_ledger::sqlite::Reader;
 use holon_platform::{Environment, clock, spawn};
 use holon_supervise::confine::Confinement;
 use tokio::sync::Semaphore;
@@ -20,14 +23,15 @@ use tokio::sync::Semaphore;
 use super::output::Failure;
 use super::server_options::Effective;
 use crate::daemon::{Endpoint, Fingerprint, Metadata, Token, journal, remove_drafts};
-use crate::driver::{Driver, Observer};
+use crate::driver::{Driver, Observer, Start};
 use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
-use crate::http::{self, About, App, Console, Metrics, Parts, Peers, Shutdown, StreamTokens};
+use crate::http::{self, About, App, Console, Metrics, Parts, Peers, Process, Shutdown, StreamTokens};
 use crate::ledger_check::LedgerChecks;
 use crate::memory::{Follower, Memory};
+use crate::names::Names;
 use crate::runtime::{Ended, Runtime};
 use crate::settings::TelemetrySettings;
 use crate::skills::{Roots, install};
@@ -48,6 +52,8 @@ pub(super) struct Hosted {
 /// What is around a runtime.
 pub(super) struct Place<'a> {
     pub(super) home: &'a Home,
+    /// Where what belongs to this runtime is kept: the home itself, unless a node has several runtimes.
+    pub(super) own: &'a Home,
     pub(super) environment: &'a Environment,
     pub(super) ledger: LedgerPlace,
     pub(super) listen: SocketAddr,
@@ -65,6 +71,29 @@ pub(super) struct OfNode<'a> {
     pub(super) secret: &'a str,
     /// The file that says until when commands may run.
     pub(super) lease: PathBuf,
+    pub(super) cell: CellId,
+    /// Which agents are in it.
+    pub(super) directory: Arc<Directory>,
+    /// What browsers and streams are let in by, at whichever cell they ask.
+    pub(super) doors: Doors,
+}
+
+/// What lets requests in, the same for all runtimes of a process. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Doors {
+    pub(super) console: Console,
+    pub(super) stream_tokens: Arc<StreamTokens>,
+    pub(super) peers: Peers,
+    pub(super) process: Process,
+}
+
+impl Doors {
+    /// # Errors
+    /// The kernel has no randomness.
+    pub(super) fn of(home: &Home, web_console: bool) -> io::Result<Self> {
+        let (stream_tokens, peers, process) = (Arc::default(), Peers::default(), Process::default());
+        Ok(Self { console: Console::of(home, web_console)?, stream_tokens, peers, process })
+    }
 }
 
 impl Hosted {
@@ -73,54 +102,57 @@ impl Hosted {
     /// # Errors
     /// A ledger that can't be opened, or an agent that can't be made.
     pub(super) async fn start(place: Place<'_>, effective: Effective) -> Result<Self, Failure> {
-        let Place { home, environment, ledger, listen, metadata, triggers, shutdown, node } = place;
+        let Place { home, own, environment, ledger, listen, metadata, triggers, shutdown, node } = place;
         let Effective { setup, endpoint, webhook_key, own_token, fingerprint: _ } = effective;
         let templates = Templates::new(home, environment).with_github(&setup.settings.skills.github_url);
-        remove_leftovers(home, &templates);
+        remove_leftovers(own, &templates);
         let confinement = setup.confinement.clone();
         let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let idle_limit = setup.settings.run.idle_limit;
         let server = setup.settings.server.clone();
         let (hub, ledger_checks) = (Hub::default(), LedgerChecks::default());
-        let metrics = Metrics::labelling(server.agent_labels);
+        let cell = node.as_ref().filter(|node| node.directory.has_several()).map(|node| node.cell);
+        let metrics = Metrics::labelling(server.agent_labels, cell.map(|cell| cell.0));
         // It is there once the driver is.
         let memory = Arc::new(OnceLock::<Memory>::new());
         let (traces, telemetry) = (metrics.traces(), setup.settings.telemetry.clone());
         let observer = observer(hub.clone(), metrics.clone(), memory.clone());
         let (models, providers) = (setup.config.models.clone(), setup.providers.clone());
         let mut start = setup.start(home, environment, hub.live(), observer);
-        start.ledger = ledger.clone();
+        settle(&mut start, own, &ledger, node.as_ref());
         start.performing.triggers = Some(triggers.clone());
-        start.performing.lease = node.as_ref().map(|node| node.lease.clone());
+        let names = start.performing.names.clone();
         let skills = start.performing.skills.clone();
         let driver = Driver::start(start).await?;
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
         let contents = Some(driver.texts().clone()).filter(|_| telemetry.include_content);
         let exported = (traces, contents.map(Contents::of).unwrap_or_default());
-        export_traces((home, environment), &ledger, &telemetry, exported, &shutdown)?;
+        export_traces((own, environment), &ledger, &telemetry, exported, &shutdown)?;
         let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
-        ensure_default_agent(&runtime, home, &default_agent).await?;
-        if server.seed_templates {
-            seed(&templates);
+        if names.begins_here(&default_agent).await? {
+            ensure_default_agent(&runtime, home, &default_agent).await?;
         }
-        let (agents, user) = (home.agents(), skills.user);
-        drop(spawn::blocking(move || finish_installations(&agents, user.as_ref())));
+        begin_tidying(home, skills.user, Some(&templates).filter(|_| server.seed_templates));
         let policy = policy(&endpoint, own_token.as_ref(), listen)?.among_commands(among_commands);
-        let policy = match &node {
-            Some(node) => policy.with_nodes(node.secret),
-            None => policy,
+        let (policy, doors) = match node {
+            Some(node) => (policy.with_nodes(node.secret), node.doors),
+            None => (policy, Doors::of(home, server.web_console)?),
         };
+        let (reader, overview) = readers(&ledger, cell.is_some())?;
         let started_at = metadata.started_at.unwrap_or_else(|| clock::now().wall);
         let app = App::new(Parts {
             runtime: runtime.clone(),
             hub,
-            reader: Arc::new(ledger.reader()?),
-            home: home.clone(),
+            reader,
+            overview,
+            names,
+            process: doors.process.clone(),
+            home: own.clone(),
             templates,
-            about: about(&endpoint, metadata, default_agent, (started_at, confinement)),
+            about: about((&endpoint, home), metadata, default_agent, (started_at, confinement)),
             policy,
-            peers: Peers::default(),
+            peers: doors.peers,
             signatures: Signatures::new(webhook_key.as_deref()),
             triggers,
             metrics,
@@ -130,13 +162,39 @@ impl Hosted {
             idle_limit,
             waits: Semaphore::new(http::WAITS),
             allowed_origins: server.allowed_origins,
-            stream_tokens: StreamTokens::default(),
-            console: Console::of(home, server.web_console)?,
+            stream_tokens: doors.stream_tokens,
+            console: doors.console,
             ledger_checks: ledger_checks.clone(),
         });
+        if let Some(cell) = cell {
+            doors.process.add(cell.0, app.clone());
+        }
         check_again_and_again(ledger_checks, ledger, server.verify_every, &shutdown);
         Ok(Self { runtime, ended, router: http::router(app), follower })
     }
+}
+
+/// Where a runtime works: in what is its own of the home.
+fn settle(start: &mut Start, own: &Home, ledger: &LedgerPlace, node: Option<&OfNode<'_>>) {
+    start.ledger = ledger.clone();
+    start.reserve = Some(own.root().to_owned());
+    start.performing.home = own.clone();
+    start.performing.names = Names::of(node.map(|node| (node.directory.clone(), node.cell)));
+    start.performing.lease = node.map(|node| node.lease.clone());
+}
+
+/// For requests: what reads the ledger, and what reads those of all agents, also in other cells.
+fn readers(ledger: &LedgerPlace, several: bool) -> Result<(Arc<Reader>, Arc<Reader>), Failure> {
+    let reader = Arc::new(ledger.reader()?);
+    let overview = if several { Arc::new(ledger.reader_of_all()?) } else { reader.clone() };
+    Ok((reader, overview))
+}
+
+/// What nobody waits for.
+fn begin_tidying(home: &Home, user: Option<Roots>, seeded: Option<&Templates>) {
+    seeded.into_iter().for_each(seed);
+    let agents = home.agents();
+    drop(spawn::blocking(move || finish_installations(&agents, user.as_ref())));
 }
 
 /// Checks the whole ledger as long as the runtime lives, where that is wanted.
@@ -194,13 +252,14 @@ fn observer(hub: Hub, metrics: Metrics, memory: Arc<OnceLock<Memory>>) -> Observ
 }
 
 fn about(
-    endpoint: &Endpoint,
+    (endpoint, home): (&Endpoint, &Home),
     metadata: &Metadata,
     default_agent: AgentId,
     (started_at, confinement): (Wall, Option<Confinement>),
 ) -> About {
     About {
         default_agent,
+        home: home.clone(),
         socket_path: endpoint.socket.display().to_string(),
         listen: metadata.http_addr.clone(),
         advertise_url: metadata.advertise_url.clone(),

@@ -72,6 +72,9 @@ pub(super) enum LedgerCommand {
 pub(super) struct Which {
     /// Read this ledger file [default: the home's]
     path: Option<PathBuf>,
+    /// Read this cell, where the home's ledger is in a database with several
+    #[arg(long, value_name = "CELL", default_value_t = 1, conflicts_with = "path", value_parser = clap::value_parser!(i64).range(1..))]
+    cell: i64,
 }
 
 pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Exit, Failure> {
@@ -108,7 +111,7 @@ impl Which {
     pub(super) fn place(self, home: Option<PathBuf>) -> Result<LedgerPlace, Failure> {
         match self.path {
             Some(path) => Ok(LedgerPlace::File(path)),
-            None => Ok(find_home(home, &Environment::of_process())?.ledger()),
+            None => Ok(find_home(home, &Environment::of_process())?.of_cell(self.cell).ledger()),
         }
     }
 }

@@ -57,6 +57,7 @@ impl Server {
         let shutdown = Shutdown::default();
         let place = Place {
             home,
+            own: home,
             environment,
             ledger: home.ledger(),
             listen: addresses.listen,

@@ -27,9 +27,10 @@ use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
-use crate::http::{About, App, Console, InProcess, Metrics, Parts, Peers, Shutdown, StreamTokens, router};
+use crate::http::{About, App, Console, InProcess, Metrics, Parts, Peers, Process, Shutdown, router};
 use crate::ledger_check::LedgerChecks;
 use crate::live::LiveSink;
+use crate::names::Names;
 use crate::perform::{self, Performers};
 use crate::runtime::Runtime;
 use crate::settings::credentials::Credentials;
@@ -145,6 +146,7 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
         hub: Hub::default(),
         about: About {
             default_agent: default_agent(&reader, default)?,
+            home: home.clone(),
             socket_path: home.socket().display().to_string(),
             listen: None,
             advertise_url: None,
@@ -153,7 +155,10 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
             started_at: clock::now().wall,
             confinement: None,
         },
+        overview: reader.clone(),
         reader,
+        names: Names::default(),
+        process: Process::default(),
         console: Console::none(home),
         ledger_checks: LedgerChecks::default(),
         home: home.clone(),
@@ -170,7 +175,7 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
         // Nobody prompts, so nobody waits.
         waits: Semaphore::new(0),
         allowed_origins: Vec::new(),
-        stream_tokens: StreamTokens::default(),
+        stream_tokens: Arc::default(),
     }))
 }
 

@@ -115,9 +115,9 @@ fn begin(performers: Performers, gate: Gate, agent: AgentId, op: OpId, work: Wor
             let work = performers.prepare_command(&agent, op, task, call, trigger_generation);
             between(Point::PrepareBegins, work, Point::PrepareEnded).await
         }),
-        Work::KeepTemplate { template } => Box::pin(async move {
+        Work::PrepareAgent { template, name } => Box::pin(async move {
             gate.opened().await;
-            between(Point::ToolBegins, performers.keep_template(template), Point::ToolEnded).await
+            between(Point::ToolBegins, performers.prepare_agent(template, name), Point::ToolEnded).await
         }),
         // The word is given now, whoever waits for the end.
         Work::RunCommand { supervisor } => {

@@ -77,6 +77,7 @@ impl Driver {
         // How long the end of a task is waited for follows from how long commands are given.
         config.tasks.stop_grace = start.performing.commands.grace;
         config.homes = start.performing.real_homes().display().to_string();
+        config.shares_names = start.performing.names.are_shared();
         config.worktrees = start.performing.real_worktrees().display().to_string();
         let host = Host::new(config.clone(), seed)?;
         warnings.extend(perform::tool::recover(&start.performing));

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use holon_facts::{AgentId, Record};
 use holon_ledger::sqlite::{LedgerError, LedgerSeq, Located, Overall, Reader, Stretch};
@@ -17,6 +18,8 @@ use crate::envelope::Envelopes;
 
 /// Events that are handed over at once.
 const BATCH: usize = 128;
+/// Between two looks at what other runtimes write.
+const LOOK: Duration = Duration::from_millis(100);
 /// Events that are kept for followers who are a little behind; the others read the ledger.
 const KEPT: usize = 1_024;
 /// Bytes of them.
@@ -109,6 +112,8 @@ pub struct AllSubscription {
     /// Whether what events mean to people is asked for.
     present: bool,
     changes: watch::Receiver<u64>,
+    /// Whether other runtimes write, too: they are looked at now and then.
+    elsewhere: bool,
 }
 
 /// What one look at the topic gave.
@@ -260,9 +265,9 @@ impl EnvelopesByAgent {
 
 impl AllSubscription {
     pub(super) fn new(topic: Arc<AllTopic>, reader: Arc<Reader>, cursor: LedgerSeq, present: bool) -> Self {
-        let changes = topic.changes.subscribe();
+        let (changes, elsewhere) = (topic.changes.subscribe(), reader.is_of_all_cells());
         topic.presenting.join(present);
-        Self { topic, reader, cursor, present, changes }
+        Self { topic, reader, cursor, present, changes, elsewhere }
     }
 
     /// Everything up to here was handed over.
@@ -285,8 +290,17 @@ impl AllSubscription {
                 return Ok(events);
             }
             if !moved {
-                // The topic lives as long as this does.
-                self.changes.changed().await.map_err(|_| EventsError::Ended)?;
+                let elsewhere = async {
+                    match self.elsewhere {
+                        true => tokio::time::sleep(LOOK).await,
+                        false => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    // The topic lives as long as this does.
+                    changed = self.changes.changed() => changed.map_err(|_| EventsError::Ended)?,
+                    () = elsewhere => {}
+                }
             }
         }
     }

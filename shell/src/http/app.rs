@@ -1,7 +1,8 @@
 //! What every handler can reach.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, EventSeq, Millis, Wall};
@@ -24,6 +25,7 @@ use super::stream_tokens::StreamTokens;
 use crate::events::Hub;
 use crate::home::Home;
 use crate::ledger_check::LedgerChecks;
+use crate::names::Names;
 use crate::runtime::Runtime;
 use crate::settings::{Access, PageOrigin};
 use crate::templates::Templates;
@@ -40,12 +42,43 @@ pub struct App {
     asks: Caller,
 }
 
+/// The runtimes of one process, where a node has several. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Process(Arc<Mutex<BTreeMap<u64, App>>>);
+
+impl Process {
+    /// A runtime of a cell is ready.
+    pub fn add(&self, cell: u64, app: App) {
+        self.lock().insert(cell, app);
+    }
+
+    /// It is no more.
+    pub fn remove(&self, cell: u64) {
+        self.lock().remove(&cell);
+    }
+
+    fn all(&self) -> Vec<App> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, App>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What an [`App`] is made of.
 pub struct Parts {
     pub runtime: Runtime,
     pub hub: Hub,
     /// Reads the ledger for requests: a long read is in nobody else's way.
     pub reader: Arc<Reader>,
+    /// Reads what is listed of all agents, also of those in other cells.
+    pub overview: Arc<Reader>,
+    /// Names of agents, where other cells have some too.
+    pub names: Names,
+    /// The runtimes of this process.
+    pub process: Process,
+    /// What belongs to this runtime.
     pub home: Home,
     /// What new agents are made from.
     pub templates: Templates,
@@ -65,7 +98,7 @@ pub struct Parts {
     pub idle_limit: Millis,
     /// Whose pages may read replies, besides those of this machine.
     pub allowed_origins: Vec<PageOrigin>,
-    pub stream_tokens: StreamTokens,
+    pub stream_tokens: Arc<StreamTokens>,
     /// Of the whole ledger, on demand.
     pub ledger_checks: LedgerChecks,
     /// Of browsers.
@@ -78,6 +111,8 @@ pub struct Parts {
 #[derive(Debug, Clone)]
 pub struct About {
     pub default_agent: AgentId,
+    /// The home as people know it.
+    pub home: Home,
     pub socket_path: String,
     /// The address on TCP; none where only the socket is served.
     pub listen: Option<String>,
@@ -107,6 +142,12 @@ impl App {
     /// The same for somebody who was let in.
     pub(super) fn asked_by(&self, caller: Caller) -> Self {
         Self { parts: self.parts.clone(), asks: caller }
+    }
+
+    /// The runtimes of this process, each with what is around it.
+    pub(super) fn of_process(&self) -> Vec<Self> {
+        let all = self.process.all();
+        if all.is_empty() { vec![self.clone()] } else { all }
     }
 
     pub(super) fn asks(&self) -> Caller {

@@ -10,6 +10,7 @@ use holon_text::TextError;
 use serde_json::{Map, Value, json};
 
 use crate::events::EventsError;
+use crate::names::NameError;
 use crate::runtime::{StoredError, Unavailable};
 
 /// Seconds after which another try makes sense.
@@ -113,8 +114,11 @@ impl Failure {
 
 impl IntoResponse for Box<Failure> {
     fn into_response(self) -> Response {
-        let (status, headers) = (self.code.status(), self.headers());
-        (status, headers, axum::Json(self.body())).into_response()
+        let (code, headers) = (self.code, self.headers());
+        let mut response = (code.status(), headers, axum::Json(self.body())).into_response();
+        // Whoever is in front of a runtime need not read its words.
+        response.extensions_mut().insert(code);
+        response
     }
 }
 
@@ -234,6 +238,15 @@ impl From<LedgerError> for Box<Failure> {
             | LedgerError::Unsettled
             | LedgerError::Json { .. }
             | LedgerError::NotInMemory(_) => Failure::internal(&error),
+        }
+    }
+}
+
+impl From<NameError> for Box<Failure> {
+    fn from(error: NameError) -> Self {
+        match error {
+            NameError::Ledger(error) => error.into(),
+            NameError::Interrupted(error) => Failure::internal(error),
         }
     }
 }

@@ -10,13 +10,14 @@ use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use holon_api::PROMPT_BODY_BYTES;
+use holon_api::{Code, PROMPT_BODY_BYTES};
 use holon_mcp_server::Server;
 use holon_rpc::{Call, Error, Message, Peer, Service, answer};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::App;
+use super::failure::Failure;
 use super::resource::sse::{ALIVE, HEARTBEAT, Steps, stream};
 use super::route::of_protocol;
 
@@ -30,6 +31,10 @@ const BEGIN: &str = ": answer\n\n";
 type Answering = Pin<Box<dyn Future<Output = Result<Value, Error>> + Send>>;
 
 pub(super) async fn speak(State(app): State<App>, request: Request) -> Response {
+    if app.names.are_shared() {
+        let text = "a runtime with several cells has no /mcp";
+        return Failure::new(Code::UnknownRoute, text).hint("holon mcp serve").into_response();
+    }
     let streams = takes_streams(request.headers());
     let (caller, body) = match of_protocol(&app, request, PROMPT_BODY_BYTES).await {
         Ok(received) => received,

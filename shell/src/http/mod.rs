@@ -34,9 +34,9 @@ mod table;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use app::{About, App, Parts, WAITS};
+pub use app::{About, App, Parts, Process, WAITS};
 pub use console::Console;
-pub use front::Front;
+pub use front::{AboutFront, Front};
 pub use in_process::InProcess;
 pub use local::{LocalAllEvents, LocalEvents, LocalOutput};
 pub use metrics::Metrics;

@@ -59,6 +59,8 @@ pub(super) struct Asker {
 /// An endpoint at one of its paths.
 pub(super) struct Route {
     pub(super) path: &'static str,
+    #[cfg(test)]
+    pub(super) of_default: bool,
     pub(super) service: MethodRouter<App>,
     #[cfg(test)]
     pub(super) described: Described,
@@ -76,6 +78,8 @@ impl Route {
         let row = E::ROW;
         let at = |named: (&'static str, &'static str), of_default| Self {
             path: named.0,
+            #[cfg(test)]
+            of_default,
             service: service::<E, R, F, Fut>(handler.clone(), of_default),
             #[cfg(test)]
             described: Described::of::<E>(named),

@@ -48,6 +48,7 @@ use crate::home::Home;
 use crate::in_flight::InFlight;
 use crate::live::{LiveSink, LiveText};
 use crate::memory::Memory;
+use crate::names::Names;
 use crate::settings::{CommandSettings, DefinedServers};
 use crate::skills::Skills;
 use crate::templates::{self, Reach, Selector, Templates};
@@ -103,6 +104,8 @@ pub struct Settings {
     pub servers: DefinedServers,
     /// Whether files of workspaces are kept as turns find and leave them.
     pub keep_trees: bool,
+    /// Names of agents, where other cells have some too.
+    pub names: Names,
 }
 
 impl Settings {
@@ -123,6 +126,7 @@ impl Settings {
             in_flight: InFlight::default(),
             servers: DefinedServers::default(),
             keep_trees: true,
+            names: Names::default(),
         }
     }
 
@@ -320,23 +324,46 @@ impl Performers {
         self.inner.captures.over(agent).await;
     }
 
-    /// Takes in the template of an agent that another one begins; ends in `Tool`, with the template among its facts.
-    pub async fn keep_template(&self, id: TemplateId) -> Outcome {
+    /// Claims the name of an agent that another one begins, and takes in its template; ends in `Tool`, with both among its
+    /// facts.
+    pub async fn prepare_agent(&self, template: Option<TemplateId>, name: Option<AgentId>) -> Outcome {
         let started = clock::now();
-        let named = Selector::Id(id);
-        let receipt = match self.inner.settings.templates.keep(&named, Reach::ThisMachine).await {
-            Ok(template) => {
-                let facts = ToolFacts { template: Some(Box::new(template)), ..ToolFacts::default() };
-                Receipt::success(Text::default(), facts)
-            }
-            Err(problem) => {
-                let error = ToolError::new(ToolErrorKind::InvalidToolInput, problem.to_string());
-                Receipt::failure(
-                    error.field("template").hint("leave it out, or name another one; nothing was begun"),
-                )
-            }
+        let receipt = match self.prepared(template, name).await {
+            Ok(facts) => Receipt::success(Text::default(), facts),
+            Err(error) => Receipt::failure(error),
         };
         Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
+    }
+
+    async fn prepared(
+        &self,
+        template: Option<TemplateId>,
+        name: Option<AgentId>,
+    ) -> Result<ToolFacts, ToolError> {
+        let Settings { templates, names, .. } = &self.inner.settings;
+        let wrong = |problem: String| ToolError::new(ToolErrorKind::InvalidToolInput, problem);
+        let mut facts = ToolFacts::default();
+        if let Some(id) = template {
+            let kept = templates.keep(&Selector::Id(id), Reach::ThisMachine).await.map_err(|problem| {
+                let hint = "leave it out, or name another one; nothing was begun";
+                wrong(problem.to_string()).field("template").hint(hint)
+            })?;
+            facts.template = Some(Box::new(kept));
+        }
+        if let Some(name) = name {
+            match names.claim(&name).await {
+                Ok(true) => facts.claimed = Some(name),
+                Ok(false) => {
+                    let error = wrong(format!("{name} exists already")).field("agent_id");
+                    return Err(error.hint("give it another name"));
+                }
+                Err(problem) => {
+                    let error = ToolError::new(ToolErrorKind::ToolExecutionFailed, problem.to_string());
+                    return Err(error.hint("try again later; nothing was begun"));
+                }
+            }
+        }
+        Ok(facts)
     }
 
     /// Makes one attempt; ends in `Answer` or `AttemptFailed`, within `request.timeout`.

@@ -133,6 +133,12 @@ pub const KEYS: &[Key<Settings>] = &[
         "the folder of the homes of agents, which nodes share; without it `agents` in the home"
     ),
     key!(
+        "store.labels" | "HOLON_STORE_LABELS",
+        store_labels,
+        Kind::Names,
+        "what this node has that others may not: it can own cells with one of these labels"
+    ),
+    key!(
         "runtime.workspace_trees",
         keep_trees,
         Kind::Flag,

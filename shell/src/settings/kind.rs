@@ -71,7 +71,7 @@ pub enum Kind {
     Text,
     /// Texts, in their order.
     Texts,
-    /// Names of servers.
+    /// Short names, of servers for example.
     Names,
     /// Variables of a program, with their values or the credentials that these are.
     ServerVariables,
@@ -150,7 +150,7 @@ impl Kind {
             Self::Text => format!("a text of 1 to {TEXT_BYTES} bytes"),
             Self::Texts => format!("a list of at most {TEXTS} texts, for example [\"--verbose\", \"/tmp\"]"),
             Self::Names => {
-                format!("a list of at most {TEXTS} names of servers, for example [\"files\"]; [] for none")
+                format!("a list of at most {TEXTS} short names, for example [\"files\"]; [] for none")
             }
             Self::ServerVariables => format!(
                 "at most {SERVER_VARIABLES} variables with texts, for example {{ CI = \"1\" }}, and those with the names of \

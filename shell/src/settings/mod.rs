@@ -86,6 +86,8 @@ pub struct Settings {
     pub store_url: Option<StoreUrl>,
     /// The folder of the homes of agents; none for one in the home.
     pub store_agents: Option<PathBuf>,
+    /// Labels of cells that a node of this home may own.
+    pub store_labels: Vec<String>,
     pub commands: CommandSettings,
     pub execution: ExecutionSettings,
     pub skills: SkillSettings,
@@ -154,6 +156,7 @@ impl Settings {
             durability: Durability::Full,
             store_url: None,
             store_agents: None,
+            store_labels: Vec::new(),
             commands: CommandSettings::default(),
             execution: ExecutionSettings::default(),
             skills: SkillSettings::default(),

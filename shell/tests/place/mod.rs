@@ -72,6 +72,7 @@ impl Place {
             in_flight: InFlight::default(),
             servers: Default::default(),
             keep_trees: false,
+            names: holon_shell::names::Names::default(),
         };
         let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);
         let texts = Texts::new(secrets, Box::new(|_| Ok(None)));

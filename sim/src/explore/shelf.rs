@@ -134,7 +134,7 @@ impl Errand {
             | Work::CallTask { .. }
             | Work::CallWork { .. }
             | Work::CallAgent { .. }
-            | Work::KeepTemplate { .. }
+            | Work::PrepareAgent { .. }
             | Work::FindWorkspace { .. }
             | Work::RemoveWorktree { .. } => Self::Begin { agent, op, kind: work.kind() },
         }

@@ -118,7 +118,7 @@ impl Promise {
             | effect::Work::CallTask { .. }
             | effect::Work::CallWork { .. }
             | effect::Work::CallAgent { .. }
-            | effect::Work::KeepTemplate { .. } => Work::Call,
+            | effect::Work::PrepareAgent { .. } => Work::Call,
             effect::Work::PrepareCommand { .. } => Work::Prepare,
             effect::Work::RunCommand { .. } => Work::Run,
             effect::Work::FindWorkspace { .. } => Work::Find,

@@ -68,7 +68,7 @@ impl Called {
     }
 
     /// A performer takes in a template for it.
-    pub(crate) fn templated(&self, agent: &AgentId, template: &TemplateId) -> Result<(), Failure> {
+    pub(crate) fn prepared(&self, agent: &AgentId, template: Option<&TemplateId>) -> Result<(), Failure> {
         let asked = match &self.verdict {
             Verdict::OnSelf(SelfCall::Spawn(asked)) => asked.template.as_ref(),
             Verdict::OnSelf(_)
@@ -77,7 +77,7 @@ impl Called {
             | Verdict::Accepted(_)
             | Verdict::Refused(_) => None,
         };
-        ensure!(asked == Some(template), "M3", "{agent} takes in {template}, the open call is {self:?}");
+        ensure!(asked == template, "M3", "{agent} takes in {template:?}, the open call is {self:?}");
         Ok(())
     }
 

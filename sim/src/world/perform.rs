@@ -100,8 +100,8 @@ impl World<'_> {
             Work::WatchCommand { supervisor } => self.watch(agent, op, &supervisor),
             Work::CallTask { work } => self.call_task(agent, op, &work),
             Work::CallWork { .. } | Work::CallAgent { .. } => self.begin(agent, op, "task", commands::show),
-            Work::KeepTemplate { template } => {
-                self.begin(agent, op, "template", |here| commands::keep_template(here, &template))
+            Work::PrepareAgent { template, .. } => {
+                self.begin(agent, op, "template", |here| commands::prepare_agent(here, template.as_ref()))
             }
             Work::FindWorkspace { wanted } => {
                 let mut trees = mem::take(&mut self.outside.trees);
@@ -144,7 +144,7 @@ impl World<'_> {
             Work::CallTool { call } | Work::PrepareCommand { call, .. } => called.executed(agent, call)?,
             Work::CallTask { work } => called.on_task(agent, work)?,
             Work::CallWork { view } => called.on_work(agent, view)?,
-            Work::KeepTemplate { template } => called.templated(agent, template)?,
+            Work::PrepareAgent { template, .. } => called.prepared(agent, template.as_ref())?,
             Work::CallAgent { .. } | Work::FindWorkspace { .. } | Work::CallServer { .. } => {}
             Work::LoadContext { .. }
             | Work::CallModel { .. }

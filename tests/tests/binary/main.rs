@@ -15,6 +15,7 @@ mod bundles;
 mod children;
 mod clients;
 mod cluster;
+mod cluster_cells;
 mod commands;
 mod completions;
 mod conditions;

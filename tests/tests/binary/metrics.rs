@@ -1,12 +1,11 @@
 //! What a runtime exports for Prometheus, and that the dashboard, the alerts and the documentation name nothing else.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use end_to_end::daemon::Daemon;
 use end_to_end::durable::quiet;
+use end_to_end::http::metrics;
 use end_to_end::provider::{Provider, calls, says};
 use end_to_end::wait_for;
 use serde_json::{Value, json};
@@ -17,19 +16,6 @@ const OF_LOGINS: [&str; 2] = ["holon_incremental_requests", "holon_login_quota_u
 fn page(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations").join(name);
     std::fs::read_to_string(path).expect("a page of the documentation")
-}
-
-/// What the runtime exports now.
-fn exported(daemon: &Daemon) -> String {
-    let mut stream = UnixStream::connect(daemon.run_file("holon.sock")).expect("a runtime");
-    stream
-        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        .expect("it is asked");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    let (head, text) = answer.split_once("\r\n\r\n").expect("a head and a body");
-    assert!(head.starts_with("HTTP/1.1 200 ") && text.ends_with("# EOF\n"), "{answer}");
-    text.to_owned()
 }
 
 /// A runtime in which something of everything happened.
@@ -81,7 +67,7 @@ fn value(text: &str, begins: &str) -> f64 {
 #[test]
 fn every_name_in_dashboard_alerts_and_documentation_is_exported_and_the_other_way_round() {
     let (_provider, daemon) = busy();
-    let mut exported = families(&exported(&daemon));
+    let mut exported = families(&metrics(&daemon.run_file("holon.sock")));
     exported.extend(OF_LOGINS.map(ToOwned::to_owned));
     let dashboard: Value = serde_json::from_str(&page("grafana.json")).expect("a dashboard is JSON");
     assert!(dashboard["panels"].as_array().is_some_and(|panels| panels.len() > 10));
@@ -104,7 +90,7 @@ fn every_name_in_dashboard_alerts_and_documentation_is_exported_and_the_other_wa
 #[test]
 fn times_and_states_are_what_happened() {
     let (_provider, daemon) = busy();
-    let text = exported(&daemon);
+    let text = metrics(&daemon.run_file("holon.sock"));
     assert_eq!(value(&text, "holon_turn_duration_seconds_count{kind=\"completed\"}"), 2.0);
     assert_eq!(value(&text, "holon_queue_wait_seconds_count"), 2.0);
     let request = "holon_model_request_duration_seconds_count{provider=\"local\",model=\"local/test\",outcome=\"succeeded\"}";
@@ -127,14 +113,14 @@ fn times_and_states_are_what_happened() {
     assert!(series < 500, "{series}");
 
     daemon.ok(&["agent", "stop", "main"]);
-    assert_eq!(value(&exported(&daemon), "holon_agents{status=\"stopped\"}"), 1.0);
+    assert_eq!(value(&metrics(&daemon.run_file("holon.sock")), "holon_agents{status=\"stopped\"}"), 1.0);
 }
 
 #[test]
 fn agents_have_labels_while_they_are_few() {
     let (_provider, daemon) = busy();
     std::fs::write(daemon.0.home().join("config.toml"), "[telemetry]\nagent_labels = 0\n").expect("a file");
-    let labelled = |daemon: &Daemon| exported(daemon).contains("agent=\"main\"");
+    let labelled = |daemon: &Daemon| metrics(&daemon.run_file("holon.sock")).contains("agent=\"main\"");
     let before = labelled(&daemon);
     daemon.ok(&["daemon", "restart"]);
     assert!(before && !labelled(&daemon));

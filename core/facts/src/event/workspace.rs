@@ -143,7 +143,6 @@ names! {
 }
 
 /// Builds that kept files only as a turn had left them recorded no moment.
-#[expect(clippy::derivable_impls, reason = "the macro derives the same for all")]
 impl Default for TreeMoment {
     fn default() -> Self {
         Self::TurnEnd

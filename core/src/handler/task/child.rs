@@ -42,29 +42,31 @@ const SUMMARY: usize = 120;
 /// Bytes of a parent's name that the names of its children begin with, where the whole of it has no room.
 const STEM: usize = 30;
 
-/// Begins another agent, for a call; its template is taken in first, then a worktree for it is made.
+/// Begins another agent, for a call; its template is taken in and its name claimed first, then a worktree for it is made.
 pub(crate) fn spawn(
     tx: &mut Tx<'_>,
     run_id: RunId,
     asked: &SpawnAgent,
 ) -> Result<Option<Receipt>, ToolError> {
-    let Some(template) = asked.template.clone() else { return begin(tx, run_id, asked, None) };
+    let claims = tx.env.config.shares_names && asked.preset == SpawnPreset::PublicNamed;
+    if asked.template.is_none() && !claims {
+        return begin(tx, run_id, asked, None);
+    }
     model(tx, asked)?;
-    match asked.preset {
+    let name = match asked.preset {
         SpawnPreset::PrivateChild => {
             first_message(asked)?;
             may_supervise(tx)?;
+            None
         }
-        SpawnPreset::PublicNamed => {
-            named(tx, asked)?;
-        }
-    }
-    tools::keep_template(tx, run_id, template);
+        SpawnPreset::PublicNamed => Some(named(tx, asked)?),
+    };
+    tools::prepare_agent(tx, run_id, asked.template.clone(), name.filter(|_| claims));
     Ok(None)
 }
 
-/// The template of the agent that the call in progress begins was taken in.
-pub(crate) fn templated(tx: &mut Tx<'_>, template: Option<Box<AgentTemplate>>) {
+/// The agent that the call in progress begins was prepared.
+pub(crate) fn prepared(tx: &mut Tx<'_>, template: Option<Box<AgentTemplate>>) {
     let run_id = tx.agent().run.as_ref().map(|run| run.id);
     let (Some(asked), Some(run_id)) = (tools::open_spawn(tx), run_id) else { return };
     match begin(tx, run_id, &asked, template) {

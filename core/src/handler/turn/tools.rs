@@ -8,7 +8,7 @@ use holon_facts::call::{SpawnAgent, ToolName};
 use holon_facts::content::Text;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
-use holon_facts::ids::{RoundIndex, RunId, TaskId, TemplateId};
+use holon_facts::ids::{AgentId, RoundIndex, RunId, TaskId, TemplateId};
 use holon_facts::receipt::{Receipt, SelfCall, ToolError, ToolErrorKind, ToolFacts, Verdict};
 use holon_facts::time::Millis;
 
@@ -150,10 +150,15 @@ pub(super) fn show_agent(tx: &mut Tx<'_>, run_id: RunId, view: AgentView) {
     tx.open(opening, Work::CallAgent { view });
 }
 
-/// Lets a performer take in the template of the agent that the call in progress begins.
-pub(crate) fn keep_template(tx: &mut Tx<'_>, run_id: RunId, template: TemplateId) {
+/// Lets a performer take in the template of the agent that the call in progress begins, and claim its name.
+pub(crate) fn prepare_agent(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    template: Option<TemplateId>,
+    name: Option<AgentId>,
+) {
     let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
-    tx.open(opening, Work::KeepTemplate { template });
+    tx.open(opening, Work::PrepareAgent { template, name });
 }
 
 /// Shows the output of a task to the call in progress.

@@ -10,6 +10,7 @@
 
 mod append;
 mod arrays;
+pub(crate) mod feed;
 pub mod local;
 pub mod node;
 mod open;

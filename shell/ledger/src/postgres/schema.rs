@@ -7,7 +7,7 @@ use crate::sql::postgres::Session;
 use crate::sqlite::{LedgerError, WrittenBy};
 
 /// Version `n` of the tables is reached by the `n` first of these.
-const VERSIONS: &[&str] = &[V1, V2];
+const VERSIONS: &[&str] = &[V1, V2, V3];
 
 /// Two nodes that begin at once bring the tables about one after the other ("Holn").
 const LOCK: i64 = 0x486f_6c6e;
@@ -143,6 +143,25 @@ ALTER TABLE cells
     ADD COLUMN wanted_on bigint, -- the node that an operator wants it on
     ADD COLUMN accepted bigint, -- the epoch whose loss an operator accepts
     ADD COLUMN problem text; -- why its owner works on it no more
+";
+
+/// Agents of several cells: a name belongs to one of them, and their records are in one order.
+const V3: &str = "
+CREATE TABLE names (
+    name text COLLATE \"C\" PRIMARY KEY,
+    cell bigint NOT NULL
+);
+INSERT INTO names SELECT agent, min(cell) FROM agents WHERE private = 0 GROUP BY agent;
+INSERT INTO names SELECT name, min(cell) FROM agents WHERE name IS NOT NULL GROUP BY name ON CONFLICT DO NOTHING;
+CREATE TABLE feed (
+    first bigint PRIMARY KEY,
+    cell bigint NOT NULL,
+    after bigint NOT NULL,
+    through bigint NOT NULL
+);
+CREATE INDEX feed_ends ON feed (cell, through);
+CREATE INDEX agents_places ON agents (agent);
+CREATE INDEX agents_names_of_all ON agents (name) WHERE name IS NOT NULL;
 ";
 
 /// Brings the tables up to date, in one transaction. Nothing is changed where they are.

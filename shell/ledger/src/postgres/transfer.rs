@@ -25,6 +25,8 @@ pub enum TransferError {
     NotEmpty { cell: i64, batches: i64 },
     #[error("there is no cell {cell}")]
     NoCell { cell: i64 },
+    #[error("cell {cell} has an agent {name} already")]
+    NameTaken { name: String, cell: i64 },
     #[error("the ledger {} is of an older build: start its home once with this one", path.display())]
     Older { path: std::path::PathBuf },
     #[error("{} is there already", path.display())]
@@ -163,11 +165,29 @@ fn into_cell(source: Source<'_>, session: &Session, cell: i64) -> Result<Transfe
     session
         .query("UPDATE agents SET continues = event_seq WHERE cell = $1", &[&cell], None)
         .map_err(failed())?;
+    claim_names(session, cell)?;
     let sql = "UPDATE cells SET batch = $2, through_step = $3, link = $4, epoch = greatest(epoch,
             (SELECT coalesce(max(epoch), 0) FROM batches WHERE cell = $1)) WHERE cell = $1";
     let (step, link) = (last.ends.step, last.link.as_slice());
     session.query(sql, &[&cell, &last.batch, &step, &link], None).map_err(failed())?;
     Ok(moved)
+}
+
+/// Names of the agents that came are theirs alone, over all cells.
+fn claim_names(session: &Session, cell: i64) -> Result<(), TransferError> {
+    let failed = || LedgerError::postgres("importing");
+    let sql = "SELECT own.name, o.cell FROM (SELECT agent AS name FROM agents WHERE cell = $1
+            UNION SELECT name FROM agents WHERE cell = $1 AND name IS NOT NULL) own
+        JOIN (SELECT name, cell FROM names UNION SELECT agent, cell FROM agents) o ON o.name = own.name
+        WHERE o.cell <> $1 LIMIT 1";
+    let taken = session.query(sql, &[&cell], None).map_err(failed())?;
+    if let Some(row) = taken.first() {
+        return Err(TransferError::NameTaken { name: row.get(0), cell: row.get(1) });
+    }
+    let sql = "INSERT INTO names SELECT agent, cell FROM agents WHERE cell = $1 AND private = 0
+        UNION SELECT name, cell FROM agents WHERE cell = $1 AND name IS NOT NULL ON CONFLICT DO NOTHING";
+    session.query(sql, &[&cell], None).map_err(failed())?;
+    Ok(())
 }
 
 /// All rows of a page as columns of one statement.

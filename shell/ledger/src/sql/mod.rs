@@ -40,10 +40,19 @@ impl<'a> From<&'a rusqlite::Connection> for Source<'a> {
     }
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
     /// Whether SQLite is asked, which is told its index where it would choose a wrong one.
     pub(crate) fn is_sqlite(self) -> bool {
         matches!(self, Self::Sqlite(_))
+    }
+
+    /// The session, where all cells of a database are read.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn of_all_cells(self) -> Option<&'a postgres::Session> {
+        match self {
+            Self::Postgres(session) if session.cell() == postgres::ALL => Some(session),
+            Self::Postgres(_) | Self::Sqlite(_) => None,
+        }
     }
 
     /// Gives each row to `take`, until it has enough. `failed` says what an error of the database is to the caller.

@@ -6,6 +6,8 @@ use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
+#[cfg(feature = "postgres")]
+use crate::postgres::feed;
 use crate::sql::{Row, Source, SqlError};
 
 /// Rows of any agents that one read looks at, at most: those of private agents are left out.
@@ -56,7 +58,15 @@ impl Reader {
     /// # Errors
     /// When the ledger can't be read.
     pub fn last_of_all(&self) -> Result<LedgerSeq, LedgerError> {
-        self.read(last)
+        self.read(|source| {
+            place_new(source)?;
+            last(source)
+        })
+    }
+
+    /// Whether the agents of several cells are read: then nobody says when there is something new.
+    pub fn is_of_all_cells(&self) -> bool {
+        self.read(|source| Ok::<_, LedgerError>(spans_cells(source))).is_ok_and(|spans| spans)
     }
 
     /// Records of public agents, in the order of the ledger. The cost has a bound, whatever lies in between: then the
@@ -65,6 +75,7 @@ impl Reader {
     /// # Errors
     /// When the ledger can't be read; a damaged record comes as what is wrong with it.
     pub fn of_all(&self, stretch: Stretch) -> Result<Overall, LedgerError> {
+        self.read(place_new)?;
         self.at_one_moment(|source| {
             let last = last(source)?;
             let highest = stretch.before.map_or(last.0, |before| last.0.min(before.0.saturating_sub(1)));
@@ -86,8 +97,45 @@ impl Reader {
     }
 }
 
+/// Records of several cells come into one order when somebody looks at them.
+#[cfg(feature = "postgres")]
+fn place_new(source: Source<'_>) -> Result<(), LedgerError> {
+    let Some(session) = source.of_all_cells() else { return Ok(()) };
+    feed::extend(session).map_err(LedgerError::postgres("bringing the records of all cells into one order"))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn place_new(_: Source<'_>) -> Result<(), LedgerError> {
+    Ok(())
+}
+
+#[cfg(feature = "postgres")]
+fn spans_cells(source: Source<'_>) -> bool {
+    source.of_all_cells().is_some()
+}
+
+#[cfg(not(feature = "postgres"))]
+fn spans_cells(_: Source<'_>) -> bool {
+    false
+}
+
+/// Where records are, under which column, and how the last one is found.
+#[cfg(feature = "postgres")]
+fn order_of(source: Source<'_>) -> (&'static str, &'static str, &'static str) {
+    if spans_cells(source) { (feed::PLACED, "place", feed::LAST) } else { IN_ITS_ORDER }
+}
+
+#[cfg(not(feature = "postgres"))]
+fn order_of(_: Source<'_>) -> (&'static str, &'static str, &'static str) {
+    IN_ITS_ORDER
+}
+
+/// Of one ledger.
+const IN_ITS_ORDER: (&str, &str, &str) =
+    ("records", "position", "SELECT coalesce(max(position), 0) FROM records");
+
 pub(super) fn last(source: Source<'_>) -> Result<LedgerSeq, LedgerError> {
-    let sql = "SELECT coalesce(max(position), 0) FROM records";
+    let (_, _, sql) = order_of(source);
     let last = source.first(sql, &[], |row| row.get::<i64>(0));
     let last = last.map_err(LedgerError::unreadable(Position::default()))?;
     Ok(LedgerSeq(last.and_then(|last| u64::try_from(last).ok()).unwrap_or(0)))
@@ -106,9 +154,10 @@ fn between(
     } else {
         "AND NOT EXISTS (SELECT 1 FROM agents WHERE agents.agent = records.agent AND agents.private > 0)"
     };
+    let (records, place, _) = order_of(source);
     let sql = format!(
-        "SELECT {RECORD_COLUMNS}, position FROM records WHERE position > ?1 AND position <= ?2 {public}
-         ORDER BY position {order} LIMIT ?3"
+        "SELECT {RECORD_COLUMNS}, {place} FROM {records} WHERE {place} > ?1 AND {place} <= ?2 {public}
+         ORDER BY {place} {order} LIMIT ?3"
     );
     let params = [stored(lowest)?.into(), stored(highest)?.into(), stored(stretch.limit as u64)?.into()];
     source.all(&sql, &params, located).map_err(LedgerError::unreadable(Position::default()))

@@ -15,7 +15,7 @@ use super::error::LedgerError;
 use super::schema;
 use crate::sql::Source;
 #[cfg(feature = "postgres")]
-use crate::sql::postgres::{Server, Session};
+use crate::sql::postgres::{ALL, Server, Session};
 
 /// How long a reader waits for another program's lock.
 const BUSY: Duration = Duration::from_secs(5);
@@ -83,6 +83,12 @@ impl Reader {
     #[cfg(feature = "postgres")]
     pub(crate) fn of_cell(server: Server, cell: i64) -> Self {
         Self { database: Mutex::new(Database::Postgres(Session::new(server, cell))) }
+    }
+
+    /// Reads what all cells of a database say of agents. Positions, steps and batches mean nothing in it.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn of_all_cells(server: Server) -> Self {
+        Self::of_cell(server, ALL)
     }
 
     /// What ends a read that takes too long.

@@ -141,7 +141,7 @@ pub(super) async fn session(app: App, call: Call<ShowSession>) -> Handled<Consol
         session_id: own.as_ref().map(|(_, session)| session.session_id.clone()),
         expires_at: own.as_ref().map(|(_, session)| session.expires_at()),
         csrf: own.map(|(secret, _)| cookie::csrf(&secret)),
-        home_dir: app.home.root().display().to_string(),
+        home_dir: app.about.home.root().display().to_string(),
     })
 }
 

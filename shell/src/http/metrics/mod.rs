@@ -3,6 +3,7 @@
 
 mod now;
 mod times;
+mod together;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,6 +65,7 @@ struct Counted {
     now: Now,
     /// Agents in memory up to which each has labels of its own.
     agent_labels: u64,
+    cell: Option<u64>,
     servers_ready: Family<[(&'static str, String); 1], Gauge>,
     server_starts: Family<[(&'static str, String); 1], Gauge>,
     server_calls: Family<[(&'static str, String); 2], Gauge>,
@@ -88,8 +90,9 @@ impl Counted {
 
 impl Metrics {
     /// With labels of agents as long as there are no more than so many in memory.
-    pub fn labelling(agents: u64) -> Self {
-        Self(Arc::new(Counted { agent_labels: agents, ..Counted::default() }))
+    /// `cell` is a label of everything where a node has several.
+    pub fn labelling(agents: u64, cell: Option<u64>) -> Self {
+        Self(Arc::new(Counted { agent_labels: agents, cell, ..Counted::default() }))
     }
 
     /// A record has become durable.
@@ -159,7 +162,8 @@ impl Metrics {
 
     fn registry(&self) -> Registry {
         let counted = &self.0;
-        let mut registry = Registry::with_prefix("holon");
+        let cell = counted.cell.map(|cell| ("cell".into(), cell.to_string().into()));
+        let mut registry = Registry::with_prefix_and_labels("holon", cell.into_iter());
         registry.register("events", "Durable events by type", counted.events.clone());
         registry.register("turns", "Turns by how they ended", counted.turns.clone());
         registry.register("provider_attempts", "Requests to models by outcome", counted.attempts.clone());
@@ -221,6 +225,19 @@ impl Metrics {
 
 /// `GET /metrics`: OpenMetrics; the same as plain text for a client that takes text of no other name.
 pub(super) async fn metrics(app: App, call: Call<ShowMetrics>) -> Handled<Text> {
+    let mut texts = Vec::new();
+    for app in app.of_process() {
+        measure(&app).await?;
+        let mut text = String::new();
+        encode(&mut text, &app.metrics.registry()).map_err(Failure::internal)?;
+        texts.push(text);
+    }
+    let text = together::families(&texts);
+    Ok(Text { metrics: OpenMetrics(text), plain: takes_plain_text_alone(&call.from.headers) })
+}
+
+/// What is so at this moment.
+async fn measure(app: &App) -> Handled<()> {
     let asked_at = clock::now();
     let now = app.runtime.read(None, |view| {
         let agents = view.agent_ids().filter_map(|id| view.agent(id));
@@ -252,9 +269,7 @@ pub(super) async fn metrics(app: App, call: Call<ShowMetrics>) -> Handled<Text> 
     for server in app.runtime.tool_servers() {
         counted.stands(&server);
     }
-    let mut text = String::new();
-    encode(&mut text, &app.metrics.registry()).map_err(Failure::internal)?;
-    Ok(Text { metrics: OpenMetrics(text), plain: takes_plain_text_alone(&call.from.headers) })
+    Ok(())
 }
 
 /// How each agent stands; none where that can't be read, which the status of the runtime shows.

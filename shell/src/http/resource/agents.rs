@@ -38,7 +38,7 @@ pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<
         // Those who are not shown make no page shorter, and one more tells whether there is another page.
         while entries.len() <= limit {
             let wanted = limit + 1 - entries.len();
-            let page = app.reader.agents_after(Listing::All, after.as_ref(), wanted)?;
+            let page = app.overview.agents_after(Listing::All, after.as_ref(), wanted)?;
             after = page.last().map(|agent| agent.row.agent.clone());
             let ended = page.len() < wanted;
             let page = page.into_iter().filter_map(|agent| listed(app, agent, ledger_waits.as_ref()));

@@ -27,12 +27,12 @@ pub(in super::super) async fn page(app: App, call: Call<ListAllEvents>) -> Handl
     let present = query.present;
     let (after, before) = (query.after.map(placed), query.before.map(placed));
     app.blocking(move |app| {
-        let last = app.reader.last_of_all()?;
+        let last = app.overview.last_of_all()?;
         check_position("after", after, last)?;
         // One past the last is where a walk to the past begins.
         check_position("before", before, LedgerSeq(last.0 + 1))?;
         let stretch = Stretch { after: after.unwrap_or_default(), before, limit, newest };
-        Ok(Written::new(written(&page_of_all(&app.reader, stretch, present)?, present)))
+        Ok(Written::new(written(&page_of_all(&app.overview, stretch, present)?, present)))
     })
     .await
 }
@@ -57,9 +57,9 @@ pub(in super::super) async fn subscribe(
     present: bool,
 ) -> Handled<AllSubscription> {
     app.blocking(move |app| {
-        let last = app.reader.last_of_all()?;
+        let last = app.overview.last_of_all()?;
         check_position(name, after, last)?;
-        Ok(app.hub.follow_all(app.reader.clone(), after.unwrap_or(last), present))
+        Ok(app.hub.follow_all(app.overview.clone(), after.unwrap_or(last), present))
     })
     .await
 }

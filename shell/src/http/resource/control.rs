@@ -68,6 +68,7 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
     if let Some(model) = &wanted.model {
         models::check(&app, model).await?;
     }
+    claim(&app, &agent).await?;
     let settings = InitialSettings { model: wanted.model.clone(), description: wanted.description.clone() };
     let (named, visibility) = (agent.clone(), wanted.visibility);
     let template = template::kept(&app, &named, &wanted).await?;
@@ -93,6 +94,14 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
     let Answered::Created { agent: agent_id } = answered else { return Err(unexpected(answered)) };
     template::applied(&app, &identity, agent_id.clone()).await?;
     Ok(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() })
+}
+
+/// Takes the name of a new agent, where agents of other cells have names, too.
+pub(super) async fn claim(app: &App, name: &AgentId) -> Handled<()> {
+    if app.names.claim(name).await? {
+        return Ok(());
+    }
+    Err(Reject::AgentExists { agent: name.clone() }.into())
 }
 
 /// The home of a new agent. Instructions that are there already would win over those that were given.

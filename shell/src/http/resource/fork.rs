@@ -13,6 +13,7 @@ use holon_text::hash;
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
+use super::control::claim;
 use super::models::check;
 use crate::driver::ForkOrder;
 use crate::perform::GivenAnswer;
@@ -26,6 +27,7 @@ pub(in super::super) async fn fork(app: App, call: Call<CopyAgent>) -> Handled<F
         check(&app, model).await?;
     }
     let answer = answer.map(given).transpose()?;
+    claim(&app, &agent_id).await?;
     let fork =
         Fork { from: from.clone(), at: event_seq, to: agent_id.clone(), answer_given: answer.is_some() };
     let execution = if files { Some(files_of(&app, &fork).await?) } else { None };

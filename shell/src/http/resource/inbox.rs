@@ -35,8 +35,8 @@ pub(in super::super) async fn close(app: App, call: Call<CloseAsk>) -> Handled<C
 }
 
 fn page(app: &App, after: Option<&AgentId>, limit: usize) -> Handled<Inbox> {
-    let agents = app.reader.agents_after(Listing::Asking, after, limit + 1)?;
-    let runs = if after.is_none() { temporary_runs::that_ask(&app.home) } else { Vec::new() };
+    let agents = app.overview.agents_after(Listing::Asking, after, limit + 1)?;
+    let runs = if after.is_none() { temporary_runs::that_ask(&app.about.home) } else { Vec::new() };
     let mut inbox = Inbox { ok: true, asks: Vec::new(), older: 0, more: false, next: None, runs };
     let (mut bytes, mut shown) = (0, 0);
     let mut last = None;
@@ -59,7 +59,7 @@ fn page(app: &App, after: Option<&AgentId>, limit: usize) -> Handled<Inbox> {
 }
 
 fn open(app: &App, agent: &AgentId, ask: Ask) -> Handled<Option<OpenAsk>> {
-    let Some(record) = app.reader.record(agent, ask.event_seq)? else { return Ok(None) };
+    let Some(record) = app.overview.record(agent, ask.event_seq)? else { return Ok(None) };
     Ok(brief(app, &record)?.map(|brief| OpenAsk {
         agent_id: agent.clone(),
         brief_id: brief.id,

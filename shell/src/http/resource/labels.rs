@@ -3,8 +3,8 @@
 use holon_api::rows::{DescribeAgent, RenameAgent};
 use holon_api::{Describe, Json, LabelReply, Rename};
 use holon_core::{Answer as Answered, Input};
-use holon_facts::AgentId;
 use holon_facts::label::LabelChange;
+use holon_facts::{AgentId, Reject};
 
 use super::super::App;
 use super::super::route::{Call, Handled};
@@ -12,6 +12,11 @@ use super::control::unexpected;
 
 pub(in super::super) async fn rename(app: App, call: Call<RenameAgent>) -> Handled<LabelReply> {
     let Json(Rename { name }) = call.body;
+    if let Some(name) = &name
+        && !app.names.claim(name).await?
+    {
+        return Err(Reject::AgentExists { agent: name.clone() }.into());
+    }
     apply(&app, call.path.agent_id, LabelChange::Rename { name }).await
 }
 

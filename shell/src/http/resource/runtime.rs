@@ -7,6 +7,7 @@ use holon_api::{
     Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown, ToolServer,
 };
 use holon_core::summary::SchedulingPosture;
+use holon_core::summary::spending::Spending;
 use holon_core::view::View;
 use holon_facts::identity::Visibility;
 use holon_facts::lifecycle::Status;
@@ -58,7 +59,7 @@ pub(in super::super) async fn handshake(app: App, call: Call<ShowHandshake>) -> 
         capabilities: CAPABILITIES.iter().map(|&name| name.to_owned()).collect(),
         runtime: RuntimeInfo {
             default_agent: about.default_agent.clone(),
-            home_dir: known.then(|| app.home.root().display().to_string()),
+            home_dir: known.then(|| app.about.home.root().display().to_string()),
             listen: about.listen.clone(),
             advertise_url: about.advertise_url.clone(),
             version: build::version().to_owned(),
@@ -72,29 +73,47 @@ pub(in super::super) async fn healthz(app: App, _: Call<ShowHealth>) -> Handled<
 }
 
 pub(in super::super) async fn readiness(app: App, _: Call<ShowReadiness>) -> Handled<Readiness> {
-    let problem = app.runtime.problem();
+    let apps = app.of_process();
+    let problem = apps.iter().find_map(|app| app.runtime.problem());
     if problem.is_none() {
-        // Whoever can ask has waited for the recovery: listeners come after it.
-        app.runtime.read(None, |_| ()).await?;
+        for app in &apps {
+            // Whoever can ask has waited for the recovery: listeners come after it.
+            app.runtime.read(None, |_| ()).await?;
+        }
     }
     let config_fingerprint = app.about.config_fingerprint.clone();
     let (ready, problem) = (problem.is_none(), problem.map(|problem| problem.to_string()));
     Ok(Readiness { ok: true, ready, problem, pid: std::process::id(), config_fingerprint })
 }
 
-pub(in super::super) async fn status(app: App, _: Call<ShowRuntime>) -> Handled<RuntimeStatus> {
-    let agents = app.blocking(|app| Ok(app.reader.agents())).await?;
-    let (mut activity, spending) = app.runtime.read(None, |view| (activity(view), view.spending())).await?;
-    let unreadable = match agents {
-        Ok(agents) => {
-            let active = agents.iter().filter(|row| row.status != Status::Stopped).count();
-            activity.active_agent_count = active as u64;
-            None
+/// What runtimes of a process are up to together, and what is wrong with their ledgers.
+async fn together(apps: &[App]) -> Handled<(Activity, Spending, Vec<String>)> {
+    let (mut all, mut spent, mut problems) = (Activity::default(), None::<Spending>, Vec::new());
+    for app in apps {
+        let agents = app.blocking(|app| Ok(app.reader.agents())).await?;
+        let (mut activity, spending) =
+            app.runtime.read(None, |view| (activity(view), view.spending())).await?;
+        problems.extend(app.runtime.problem().map(|problem| problem.to_string()));
+        match agents {
+            Ok(agents) => {
+                let active = agents.iter().filter(|row| row.status != Status::Stopped).count();
+                activity.active_agent_count = active as u64;
+            }
+            Err(error) => problems.push(unreadable(&app.home.ledger(), &error)),
         }
-        Err(error) => Some(unreadable(&app.home.ledger(), &error)),
-    };
-    let problem = app.runtime.problem().map(|problem| problem.to_string());
-    let last_failure = app.metrics.last_failure().map(|(occurred_at, agent, summary)| LastFailure {
+        problems.extend(app.ledger_checks.fault());
+        all = all.and(&activity);
+        spent = Some(spent.map_or_else(|| spending.clone(), |spent| spent.and(&spending)));
+    }
+    Ok((all, spent.unwrap_or_default(), problems))
+}
+
+pub(in super::super) async fn status(app: App, _: Call<ShowRuntime>) -> Handled<RuntimeStatus> {
+    let apps = app.of_process();
+    let (activity, spending, problems) = together(&apps).await?;
+    let failures = apps.iter().filter_map(|app| app.metrics.last_failure());
+    let newest = failures.max_by_key(|(occurred_at, ..)| *occurred_at);
+    let last_failure = newest.map(|(occurred_at, agent, summary)| LastFailure {
         occurred_at,
         summary,
         phase: FailurePhase::RuntimeTurn,
@@ -105,7 +124,7 @@ pub(in super::super) async fn status(app: App, _: Call<ShowRuntime>) -> Handled<
         ok: true,
         pid: std::process::id(),
         version: build::version().to_owned(),
-        home_dir: app.home.root().display().to_string(),
+        home_dir: app.about.home.root().display().to_string(),
         socket_path: app.about.socket_path.clone(),
         http_addr: app.about.listen.clone(),
         advertise_url: app.about.advertise_url.clone(),
@@ -113,15 +132,11 @@ pub(in super::super) async fn status(app: App, _: Call<ShowRuntime>) -> Handled<
         auth: Some(app.policy.mode()),
         config_fingerprint: app.about.config_fingerprint.clone(),
         started_at: Some(app.about.started_at),
-        problem: problem
-            .into_iter()
-            .chain(unreadable)
-            .chain(app.ledger_checks.fault())
-            .reduce(|first, second| format!("{first}; {second}")),
+        problem: problems.into_iter().reduce(|first, second| format!("{first}; {second}")),
         activity: activity.into(),
         spending: Some(spending.into()),
         last_failure: last_failure.map(holon_api::Document::from),
-        tool_servers: app.runtime.tool_servers().into_iter().map(tool_server).collect(),
+        tool_servers: apps.iter().flat_map(|app| app.runtime.tool_servers()).map(tool_server).collect(),
     })
 }
 

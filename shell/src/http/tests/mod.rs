@@ -49,13 +49,14 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::auth::Policy;
-use super::{About, App, Metrics, Parts, Peers, Shutdown, StreamTokens, WAITS, router, serve};
+use super::{About, App, Metrics, Parts, Peers, Process, Shutdown, WAITS, router, serve};
 use crate::driver::{Driver, Gate, Start};
 use crate::events::Hub;
 use crate::home::Home;
 use crate::http::Console;
 use crate::http::signature::Signatures;
 use crate::ledger_check::LedgerChecks;
+use crate::names::Names;
 use crate::perform;
 use crate::perform::tool::CommandEnvironment;
 use crate::runtime::{Ended, Runtime};
@@ -148,22 +149,17 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         None => Driver::start(start).await,
     };
     let (runtime, ended) = Runtime::spawn(driver.unwrap(), |_| {});
+    let reader = Arc::new(Reader::open(&home.ledger_file()).unwrap());
     let app = App::new(Parts {
         runtime,
         hub,
-        reader: Arc::new(Reader::open(&home.ledger_file()).unwrap()),
+        overview: reader.clone(),
+        reader,
+        names: Names::default(),
+        process: Process::default(),
         home: home.clone(),
         templates: crate::templates::Templates::in_home(home),
-        about: About {
-            default_agent: AgentId::new("main").unwrap(),
-            socket_path: "holon.sock".to_owned(),
-            listen: Some(address.to_string()),
-            advertise_url: None,
-            access: Access::Local,
-            config_fingerprint: Some("fingerprint".to_owned()),
-            started_at: clock::now().wall,
-            confinement: None,
-        },
+        about: about(home, address),
         signatures: Signatures::new(setup.webhook_key),
         triggers: TriggerAddresses::new("http://holon.example", TriggerKey::of(home).unwrap()),
         policy: Policy::new(setup.mode, setup.token, Some(address)).unwrap(),
@@ -174,12 +170,27 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         providers,
         idle_limit: Millis::seconds(60),
         allowed_origins: setup.allowed_origins.iter().filter_map(|origin| PageOrigin::new(origin)).collect(),
-        stream_tokens: StreamTokens::default(),
+        stream_tokens: Arc::default(),
         console: Console::of(home, true).unwrap(),
         ledger_checks: LedgerChecks::default(),
         waits: Semaphore::new(WAITS),
     });
     Started { app, ended }
+}
+
+/// What the runtime reports itself.
+fn about(home: &Home, address: SocketAddr) -> About {
+    About {
+        default_agent: AgentId::new("main").unwrap(),
+        home: home.clone(),
+        socket_path: "holon.sock".to_owned(),
+        listen: Some(address.to_string()),
+        advertise_url: None,
+        access: Access::Local,
+        config_fingerprint: Some("fingerprint".to_owned()),
+        started_at: clock::now().wall,
+        confinement: None,
+    }
 }
 
 /// What came back.

@@ -14,8 +14,10 @@ use crate::sqlite::LedgerError;
 
 /// The version of the tables that has nodes.
 const HAS_NODES: i64 = 2;
-/// The cells of a new cluster.
-const CELLS: i64 = 1;
+/// The cell whose lock a new cluster is made under.
+const FIRST: i64 = 1;
+/// Cells that a cluster has at most: each has some five connections at its owner.
+pub const MOST_CELLS: u64 = 16;
 
 /// A database that nodes share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub struct Cluster {
     pub lease: Millis,
     /// How long a lease is over before others take the cells of its node.
     pub grace: Millis,
+    /// The numbers of its cells, rising.
+    pub cells: Vec<u64>,
 }
 
 /// What can't be done with the nodes of a database.
@@ -46,6 +50,8 @@ pub enum ClusterError {
     NoProblem { cell: u64 },
     #[error("node {node} is draining: it takes no cells")]
     Draining { node: u64 },
+    #[error("node {node} has not the label {label} of cell {cell}")]
+    NotLabelled { node: u64, cell: u64, label: String },
 }
 
 /// A node as the database has it.
@@ -102,13 +108,14 @@ impl Cluster {
             return Ok(None);
         }
         schema::check(&session)?;
-        let sql = "SELECT secret, lease_ms, grace_ms FROM cluster";
+        let sql = "SELECT secret, lease_ms, grace_ms, (SELECT array_agg(cell ORDER BY cell) FROM cells) FROM cluster";
         let rows = session.query(sql, &[], ANSWER).map_err(failed("reading the cluster"))?;
         let millis = |ms: i64| Millis(number(ms));
         Ok(rows.first().map(|row| Self {
             secret: row.get(0),
             lease: millis(row.get(1)),
             grace: millis(row.get(2)),
+            cells: row.get::<_, Vec<i64>>(3).into_iter().map(number).collect(),
         }))
     }
 
@@ -123,12 +130,12 @@ impl Cluster {
         Self::of(server)
     }
 
-    /// Makes a database one that nodes share. A ledger that it has already becomes its first cell.
+    /// Makes a database one that nodes share, with so many cells. A ledger that it has already becomes the first.
     ///
     /// # Errors
     /// When it is one, or when a runtime has the ledger.
-    pub fn init(server: &Server, lease: Millis, grace: Millis) -> Result<Self, ClusterError> {
-        let session = Session::new(server.clone(), CELLS);
+    pub fn init(server: &Server, (lease, grace): (Millis, Millis), cells: u64) -> Result<Self, ClusterError> {
+        let session = Session::new(server.clone(), FIRST);
         schema::migrate(&session)?;
         if !hold(&session).map_err(failed("looking for a runtime"))? {
             return Err(LedgerError::Held { database: server.to_string() }.into());
@@ -141,8 +148,8 @@ impl Cluster {
             return Err(ClusterError::AlreadyThere { database: server.to_string() });
         }
         let sql = "INSERT INTO cells (cell) SELECT generate_series(1, $1::bigint) ON CONFLICT DO NOTHING";
-        session.query(sql, &[&CELLS], ANSWER).map_err(failed("making the cells"))?;
-        Ok(Self { secret, lease, grace })
+        session.query(sql, &[&id(cells)], ANSWER).map_err(failed("making the cells"))?;
+        Ok(Self { secret, lease, grace, cells: (1..=cells).collect() })
     }
 
     /// Nodes and cells at this moment.
@@ -210,8 +217,30 @@ impl Cluster {
             Some(true) => return Err(ClusterError::Draining { node }),
             Some(false) => {}
         }
+        let sql = "SELECT c.label FROM cells c, nodes n WHERE c.cell = $1 AND n.node = $2
+            AND c.label <> ALL (n.labels)";
+        let other = session.query(sql, &[&id(cell), &id(node)], ANSWER).map_err(failed("moving a cell"))?;
+        if let Some(row) = other.first() {
+            return Err(ClusterError::NotLabelled { node, cell, label: row.get(0) });
+        }
         let sql = "UPDATE cells SET wanted_on = CASE WHEN node = $2 THEN NULL ELSE $2 END WHERE cell = $1 RETURNING 1";
         let found = session.query(sql, &[&id(cell), &id(node)], ANSWER).map_err(failed("moving a cell"))?;
+        if found.is_empty() { Err(ClusterError::NoCell { cell }) } else { Ok(()) }
+    }
+
+    /// Nodes with a label alone may own a cell from now on; every node again where there is none. An owner without the label
+    /// hands it over where a node with it lives.
+    ///
+    /// # Errors
+    /// When there is no such cell.
+    pub fn label(server: &Server, cell: u64, label: Option<&str>) -> Result<(), ClusterError> {
+        let session = of_cluster(server)?;
+        let sql = "UPDATE cells c SET label = $2::text, wanted_on = CASE
+                WHEN $2::text IS NULL OR (SELECT $2::text = ANY (labels) FROM nodes WHERE node = c.node) THEN wanted_on
+                ELSE (SELECT node FROM nodes WHERE NOT buried AND NOT draining AND $2::text = ANY (labels)
+                    ORDER BY node LIMIT 1)
+            END WHERE cell = $1 RETURNING 1";
+        let found = session.query(sql, &[&id(cell), &label], ANSWER).map_err(failed("labelling a cell"))?;
         if found.is_empty() { Err(ClusterError::NoCell { cell }) } else { Ok(()) }
     }
 

@@ -83,6 +83,11 @@ impl Lot {
         Reader::of_cell(self.0.parts.server.clone(), id(self.0.parts.cell.0))
     }
 
+    /// For what is listed of the agents of all cells.
+    pub(crate) fn reader_of_all(&self) -> Reader {
+        Reader::of_all_cells(self.0.parts.server.clone())
+    }
+
     /// Reads where the cell ends. Nobody else can have written it since the claim.
     pub(crate) fn open(&self) -> Result<OpenedLot, LedgerError> {
         let parts = &self.0.parts;

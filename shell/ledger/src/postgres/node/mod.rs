@@ -9,6 +9,7 @@
 
 mod about;
 mod cluster;
+mod directory;
 mod keeper;
 mod lot;
 mod pen;
@@ -31,7 +32,8 @@ use crate::permit::Until;
 use crate::sql::postgres::{PostgresError, Server, Session};
 
 pub use self::about::AboutNode;
-pub use self::cluster::{CellStatus, Cluster, ClusterError, ClusterStatus, NodeStatus};
+pub use self::cluster::{CellStatus, Cluster, ClusterError, ClusterStatus, MOST_CELLS, NodeStatus};
+pub use self::directory::Directory;
 pub use self::keeper::{Event, Routes};
 pub use self::lot::Lot;
 pub(crate) use self::lot::OpenedLot;

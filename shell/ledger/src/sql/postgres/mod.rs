@@ -8,7 +8,7 @@ mod statement;
 
 pub use server::{Server, UrlError};
 pub(crate) use session::Session;
-pub(crate) use statement::Statements;
+pub(crate) use statement::{ALL, Statements};
 use tokio_postgres::types::WrongType;
 
 /// A statement that a database did not carry out.

@@ -27,14 +27,17 @@ impl Statements {
     }
 }
 
+/// Stands for all cells in the place of one.
+pub(crate) const ALL: i64 = -1;
+
 /// A statement about one cell: `?1` becomes `$1`, and a table its rows of the cell, which the planner looks up by the same
-/// index as a condition of the statement itself.
+/// index as a condition of the statement itself. About [`ALL`] cells it takes the tables as they are: an agent is in one.
 pub(super) fn of_cell(sql: &str, cell: i64) -> String {
     let mut text = String::with_capacity(sql.len() + 64);
     let mut from = false;
     for word in sql.split_inclusive(char::is_whitespace) {
         let (name, rest) = split_name(word);
-        if from && TABLES.contains(&name) {
+        if from && cell != ALL && TABLES.contains(&name) {
             text.push_str(&format!("(SELECT * FROM {name} WHERE cell = {cell}) AS {name}{rest}"));
         } else {
             text.push_str(&word.replace('?', "$"));

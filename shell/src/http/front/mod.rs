@@ -1,6 +1,10 @@
-//! The door of a node (contract: scale.md): the router of the ledger that it owns, or the way to the node that owns it. No
-//! request is lost between two owners: it waits a while, and is refused with `moving` then.
+//! The door of a node (contract: scale.md): the routers of the cells that it owns, and the ways to the owners of the others. A
+//! request goes to the cell of the agent that it is about. None is lost between two owners: it waits a while, and is refused
+//! with `moving` then.
 
+mod target;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +17,9 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use bytes::Bytes;
 use holon_api::{Code, Health, Readiness, RuntimeStatus, Shutdown as Leaves};
-use holon_ledger::postgres::node::{CellId, Routes};
+use holon_facts::AgentId;
+use holon_ledger::postgres::node::{CellId, Directory, Routes};
+use holon_platform::spawn;
 use holon_supervise::confine::peer::Standing;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -22,14 +28,18 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
+use self::target::Target;
 use super::auth::Policy;
 use super::failure::Failure;
 use super::peer::{OtherEnd, Peer, Peers};
 use super::route::IDEMPOTENCY_KEY;
 use super::shutdown::Shutdown;
+use crate::trigger_address::TriggerAddresses;
 
 /// Tells that a node has passed a request on: it goes no further, and where it came from proves nothing.
 const PASSED_ON: HeaderName = HeaderName::from_static("x-holon-passed-on");
+/// The cell that a request which was passed on is about.
+const CELL: HeaderName = HeaderName::from_static("x-holon-cell");
 /// Tells the node that has passed a request on that it was not taken: it looks for the owner again.
 const NOT_TAKEN: HeaderName = HeaderName::from_static("x-holon-not-taken");
 /// Between two looks for the owner.
@@ -50,18 +60,26 @@ const READINESS: &str = "/control/runtime/readiness";
 pub struct Front(Arc<Inner>);
 
 struct Inner {
-    /// Serves the ledger, while this node owns it.
-    own: watch::Sender<Option<Router>>,
+    /// Serve the cells that this node owns.
+    own: watch::Sender<BTreeMap<CellId, Router>>,
     routes: watch::Receiver<Routes>,
-    cell: CellId,
+    directory: Arc<Directory>,
     policy: Policy,
-    peers: Peers,
-    /// What the process says of itself while it does not own the ledger.
-    itself: RuntimeStatus,
+    about: AboutFront,
     /// Shown to other nodes.
     bearer: HeaderValue,
     shutdown: Shutdown,
     client: Client<HttpConnector, Body>,
+}
+
+/// What a door knows of its node.
+#[derive(Clone)]
+pub struct AboutFront {
+    /// What the process says of itself while it owns nothing.
+    pub itself: RuntimeStatus,
+    pub default_agent: AgentId,
+    pub triggers: TriggerAddresses,
+    pub peers: Peers,
 }
 
 /// Where a request goes.
@@ -91,10 +109,10 @@ enum Lost {
 impl Front {
     /// `secret` is what nodes know each other by; none if it can't stand in a header.
     pub fn new(
-        routes: watch::Receiver<Routes>,
-        cell: CellId,
+        (routes, directory): (watch::Receiver<Routes>, Arc<Directory>),
         policy: Policy,
-        (secret, itself): (&str, RuntimeStatus),
+        secret: &str,
+        about: AboutFront,
         shutdown: Shutdown,
     ) -> Option<Self> {
         let mut bearer = HeaderValue::from_str(&format!("Bearer {secret}")).ok()?;
@@ -103,8 +121,8 @@ impl Front {
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECTS));
         let client = Client::builder(TokioExecutor::new()).build(connector);
-        let (own, peers) = (watch::channel(None).0, Peers::default());
-        Some(Self(Arc::new(Inner { own, routes, cell, policy, peers, itself, bearer, shutdown, client })))
+        let own = watch::channel(BTreeMap::new()).0;
+        Some(Self(Arc::new(Inner { own, routes, directory, policy, about, bearer, shutdown, client })))
     }
 
     /// What listeners of the node serve.
@@ -112,14 +130,19 @@ impl Front {
         Router::new().fallback(answer).with_state(self.clone())
     }
 
-    /// Serves the ledger here, from now on.
-    pub fn open(&self, router: Router) {
-        self.0.own.send_replace(Some(router));
+    /// Serves a cell here, from now on.
+    pub fn open(&self, cell: CellId, router: Router) {
+        self.0.own.send_modify(|own| drop(own.insert(cell, router)));
     }
 
-    /// The ledger is not this node's any more.
-    pub fn close(&self) {
-        self.0.own.send_replace(None);
+    /// The cell is not this node's any more.
+    pub fn close(&self, cell: CellId) {
+        self.0.own.send_if_modified(|own| own.remove(&cell).is_some());
+    }
+
+    /// Nothing is this node's any more.
+    pub fn close_all(&self) {
+        self.0.own.send_modify(BTreeMap::clear);
     }
 
     async fn answer(&self, mut request: Request) -> Response {
@@ -130,28 +153,68 @@ impl Front {
         if passed_on {
             request.extensions_mut().insert(OtherEnd::known(Peer::Tcp(Standing::Remote)));
         }
-        let owns = self.0.own.borrow().is_some();
+        let owns = !self.0.own.borrow().is_empty();
         if !owns && let Some(asked) = asked_itself(request.method(), request.uri().path()) {
             let headers = request.headers().clone();
             return self.of_itself(asked, &headers, &end).await;
         }
         let until = Instant::now() + WAITS;
-        if passed_on && !owns {
-            let mut refused = self.moving();
-            refused.headers_mut().insert(NOT_TAKEN, HeaderValue::from_static("1"));
-            return refused;
+        let cell = match named_cell(request.headers()).filter(|_| passed_on) {
+            Some(cell) => cell,
+            None => match self.cell_of(Target::of(request.uri())).await {
+                Ok(cell) => cell,
+                Err(failure) => return failure.into_response(),
+            },
+        };
+        if passed_on {
+            return self.take(cell, request).await;
         }
-        match self.way(until).await {
-            None => self.moving(),
-            Some(Way::Here(router)) => served(router, request).await,
-            Some(Way::To(_)) => self.pass_on(request, &end, until).await,
+        self.carry((cell, request), &end, until).await
+    }
+
+    /// Serves what another node has passed on. It looks for the owner again where that is not this node, or no more.
+    async fn take(&self, cell: CellId, request: Request) -> Response {
+        let own = self.0.own.borrow().get(&cell).cloned();
+        let mut response = match own {
+            Some(router) => served(router, request).await,
+            None => self.moving(cell),
+        };
+        if is_not_taken(&response) {
+            response.headers_mut().insert(NOT_TAKEN, HeaderValue::from_static("1"));
         }
+        response
+    }
+
+    /// The cell that a request goes to.
+    async fn cell_of(&self, target: Target) -> Result<CellId, Box<Failure>> {
+        let agent = match target {
+            Target::Agent(agent) => agent,
+            Target::Default => self.0.about.default_agent.to_string(),
+            Target::Address(token) => match self.0.about.triggers.read(&token) {
+                Some((agent, _)) => agent.to_string(),
+                None => return Ok(self.any()),
+            },
+            Target::Any => return Ok(self.any()),
+        };
+        let directory = self.0.directory.clone();
+        if !directory.has_several() {
+            return Ok(self.any());
+        }
+        let found = spawn::blocking(move || directory.cell_of(&agent)).await.map_err(Failure::internal)?;
+        Ok(found?)
+    }
+
+    /// A cell of this node, or else one that has an owner.
+    fn any(&self) -> CellId {
+        let own = self.0.own.borrow().keys().next().copied();
+        let owned = || self.0.routes.borrow().owners.keys().next().copied();
+        own.or_else(owned).or_else(|| self.0.directory.cells().first().copied()).unwrap_or(CellId(1))
     }
 
     /// What a node answers for itself while another one owns the ledger.
     async fn of_itself(&self, asked: Asked, headers: &HeaderMap, end: &OtherEnd) -> Response {
         if !matches!(asked, Asked::Health) {
-            let peer = end.peer(&self.0.peers, self.0.policy.care(headers)).await;
+            let peer = end.peer(&self.0.about.peers, self.0.policy.care(headers)).await;
             if let Err(failure) = self.0.policy.admit(peer, headers) {
                 return failure.into_response();
             }
@@ -166,39 +229,52 @@ impl Front {
             Asked::Readiness => {
                 let problem = self.problem();
                 let (ready, config_fingerprint) =
-                    (problem.is_none(), self.0.itself.config_fingerprint.clone());
+                    (problem.is_none(), self.0.about.itself.config_fingerprint.clone());
                 Json(Readiness { ok: true, ready, problem, pid, config_fingerprint }).into_response()
             }
             Asked::Status => {
-                let status = RuntimeStatus { problem: self.problem(), ..self.0.itself.clone() };
+                let status = RuntimeStatus { problem: self.problem(), ..self.0.about.itself.clone() };
                 Json(status).into_response()
             }
         }
     }
 
-    /// What keeps requests from their owner.
+    /// What keeps requests from their owners.
     fn problem(&self) -> Option<String> {
-        let nobody = || self.owner().is_none().then(|| "no node owns the ledger at this moment".to_owned());
+        let nobody = || self.nobody_owns().map(|text| format!("{text} at this moment"));
         self.0.routes.borrow().problem.clone().or_else(nobody)
     }
 
-    /// Where another node that owns the ledger is reached.
-    fn owner(&self) -> Option<String> {
+    fn nobody_owns(&self) -> Option<String> {
         let routes = self.0.routes.borrow();
-        let (node, url) = routes.owners.get(&self.0.cell)?;
+        let mut free = self.0.directory.cells().iter().filter(|cell| !routes.owners.contains_key(cell));
+        free.next().map(|cell| self.nobody(*cell))
+    }
+
+    fn nobody(&self, cell: CellId) -> String {
+        match self.0.directory.has_several() {
+            true => format!("no node owns cell {}", cell.0),
+            false => "no node owns the ledger".to_owned(),
+        }
+    }
+
+    /// Where another node that owns a cell is reached.
+    fn owner(&self, cell: CellId) -> Option<String> {
+        let routes = self.0.routes.borrow();
+        let (node, url) = routes.owners.get(&cell)?;
         (Some(*node) != routes.own).then(|| url.clone())
     }
 
-    /// Waits until somebody owns the ledger.
-    async fn way(&self, until: Instant) -> Option<Way> {
+    /// Waits until somebody owns a cell.
+    async fn way(&self, cell: CellId, until: Instant) -> Option<Way> {
         let (mut own, mut routes) = (self.0.own.subscribe(), self.0.routes.clone());
         loop {
             own.mark_unchanged();
             routes.mark_unchanged();
-            if let Some(router) = self.0.own.borrow().clone() {
+            if let Some(router) = self.0.own.borrow().get(&cell).cloned() {
                 return Some(Way::Here(router));
             }
-            if let Some(url) = self.owner() {
+            if let Some(url) = self.owner(cell) {
                 return Some(Way::To(url));
             }
             tokio::select! {
@@ -209,58 +285,57 @@ impl Front {
         }
     }
 
-    async fn pass_on(&self, request: Request, end: &OtherEnd, until: Instant) -> Response {
-        let (mut parts, body) = request.into_parts();
+    /// Brings a request to whoever owns its cell, again where that one does not take it any more.
+    async fn carry(&self, (cell, request): (CellId, Request), end: &OtherEnd, until: Instant) -> Response {
+        let (parts, body) = request.into_parts();
         let Ok(body) = to_bytes(body, BODY).await else {
             let text = format!("the body did not come, or has more than {BODY} bytes");
             return Failure::new(Code::TooLarge, text).into_response();
         };
-        self.vouch(&mut parts, end).await;
         let repeatable = parts.method == Method::GET || parts.headers.contains_key(IDEMPOTENCY_KEY);
+        let mut vouched = None;
         loop {
-            let url = match self.way(until).await {
-                None => return self.moving(),
+            let response = match self.way(cell, until).await {
+                None => return self.moving(cell),
                 Some(Way::Here(router)) => {
-                    let request = Request::from_parts(parts, Body::from(body));
-                    return served(router, request).await;
+                    served(router, Request::from_parts(parts.clone(), Body::from(body.clone()))).await
                 }
-                Some(Way::To(url)) => url,
+                Some(Way::To(url)) => {
+                    let passed_on = match &vouched {
+                        Some(passed_on) => passed_on,
+                        None => vouched.insert(self.vouched(parts.clone(), cell, end).await),
+                    };
+                    match self.send(&url, passed_on, body.clone()).await {
+                        Ok(response) => response,
+                        Err(Lost::Unknown(error)) if !repeatable => return lost(&error),
+                        Err(Lost::Unknown(_) | Lost::NotSent) => self.moving(cell),
+                    }
+                }
             };
-            match self.send(&url, &parts, body.clone()).await {
-                Ok(response) if !response.headers().contains_key(NOT_TAKEN) => return response,
-                Ok(_) | Err(Lost::NotSent) => {}
-                Err(Lost::Unknown(error)) if !repeatable => {
-                    let text = format!(
-                        "the connection to the node that owns the ledger was lost ({error}): whether the request was \
-                         carried out is not known"
-                    );
-                    let hint = "look, or ask again with an Idempotency-Key from the beginning";
-                    return Failure::new(Code::Moving, text).hint(hint).into_response();
-                }
-                Err(Lost::Unknown(_)) => {}
-            }
-            if Instant::now() >= until {
-                return self.moving();
+            if !is_not_taken(&response) || Instant::now() >= until {
+                return response;
             }
             // Somebody else may own it by then, or this node.
             tokio::time::sleep(LOOK).await;
         }
     }
 
-    /// What this node has found out about whoever asks, for the other one. A browser's session speaks for itself.
-    async fn vouch(&self, parts: &mut Parts, end: &OtherEnd) {
+    /// A request with what this node has found out about whoever asks, for the other one. A browser's session speaks for itself.
+    async fn vouched(&self, mut parts: Parts, cell: CellId, end: &OtherEnd) -> Parts {
         let headers = &mut parts.headers;
         headers.insert(PASSED_ON, HeaderValue::from_static("1"));
+        headers.insert(CELL, HeaderValue::from(cell.0));
         for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE] {
             headers.remove(name);
         }
         if headers.contains_key(COOKIE) && !headers.contains_key(AUTHORIZATION) {
-            return;
+            return parts;
         }
-        let peer = end.peer(&self.0.peers, self.0.policy.care(headers)).await;
+        let peer = end.peer(&self.0.about.peers, self.0.policy.care(headers)).await;
         if self.0.policy.admit(peer, headers).is_ok() {
             headers.insert(AUTHORIZATION, self.0.bearer.clone());
         }
+        parts
     }
 
     async fn send(&self, url: &str, parts: &Parts, body: Bytes) -> Result<Response, Lost> {
@@ -281,13 +356,34 @@ impl Front {
         }
     }
 
-    fn moving(&self) -> Response {
+    fn moving(&self, cell: CellId) -> Response {
         let problem = self.0.routes.borrow().problem.clone();
         let why = problem.map_or(String::new(), |problem| format!(" ({problem})"));
-        let text = format!("no node owns the ledger at this moment{why}: the request was not accepted");
+        let text = format!("{} at this moment{why}: the request was not accepted", self.nobody(cell));
         let hint = "ask again; `holon cluster status` shows nodes and cells";
         Failure::new(Code::Moving, text).hint(hint).into_response()
     }
+}
+
+/// Whether a request was refused because its cell is not here, or goes elsewhere.
+fn is_not_taken(response: &Response) -> bool {
+    response.headers().contains_key(NOT_TAKEN)
+        || response
+            .extensions()
+            .get::<Code>()
+            .is_some_and(|code| matches!(code, Code::Moving | Code::Draining))
+}
+
+fn lost(error: &hyper_util::client::legacy::Error) -> Response {
+    let text = format!(
+        "the connection to the node that owns the agent was lost ({error}): whether the request was carried out is not known"
+    );
+    let hint = "look, or ask again with an Idempotency-Key from the beginning";
+    Failure::new(Code::Moving, text).hint(hint).into_response()
+}
+
+fn named_cell(headers: &HeaderMap) -> Option<CellId> {
+    headers.get(CELL)?.to_str().ok()?.parse().ok().map(CellId)
 }
 
 fn asked_itself(method: &Method, path: &str) -> Option<Asked> {
