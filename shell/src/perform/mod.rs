@@ -8,13 +8,15 @@ mod captures;
 pub mod context;
 mod given;
 pub mod instructions;
+mod new_agent;
 mod task;
 pub mod tool;
+mod trees;
 mod work_item;
 mod worktree;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,17 +28,16 @@ use given::GivenAnswers;
 use holon_core::Input;
 use holon_core::effect::{AgentView, ServerCall, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::recovery::Found;
-use holon_facts::event::workspace::TreeMoment;
-use holon_facts::ids::{TaskId, TemplateId, WorkItemId};
+use holon_facts::ids::{TaskId, WorkItemId};
 use holon_facts::model::ModelRequest;
 use holon_facts::outcome::{
     Certainty, CommandSpec, LoadedContext, OpFailure, SupervisorIdentity, ToolOutcome,
 };
-use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::receipt::{Receipt, ToolFacts};
 use holon_facts::template::AgentTemplate;
 use holon_facts::work::PlanSeen;
-use holon_facts::workspace::{ExecutionBinding, WorkspaceKind, WorkspaceTree};
-use holon_facts::{AgentId, OpId, Outcome, Text};
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, OpId, Outcome};
 use holon_mcp::{Host, ServerState, Servers};
 use holon_models::Providers;
 use holon_platform::{clock, spawn};
@@ -51,10 +52,10 @@ use crate::memory::Memory;
 use crate::names::Names;
 use crate::settings::{CommandSettings, DefinedServers};
 use crate::skills::Skills;
-use crate::templates::{self, Reach, Selector, Templates};
+use crate::templates::{self, Templates};
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
-use crate::workplace::{self, Keeper, Search};
+use crate::workplace::Search;
 
 /// Until the file of a login is read again, while an agent waits for another one.
 const LOGIN_CHECKS: Duration = Duration::from_secs(2);
@@ -286,84 +287,6 @@ impl Performers {
     /// The home can't be written to.
     pub fn give_answer(&self, agent: &AgentId, answer: Option<&GivenAnswer>) -> io::Result<()> {
         self.inner.answers.put(agent, answer)
-    }
-
-    /// Keeps the files where an agent works, as they are now. Nobody could ask for those of temporary runs.
-    async fn kept_tree(&self, agent: &AgentId, execution: &ExecutionBinding) -> Option<WorkspaceTree> {
-        let settings = &self.inner.settings;
-        let keeper = Keeper::new(&settings.real_agent_home(agent));
-        let bound = settings.confinement.as_ref().map(|_| Path::new(&execution.workspace_anchor));
-        let root = Path::new(&execution.execution_root);
-        workplace::keep(root, &keeper, &settings.supervisor, bound).await
-    }
-
-    /// Keeps them as a turn finds or leaves them; tools of the agent that are called from now on wait for that. None where
-    /// nobody could ask for them.
-    pub fn keep_tree(
-        &self,
-        agent: AgentId,
-        execution: ExecutionBinding,
-        moment: TreeMoment,
-    ) -> Option<impl Future<Output = Option<Input>> + use<>> {
-        let settings = &self.inner.settings;
-        let lasts = Home::shared(settings.home.root()) == settings.home.root();
-        if !settings.keep_trees || !lasts || execution.kind == WorkspaceKind::AgentHome {
-            return None;
-        }
-        let turn = self.inner.captures.begin(&agent)?;
-        let performers = self.clone();
-        Some(async move {
-            turn.comes().await;
-            let kept = performers.kept_tree(&agent, &execution).await?;
-            Some(Input::TreeKept { agent, execution, kept, moment })
-        })
-    }
-
-    /// Until the files of the agent are kept as they were before.
-    pub async fn files_kept(&self, agent: &AgentId) {
-        self.inner.captures.over(agent).await;
-    }
-
-    /// Claims the name of an agent that another one begins, and takes in its template; ends in `Tool`, with both among its
-    /// facts.
-    pub async fn prepare_agent(&self, template: Option<TemplateId>, name: Option<AgentId>) -> Outcome {
-        let started = clock::now();
-        let receipt = match self.prepared(template, name).await {
-            Ok(facts) => Receipt::success(Text::default(), facts),
-            Err(error) => Receipt::failure(error),
-        };
-        Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
-    }
-
-    async fn prepared(
-        &self,
-        template: Option<TemplateId>,
-        name: Option<AgentId>,
-    ) -> Result<ToolFacts, ToolError> {
-        let Settings { templates, names, .. } = &self.inner.settings;
-        let wrong = |problem: String| ToolError::new(ToolErrorKind::InvalidToolInput, problem);
-        let mut facts = ToolFacts::default();
-        if let Some(id) = template {
-            let kept = templates.keep(&Selector::Id(id), Reach::ThisMachine).await.map_err(|problem| {
-                let hint = "leave it out, or name another one; nothing was begun";
-                wrong(problem.to_string()).field("template").hint(hint)
-            })?;
-            facts.template = Some(Box::new(kept));
-        }
-        if let Some(name) = name {
-            match names.claim(&name).await {
-                Ok(true) => facts.claimed = Some(name),
-                Ok(false) => {
-                    let error = wrong(format!("{name} exists already")).field("agent_id");
-                    return Err(error.hint("give it another name"));
-                }
-                Err(problem) => {
-                    let error = ToolError::new(ToolErrorKind::ToolExecutionFailed, problem.to_string());
-                    return Err(error.hint("try again later; nothing was begun"));
-                }
-            }
-        }
-        Ok(facts)
     }
 
     /// Makes one attempt; ends in `Answer` or `AttemptFailed`, within `request.timeout`.

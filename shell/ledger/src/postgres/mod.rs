@@ -10,7 +10,6 @@
 
 mod append;
 mod arrays;
-pub(crate) mod feed;
 pub mod local;
 pub mod node;
 mod open;

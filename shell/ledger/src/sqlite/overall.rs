@@ -7,7 +7,7 @@ use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
 #[cfg(feature = "postgres")]
-use crate::postgres::feed;
+use crate::sql::postgres::feed;
 use crate::sql::{Row, Source, SqlError};
 
 /// Rows of any agents that one read looks at, at most: those of private agents are left out.

@@ -2,6 +2,7 @@
 //! each session waits for its own answer.
 
 mod block;
+pub(crate) mod feed;
 mod server;
 mod session;
 mod statement;

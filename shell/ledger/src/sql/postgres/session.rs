@@ -12,7 +12,7 @@ use super::statement::of_cell;
 use super::{PostgresError, Server, Statements, block};
 
 /// How long an answer to a read is waited for.
-const ANSWER: Millis = Millis::seconds(30);
+pub(super) const ANSWER: Millis = Millis::seconds(30);
 
 /// One connection of a cell, for one caller at a time.
 pub(crate) struct Session {

@@ -3,8 +3,8 @@
 //!
 //! A stretch begins at `first` and has the records of its cell whose positions are above `after`, up to `through`.
 
-use crate::postgres::open::ANSWER;
-use crate::sql::postgres::{PostgresError, Session};
+use super::PostgresError;
+use super::session::{ANSWER, Session};
 
 /// Those who look at once put stretches there one after the other ("feed").
 const LOCK: i64 = 0x6665_6564;
@@ -31,7 +31,7 @@ const NEW: &str = "SELECT cell, after, through FROM (
 /// # Errors
 /// When the database does not answer.
 pub(crate) fn extend(session: &Session) -> Result<(), PostgresError> {
-    if session.query(NEW, &[], ANSWER)?.is_empty() {
+    if session.query(NEW, &[], Some(ANSWER))?.is_empty() {
         return Ok(());
     }
     // What follows sees what others have put there before they let go of the lock.
