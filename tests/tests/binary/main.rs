@@ -42,6 +42,7 @@ mod debug_scheduler;
 mod docs;
 mod edges;
 mod escapes;
+mod escapes_calls;
 mod escapes_tools;
 mod examples;
 mod exposure;
