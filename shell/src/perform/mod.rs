@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context::Looks;
-pub use given::GivenAnswer;
 use given::GivenAnswers;
+use holon_api::GivenAnswer;
 use holon_core::Input;
 use holon_core::effect::{AgentView, ServerCall, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::recovery::Found;
