@@ -49,6 +49,7 @@ mod exposure;
 mod first_contact;
 mod first_minute;
 mod first_steps;
+mod fuzz;
 mod golden_homes;
 mod guides;
 mod images;

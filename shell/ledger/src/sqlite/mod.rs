@@ -28,6 +28,8 @@ mod copy;
 mod error;
 mod export;
 mod fork;
+#[cfg(test)]
+mod fuzz_tests;
 mod gc;
 mod head;
 mod history;
