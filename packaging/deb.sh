@@ -2,27 +2,18 @@
 # Makes a Debian package of a binary: the program, its manual pages, completions and units.
 # usage: packaging/deb.sh BINARY FOLDER
 set -euo pipefail
-binary="$(realpath "${1:?the binary}")"
-mkdir -p "${2:?the folder of the package}"
-folder="$(realpath "$2")"
-here="$(dirname "$(realpath "$0")")"
+. "$(dirname "$(realpath "$0")")/stage.sh"
 
-version="$("$binary" --version | awk 'NR == 1 { print $2 }')"
 architecture="$(dpkg --print-architecture)"
-stage="$(mktemp -d)"
-trap 'rm -rf "$stage"' EXIT
-chmod 755 "$stage"
-
-install -D -m 755 "$binary" "$stage/usr/bin/holon"
-strip "$stage/usr/bin/holon" 2>/dev/null || true
+put_program "$stage/usr/bin/holon"
 install -D -m 644 "$here/systemd/user/holon.service" "$stage/usr/lib/systemd/user/holon.service"
 for unit in holon.service holon.socket; do
   install -D -m 644 "$here/systemd/system/$unit" "$stage/usr/lib/systemd/system/$unit"
 done
 install -D -m 644 "$here/../LICENSE" "$stage/usr/share/doc/holon/copyright"
-install -d "$stage/usr/share/man/man1" "$stage/usr/share/bash-completion/completions" \
-  "$stage/usr/share/zsh/vendor-completions" "$stage/usr/share/fish/vendor_completions.d"
-"$binary" man --into "$stage/usr/share/man/man1" >/dev/null
+put_pages "$stage/usr/share/man/man1"
+install -d "$stage/usr/share/bash-completion/completions" "$stage/usr/share/zsh/vendor-completions" \
+  "$stage/usr/share/fish/vendor_completions.d"
 gzip -9n "$stage"/usr/share/man/man1/*.1
 "$binary" completions bash >"$stage/usr/share/bash-completion/completions/holon"
 "$binary" completions zsh >"$stage/usr/share/zsh/vendor-completions/_holon"

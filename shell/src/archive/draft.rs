@@ -82,13 +82,15 @@ impl Draft {
         self.path.with_file_name(hidden(name, ASIDE))
     }
 
-    /// Makes sure that it is on the disk, and gives it its name. Whoever took that meanwhile keeps it.
+    /// Makes sure that it is on the disk, and gives it its name; says how many bytes it has. Whoever took the name meanwhile
+    /// keeps it.
     ///
     /// # Errors
     /// When it can't be synced or renamed.
-    pub fn place(self) -> Result<(), DraftError> {
+    pub fn place(self) -> Result<u64, DraftError> {
         let failed = DraftError::write(&self.to);
         self.file.sync_all().map_err(&failed)?;
+        let bytes = self.file.metadata().map_err(&failed)?.len();
         let named = match renameat_with(CWD, &self.path, CWD, &self.to, RenameFlags::NOREPLACE) {
             // File systems that know no such thing.
             Err(Errno::INVAL | Errno::NOSYS) if self.to.symlink_metadata().is_err() => {
@@ -98,10 +100,10 @@ impl Draft {
             named => named.map_err(io::Error::from),
         };
         named.map_err(&failed)?;
-        match self.path.parent() {
-            Some(folder) => File::open(folder).and_then(|folder| folder.sync_all()).map_err(&failed),
-            None => Ok(()),
+        if let Some(folder) = self.path.parent() {
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(&failed)?;
         }
+        Ok(bytes)
     }
 }
 
@@ -161,7 +163,7 @@ mod tests {
         assert!(names(folder.path()).is_empty());
         let draft = Draft::begin(&to).unwrap();
         draft.file().write_all(b"whole").unwrap();
-        draft.place().unwrap();
+        assert_eq!(draft.place().unwrap(), 5);
         assert_eq!(names(folder.path()), ["archive"]);
         assert!(matches!(Draft::begin(&to), Err(DraftError::Exists { .. })));
         assert_eq!(fs::read_to_string(&to).unwrap(), "whole");

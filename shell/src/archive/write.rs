@@ -1,12 +1,14 @@
 //! The writing side.
 
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
+use serde::Serialize;
 use tar::{Builder, EntryType, Header};
 use zstd::Encoder;
 
-use super::{END, FILE, FOLDER, LINK, Sum};
+use super::{Draft, END, FILE, FOLDER, LINK, Sum};
 
 /// How hard to compress: zstd's own default.
 const LEVEL: i32 = 3;
@@ -23,6 +25,18 @@ pub struct About {
 pub struct Writer<W: Write> {
     tar: Builder<Encoder<'static, W>>,
     sum: Sum,
+}
+
+impl<'a> Writer<BufWriter<&'a File>> {
+    /// Begins an archive in a draft with what it says of itself, under this name.
+    ///
+    /// # Errors
+    /// When nothing can be written.
+    pub fn describing(draft: &'a Draft, name: &str, description: &impl Serialize) -> io::Result<Self> {
+        let mut writer = Self::new(BufWriter::new(draft.file()))?;
+        writer.text(name, &serde_json::to_vec_pretty(description)?)?;
+        Ok(writer)
+    }
 }
 
 impl<W: Write> Writer<W> {

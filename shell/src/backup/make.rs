@@ -109,8 +109,7 @@ pub fn make(request: &Request<'_>, ledger: &Path) -> Result<Made, MakeError> {
     if request.verify {
         archive::read::<ArchiveError>(draft.path(), &mut |_| Ok(()))?;
     }
-    let size_bytes = draft.file().metadata().map_err(MakeError::Write)?.len();
-    draft.place()?;
+    let size_bytes = draft.place()?;
     Ok(Made { path, size_bytes, files, ledger: copied, verified, left_out })
 }
 
@@ -148,8 +147,7 @@ struct Pack<'a> {
 
 impl<'a> Pack<'a> {
     fn begin(draft: &'a Draft, description: &Description) -> io::Result<Self> {
-        let mut writer = Writer::new(BufWriter::new(draft.file()))?;
-        writer.text(DESCRIPTION, &serde_json::to_vec_pretty(description)?)?;
+        let mut writer = Writer::describing(draft, DESCRIPTION, description)?;
         writer.folder(Path::new(HOME))?;
         Ok(Self { writer, files: 0, left_out: LeftOut::default() })
     }

@@ -1,12 +1,14 @@
 //! Bundles of others: what is in them, whether that holds together, and their decisions made again.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use holon_core::replay::Replay;
 use holon_facts::ContentId;
 use holon_law::replay::{Again, AuditReport, ExportReader, Line};
+use holon_ledger::sqlite::{ImportError, import_with_texts};
 use holon_platform::hex;
 use serde::Serialize;
 
@@ -45,6 +47,8 @@ pub enum LookError {
     Newer { path: PathBuf, found: u64, build: String },
     #[error("{path} is not in order: {problem}", path = path.display())]
     Wrong { path: PathBuf, problem: String },
+    #[error("{path} makes no ledger: {source}", path = path.display())]
+    Import { path: PathBuf, source: ImportError },
     #[error("a temporary file can't be written: {0}")]
     Temporary(#[from] io::Error),
 }
@@ -97,6 +101,24 @@ pub fn replay(path: &Path, again: Again) -> Result<(Description, AuditReport), L
     Ok((unpacked.description, report))
 }
 
+/// Makes a ledger of its records and texts in a folder that nobody else uses, to be looked at.
+///
+/// # Errors
+/// When it is not in order, or the folder can't be written to.
+pub fn unpack(path: &Path, folder: &Path, ledger: &Path) -> Result<Description, LookError> {
+    let texts = folder.join(CONTENTS);
+    fs::create_dir(&texts)?;
+    let file = |id: ContentId| texts.join(id.to_string());
+    let unpacked = Unpacked::keeping(path, |id, text| fs::write(file(id), text))?;
+    let mut recorder = &unpacked.recorder;
+    recorder.rewind()?;
+    // What nobody kept, or what is no text, is shown as such.
+    let text = |id| fs::read_to_string(file(id)).ok().map(Arc::from);
+    import_with_texts(BufReader::new(recorder), ledger, text)
+        .map_err(|source| LookError::Import { path: path.to_owned(), source })?;
+    Ok(unpacked.description)
+}
+
 fn described(path: &Path) -> Result<Description, LookError> {
     let text = archive::beginning(path, KIND, DESCRIPTION)?;
     let not_one = |error: serde_json::Error| {
@@ -122,6 +144,14 @@ struct Unpacked {
 
 impl Unpacked {
     fn of(path: &Path) -> Result<Self, LookError> {
+        Self::keeping(path, |_, _| Ok(()))
+    }
+
+    /// `keep` gets each text.
+    fn keeping(
+        path: &Path,
+        mut keep: impl FnMut(ContentId, &[u8]) -> io::Result<()>,
+    ) -> Result<Self, LookError> {
         let description = described(path)?;
         let mut unpacked = Self { description, recorder: tempfile::tempfile()?, records: 0, texts: 0 };
         archive::read::<LookError>(path, &mut |member| {
@@ -136,9 +166,11 @@ impl Unpacked {
             } else if let Ok(id) = name.strip_prefix(CONTENTS) {
                 let id = hex::read(&id.display().to_string()).map(ContentId);
                 let id = id.ok_or_else(|| wrong(format!("{} is no hash", name.display())))?;
-                if holon_text::hash(&content.whole(LONGEST_TEXT)?) != id {
+                let text = content.whole(LONGEST_TEXT)?;
+                if holon_text::hash(&text) != id {
                     return Err(wrong(format!("{} is another text", name.display())));
                 }
+                keep(id, &text)?;
                 unpacked.texts += 1;
             }
             Ok(())

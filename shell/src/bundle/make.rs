@@ -126,8 +126,7 @@ pub fn make(request: &Request<'_>) -> Result<Made, MakeError> {
         recorder: std::mem::take(&mut pieces.remake.recorded),
     };
     pack(request, &draft, &mut pieces, &description)?;
-    let size_bytes = draft.file().metadata()?.len();
-    draft.place()?;
+    let size_bytes = draft.place()?;
     Ok(Made { path: request.file.to_owned(), size_bytes, description })
 }
 
@@ -294,8 +293,7 @@ fn pack(
     pieces: &mut Pieces,
     description: &Description,
 ) -> Result<(), MakeError> {
-    let mut writer = Writer::new(BufWriter::new(draft.file()))?;
-    writer.text(DESCRIPTION, &serde_json::to_vec_pretty(description).map_err(io::Error::from)?)?;
+    let mut writer = Writer::describing(draft, DESCRIPTION, description)?;
     for (name, file) in [(RECORDER, &mut pieces.recorder), (RECORDS, &mut pieces.records)] {
         file.rewind()?;
         let bytes = file.metadata()?.len();

@@ -10,7 +10,7 @@ mod remake;
 use holon_facts::{AgentId, EventSeq};
 use serde::{Deserialize, Serialize};
 
-pub use look::{LookError, Looked, Verified, inspect, replay, verify};
+pub use look::{LookError, Looked, Verified, inspect, replay, unpack, verify};
 pub use make::{Made, MakeError, Request, make};
 
 /// How archives of this kind are called.

@@ -211,13 +211,16 @@ fn replay(file: &Path, all_builds: bool, json: bool) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn unreadable(error: LookError) -> Failure {
+pub(super) fn unreadable(error: LookError) -> Failure {
     match &error {
         LookError::Archive(ArchiveError::Read { .. }) => Failure::new(Exit::NotFound, error),
         LookError::Archive(ArchiveError::NotOne { .. }) => {
             Failure::usage(error).hint("a file that holon agent bundle has made")
         }
         LookError::Newer { .. } => Failure::usage(error).hint("that build, or a newer one"),
-        LookError::Archive(_) | LookError::Wrong { .. } | LookError::Temporary(_) => Failure::from(error),
+        LookError::Archive(_)
+        | LookError::Wrong { .. }
+        | LookError::Import { .. }
+        | LookError::Temporary(_) => Failure::from(error),
     }
 }

@@ -10,6 +10,7 @@ use holon_api::{ConsoleLink, Control, Nothing, OpenSession};
 use holon_platform::Environment;
 use holon_text::moment;
 
+use super::bundle_console::look_at;
 use super::client_context::ClientContext;
 use super::exit::Exit;
 use super::output::{self, Failure};
@@ -26,6 +27,9 @@ pub(super) struct ConsoleArgs {
     /// Print one JSON document with the link
     #[arg(long)]
     json: bool,
+    /// Show what this bundle has, from this process and until it is interrupted; nothing can be changed
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
     #[command(subcommand)]
     command: Option<ConsoleCommand>,
 }
@@ -56,6 +60,9 @@ struct RevokeArgs {
 }
 
 pub(super) fn console(home: Option<PathBuf>, args: ConsoleArgs) -> Result<Exit, Failure> {
+    if let Some(bundle) = &args.bundle {
+        return look_at(bundle, |link, environment| give(link, args.print, args.json, environment));
+    }
     ClientContext::work(home, |cli, ending| async move {
         match args.command {
             None => ending.or(open(&cli, args.print, args.json)).await,
@@ -67,14 +74,18 @@ pub(super) fn console(home: Option<PathBuf>, args: ConsoleArgs) -> Result<Exit, 
 
 async fn open(cli: &ClientContext, print: bool, json: bool) -> Result<Exit, Failure> {
     let link = cli.client.create_console_link(Nothing {}).await?.into_reply();
-    if json {
-        output::document(&link)?;
-    } else if print {
-        output::line(&link.url)?;
-    } else {
-        show(&link, &cli.environment)?;
-    }
+    give(&link, print, json, &cli.environment)?;
     Ok(Exit::Completed)
+}
+
+fn give(link: &ConsoleLink, print: bool, json: bool, environment: &Environment) -> Result<(), Failure> {
+    if json {
+        output::document(link)
+    } else if print {
+        Ok(output::line(&link.url)?)
+    } else {
+        show(link, environment)
+    }
 }
 
 /// Prints a link, and opens it where somebody sees that.

@@ -8,6 +8,7 @@ mod attached_run;
 mod backup;
 mod budget_limit;
 mod bundle;
+mod bundle_console;
 mod candidates;
 mod client_context;
 mod cluster;

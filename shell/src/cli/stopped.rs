@@ -77,7 +77,7 @@ pub(super) async fn find(
     }
     let reader = home.ledger().reader()?;
     let last = reader.newest_record()?;
-    let client = Client::over(InProcess::serve(router(app(home, environment, reader)?)));
+    let client = Client::over(InProcess::serve(router(App::new(parts(home, environment, reader, None)?))));
     Ok(Some(Stopped { client, note: note(holder, last) }))
 }
 
@@ -94,7 +94,12 @@ pub(super) fn of_export(home: &Home, environment: &Environment, file: &Path) -> 
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("ledger.sqlite3");
     import(BufReader::new(export), &path).map_err(|error| unusable(error.into()))?;
-    let client = Client::over(InProcess::serve(router(app(home, environment, Reader::open(&path)?)?)));
+    let client = Client::over(InProcess::serve(router(App::new(parts(
+        home,
+        environment,
+        Reader::open(&path)?,
+        None,
+    )?))));
     Ok(Exported { client, folder })
 }
 
@@ -111,7 +116,14 @@ fn note(holder: Option<Option<u32>>, last: Option<Wall>) -> String {
     }
 }
 
-fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Failure> {
+/// What answers for a ledger that is read: nothing is admitted, no model asked, and nobody logs in with a browser. `left_out`
+/// stands for texts that are not stored.
+pub(super) fn parts(
+    home: &Home,
+    environment: &Environment,
+    reader: Reader,
+    left_out: Option<&'static str>,
+) -> Result<Parts, Failure> {
     let reader = Arc::new(reader);
     // Whatever else is wrong with the configuration does not matter to whoever reads.
     let configured = Home::at(Home::shared(home.root())).config();
@@ -131,7 +143,9 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
     let default = settings.as_ref().map_or("main", |settings| &settings.server.default_agent);
     // What is secret was replaced before it was stored; what an operator has set since is replaced here.
     let secrets = Secrets::new(variables::secrets(environment));
-    let texts = Texts::new(secrets, text_reader(reader.clone()));
+    let stored = text_reader(reader.clone());
+    let shown = move |id| stored(id).map(|text| text.or_else(|| left_out.map(str::to_owned)));
+    let texts = Texts::new(secrets, Box::new(shown));
     let providers = Providers::new(Vec::new(), Tools::new(catalogue()));
     let chosen = settings.as_ref().map(|settings| settings.execution.environment.clone()).unwrap_or_default();
     let skills = settings.as_ref().map(|settings| settings.skills.skills(environment)).unwrap_or_default();
@@ -141,7 +155,7 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
     };
     let performers = Performers::new(texts.clone(), providers.clone(), performing, LiveSink::nobody());
     let models = config.models.clone();
-    Ok(App::new(Parts {
+    Ok(Parts {
         runtime: Runtime::stopped(reader.clone(), texts, performers, config),
         hub: Hub::default(),
         about: About {
@@ -176,7 +190,7 @@ fn app(home: &Home, environment: &Environment, reader: Reader) -> Result<App, Fa
         waits: Semaphore::new(0),
         allowed_origins: Vec::new(),
         stream_tokens: Arc::default(),
-    }))
+    })
 }
 
 /// The agent that is meant when none is named: the configured one; in the home of a temporary run its own.

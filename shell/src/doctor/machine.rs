@@ -1,11 +1,13 @@
 //! What a run finds on this machine: a ledger that opens, nobody else in the home, a shell for commands.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 use holon_facts::execution::ExecutionPolicy;
 use holon_ledger::sqlite::{HomeLock, LedgerError, LockError};
 use holon_platform::Environment;
+use holon_supervise::confine::{Network, Report};
+use rustix::fs::{Access, access};
 
 use super::Finding;
 use crate::daemon::{Endpoint, Token, Unit};
@@ -76,16 +78,41 @@ fn execution(home: &Home, settings: &Settings, environment: &Environment) -> Fin
     match settings.execution.confinement(environment, home.root()) {
         Ok(None) => Finding::fine(check, "host_local: commands can do what you can, nothing is enforced"),
         Ok(Some(confinement)) => {
-            let policy = confinement.told(&confinement.shared());
+            let shared = confinement.shared();
+            let powerful = match shared.network {
+                Network::On if Report::of_this_kernel().leaves_sockets() => powerful_servers(environment),
+                Network::On | Network::Internet | Network::Off => Vec::new(),
+            };
+            let policy = confinement.told(&shared);
             let ExecutionPolicy { writes, network, child_processes, gaps, .. } = policy;
             let what = format!(
                 "confined: writes {writes}, network {network}, child processes {child_processes}; {}",
                 gaps.join("; ")
             );
-            Finding::fine(check, what)
+            if powerful.is_empty() {
+                return Finding::fine(check, what);
+            }
+            let what = format!("{what}; whoever asks at {} gets around all of it", powerful.join(", "));
+            Finding::warning(check, what, "holon config set execution.network internet")
         }
         Err(problem) => Finding::problem(check, problem.to_string(), problem.remedy()),
     }
+}
+
+/// Sockets of servers that start whatever they are asked to: engines of containers, and the service manager of the user. Those
+/// that this user may open.
+fn powerful_servers(environment: &Environment) -> Vec<String> {
+    let own = environment.get("XDG_RUNTIME_DIR").map(Path::new).into_iter();
+    let own = own.flat_map(|folder| {
+        ["docker.sock", "podman/podman.sock", "bus", "systemd/private"].map(|name| folder.join(name))
+    });
+    let shared = ["/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"];
+    let all = shared.into_iter().map(PathBuf::from).chain(own);
+    let opens = |path: &PathBuf| {
+        path.metadata().is_ok_and(|about| about.file_type().is_socket())
+            && access(path, Access::WRITE_OK).is_ok()
+    };
+    all.filter(opens).map(|path| path.display().to_string()).collect()
 }
 
 /// Who may ask a runtime that is started now.

@@ -1,5 +1,6 @@
 //! Agents that begin as a copy of another, while the runtime goes on.
 
+use holon_api::GivenAnswer;
 use holon_core::Input;
 use holon_core::recovery::RecoveryReport;
 use holon_facts::EventSeq;
@@ -10,7 +11,6 @@ use holon_platform::clock;
 use holon_platform::crash_point::{Point, reached};
 
 use super::{Driver, DriverError};
-use crate::perform::GivenAnswer;
 use crate::templates::instructions_of_default;
 
 /// What is to be copied, and what is to be another thing in the copy.

@@ -7,22 +7,15 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use holon_api::{GivenAnswer, GivenCall};
 use holon_facts::model::ModelAnswer;
 use holon_facts::{AgentId, OpId};
 use holon_models::given;
 use holon_platform::clock;
 use holon_text::Texts;
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::home::{Home, secret};
-
-/// What the model of a new agent is to have answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GivenAnswer {
-    pub text: Option<String>,
-    /// Tools by name, each with its arguments as JSON.
-    pub calls: Vec<(String, String)>,
-}
 
 /// Answers that no agent was given yet.
 #[derive(Debug)]
@@ -60,6 +53,8 @@ impl GivenAnswers {
             Err(error) => return Err(error),
         };
         let GivenAnswer { text, calls } = serde_json::from_slice(&written)?;
+        let written = |GivenCall { tool, arguments }| (tool, Value::Object(arguments).to_string());
+        let calls: Vec<_> = calls.into_iter().map(written).collect();
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).insert((agent.clone(), op));
         Ok(Some(given(texts, text.as_deref(), &calls, clock::now().wall)))
     }

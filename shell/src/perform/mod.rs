@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use captures::Captures;
 use context::Looks;
-pub use given::GivenAnswer;
 use given::GivenAnswers;
+use holon_api::GivenAnswer;
 use holon_core::Input;
 use holon_core::effect::{AgentView, ServerCall, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::recovery::Found;

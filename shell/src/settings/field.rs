@@ -325,14 +325,12 @@ impl Field for Network {
     fn read(value: &Value) -> Option<Self> {
         match value.as_str()? {
             "on" => Some(Self::On),
+            "internet" => Some(Self::Internet),
             "off" => Some(Self::Off),
             _ => None,
         }
     }
     fn show(&self) -> Json {
-        match self {
-            Self::On => json!("on"),
-            Self::Off => json!("off"),
-        }
+        json!(self.to_string())
     }
 }

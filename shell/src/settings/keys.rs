@@ -429,8 +429,8 @@ pub const KEYS: &[Key<Settings>] = &[
     key!(
         "execution.network" | "HOLON_EXECUTION_NETWORK",
         execution.network,
-        Kind::Word(&["on", "off"]),
-        "whether confined commands have a network"
+        Kind::Word(&["on", "internet", "off"]),
+        "what confined commands can connect to: `on` everything, `internet` addresses alone, `off` nothing"
     ),
     key!(
         "execution.writable",

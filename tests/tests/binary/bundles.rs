@@ -1,14 +1,15 @@
 //! What an agent did, in one file: made of a home in use, equal byte for byte, looked at and replayed where that home is not, and
 //! without what was said.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use end_to_end::daemon::Daemon;
 use end_to_end::durable::quiet;
 use end_to_end::provider::{Provider, calls, says};
-use end_to_end::{Holon, wait_for};
+use end_to_end::{Holon, signal, wait_for};
 use serde_json::{Value, json};
 
 /// Nobody else writes these.
@@ -224,4 +225,71 @@ fn decisions_that_rest_on_a_text_are_folded_and_named() {
             "{replayed}"
         );
     }
+}
+
+/// A request over TCP with these lines in its head; the status and the body of the reply.
+fn http(address: &str, request: &str, head: &str, body: &str) -> (u16, String, String) {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(
+        stream,
+        "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n{head}\r\n{body}",
+        body.len()
+    )
+    .expect("it is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    (status, head.to_owned(), body.to_owned())
+}
+
+/// Whoever gets a bundle looks at it in the console as if it were a home, and can change nothing.
+#[test]
+fn a_bundle_is_shown_in_the_console_without_a_runtime() {
+    let provider = provider();
+    let daemon = home(&provider);
+    for (level, told) in [("none", true), ("strict", false)] {
+        let (file, made) = bundle(&daemon, level, &format!("{level}-shown"), &[]);
+        // Another user's machine: no home, no configuration.
+        let elsewhere = Holon::new();
+        let mut command = elsewhere.command(&["console", "--print", "--bundle", &at(&file)]);
+        let mut child = command.stdout(std::process::Stdio::piped()).spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let link = lines.next().expect("a link").expect("a line");
+        let (page, token) = link.split_once("#login=").expect("a token");
+        let address = page.trim_start_matches("http://").trim_end_matches("/console/");
+        let (status, _, page) = http(address, "GET /console/", "", "");
+        assert!(status == 200 && page.contains("<html"), "{status} {page}");
+        let body = json!({ "token": token }).to_string();
+        let (status, head, _) = http(address, "POST /console/login", "", &body);
+        assert_eq!(status, 200, "{head}");
+        let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a session");
+        let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().expect("its value"));
+        let get = |path: &str| http(address, &format!("GET {path}"), &cookie, "");
+        let (status, _, events) = get("/agents/main/events?limit=100&present=true");
+        assert!(status == 200 && events.contains("message_admitted"), "{status} {events}");
+        let (status, _, last) = get("/agents/main/status");
+        let last: Value =
+            serde_json::from_str(&last).unwrap_or_else(|error| panic!("{status} {error}: {last}"));
+        assert_eq!(last["agent_id"], "main", "{last}");
+        let to = made["to"].as_u64().expect("a number");
+        let (_, _, end) = get(&format!("/agents/main/events?after_seq={}", to - 1));
+        assert!(end.contains(&format!("\"event_seq\":{to}")), "{end}");
+        let (status, _, said) = get("/agents/main/transcript");
+        assert_eq!((status, said.contains("canary-of-an-answer")), (200, told), "{level}: {said}");
+        assert_eq!(said.contains("[not in this bundle]"), !told, "{level}: {said}");
+        for path in ["/agents/list", "/events", "/agents/main/why", "/inbox"] {
+            let (status, _, body) = get(path);
+            assert_eq!(status, 200, "{path}: {body}");
+        }
+        let prompt = json!({ "text": "do something" }).to_string();
+        let (status, _, refused) = http(address, "POST /control/agents/main/prompt", "", &prompt);
+        assert!(status == 503 && refused.contains("draining"), "{status} {refused}");
+        signal(&child, "INT");
+        assert_eq!(child.wait().expect("it ends").code(), Some(0));
+        assert!(!elsewhere.home().join("ledger.sqlite3").exists(), "no home is made");
+    }
+    let refused = Holon::new().run(&["console", "--bundle", "missing"]);
+    refused.refused(3, &["missing"]);
 }

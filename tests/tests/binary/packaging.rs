@@ -104,6 +104,69 @@ fn the_archive_is_for_systems_without_packages() {
     }
 }
 
+/// A blob of an image by what refers to it: what it is called is its sum.
+fn blob(layout: &Path, about: &Value) -> PathBuf {
+    let digest = about["digest"].as_str().and_then(|digest| digest.strip_prefix("sha256:")).expect("a sum");
+    let path = layout.join("blobs/sha256").join(digest);
+    assert_eq!(printed(&ran("sha256sum", &[text(&path)])).split(' ').next(), Some(digest));
+    assert_eq!(fs::metadata(&path).expect("a blob").len(), about["size"].as_u64().expect("a size"));
+    path
+}
+
+fn document(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("a document")).expect("JSON")
+}
+
+#[test]
+fn the_image_is_a_layout_that_needs_no_daemon_to_make() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (program, folder) = (program(&place), place.path().join("dist"));
+    // A system with a shell, as an archive of somebody else.
+    let system = place.path().join("system");
+    fs::create_dir_all(system.join("bin")).expect("a folder");
+    fs::write(system.join("bin/sh"), "a shell").expect("a file");
+    let root = place.path().join("root.tar.gz");
+    ran("tar", &["-czf", text(&root), "-C", text(&system), "bin"]);
+    for more in [&[][..], &[text(&root)]] {
+        let arguments = [&[text(&program), text(&folder)][..], more].concat();
+        let image = PathBuf::from(printed(&ran(&script("image.sh"), &arguments)).trim());
+        let first = fs::read(&image).expect("an image");
+        ran(&script("image.sh"), &arguments);
+        assert!(fs::read(&image).expect("an image") == first, "two of the same program are equal");
+        let layout = tempfile::tempdir().expect("a folder");
+        ran("tar", &["-xf", text(&image), "-C", text(layout.path())]);
+        let layout = layout.path();
+        assert_eq!(document(&layout.join("oci-layout"))["imageLayoutVersion"], "1.0.0");
+        let index = document(&layout.join("index.json"));
+        let manifest = document(&blob(layout, &index["manifests"][0]));
+        let config = document(&blob(layout, &manifest["config"]));
+        assert_eq!(config["config"]["Entrypoint"], serde_json::json!(["/usr/bin/holon"]));
+        let layers = manifest["layers"].as_array().expect("layers");
+        let sums = config["rootfs"]["diff_ids"].as_array().expect("sums");
+        assert_eq!((layers.len(), sums.len()), (1 + more.len(), 1 + more.len()));
+        let files = place.path().join("files");
+        for (layer, sum) in layers.iter().zip(sums) {
+            let path = blob(layout, layer);
+            let whole = place.path().join("layer.tar");
+            fs::write(&whole, ran("gzip", &["-dc", text(&path)]).stdout).expect("a layer");
+            let found = printed(&ran("sha256sum", &[text(&whole)]));
+            assert_eq!(sum.as_str(), Some(&*format!("sha256:{}", found.split(' ').next().expect("a sum"))));
+            fs::create_dir_all(&files).expect("a folder");
+            ran("tar", &["-xf", text(&whole), "-C", text(&files)]);
+        }
+        let shown = printed(&ran(text(&files.join("usr/bin/holon")), &["--version"]));
+        assert!(shown.starts_with("holon "), "{shown}");
+        assert_eq!(files.join("bin/sh").exists(), !more.is_empty());
+        let mode =
+            |name: &str| fs::metadata(files.join(name)).expect("a folder").permissions().mode() & 0o7777;
+        assert_eq!((mode("tmp"), mode("var/lib/holon")), (0o1777, 0o700));
+    }
+    // A program that needs libraries would not start.
+    let refused =
+        Command::new(script("image.sh")).args([binary(), folder.as_path()]).output().expect("it starts");
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+}
+
 /// The units, with the program of this test.
 fn units(place: &TempDir, folder: &str) -> Vec<PathBuf> {
     let from = root().join("packaging/systemd").join(folder);
@@ -191,14 +254,18 @@ fn the_release_is_made_by_its_workflow() {
     let place = tempfile::tempdir().expect("a folder");
     // A checkout whose tests and build are there already, and a page that takes releases.
     let checkout = place.path().join("checkout");
-    fs::create_dir_all(checkout.join("target/release")).expect("a folder");
+    fs::create_dir_all(&checkout).expect("a folder");
     for name in ["packaging", "Cargo.toml", "Cargo.lock", "LICENSE", "README.md", "CHANGELOG.md"] {
         std::os::unix::fs::symlink(root().join(name), checkout.join(name)).expect("a link");
     }
     for name in ["core", "shell", "sim", "tests"] {
         std::os::unix::fs::symlink(root().join(name), checkout.join(name)).expect("a link");
     }
-    fs::copy(program(&place), checkout.join("target/release/holon")).expect("a program");
+    for target in ["release", "x86_64-unknown-linux-musl/release"] {
+        let folder = checkout.join("target").join(target);
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::copy(program(&place), folder.join("holon")).expect("a program");
+    }
     let bin = place.path().join("bin");
     fs::create_dir_all(&bin).expect("a folder");
     fs::create_dir_all(checkout.join(".ci")).expect("a folder");
@@ -208,6 +275,8 @@ fn the_release_is_made_by_its_workflow() {
     let stand_ins = [
         (bin.join("cargo"), cargo.as_str()),
         (bin.join("gh"), "#!/bin/sh\necho \"gh $*\"\n"),
+        (bin.join("sudo"), "#!/bin/sh\n"),
+        (bin.join("rustup"), "#!/bin/sh\n"),
         (checkout.join(".ci/run"), "#!/bin/sh\necho tested\n"),
     ];
     for (path, script) in stand_ins {
@@ -230,7 +299,8 @@ fn the_release_is_made_by_its_workflow() {
         assert!(said.contains(text), "{text}: {said}");
     }
     let sums = fs::read_to_string(checkout.join("dist/SHA256SUMS")).expect("sums");
-    assert_eq!(sums.lines().count(), 3, "{sums}");
+    assert_eq!(sums.lines().count(), 5, "{sums}");
+    assert!(sums.contains("-linux-static.tar.gz") && sums.contains(".oci.tar"), "{sums}");
     let other = Command::new("bash")
         .args(["-e", "-c", &steps[0]])
         .current_dir(&checkout)

@@ -1,5 +1,7 @@
 //! Execution profiles: what is asked for, what a machine enforces of it, and what is said of that.
 
+use std::os::unix::net::UnixListener;
+
 use end_to_end::Holon;
 use end_to_end::daemon::Daemon;
 use end_to_end::machine::{Missing, without};
@@ -80,6 +82,25 @@ fn the_model_and_the_operator_are_told_the_same() {
         let doctor = daemon.0.run(&["config", "doctor"]);
         assert!(doctor.stdout.contains(&format!("execution: {profile}")), "{doctor:?}");
     }
+}
+
+/// A server that starts whatever it is asked to gets around every boundary: where one can be asked, the operator hears of it.
+#[test]
+fn the_doctor_warns_of_servers_that_do_what_commands_can_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("bus");
+    let _bus = UnixListener::bind(&path).expect("a socket");
+    let said = |network: &str| {
+        let holon = confined(network).with("XDG_RUNTIME_DIR", folder.path().to_str().expect("letters"));
+        let doctor = holon.run(&["config", "doctor"]);
+        let gap = doctor.stdout.contains("servers on this machine can be asked");
+        (doctor.stdout.contains(path.to_str().expect("letters")), gap, doctor.stdout)
+    };
+    let (warned, gap, doctor) = said("on");
+    assert_eq!(warned, gap, "{doctor}");
+    assert!(!warned || doctor.contains("holon config set execution.network internet"), "{doctor}");
+    let (warned, gap, doctor) = said("internet");
+    assert!(!warned && !gap && doctor.contains("network partly_enforced"), "{doctor}");
 }
 
 /// One prompt in a folder of one's own, without a daemon.

@@ -61,6 +61,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "holon-web",
         ],
     ),
+    ("tests/fuzz", &[]),
     ("sim", &["holon-cluster", "holon-core", "holon-driver", "holon-facts", "holon-law", "holon-ledger"]),
 ];
 

@@ -1,11 +1,13 @@
-//! A ledger made from an export with its flight recorder, to be looked at. An export has no texts, and so has it none.
+//! A ledger made from an export with its flight recorder, to be looked at. An export has no texts; whoever has them beside it
+//! gives them.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use holon_core::agent::{Agent, FoldError};
-use holon_facts::{AgentId, Record, StepSeq};
+use holon_facts::{AgentId, ContentId, Record, StepSeq};
 use holon_law::replay::{Line, LineError};
 use serde::Deserialize;
 
@@ -18,8 +20,9 @@ use crate::store::AgentRow;
 
 /// Bytes of one line.
 const LINE_BYTES: u64 = 16 << 20;
-/// Calls that are written at once.
+/// Calls that are written at once, and bytes of texts with them.
 const CALLS: usize = 1_024;
+const TEXT_BYTES: usize = 8 << 20;
 
 /// An export that no ledger can be made from, and the line that shows it.
 #[derive(Debug, thiserror::Error)]
@@ -49,31 +52,45 @@ pub enum ImportError {
 ///
 /// # Errors
 /// At the first line that does not go on from those before it; the ledger is of no use then.
-pub fn import(mut export: impl BufRead, path: &Path) -> Result<(), ImportError> {
-    let mut into = Import::new(path);
-    let (mut text, mut line) = (String::new(), 0_u64);
+pub fn import(export: impl BufRead, path: &Path) -> Result<(), ImportError> {
+    import_with_texts(export, path, |_| None)
+}
+
+/// The same with those texts that `text` has of what records name.
+///
+/// # Errors
+/// As for [`import`].
+pub fn import_with_texts(
+    mut export: impl BufRead,
+    path: &Path,
+    text: impl FnMut(ContentId) -> Option<Arc<str>>,
+) -> Result<(), ImportError> {
+    let mut into = Import::new(path, text);
+    let (mut read_line, mut line) = (String::new(), 0_u64);
     loop {
-        text.clear();
+        read_line.clear();
         line += 1;
-        let read = (&mut export).take(LINE_BYTES + 1).read_line(&mut text)?;
+        let read = (&mut export).take(LINE_BYTES + 1).read_line(&mut read_line)?;
         if read == 0 {
             return into.finish();
         }
         if read as u64 > LINE_BYTES {
             return Err(ImportError::LongLine { line });
         }
-        if text.trim().is_empty() {
+        if read_line.trim().is_empty() {
             continue;
         }
-        match Line::parse(&text).map_err(|problem| ImportError::Line { line, problem })? {
+        match Line::parse(&read_line).map_err(|problem| ImportError::Line { line, problem })? {
             Line::Call { step, call } => into.call(step, call, line)?,
             Line::Record(record) => into.record(&record, line)?,
         }
     }
 }
 
-struct Import {
+struct Import<T> {
     path: PathBuf,
+    text: T,
+    text_bytes: usize,
     ledger: Option<Ledger>,
     batch: Batch,
     agents: BTreeMap<AgentId, Agent>,
@@ -86,17 +103,17 @@ struct Named<'a> {
     call: &'a str,
 }
 
-impl Import {
-    fn new(path: &Path) -> Self {
+impl<T: FnMut(ContentId) -> Option<Arc<str>>> Import<T> {
+    fn new(path: &Path, text: T) -> Self {
         let (batch, agents) = (Batch::default(), BTreeMap::new());
-        Self { path: path.to_owned(), ledger: None, batch, agents, records: 0 }
+        Self { path: path.to_owned(), text, text_bytes: 0, ledger: None, batch, agents, records: 0 }
     }
 
     fn call(&mut self, step: Option<StepSeq>, call: &str, line: u64) -> Result<(), ImportError> {
         let named = serde_json::from_str::<Named<'_>>(call);
         let named = named.map_err(|error| ImportError::Line { line, problem: error.into() })?;
         let starts = named.call == "runtime_started";
-        if starts || self.batch.calls.len() >= CALLS {
+        if starts || self.batch.calls.len() >= CALLS || self.text_bytes >= TEXT_BYTES {
             self.flush()?;
         }
         if starts || self.ledger.is_none() {
@@ -130,6 +147,13 @@ impl Import {
                 self.agents.entry(record.agent.clone()).or_insert(created)
             }
         };
+        let Self { text, text_bytes, batch, .. } = self;
+        record.event.contents(&mut |content| {
+            if let Some(text) = text(content.id) {
+                *text_bytes += text.len();
+                batch.contents.insert(content.id, text);
+            }
+        });
         self.batch.records.push(encode(record)?);
         self.batch.agents.insert(record.agent.clone(), AgentRow::of(agent));
         self.batch.accounts.insert(record.agent.clone(), agent.account);
@@ -139,6 +163,7 @@ impl Import {
 
     fn flush(&mut self) -> Result<(), ImportError> {
         let batch = std::mem::take(&mut self.batch);
+        self.text_bytes = 0;
         if let Some(ledger) = &mut self.ledger
             && !batch.is_empty()
         {

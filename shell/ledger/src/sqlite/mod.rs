@@ -28,6 +28,8 @@ mod copy;
 mod error;
 mod export;
 mod fork;
+#[cfg(test)]
+mod fuzz_tests;
 mod gc;
 mod head;
 mod history;
@@ -93,7 +95,7 @@ pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, Past};
 pub use gc::{Garbage, Plan, collect, plan};
 pub use head::Head;
 pub use history::{Beginning, ListedAgent, Listing, Wanted};
-pub use import::{ImportError, import};
+pub use import::{ImportError, import, import_with_texts};
 pub use landmarks::Landmark;
 pub use lock::{HomeLock, LockError};
 pub use overall::{LedgerSeq, Located, Overall, Stretch};

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use holon_fuzz::Corpus;
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::stream::{Events, Shown};
-use super::{Flow, Protocol};
+use super::{Flow, Protocol, ReportedError};
 use crate::protocol::anthropic::AnthropicMessages;
 use crate::protocol::openai_chat::OpenaiChat;
 use crate::protocol::openai_responses::OpenaiResponses;
@@ -56,19 +57,6 @@ proptest! {
         same::<OpenaiResponses>("openai_responses", ending, mark, &cuts);
         same::<AnthropicMessages>("anthropic_messages", ending, mark, &cuts);
     }
-
-    /// What is not a stream of this protocol is an error or nothing, never a panic.
-    #[test]
-    fn nonsense_is_survived(bytes in prop::collection::vec(any::<u8>(), 0..400), at in any::<prop::sample::Index>()) {
-        for transport in ["openai_chat_completions", "openai_responses", "anthropic_messages"] {
-            let mut stream = sample(transport).into_bytes();
-            let at = at.index(stream.len());
-            stream.splice(at..(at + bytes.len() / 2).min(stream.len()), bytes.iter().copied());
-            drop(folded::<OpenaiChat>(&[&stream]));
-            drop(folded::<OpenaiResponses>(&[&stream]));
-            drop(folded::<AnthropicMessages>(&[&stream]));
-        }
-    }
 }
 
 #[test]
@@ -76,6 +64,31 @@ fn every_single_byte_may_be_a_piece() {
     let text = sample("anthropic_messages");
     let pieces: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
     assert_eq!(folded::<AnthropicMessages>(&pieces), folded::<AnthropicMessages>(&[text.as_bytes()]));
+}
+
+/// A stream or a document that is no answer of this protocol is an error or nothing, never a panic; and wherever a stream is
+/// cut, it comes to the same.
+fn survives<P: Protocol>(bytes: &[u8]) -> Result<(), String> {
+    let (texts, streamed) = (texts(), folded::<P>(&[bytes]));
+    let (begin, rest) = bytes.split_at(bytes.len() / 2);
+    if folded::<P>(&[begin, rest]) != streamed {
+        return Err("a stream in two pieces is another one".to_owned());
+    }
+    for document in streamed.into_iter().chain(serde_json::from_slice(bytes).ok()) {
+        drop(P::read(&texts, &document));
+    }
+    Ok(())
+}
+
+#[test]
+fn answers_near_to_those_of_servers_are_survived() {
+    let answers = Corpus::of("answers", &[("wire", ".sse"), ("wire", ".json")]);
+    answers.each(300, |bytes| {
+        drop(ReportedError::body(bytes));
+        survives::<OpenaiChat>(bytes)?;
+        survives::<OpenaiResponses>(bytes)?;
+        survives::<AnthropicMessages>(bytes)
+    });
 }
 
 /// Looking at a line again for each of its pieces would take minutes here.

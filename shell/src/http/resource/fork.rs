@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use holon_api::rows::CopyAgent;
-use holon_api::{Code, ForkAgent, Forked, Json};
+use holon_api::{Code, ForkAgent, Forked, GivenAnswer, Json};
 use holon_facts::Reject;
 use holon_facts::event::workspace::WorkspaceTreeKept;
 use holon_facts::workspace::{ExecutionBinding, ProjectionKind};
@@ -16,7 +16,6 @@ use super::super::route::{Call, Handled};
 use super::control::claim;
 use super::models::check;
 use crate::driver::ForkOrder;
-use crate::perform::GivenAnswer;
 use crate::runtime::Unavailable;
 use crate::workplace::give_back;
 
@@ -26,7 +25,9 @@ pub(in super::super) async fn fork(app: App, call: Call<CopyAgent>) -> Handled<F
     if let Some(model) = &model {
         check(&app, model).await?;
     }
-    let answer = answer.map(given).transpose()?;
+    if let Some(answer) = &answer {
+        check_answer(answer)?;
+    }
     claim(&app, &agent_id).await?;
     let fork =
         Fork { from: from.clone(), at: event_seq, to: agent_id.clone(), answer_given: answer.is_some() };
@@ -37,16 +38,12 @@ pub(in super::super) async fn fork(app: App, call: Call<CopyAgent>) -> Handled<F
     Ok(Forked { ok: true, agent_id, forked_from: from, event_seq: through, agent_home, execution_root })
 }
 
-fn given(answer: holon_api::GivenAnswer) -> Handled<GivenAnswer> {
+fn check_answer(answer: &GivenAnswer) -> Handled<()> {
     if answer.text.as_ref().is_none_or(|text| text.trim().is_empty()) && answer.calls.is_empty() {
         let problem = "an answer has a text, calls of tools, or both";
         return Err(Failure::new(Code::InvalidBody, problem).detail("field", "answer"));
     }
-    let calls = answer.calls.into_iter().map(|call| {
-        let arguments = serde_json::Value::Object(call.arguments).to_string();
-        (call.tool, arguments)
-    });
-    Ok(GivenAnswer { text: answer.text, calls: calls.collect() })
+    Ok(())
 }
 
 /// A worktree with the files of that moment.

@@ -1,11 +1,13 @@
 //! Confinement by the kernel: what a process and all that it starts may change (contract: decisions.md, 25). Writes are
-//! held back by Landlock, sockets by a seccomp filter. Nothing of it can be taken back by whoever is confined.
+//! held back by Landlock; sockets, and calls that no file stands for, by seccomp filters. Nothing of it can be taken back
+//! by whoever is confined.
 //!
 //! It holds for one thread and what that starts. A runtime is confined itself only where it does for an agent what a
 //! command could do as well: see [`within`].
 
 mod calls;
 mod hidden;
+mod machine;
 mod network;
 mod others;
 pub mod peer;
@@ -14,7 +16,7 @@ mod report;
 mod writes;
 
 use std::path::PathBuf;
-use std::{io, thread};
+use std::{fmt, io, thread};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +29,21 @@ pub use report::Report;
 #[serde(rename_all = "snake_case")]
 pub enum Network {
     On,
+    /// They get sockets for addresses of the Internet Protocol alone: nobody who listens at a file of this machine is
+    /// reached.
+    Internet,
     /// They get no socket.
     Off,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::On => "on",
+            Self::Internet => "internet",
+            Self::Off => "off",
+        })
+    }
 }
 
 /// What a confined process may do.
@@ -72,10 +87,7 @@ impl Policy {
         if calls_can_be_refused() {
             others::hold_back()?;
         }
-        match self.network {
-            Network::On => Ok(()),
-            Network::Off => network::hold_back(),
-        }
+        network::hold_back(self.network)
     }
 }
 

@@ -33,9 +33,9 @@ pub enum Unconfinable {
     )]
     Writes,
     #[error(
-        "execution.network is \"off\", and this kernel or processor holds back no sockets: it has no seccomp filters"
+        "execution.network is \"{0}\", and this kernel or processor holds back no sockets: it has no seccomp filters"
     )]
-    Network,
+    Network(Network),
 }
 
 impl Unconfinable {
@@ -43,7 +43,7 @@ impl Unconfinable {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Writes => "holon config set execution.profile host_local",
-            Self::Network => "holon config set execution.network on",
+            Self::Network(_) => "holon config set execution.network on",
         }
     }
 }
@@ -65,8 +65,8 @@ impl Confinement {
         if kernel.landlock == 0 {
             return Err(Unconfinable::Writes);
         }
-        if network == Network::Off && !kernel.sockets {
-            return Err(Unconfinable::Network);
+        if network != Network::On && !kernel.sockets {
+            return Err(Unconfinable::Network(network));
         }
         let all = TEMPORARY.iter().map(Path::new).chain(tmpdir).chain(writable.iter().map(PathBuf::as_path));
         let mut everywhere: Vec<PathBuf> = all.filter_map(|folder| folder.canonicalize().ok()).collect();
@@ -120,7 +120,7 @@ impl Confinement {
 
     /// Whether commands can connect to others.
     pub fn has_network(&self) -> bool {
-        self.network == Network::On
+        self.network != Network::Off
     }
 
     /// Whether an agent may go there by itself: to what it knows, to its home, to what everybody may write to.

@@ -14,6 +14,8 @@ const TRUNCATE: u32 = 3;
 const DEVICES: u32 = 5;
 /// The first one that holds back signals, and sockets without a file.
 const SCOPES: u32 = 6;
+/// The first one that holds back connections to sockets with a name elsewhere.
+const SOCKETS: u32 = 9;
 
 /// Found out by trying it, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +32,13 @@ impl Report {
         *FOUND.get_or_init(|| Self {
             landlock: tried(|| writes::hold_back(&[], writes::Neighbours::Spared, None).ok())
                 .map_or(0, |version| version as u32),
-            sockets: tried(|| network::hold_back().ok()).is_some(),
+            sockets: tried(|| network::hold_back(Network::Off).ok()).is_some(),
         })
+    }
+
+    /// Whether a command with a network reaches servers at sockets whose files lie where it can't write.
+    pub fn leaves_sockets(&self) -> bool {
+        self.landlock < SOCKETS
     }
 
     /// What commands are held back from under this policy.
@@ -55,9 +62,16 @@ impl Report {
         gap(self.landlock < SCOPES, "processes of the same user can be sent signals");
         gap(true, "priority and processors of the user's other processes can be changed");
         let limits = !calls_can_be_refused();
-        gap(limits, "other processes can be given limits, and terminals keys");
-        let open = policy.network == Network::On;
-        gap(open, "servers on this machine can be asked to do what a command can't");
+        gap(
+            limits,
+            "other processes can be given limits and watched, terminals keys, and the kernel's own calls are open",
+        );
+        gap(
+            true,
+            "memory and queues that the user's processes share by a number or a name (System V, POSIX) can be used",
+        );
+        let open = policy.network != Network::Off;
+        gap(open, self.servers(policy.network));
         // The kernel lets root read what another process began with.
         let places = if geteuid().is_root() { "a file or an environment" } else { "a file" };
         let token = format!(
@@ -65,16 +79,40 @@ impl Report {
         );
         gap(open && peer::can_be_identified(), &token);
         gap(open && !peer::can_be_identified(), "this runtime can be asked to do what a command can't");
-        gap(geteuid().is_root(), "root can do what needs no file, such as loading a part of the kernel");
+        gap(
+            geteuid().is_root(),
+            "root can read whole disks, what is hidden on them included, and what other processes began with, and set up the \
+             network",
+        );
         let scoped = self.landlock >= SCOPES && !limits;
         ExecutionPolicy {
             paths: Enforcement::NotEnforced,
             writes: if self.landlock > 0 { Enforcement::Partly } else { Enforcement::NotEnforced },
-            network: if !open && self.sockets { Enforcement::Enforced } else { Enforcement::NotEnforced },
+            network: match policy.network {
+                Network::Off if self.sockets => Enforcement::Enforced,
+                Network::Internet if self.sockets => Enforcement::Partly,
+                Network::On | Network::Internet | Network::Off => Enforcement::NotEnforced,
+            },
             secrets: Enforcement::NotEnforced,
             child_processes: if scoped { Enforcement::Enforced } else { Enforcement::Partly },
             writable: policy.writable.iter().map(|folder| folder.display().to_string()).collect(),
             gaps,
+        }
+    }
+}
+
+impl Report {
+    /// Who can be asked over a network.
+    fn servers(self, network: Network) -> &'static str {
+        match (network, self.leaves_sockets()) {
+            (Network::On, true) => "servers on this machine can be asked to do what a command can't",
+            (Network::On, false) => {
+                "servers on this machine that listen at an address, or at a socket in a folder that can be written to, can be \
+                 asked to do what a command can't"
+            }
+            (Network::Internet | Network::Off, _) => {
+                "servers on this machine that listen at an address can be asked to do what a command can't"
+            }
         }
     }
 }
@@ -103,6 +141,11 @@ mod tests {
         assert!(has(&new, "read") && has(&new, "modes"), "{new:?}");
         let words = ["truncated", "requests", "signals", "servers"];
         assert!(!has(&told(10, Network::Off), "servers"), "nobody can be asked");
+        assert!(has(&told(8, Network::On), "servers on this machine can"), "of every kind");
+        assert!(
+            has(&told(9, Network::On), "at a socket in a folder")
+                && !has(&told(9, Network::Internet), "socket")
+        );
         for (version, missing) in [(2, 4), (3, 3), (5, 2), (6, 1), (9, 1)] {
             let told = told(version, Network::On);
             assert_eq!(words.iter().filter(|word| has(&told, word)).count(), missing, "{version}: {told:?}");
@@ -114,6 +157,7 @@ mod tests {
     fn a_network_is_held_back_when_it_is_off_and_the_kernel_does_it() {
         assert_eq!(told(7, Network::On).network, Enforcement::NotEnforced);
         assert_eq!(told(7, Network::Off).network, Enforcement::Enforced);
+        assert_eq!(told(7, Network::Internet).network, Enforcement::Partly);
         let policy = Policy { writable: Vec::new(), network: Network::Off, hidden: None };
         let without = Report { landlock: 0, sockets: false }.of(&policy);
         assert_eq!((without.writes, without.network), (Enforcement::NotEnforced, Enforcement::NotEnforced));
