@@ -130,8 +130,10 @@ fn depth(value: &Value) -> usize {
     1 + below.unwrap_or(0)
 }
 
-/// `server__tool` in letters that every provider takes; of a long one the beginning, with a digest of all of it.
+/// `server__tool` in letters that every provider takes; of a long one the beginning, with a digest of all of it. Which
+/// workspace proposes a server is no part of its name.
 fn exposed(server: &str, tool: &str) -> String {
+    let server = server.split('@').next().unwrap_or(server);
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
     let name: String = format!("{server}__{tool}").chars().map(plain).collect();
     if name.len() <= NAME_CHARS {

@@ -7,11 +7,15 @@ use holon_facts::{ContentId, Millis};
 use holon_text::hash;
 use serde::Serialize;
 
+use crate::proposal::Proposal;
+
 /// Everything that decides what is started or reached, and how long it is waited for.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Definition {
-    /// `[a-z0-9][a-z0-9-]{0,31}`.
+    /// `[a-z0-9][a-z0-9-]{0,31}`; of one that a workspace proposes, [`Proposal::id`].
     pub name: String,
+    /// Where a workspace proposes it: it starts only as long as that is approved.
+    pub proposal: Option<Proposal>,
     pub reach: Reach,
     pub revision: Revision,
     /// From the start of the program, or of the connection, to the list of tools.
@@ -88,6 +92,7 @@ mod tests {
     fn whatever_is_changed_changes_the_digest() {
         let program = |command: &str, value: &str| Definition {
             name: "files".into(),
+            proposal: None,
             reach: Reach::Program {
                 command: command.into(),
                 args: Vec::new(),

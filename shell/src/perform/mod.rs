@@ -185,6 +185,7 @@ impl Performers {
             helper: settings.supervisor.clone(),
             folder: Home::at(Home::shared(settings.home.root())).mcp(),
             secrets: texts.shared_secrets(),
+            variables: Arc::new(settings.servers.variables.clone()),
         };
         let servers = Servers::new(settings.servers.definitions.clone(), &host);
         let answers = GivenAnswers::of(&settings.home);
@@ -259,8 +260,12 @@ impl Performers {
             (&settings.skills, &settings.supervisor, looks),
         );
         // Children have those that are named for them.
-        let servers = settings.servers.whose.of(agent, !agent.is_reserved());
-        let offered = tool::offered(&self.inner.texts, &self.inner.servers, &servers);
+        let (whose, open) = (&settings.servers.whose, !agent.is_reserved());
+        let servers = whose.of(agent, open);
+        let proposes =
+            execution.kind != WorkspaceKind::AgentHome && whose.has_those_of_its_workspace(agent, open);
+        let workspace = proposes.then(|| Path::new(&execution.workspace_anchor));
+        let offered = tool::offered(&self.inner.texts, &self.inner.servers, (&servers, workspace));
         let tree = async { if looks.untrusted { None } else { self.kept_tree(agent, execution).await } };
         let (loaded, offered, tree) = tokio::join!(loaded, offered, tree);
         match loaded {

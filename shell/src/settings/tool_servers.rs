@@ -223,6 +223,8 @@ pub struct ToolServers {
 pub struct DefinedServers {
     pub definitions: Vec<Definition>,
     pub whose: ToolServers,
+    /// What programs of workspaces get.
+    pub variables: BTreeMap<String, String>,
 }
 
 impl ToolServers {
@@ -234,7 +236,7 @@ impl ToolServers {
         credentials: &Credentials,
     ) -> DefinedServers {
         let definitions = self.definitions(home, environment, credentials);
-        DefinedServers { definitions, whose: self.clone() }
+        DefinedServers { definitions, whose: self.clone(), variables: passed(environment) }
     }
 
     /// The servers of an agent: those that are named for it; all, where none are and it is `open` to all.
@@ -244,6 +246,11 @@ impl ToolServers {
             None if open => self.servers.keys().cloned().collect(),
             None => Vec::new(),
         }
+    }
+
+    /// Whether an agent has servers of its workspace: where it is `open` to all, and none are named for it.
+    pub fn has_those_of_its_workspace(&self, agent: &AgentId, open: bool) -> bool {
+        open && !self.agents.contains_key(agent)
     }
 
     /// Every server as it is started or reached. One that can't be is there all the same, with the reason.
@@ -271,6 +278,7 @@ impl ToolServerSettings {
         let reach = self.reach(home, environment, keys).unwrap_or_else(|problem| Reach::Nowhere { problem });
         Definition {
             name: name.to_owned(),
+            proposal: None,
             reach,
             revision: self.protocol.unwrap_or_default(),
             start_timeout: self.start_timeout.unwrap_or(Millis::seconds(30)),
@@ -297,9 +305,7 @@ impl ToolServerSettings {
         let Some(command) = self.command.clone() else {
             return Err("it has neither command nor url".to_owned());
         };
-        let passed =
-            PASSED.into_iter().filter_map(|name| Some((name.to_owned(), environment.get(name)?.to_owned())));
-        let mut variables: BTreeMap<_, _> = passed.collect();
+        let mut variables = passed(environment);
         for (name, text) in self.env.iter().flat_map(|env| &env.0) {
             variables.insert(name.clone(), value(text)?);
         }
@@ -311,6 +317,12 @@ impl ToolServerSettings {
             folder,
         })
     }
+}
+
+/// What of the runtime's own environment programs get.
+pub fn passed(environment: &Environment) -> BTreeMap<String, String> {
+    let one = |name: &str| Some((name.to_owned(), environment.get(name)?.to_owned()));
+    PASSED.into_iter().filter_map(one).collect()
 }
 
 fn stored(keys: &Credentials, name: &str) -> Result<String, String> {

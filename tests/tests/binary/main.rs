@@ -62,6 +62,7 @@ mod ledgers;
 mod mcp;
 mod mcp_agents;
 mod mcp_serve;
+mod mcp_workspace;
 mod memory;
 mod metrics;
 mod models;

@@ -11,12 +11,15 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::{Host, Listed, ServerState, Unavailable, backoff, check, unavailable};
+use crate::approval::{self, Approvals};
 use crate::connection::{CallError, CallResult, Connection};
 use crate::definition::Definition;
 use crate::listing::Listing;
 
 /// A call waits so long until a server may be started again; beyond that it fails at once.
 const WAIT_FOR_START: Millis = Millis(1_000);
+/// Why nothing is started.
+const NOT_APPROVED: &str = "an operator has to approve it: `holon mcp approve WORKSPACE NAME`";
 /// A server that has ended later than that after its start was fine.
 const FINE: Millis = Millis::minutes(1);
 
@@ -209,6 +212,13 @@ impl Slot {
     /// The server, started where it does not run.
     async fn live(self: &Arc<Self>) -> Result<Arc<Live>, Unavailable> {
         let mut life = self.life.lock().await;
+        if !self.is_allowed() {
+            if let Some(live) = life.live.take() {
+                live.connection.close().await;
+            }
+            self.stands(Standing::Configured, Some(NOT_APPROVED.to_owned()));
+            return Err(self.unavailable(NOT_APPROVED));
+        }
         if let Some(live) = life.live.clone() {
             if live.connection.is_open() {
                 return Ok(live);
@@ -237,6 +247,13 @@ impl Slot {
                 Err(self.unavailable(&problem))
             }
         }
+    }
+
+    /// What a workspace proposes runs only while it is approved. The configuration is the operator's own word.
+    fn is_allowed(&self) -> bool {
+        let approvals = Approvals::of(&self.host.folder);
+        let approved = |proposal| approvals.standing(proposal) == approval::Standing::Approved;
+        self.definition.proposal.as_ref().is_none_or(approved)
     }
 
     fn started(self: &Arc<Self>, life: &mut Life, connection: Box<dyn Connection>) -> Arc<Live> {

@@ -83,7 +83,7 @@ pub(super) async fn check(known: &Known, args: &CheckArgs) -> Result<Exit, Failu
 pub(super) async fn tools(known: &Known, args: &CheckArgs) -> Result<Exit, Failure> {
     let servers: Vec<String> =
         known.chosen(args.server.as_deref())?.iter().map(|definition| definition.name.clone()).collect();
-    let (catalogue, problems) = known.servers.offer(&servers).await;
+    let (catalogue, problems) = known.servers.offer(&servers, None).await;
     if args.printed.json {
         let problems: Vec<_> = problems
             .iter()

@@ -35,17 +35,14 @@ const MEDIA_TYPE_BYTES: usize = 100;
 /// How a server says that arguments are wrong.
 const INVALID_PARAMS: i32 = -32_602;
 
-/// What an agent is offered of these servers; none where there are none.
+/// What an agent is offered of these servers, and of those of its workspace; none where there are none.
 pub(in crate::perform) async fn offered(
     texts: &Texts,
     servers: &Servers,
-    named: &[String],
+    (named, workspace): (&[String], Option<&Path>),
 ) -> Option<ServerTools> {
-    if named.is_empty() {
-        return None;
-    }
-    let (catalogue, problems) = servers.offer(named).await;
-    Some(recorded(texts, &catalogue, problems))
+    let (catalogue, problems) = servers.offer(named, workspace).await;
+    Some(recorded(texts, &catalogue, problems)).filter(|tools| !tools.is_empty())
 }
 
 fn recorded(texts: &Texts, catalogue: &Catalogue, problems: Vec<Unavailable>) -> ServerTools {
