@@ -82,7 +82,7 @@ fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
         OpKind::RunCommand => {
             task::promote::no_more(tx);
         }
-        OpKind::CallTool if receipt.facts.template.is_some() => {
+        OpKind::CallTool if receipt.facts.template.is_some() && tools::open_spawn(tx).is_some() => {
             return task::child::templated(tx, receipt.facts.template.take());
         }
         OpKind::CallTool => {

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::connection::Tool;
 
-/// Most tools that are offered together, and most bytes of their descriptions and schemas.
-pub const MOST_TOOLS: usize = 128;
-pub const MOST_SCHEMA_BYTES: usize = 64 << 10;
+/// Most tools that one agent has, and most bytes of their descriptions and schemas. Of many, requests have what finds them.
+pub const MOST_TOOLS: usize = 512;
+pub const MOST_SCHEMA_BYTES: usize = 512 << 10;
 /// Most bytes of one schema, and how deep it may be.
 const SCHEMA_BYTES: usize = 16 << 10;
 const SCHEMA_DEPTH: usize = 12;
@@ -199,10 +199,10 @@ mod tests {
 
     #[test]
     fn what_is_too_much_is_left_out_and_said() {
-        let many: Vec<Tool> = (0..200).map(|n| tool(&format!("t{n:03}"))).collect();
+        let many: Vec<Tool> = (0..600).map(|n| tool(&format!("t{n:03}"))).collect();
         let offered = Catalogue::of([("s", &many[..])]);
-        assert_eq!((offered.tools.len(), offered.left_out.len()), (MOST_TOOLS, 200 - MOST_TOOLS));
-        assert_eq!(offered.left_out[0].tool, "t128");
+        assert_eq!((offered.tools.len(), offered.left_out.len()), (MOST_TOOLS, 600 - MOST_TOOLS));
+        assert_eq!(offered.left_out[0].tool, "t512");
         let mut deep = json!({});
         for _ in 0..SCHEMA_DEPTH {
             deep = json!({ "properties": deep });
@@ -220,10 +220,10 @@ mod tests {
             why[0].contains("deeper") && why[1].contains("at most 16384") && why[2].contains("no object"),
             "{why:?}"
         );
-        let wide: Vec<Tool> = (0..10)
+        let wide: Vec<Tool> = (0..60)
             .map(|n| Tool { schema: json!({"description": "x".repeat(10_000)}), ..tool(&n.to_string()) })
             .collect();
         let offered = Catalogue::of([("s", &wide[..])]);
-        assert_eq!((offered.tools.len(), offered.left_out.len()), (6, 4));
+        assert_eq!((offered.tools.len(), offered.left_out.len()), (52, 8));
     }
 }

@@ -23,6 +23,10 @@ pub struct Definition {
     pub call_timeout: Millis,
     /// A program that nobody has called for so long is ended.
     pub idle: Millis,
+    /// Each agent has a process, or a connection, of its own.
+    pub per_agent: bool,
+    /// What it asks of its user during a call is passed on with the result, instead of being refused unseen.
+    pub passes_on: bool,
     /// The tools that are offered, by the server's own names; none where all are.
     pub tools: Option<Vec<String>>,
 }
@@ -103,6 +107,8 @@ mod tests {
             start_timeout: Millis::seconds(30),
             call_timeout: Millis::seconds(60),
             idle: Millis::minutes(10),
+            per_agent: false,
+            passes_on: false,
             tools: None,
         };
         let one = program("a", "1");

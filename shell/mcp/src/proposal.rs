@@ -95,6 +95,8 @@ impl Proposed {
             start_timeout: Millis::seconds(30),
             call_timeout: Millis::seconds(60),
             idle: Millis::minutes(10),
+            per_agent: false,
+            passes_on: false,
             tools: None,
         }
     }
@@ -117,13 +119,11 @@ fn read(workspace: &Path) -> io::Result<Option<String>> {
 
 fn servers(text: &str) -> Result<Map<String, Value>, String> {
     let file: Value = serde_json::from_str(text).map_err(|problem| problem.to_string())?;
-    match file {
-        Value::Object(mut file) => match file.remove("mcpServers") {
-            Some(Value::Object(servers)) => Ok(servers),
-            None => Ok(Map::new()),
-            Some(_) => Err("mcpServers: expected an object".to_owned()),
-        },
-        _ => Err("expected an object with mcpServers".to_owned()),
+    let Value::Object(mut file) = file else { return Err("expected an object with mcpServers".to_owned()) };
+    match file.remove("mcpServers") {
+        Some(Value::Object(servers)) => Ok(servers),
+        None => Ok(Map::new()),
+        Some(_) => Err("mcpServers: expected an object".to_owned()),
     }
 }
 

@@ -5,11 +5,11 @@ mod slot;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use boon::{Compiler, SchemaIndex, Schemas, UrlLoader};
-use holon_facts::Millis;
+use holon_facts::{AgentId, Millis};
 use holon_platform::spawn;
 use holon_text::Secrets;
 use serde::Serialize;
@@ -26,6 +26,13 @@ use slot::Slot;
 
 /// A turn that begins waits so long for servers that have never listed their tools; one that is later is offered later.
 const OFFER_WAIT: Duration = Duration::from_secs(10);
+
+/// Servers that agents have for themselves, at once.
+const OWN: usize = 64;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Why a server is not used that was approved as something else.
 const CHANGED: &str =
@@ -44,12 +51,17 @@ pub struct Host {
     pub variables: Arc<BTreeMap<String, String>>,
 }
 
+/// By the server's name and the agent.
+type Own = BTreeMap<(String, AgentId), Arc<Slot>>;
+
 /// The servers of a runtime. Cheap to clone.
 #[derive(Clone)]
 pub struct Servers {
     slots: Arc<BTreeMap<String, Arc<Slot>>>,
     /// Approved ones of workspaces where somebody works, by [`crate::Proposal::id`].
     proposed: Arc<Mutex<BTreeMap<String, Arc<Slot>>>>,
+    /// Of servers that each agent has for itself: those that agents have called.
+    own: Arc<Mutex<Own>>,
     host: Host,
 }
 
@@ -82,13 +94,37 @@ pub struct ServerState {
     pub failed_calls: u64,
 }
 
+impl ServerState {
+    /// The same together with that of an agent's own one.
+    fn with(self, own: Self) -> Self {
+        let order = ["configured", "failed", "starting", "ready"];
+        let rank = |state: &str| order.iter().position(|known| *known == state);
+        let (of_own, of_all) = (rank(own.state), rank(self.state));
+        let (state, problem) =
+            if of_own > of_all { (own.state, own.problem) } else { (self.state, self.problem) };
+        Self {
+            name: self.name,
+            state,
+            problem,
+            starts: self.starts + own.starts,
+            calls: self.calls + own.calls,
+            failed_calls: self.failed_calls + own.failed_calls,
+        }
+    }
+}
+
 impl Servers {
     pub fn new(definitions: Vec<Definition>, host: &Host) -> Self {
         let slots = definitions.into_iter().map(|definition| {
             let name = definition.name.clone();
             (name, Slot::new(definition, host.clone()))
         });
-        Self { slots: Arc::new(slots.collect()), proposed: Arc::default(), host: host.clone() }
+        Self {
+            slots: Arc::new(slots.collect()),
+            proposed: Arc::default(),
+            own: Arc::default(),
+            host: host.clone(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -105,7 +141,12 @@ impl Servers {
 
     /// How each of them stands.
     pub fn states(&self) -> Vec<ServerState> {
-        self.slots.values().chain(self.proposed().values()).map(|slot| slot.state()).collect()
+        let own = lock(&self.own);
+        let state = |slot: &Arc<Slot>| {
+            let of_agents = own.iter().filter(|((server, _), _)| *server == slot.definition.name);
+            of_agents.fold(slot.state(), |all, (_, slot)| all.with(slot.state()))
+        };
+        self.slots.values().chain(lock(&self.proposed).values()).map(state).collect()
     }
 
     /// What a server has written to its standard error.
@@ -165,20 +206,27 @@ impl Servers {
     ///
     /// # Errors
     /// What became of it instead, and whether it may have had effects.
-    pub async fn call(&self, server: &str, tool: &str, arguments: &str) -> Result<CallResult, CallError> {
+    pub async fn call(
+        &self,
+        (server, tool): (&str, &str),
+        arguments: &str,
+        agent: Option<&AgentId>,
+    ) -> Result<CallResult, CallError> {
         let arguments: Map<String, Value> = match serde_json::from_str(arguments) {
             Ok(Value::Object(arguments)) => arguments,
             Ok(_) => return Err(CallError::Arguments("they are no JSON object".to_owned())),
             Err(problem) => return Err(CallError::Arguments(format!("they are no JSON: {problem}"))),
         };
-        let slot = self.slot(server).map_err(|problem| CallError::NotSent(problem.to_string()))?;
+        let slot = self.slot(server).and_then(|slot| self.own(slot, agent));
+        let slot = slot.map_err(|problem| CallError::NotSent(problem.to_string()))?;
         slot.call(tool, arguments).await
     }
 
     /// Ends all of them.
     pub async fn close(&self) {
-        let proposed = std::mem::take(&mut *self.proposed());
-        for slot in self.slots.values().chain(proposed.values()) {
+        let proposed = std::mem::take(&mut *lock(&self.proposed));
+        let own = std::mem::take(&mut *lock(&self.own));
+        for slot in self.slots.values().chain(proposed.values()).chain(own.values()) {
             slot.close().await;
         }
     }
@@ -196,7 +244,7 @@ impl Servers {
             other || approved.contains(&slot.definition)
         };
         let gone: Vec<Arc<Slot>> = {
-            let mut proposed = self.proposed();
+            let mut proposed = lock(&self.proposed);
             let gone = proposed.values().filter(|slot| !stays(slot)).cloned().collect();
             proposed.retain(|_, slot| stays(slot));
             gone
@@ -205,7 +253,7 @@ impl Servers {
             slot.close().await;
         }
         let names = approved.iter().map(|definition| definition.name.clone()).collect();
-        let mut proposed = self.proposed();
+        let mut proposed = lock(&self.proposed);
         for definition in approved {
             let name = definition.name.clone();
             proposed.entry(name).or_insert_with(|| Slot::new(definition, self.host.clone()));
@@ -213,12 +261,24 @@ impl Servers {
         (names, problems)
     }
 
-    fn proposed(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Slot>>> {
-        self.proposed.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The server that an agent has for itself, where it is such a one.
+    fn own(&self, shared: Arc<Slot>, agent: Option<&AgentId>) -> Result<Arc<Slot>, Unavailable> {
+        let Some(agent) = agent.filter(|_| shared.definition.per_agent) else { return Ok(shared) };
+        let name = &shared.definition.name;
+        let mut own = lock(&self.own);
+        let key = (name.clone(), agent.clone());
+        if !own.contains_key(&key) && own.len() >= OWN {
+            own.retain(|_, slot| slot.is_used());
+        }
+        if !own.contains_key(&key) && own.len() >= OWN {
+            return Err(unavailable(name, &format!("{OWN} agents have one of their own already")));
+        }
+        let slot = own.entry(key).or_insert_with(|| Slot::new(shared.definition.clone(), self.host.clone()));
+        Ok(slot.clone())
     }
 
     fn slot(&self, server: &str) -> Result<Arc<Slot>, Unavailable> {
-        let slot = self.slots.get(server).or(self.proposed().get(server)).cloned();
+        let slot = self.slots.get(server).cloned().or_else(|| lock(&self.proposed).get(server).cloned());
         slot.ok_or_else(|| unavailable(server, "there is no such server any more"))
     }
 }

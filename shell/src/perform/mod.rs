@@ -259,13 +259,7 @@ impl Performers {
             triggers,
             (&settings.skills, &settings.supervisor, looks),
         );
-        // Children have those that are named for them.
-        let (whose, open) = (&settings.servers.whose, !agent.is_reserved());
-        let servers = whose.of(agent, open);
-        let proposes =
-            execution.kind != WorkspaceKind::AgentHome && whose.has_those_of_its_workspace(agent, open);
-        let workspace = proposes.then(|| Path::new(&execution.workspace_anchor));
-        let offered = tool::offered(&self.inner.texts, &self.inner.servers, (&servers, workspace));
+        let offered = tool::offered(&self.inner.texts, settings, &self.inner.servers, (agent, execution));
         let tree = async { if looks.untrusted { None } else { self.kept_tree(agent, execution).await } };
         let (loaded, offered, tree) = tokio::join!(loaded, offered, tree);
         match loaded {
@@ -356,8 +350,8 @@ impl Performers {
             Ok(arguments) => arguments,
             Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
         };
-        let Inner { settings, memory, .. } = &*self.inner;
-        let receipt = tool::run(texts, settings, memory, (agent, &call), &arguments).await;
+        let Inner { settings, memory, servers, .. } = &*self.inner;
+        let receipt = tool::run(texts, settings, (memory, servers), (agent, &call), &arguments).await;
         Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
     }
 

@@ -45,6 +45,8 @@ pub struct ToolServerSettings {
     pub start_timeout: Option<Millis>,
     pub call_timeout: Option<Millis>,
     pub idle: Option<Millis>,
+    pub per_agent: Option<bool>,
+    pub passes_on: Option<bool>,
 }
 
 /// Every option, in the order in which it is listed.
@@ -100,6 +102,18 @@ pub const TOOL_SERVER_KEYS: &[Key<ToolServerSettings>] = &[
         idle,
         number(1_000, 86_400_000),
         "end its program when nobody has called it for this time; by default 600,000"
+    ),
+    key!(
+        "per_agent",
+        per_agent,
+        Kind::Flag,
+        "start one for each agent that calls it, instead of one for all; by default false"
+    ),
+    key!(
+        "pass_on_questions",
+        passes_on,
+        Kind::Flag,
+        "let it ask its user during a call: agents read the question with the result; by default false"
     ),
 ];
 
@@ -284,6 +298,8 @@ impl ToolServerSettings {
             start_timeout: self.start_timeout.unwrap_or(Millis::seconds(30)),
             call_timeout: self.call_timeout.unwrap_or(Millis::seconds(60)),
             idle: self.idle.unwrap_or(Millis::minutes(10)),
+            per_agent: self.per_agent.unwrap_or(false),
+            passes_on: self.passes_on.unwrap_or(false),
             tools: self.tools.clone(),
         }
     }

@@ -61,6 +61,8 @@ mod ledger_losses;
 mod ledgers;
 mod mcp;
 mod mcp_agents;
+mod mcp_figures;
+mod mcp_kills;
 mod mcp_serve;
 mod mcp_workspace;
 mod memory;

@@ -126,6 +126,11 @@ impl Slot {
         }
     }
 
+    /// Whether it runs, or is about to.
+    pub(super) fn is_used(&self) -> bool {
+        matches!(lock(&self.seen).state, Standing::Starting | Standing::Ready)
+    }
+
     fn unavailable(&self, problem: &str) -> Unavailable {
         unavailable(&self.definition.name, problem)
     }
@@ -356,8 +361,9 @@ async fn connect(
     spoke: Option<&str>,
 ) -> Result<Box<dyn Connection>, String> {
     use crate::definition::{Reach, Revision};
-    use crate::protocol::{self, Opening};
+    use crate::protocol::{self, Opening, Terms};
 
+    let terms = Terms { revision: definition.revision, passes_on: definition.passes_on };
     let client = match &definition.reach {
         Reach::Program { .. } => {
             // What it spoke last it is likely to speak still. Some end when they hear a question that they don't know.
@@ -366,16 +372,15 @@ async fn connect(
             if handshake {
                 openings.reverse();
             }
-            let first =
-                protocol::with_program(definition.revision, openings[0], start(definition, host)?).await;
+            let first = protocol::with_program(terms, openings[0], start(definition, host)?).await;
             match first {
                 Err(_) if definition.revision == Revision::Newest => {
-                    protocol::with_program(definition.revision, openings[1], start(definition, host)?).await?
+                    protocol::with_program(terms, openings[1], start(definition, host)?).await?
                 }
                 first => first?,
             }
         }
-        Reach::Address { url, headers } => protocol::over_http(definition.revision, url, headers).await?,
+        Reach::Address { url, headers } => protocol::over_http(terms, url, headers).await?,
         Reach::Nowhere { problem } => return Err(problem.clone()),
     };
     Ok(Box::new(client))

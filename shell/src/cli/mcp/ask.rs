@@ -115,7 +115,7 @@ pub(super) async fn tools(known: &Known, args: &CheckArgs) -> Result<Exit, Failu
 
 pub(super) async fn call(known: &Known, args: &CallArgs) -> Result<Exit, Failure> {
     known.get(&args.server)?;
-    let result = match known.servers.call(&args.server, &args.tool, &args.arguments).await {
+    let result = match known.servers.call((&args.server, &args.tool), &args.arguments, None).await {
         Ok(result) => result,
         Err(error) => return Err(refused(&args.server, &error)),
     };
