@@ -164,8 +164,10 @@ pub struct ServerCall {
     pub server: alloc::string::String,
     /// As the server calls it.
     pub tool: alloc::string::String,
-    /// A JSON object.
+    /// A JSON object: what the tool is called with, or, where it is `found`, the arguments of [`crate::tool::ToolCall`] around them.
     pub arguments: Text,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub found: bool,
     /// Most tokens of output that the model may be shown of it.
     pub output_tokens: u64,
 }

@@ -64,6 +64,11 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
     }
 }
 
+/// Whether it says that an agent which another one begins can begin.
+fn is_prepared(receipt: &Receipt) -> bool {
+    receipt.facts.template.is_some() || receipt.facts.claimed.is_some()
+}
+
 /// A performer has done its work, or a command has ended.
 fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
     if let Some(task) = tx.agent().task_of(op) {
@@ -82,7 +87,7 @@ fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
         OpKind::RunCommand => {
             task::promote::no_more(tx);
         }
-        OpKind::CallTool if receipt.facts.template.is_some() || receipt.facts.claimed.is_some() => {
+        OpKind::CallTool if is_prepared(&receipt) && tools::open_spawn(tx).is_some() => {
             return task::child::prepared(tx, receipt.facts.template.take());
         }
         OpKind::CallTool => {

@@ -113,6 +113,7 @@ fn apart(scenario: &Scenario) -> Scenario {
         folder_calls: 0,
         image_calls: 0,
         skills: 0,
+        server_calls: 0,
         crashes: Vec::new(),
         spells: Vec::new(),
         ..scenario.faults

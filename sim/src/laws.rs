@@ -376,6 +376,63 @@ pub const WORLD: [WorldLaw; 67] = [
     ),
 ];
 
+/// A law of the real program: of processes, files and lines that no simulated world has.
+#[derive(Debug, Clone, Copy)]
+pub struct ProgramLaw {
+    pub id: &'static str,
+    pub sentence: &'static str,
+    /// The file and the function of the test that checks it.
+    pub test: (&'static str, &'static str),
+    /// The same of the one that breaks it on purpose.
+    pub sabotage: (&'static str, &'static str),
+}
+
+const fn program(
+    id: &'static str,
+    sentence: &'static str,
+    test: (&'static str, &'static str),
+    sabotage: (&'static str, &'static str),
+) -> ProgramLaw {
+    ProgramLaw { id, sentence, test, sabotage }
+}
+
+const SCRIPTS: (&str, &str) =
+    ("tests/tests/binary/acp_scripts.rs", "whatever_an_editor_does_each_prompt_has_one_response");
+const EDITOR_LAWS: &str = "tests/src/editor_laws.rs";
+
+pub const PROGRAM: [ProgramLaw; 5] = [
+    program(
+        "CX34",
+        "No server of tools runs whose definition is neither configured nor approved as it is now.",
+        ("tests/tests/binary/mcp_workspace.rs", "nothing_starts_that_nobody_approved"),
+        ("shell/mcp/src/approval.rs", "cx34_nothing_starts_that_nobody_approved"),
+    ),
+    program(
+        "CX36",
+        "After the death of a runtime nobody of its servers of tools is left once the next one runs, wherever they moved to.",
+        ("tests/tests/binary/mcp_kills.rs", "nobody_of_a_killed_runtime_is_left_and_no_call_is_sent_twice"),
+        ("tests/tests/binary/mcp_kills.rs", "one_that_is_left_is_noticed"),
+    ),
+    program(
+        "CX38",
+        "Each prompt of an editor has one response, also where the runtime was killed meanwhile.",
+        SCRIPTS,
+        (EDITOR_LAWS, "each_prompt_has_one_response"),
+    ),
+    program(
+        "CX39",
+        "What a load shows of a session ends before its response, each answer and each call once.",
+        SCRIPTS,
+        (EDITOR_LAWS, "a_load_is_over_with_its_response"),
+    ),
+    program(
+        "CX40",
+        "No update of a run follows the response to its prompt, cancelled or not.",
+        SCRIPTS,
+        (EDITOR_LAWS, "nothing_of_a_run_follows_its_response"),
+    ),
+];
+
 /// The page `docs/laws.md`.
 pub fn page() -> String {
     let mut page = String::from(
@@ -404,6 +461,12 @@ pub fn page() -> String {
             }
         };
         line(&mut page, &[law.id, sort, law.sentence, &broken]);
+    }
+    page += "\n## Of the program\n\nChecked against the real binary: its processes, files and the lines that its clients get.\n\n\
+             | id | law | checked by | broken by |\n| --- | --- | --- | --- |\n";
+    for law in PROGRAM {
+        let named = |(file, test): (&str, &str)| format!("`{test}` in `{file}`");
+        line(&mut page, &[law.id, law.sentence, &named(law.test), &named(law.sabotage)]);
     }
     page += "\n## Faults\n\nWhat is counted when a fault strikes, and when it meets what its contract speaks of.\n\n\
              | catalogue | strikes | meets |\n| --- | --- | --- |\n";

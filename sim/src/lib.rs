@@ -44,6 +44,7 @@ pub mod report;
 pub mod scenario;
 mod scheduling;
 pub mod script;
+mod servers;
 mod shown;
 pub mod shrink;
 mod skills;

@@ -16,7 +16,7 @@ use crate::choices::{Site, splitmix64};
 use crate::failure::{Failure, ensure};
 use crate::performer::{COMMANDS, Circumstances, Deliveries, stored};
 use crate::story::{self, Round};
-use crate::{commands, families, places};
+use crate::{commands, families, places, servers};
 
 /// Nobody can be reached.
 fn unreachable(here: &Circumstances<'_>) -> Deliveries {
@@ -333,7 +333,10 @@ fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
     let spawns = inner.faults.child_calls > 0 && !inner.quiet;
     let goes = inner.faults.folder_calls > 0 && !inner.quiet;
     let sees = inner.faults.image_calls > 0 && !inner.quiet;
-    if sees && inner.below("of images", 1_000) < inner.faults.image_calls {
+    if let Some((tool, arguments)) = servers::proposed(&mut inner) {
+        proposed.tool_name = tool;
+        proposed.arguments = Text::Inline(arguments);
+    } else if sees && inner.below("of images", 1_000) < inner.faults.image_calls {
         let (tool, arguments) = match number % 3 {
             2 => (Tool::MemorySearch, r#"{"query":"it"}"#),
             _ => (Tool::ViewImage, r#"{"path":"a.png"}"#),

@@ -97,7 +97,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
                 };
             });
         }
-        let off: [fn(&mut Faults); 36] = [
+        let off: [fn(&mut Faults); 37] = [
             |faults| faults.provider_fails = 0,
             |faults| faults.provider_away = 0,
             |faults| faults.provider_silent = 0,
@@ -110,6 +110,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
             |faults| faults.supervisor_stranger = 0,
             |faults| faults.commands_last = 0,
             |faults| faults.task_calls = 0,
+            |faults| faults.server_calls = 0,
             |faults| faults.supervisor_killed = 0,
             |faults| faults.stop_ignored = 0,
             |faults| faults.task_fails = 0,

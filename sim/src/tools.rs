@@ -11,7 +11,7 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, ContentId, Millis, Text};
 
 use crate::performer::{Circumstances, Deliveries, image};
-use crate::skills;
+use crate::{servers, skills};
 
 /// Where a simulated agent works first: it is alone there.
 pub fn workspace_of(agent: &AgentId) -> ExecutionBinding {
@@ -131,6 +131,7 @@ pub fn load_context(here: &mut Circumstances<'_>, untrusted: bool, work_tree: bo
     }
     let mut context = context(here.text("instructions"), Millis(after / 1_000));
     context.skills = skills::found(here, untrusted);
+    context.tools = servers::found(here);
     context.execution.work_tree = work_tree.then_some(WorkTree::Changed { files: after / 1_000 % 5 });
     here.deliver(after, Outcome::Context { context })
 }

@@ -4,6 +4,7 @@ pub mod collector;
 pub mod confined;
 pub mod daemon;
 pub mod durable;
+pub mod editor_laws;
 pub mod fences;
 pub mod http;
 pub mod life;

@@ -36,7 +36,7 @@ impl ToolName {
 
     /// Whether a call changes nothing, although a performer executes it.
     pub fn only_reads(&self) -> bool {
-        matches!(&*self.0, "ViewImage" | "MemorySearch" | "MemoryGet")
+        matches!(&*self.0, "ViewImage" | "MemorySearch" | "MemoryGet" | "ToolSearch")
     }
 }
 

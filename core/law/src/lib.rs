@@ -68,7 +68,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 82] = [
+const LAWS: [Law; 84] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -200,6 +200,16 @@ const LAWS: [Law; 82] = [
         "CX35",
         "Tools of other programs are on record as they change, before the context of a turn; requests offer them behind the agent's own, in the order of their names, and others in the middle of no episode.",
         servers::cx35,
+    ),
+    law(
+        "CX33",
+        "A call of a tool of another program is sent once and has one result; where nobody saw its end, the result is `interrupted`.",
+        servers::cx33,
+    ),
+    law(
+        "CX37",
+        "What other programs answer is evidence: it changes no file, begins nobody and ends no turn.",
+        servers::cx37,
     ),
     law(
         "Y1",

@@ -15,7 +15,7 @@ use holon_facts::record::Record;
 use holon_facts::terminal::{TurnKind, TurnReason};
 use holon_facts::time::Wall;
 
-use super::past::{Attempt, Claim, Past, Run};
+use super::past::{Attempt, Claim, Episodes, Past, Run};
 use super::{Checked, rule};
 
 pub(super) fn t1(past: &Past, record: &Record) -> Checked {
@@ -196,7 +196,9 @@ pub(super) fn t13(past: &Past, record: &Record) -> Checked {
     if !past.running(fact.run_id).is_some_and(|run| run.only_offered) {
         return Ok(false);
     }
-    let offered = past.episodes.tools.contains(&fact.tool);
+    let Episodes { tools, in_force, .. } = &past.episodes;
+    let found = tools.iter().any(|tool| *tool == *"ToolCall") && in_force.get(fact.tool.as_str()).is_some();
+    let offered = tools.contains(&fact.tool) || found;
     rule(offered, || format!("{} is executed, and {} does not offer it", fact.tool, fact.run_id))
 }
 

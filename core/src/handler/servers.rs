@@ -40,6 +40,8 @@ pub(crate) struct Asked {
     pub(crate) run_id: RunId,
     pub(crate) call_id: alloc::string::String,
     pub(crate) arguments: holon_facts::Text,
+    /// It is called through what calls tools that were found.
+    pub(crate) found: bool,
     pub(crate) output_tokens: u64,
 }
 
@@ -50,8 +52,8 @@ pub(crate) struct Asked {
 pub(crate) fn call(tx: &mut Tx<'_>, name: &str, asked: Asked) -> Result<(), ToolError> {
     let Some(tool) = tx.agent().servers.get(name) else { return Err(crate::tool::unknown(name)) };
     let (server, tool) = (tool.server.clone(), tool.tool.clone());
-    let Asked { run_id, call_id, arguments, output_tokens } = asked;
-    let call = ServerCall { run_id, call_id, server, tool, arguments, output_tokens };
+    let Asked { run_id, call_id, arguments, found, output_tokens } = asked;
+    let call = ServerCall { run_id, call_id, server, tool, arguments, found, output_tokens };
     tx.open(Opening::of(run_id, OpKind::CallTool, CALL_TIMEOUT), Work::CallServer { call });
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The prompt's blocks in their order, from facts and loaded sources.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,6 +10,7 @@ use holon_facts::fence::Place;
 use holon_facts::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use holon_facts::hash::Fnv;
 use holon_facts::outcome::{InstructionSource, SourceScope};
+use holon_facts::tool::ServerTools;
 
 use Share::{OneIn, Whole};
 use Stability::{AgentScoped, Stable, TurnScoped};
@@ -31,6 +33,8 @@ pub(crate) struct PromptFacts<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) head: &'a Head,
     pub(crate) standing: &'a Standing,
+    /// Tools of other programs, where requests find them instead of having them all.
+    pub(crate) found: Option<&'a ServerTools>,
     /// Tokens of which sections with a share may take that part.
     pub(crate) window: u64,
 }
@@ -60,7 +64,7 @@ enum Share {
 
 /// The runtime's rules, the same for every agent of one build that lasts, and for every run that does not; then those of
 /// its operator.
-const SYSTEM: [Section; 5] = [
+const SYSTEM: [Section; 6] = [
     section("tool_guidance", Stable, Whole, |_, _| rendered(policy::TOOL_GUIDANCE.into())),
     section("turn_mode", Stable, Whole, |facts, _| rendered(turn_mode(facts.agent).into())),
     section("agent_instructions", AgentScoped, Whole, |facts, _| instructions(facts, SourceScope::Agent)),
@@ -68,6 +72,7 @@ const SYSTEM: [Section; 5] = [
         instructions(facts, SourceScope::Workspace)
     }),
     section("skills_catalogue", AgentScoped, Whole, |facts, _| skills_catalogue(facts.standing)),
+    section("tool_servers", AgentScoped, Whole, |facts, _| tool_servers(facts.found)),
 ];
 
 /// What the agent is, has and did. What lasts comes first, and of that, what agents of one folder share.
@@ -168,6 +173,18 @@ fn working_memory(Head { memory, memory_revision, fence, .. }: &Head) -> Blocks 
 
 fn skills_catalogue(standing: &Standing) -> Blocks {
     standing.skills.as_deref().map(skills::catalogue).into_iter().collect()
+}
+
+/// Who has the tools that are found: the words of their servers stand in results alone.
+fn tool_servers(found: Option<&ServerTools>) -> Blocks {
+    let Some(servers) = found else { return Vec::new() };
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for tool in &servers.tools {
+        *counts.entry(&tool.server).or_default() += 1;
+    }
+    let one = |(server, count): (&str, usize)| format!("- {}: {count} tools\n", line(server, NAME_BYTES));
+    let heading = "Other programs have tools for you: find them with ToolSearch, call them with ToolCall.\n";
+    rendered(core::iter::once(heading.into()).chain(counts.into_iter().map(one)).collect())
 }
 
 fn active_skills(Head { skills: active, .. }: &Head) -> Blocks {

@@ -14,7 +14,7 @@ use holon_facts::content::clip;
 use holon_facts::identity::AgentSpec;
 use holon_facts::model::ProposedCall;
 use holon_facts::receipt::{ToolError, ToolErrorKind, Verdict};
-use holon_facts::tool::ToolSpec;
+use holon_facts::tool::{ServerTools, ToolSpec};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,8 @@ pub use exec_command_batch::{BatchItem, ExecCommandBatch};
 pub use memory_get::MemoryGet;
 pub use memory_search::MemorySearch;
 pub use task_input::TaskInput;
+pub use tool_call::ToolCall;
+pub use tool_search::ToolSearch;
 pub use view_image::ViewImage;
 
 /// The type of a tool's arguments.
@@ -54,6 +56,8 @@ enum Executor {
     Shell,
     /// A performer that looks at what is on record: it needs no folder, and its results carry no facts.
     Memory,
+    /// Programs of others, whose results carry no facts either.
+    Servers,
 }
 
 /// To whom a tool is offered.
@@ -68,6 +72,8 @@ pub(crate) enum Exposure {
     LastingWithRoom,
     /// There, to agents that may begin others.
     LastingWithRoomToParents,
+    /// Where requests don't have all tools of other programs.
+    WithManyOfServers,
 }
 
 macro_rules! tools {
@@ -160,6 +166,8 @@ tools! {
     AgentGet          agent_get           Core        LastingWithRoom           80
     SpawnAgent        spawn_agent         Core        LastingWithRoomToParents  350
     UseWorkspace      use_workspace       Core        LastingWithRoom           260
+    ToolSearch        tool_search         Servers     WithManyOfServers         120
+    ToolCall          tool_call           Servers     WithManyOfServers         120
 }
 
 impl Tool {
@@ -171,7 +179,7 @@ impl Tool {
     pub(crate) fn needs_folder(self) -> bool {
         match self.executor() {
             Executor::Supervisor | Executor::Shell => true,
-            Executor::Core | Executor::Memory => false,
+            Executor::Core | Executor::Memory | Executor::Servers => false,
         }
     }
 
@@ -180,7 +188,7 @@ impl Tool {
     pub(crate) fn has_facts(self) -> bool {
         match self.executor() {
             Executor::Core | Executor::Supervisor | Executor::Shell => true,
-            Executor::Memory => false,
+            Executor::Memory | Executor::Servers => false,
         }
     }
 
@@ -220,6 +228,13 @@ pub(crate) struct Offer<'a> {
     /// The model that is asked first.
     pub(crate) model: &'a str,
     pub(crate) tools: &'a [ToolName],
+    /// What other programs have, whether or not requests do.
+    pub(crate) servers: Option<&'a ServerTools>,
+}
+
+/// Tools of other programs that requests with these tools find, instead of having them by their names.
+pub(crate) fn found<'a>(tools: &[ToolName], servers: Option<&'a ServerTools>) -> Option<&'a ServerTools> {
+    servers.filter(|_| tools.iter().any(|name| *name == *Tool::ToolSearch.name()))
 }
 
 /// What a proposed call comes to.
@@ -236,11 +251,20 @@ pub(crate) fn judge(call: &ProposedCall, offer: Offer<'_>) -> Result<Verdict, To
         return Err(not_exposed(tool, offer));
     }
     match (call.json(), tool.executor()) {
-        (Some(json), _) => tool.verdict(json),
+        (Some(json), _) => {
+            let verdict = tool.verdict(json)?;
+            let named = verdict.tool().filter(|_| tool == Tool::ToolCall);
+            match named
+                .filter(|name| offer.servers.is_none_or(|servers| servers.get(name.as_str()).is_none()))
+            {
+                Some(name) => Err(unknown_of_servers(name.as_str())),
+                None => Ok(verdict),
+            }
+        }
         (None, Executor::Supervisor | Executor::Shell | Executor::Memory) => {
             Ok(Verdict::Accepted(tool.into()))
         }
-        (None, Executor::Core) => {
+        (None, Executor::Core | Executor::Servers) => {
             let message = "the arguments are longer than 64 KiB";
             Err(ToolError::new(ToolErrorKind::InvalidToolInput, message).hint("send less at a time"))
         }
@@ -248,13 +272,14 @@ pub(crate) fn judge(call: &ProposedCall, offer: Offer<'_>) -> Result<Verdict, To
 }
 
 /// There is such a tool, for others.
-fn not_exposed(tool: Tool, Offer { spec, model, tools }: Offer<'_>) -> ToolError {
+fn not_exposed(tool: Tool, Offer { spec, model, tools, .. }: Offer<'_>) -> ToolError {
     let names = tools.iter().map(ToolName::as_str);
     let room = names.clone().filter_map(Tool::named).any(|tool| tool.exposure() == Exposure::LastingWithRoom);
     let why = match tool.exposure() {
         // Of a run that another build began.
         Exposure::Always => "the requests of this run don't offer it".into(),
         Exposure::WithImages => format!("{model} reads no images"),
+        Exposure::WithManyOfServers => "requests have all tools of other programs by their names".into(),
         Exposure::Lasting | Exposure::LastingWithRoom | Exposure::LastingWithRoomToParents
             if spec.is_temporary() =>
         {
@@ -274,11 +299,18 @@ fn not_exposed(tool: Tool, Offer { spec, model, tools }: Offer<'_>) -> ToolError
     ToolError::new(ToolErrorKind::ToolNotExposed, message).hint(&hint)
 }
 
+/// No other program has a tool of that name.
+fn unknown_of_servers(name: &str) -> ToolError {
+    let message = format!("no other program has a tool {:?}", clip(name, 100));
+    ToolError::new(ToolErrorKind::UnknownTool, message).field("tool").hint("find its name with ToolSearch")
+}
+
 /// Nothing is called that.
 pub(crate) fn unknown(name: &str) -> ToolError {
     let message = format!("there is no tool {:?}", clip(name, 100));
     // Whoever reads no images can't use what shows them.
-    let every_model = Tool::ALL.iter().filter(|tool| tool.exposure() != Exposure::WithImages);
+    let rare = [Exposure::WithImages, Exposure::WithManyOfServers];
+    let every_model = Tool::ALL.iter().filter(|tool| !rare.contains(&tool.exposure()));
     let names: Vec<_> = every_model.map(|tool| tool.name()).collect();
     let hint = format!("the tools are: {}", names.join(", "));
     ToolError::new(ToolErrorKind::UnknownTool, message).hint(&hint)

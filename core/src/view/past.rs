@@ -29,7 +29,7 @@ use crate::occupancy::Occupied;
 use crate::prompt::extended::Extended;
 use crate::prompt::{self, conversation};
 use crate::scheduler::HostFacts;
-use crate::tool::Tool;
+use crate::tool::{Exposure, Tool};
 use crate::tx::{Alarms, Batch, Env, Tx, Waiting};
 
 /// Why an episode has no digest.
@@ -234,7 +234,8 @@ impl Behind<'_> {
         let thoughts = others_thoughts(request);
         let reason = "another model had them, and it alone can read them";
         add(thoughts, "conversation", format!("{thoughts} thoughts"), reason);
-        let absent = Tool::ALL.iter().map(|tool| tool.name()).filter(|name| !offered(request, name));
+        let expected = Tool::ALL.iter().filter(|tool| tool.exposure() != Exposure::WithManyOfServers);
+        let absent = expected.map(|tool| tool.name()).filter(|name| !offered(request, name));
         let absent: Vec<&str> = absent.collect();
         let reason = "the window is small, the run is temporary, the model reads no images, or the agent may begin no others";
         add(absent.len() as u64, "tools", absent.join(", "), reason);

@@ -19,6 +19,7 @@ use crate::agent::turn::notice::Notice;
 use crate::agent::turn::window::Window;
 use crate::handler::turn::request;
 use crate::prompt::{changes, conversation, incoming, sections, sections::PromptFacts};
+use crate::tool;
 
 impl View<'_> {
     /// The first request of the turn that a prompt of the operator would begin, were it the next message.
@@ -65,11 +66,13 @@ impl View<'_> {
         let mut conversation = conversation::earlier(&episodes.turns, shown_for.recap());
         let earlier = conversation.len();
         conversation.push(Item::User { parts: input });
+        let found = tool::found(&tools, servers.as_deref());
+        let facts = PromptFacts { agent, head, standing, found, window: shown_for.input };
         let request = ModelRequest {
             agent: agent.id.clone(),
             // A configuration has one model at least.
             model: models.into_iter().next().ok_or_else(|| Reject::UnknownAgent { agent: id.clone() })?,
-            frame: Arc::new(sections::frame(&PromptFacts { agent, head, standing, window: shown_for.input })),
+            frame: Arc::new(sections::frame(&facts)),
             conversation: conversation.into(),
             rounds: 0,
             tools,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holon_api::{Abort, ClientError, Control, Prompt, PromptOutcome, PromptQuery, WaitUntil};
+use holon_api::{Abort, ClientError, Control, Prompt, PromptImage, PromptOutcome, PromptQuery, WaitUntil};
 use holon_core::view::RunVerdict;
 use holon_facts::provenance::Priority;
 use holon_facts::{AgentId, EventSeq, MessageId};
@@ -41,9 +41,10 @@ async fn ended<C: Control + Clone + Send + Sync + 'static>(
     let runtime = &connection.runtime;
     let key = format!("acp-{}-{}", connection.name, pending.request.to_string().trim_matches('"'));
     let interjects = params["_meta"]["holon"]["delivery"] == "interject";
+    let (text, images) = contents(&params["prompt"])?;
     let prompt = Prompt {
-        text: text(&params["prompt"])?,
-        images: Vec::new(),
+        text,
+        images,
         skills: Vec::new(),
         priority: interjects.then_some(Priority::Interject),
         actor_id: Some("acp".to_owned()),
@@ -52,7 +53,11 @@ async fn ended<C: Control + Clone + Send + Sync + 'static>(
     };
     let agent = pending.agent.clone();
     let sent = || runtime.prompt(&agent, PromptQuery::default(), prompt.clone(), Some(key.clone()));
-    let message = patiently(sent).await.map_err(|error| failed(&error, "sessionId"))?.message_id;
+    let refused = |error: ClientError| {
+        let field = if error.code() == Some("invalid_body") { "prompt" } else { "sessionId" };
+        failed(&error, field)
+    };
+    let message = patiently(sent).await.map_err(refused)?.message_id;
     let mut cancelled = pending.cancelled.clone();
     let cancel = async {
         // Without a session nobody can cancel it any more.
@@ -143,10 +148,10 @@ fn stopped(pending: &Pending, message: MessageId, verdict: RunVerdict) -> Result
     Ok(json!({ "stopReason": reason, "_meta": { "holon": { "verdict": verdict, "message_id": message } } }))
 }
 
-/// The text of a prompt: its texts, what was embedded, and the names of what was linked.
-fn text(blocks: &Value) -> Result<String, Error> {
+/// The text of a prompt: its texts, what was embedded, and the names of what was linked; beside it its images.
+fn contents(blocks: &Value) -> Result<(String, Vec<PromptImage>), Error> {
     let blocks = blocks.as_array().ok_or_else(|| invalid("prompt", "expected a list of blocks"))?;
-    let mut text = String::new();
+    let (mut text, mut images) = (String::new(), Vec::new());
     for (at, block) in blocks.iter().enumerate() {
         let field = format!("prompt[{at}]");
         let part = match block["type"].as_str() {
@@ -162,18 +167,24 @@ fn text(blocks: &Value) -> Result<String, Error> {
                 }
                 embedded.map(|embedded| format!("[{uri}]\n{embedded}\n"))
             }
-            Some(kind @ ("image" | "audio")) => {
-                return Err(invalid(&field, &format!("blocks of the type {kind} are not taken")));
-            }
+            Some("image") => block["data"].as_str().map(|data| {
+                let named = block["uri"].as_str().and_then(|uri| uri.rsplit('/').next());
+                let name = named.map_or_else(|| format!("image {}", images.len() + 1), ToOwned::to_owned);
+                let shown = format!("[{name}]");
+                images.push(PromptImage { data: data.to_owned(), name: Some(name) });
+                shown
+            }),
+            Some("audio") => return Err(invalid(&field, "blocks of the type audio are not taken")),
             Some(_) | None => None,
         };
-        let part = part.ok_or_else(|| invalid(&field, "expected a text, a resource or a link to one"))?;
+        let part =
+            part.ok_or_else(|| invalid(&field, "expected a text, an image, a resource or a link to one"))?;
         if !text.is_empty() && !text.ends_with(char::is_whitespace) {
             text.push(' ');
         }
         text.push_str(&part);
     }
-    if text.trim().is_empty() { Err(invalid("prompt", "it is empty")) } else { Ok(text) }
+    if text.trim().is_empty() { Err(invalid("prompt", "it is empty")) } else { Ok((text, images)) }
 }
 
 #[cfg(test)]
@@ -188,14 +199,23 @@ mod tests {
             { "type": "text", "text": "and at" },
             { "type": "resource", "resource": { "uri": "file:///work/b.rs", "text": "fn b() {}" } },
         ]);
-        assert_eq!(text(&blocks).unwrap(), "Look at [/work/a.rs] and at [/work/b.rs]\nfn b() {}\n");
+        let (text, images) = contents(&blocks).unwrap();
+        assert_eq!(text, "Look at [/work/a.rs] and at [/work/b.rs]\nfn b() {}\n");
+        assert!(images.is_empty());
+        let (text, images) = contents(&json!([
+            { "type": "image", "data": "AAEC", "mimeType": "image/png", "uri": "file:///work/a.png" },
+            { "type": "image", "data": "AAED", "mimeType": "image/png" },
+        ]))
+        .unwrap();
+        assert_eq!((text.as_str(), images[0].data.as_str()), ("[a.png] [image 2]", "AAEC"));
         for (blocks, says) in [
             (json!("go"), "prompt: expected a list"),
             (json!([]), "prompt: it is empty"),
-            (json!([{ "type": "image", "data": "" }]), "prompt[0]: blocks of the type image"),
+            (json!([{ "type": "audio", "data": "" }]), "prompt[0]: blocks of the type audio"),
+            (json!([{ "type": "image" }]), "prompt[0]: expected"),
             (json!([{ "type": "text" }]), "prompt[0]: expected"),
         ] {
-            let error = text(&blocks).unwrap_err();
+            let error = contents(&blocks).unwrap_err();
             assert!(error.code == -32_602 && error.message.contains(says), "{blocks}: {error}");
         }
     }

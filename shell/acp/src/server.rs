@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holon_api::{AgentStatus, ClientError, Control, CreateAgent, ListQuery, Listed};
+use holon_api::{
+    Action, AgentStatus, ClientError, Control, ControlAgent, CreateAgent, ListQuery, Listed, SetModel,
+};
 use holon_facts::label::Description;
 use holon_facts::{AgentId, EventSeq};
 use holon_platform::entropy;
@@ -17,6 +19,8 @@ use crate::session::Sessions;
 
 /// The version of the protocol.
 const VERSION: u32 = 1;
+/// The option of a session that has its model.
+const MODEL: &str = "model";
 /// Sessions of one page.
 const PAGE: u32 = 50;
 /// A runtime that is away is tried again for so long.
@@ -69,6 +73,8 @@ impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
                 self.0.sessions.close(&session(&params)?);
                 Ok(json!({}))
             }
+            "session/delete" => self.delete(&params).await,
+            "session/set_config_option" => self.choose(&params).await,
             "session/prompt" => match pending {
                 Some(pending) => prompt::answer(&self.0, &params, pending).await,
                 None => Err(unknown_session(&params)),
@@ -97,7 +103,8 @@ impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
         let status = self.status(&agent).await?;
         let after = status.summary.event_seq;
         self.begin(&agent, &status, after, peer)?;
-        Ok(opened(params, json!({ "sessionId": agent })))
+        let options = self.options(&status).await?;
+        Ok(opened(params, json!({ "sessionId": agent, "configOptions": options })))
     }
 
     /// Goes on with a session; `shows` what was said in it before.
@@ -117,7 +124,8 @@ impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
         };
         self.begin(&agent, &status, after, peer)?;
         shown?;
-        Ok(opened(params, json!({})))
+        let options = self.options(&status).await?;
+        Ok(opened(params, json!({ "configOptions": options })))
     }
 
     fn begin(
@@ -130,6 +138,48 @@ impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
         let root = status.summary.workspace.execution.execution_root.clone();
         let own = format!("acp-{}-", self.0.name);
         self.0.sessions.open(self.0.runtime.clone(), peer.clone(), (agent, root, own), after)
+    }
+
+    /// Stops the agent of a session, and takes it out of lists; nothing of it is removed from the ledger.
+    async fn delete(&self, params: &Value) -> Result<Value, Error> {
+        let agent = session(params)?;
+        let archived = self.0.runtime.control(&agent, ControlAgent { action: Action::Archive }).await;
+        archived.map_err(|error| failed(&error, "sessionId"))?;
+        self.0.sessions.close(&agent);
+        Ok(json!({}))
+    }
+
+    /// Chooses the model that the agent asks first, from its next turn on.
+    async fn choose(&self, params: &Value) -> Result<Value, Error> {
+        let agent = session(params)?;
+        if params["configId"] != MODEL {
+            return Err(invalid("configId", &format!("expected {MODEL:?}, the one option of a session")));
+        }
+        let named = params["value"].as_str().unwrap_or_default();
+        let model = named.parse().map_err(|_| invalid("value", "expected a model as provider/model"))?;
+        let chosen = self.0.runtime.set_model(&agent, SetModel { model }).await;
+        chosen.map_err(|error| failed(&error, "value"))?;
+        let status = self.status(&agent).await?;
+        Ok(json!({ "configOptions": self.options(&status).await? }))
+    }
+
+    /// What can be chosen of a session: its model, among those that could be asked now.
+    async fn options(&self, status: &AgentStatus) -> Result<Value, Error> {
+        let Some(current) = &status.summary.model.effective_model else { return Ok(json!([])) };
+        let models = self.0.runtime.models().await.map_err(|error| failed(&error, "sessionId"))?;
+        let mut models = models.into_reply().available_models;
+        if !models.contains(current) {
+            models.insert(0, current.clone());
+        }
+        let options = models.iter().map(|model| json!({ "value": model, "name": model }));
+        Ok(json!([{
+            "id": MODEL,
+            "name": "Model",
+            "category": "model",
+            "type": "select",
+            "currentValue": current,
+            "options": options.collect::<Vec<_>>(),
+        }]))
     }
 
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, Error> {
@@ -182,9 +232,9 @@ fn initialized() -> Value {
         "protocolVersion": VERSION,
         "agentCapabilities": {
             "loadSession": true,
-            "promptCapabilities": { "image": false, "audio": false, "embeddedContext": true },
+            "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
             "mcpCapabilities": { "http": false, "sse": false },
-            "sessionCapabilities": { "list": {}, "resume": {}, "close": {} },
+            "sessionCapabilities": { "list": {}, "resume": {}, "close": {}, "delete": {} },
         },
         "agentInfo": { "name": "holon", "title": "Holon", "version": env!("CARGO_PKG_VERSION") },
         "authMethods": [],
@@ -238,7 +288,7 @@ pub(crate) fn failed(error: &ClientError, field: &str) -> Error {
     let code = error.code().unwrap_or("runtime_unreachable");
     let data = json!({ "code": code, "hint": error.hint() });
     match code {
-        "unknown_agent" | "invalid_workspace" | "agent_damaged" => {
+        "unknown_agent" | "invalid_workspace" | "agent_damaged" | "invalid_model" | "invalid_body" => {
             invalid(field, &error.to_string()).with(data)
         }
         _ => Error::failed(error.to_string()).with(data),

@@ -94,10 +94,10 @@ pub(crate) fn initialized(params: &Value, subscribes: bool) -> Value {
 }
 
 /// The same without a handshake.
-pub(crate) fn discovered(subscribes: bool) -> Value {
+pub(crate) fn discovered() -> Value {
     Revision::Stateless.cacheable(json!({
         "supportedVersions": supported(),
-        "capabilities": capabilities(subscribes),
+        "capabilities": capabilities(true),
         "instructions": INSTRUCTIONS,
         "_meta": { SERVER: about() },
     }))

@@ -84,7 +84,7 @@ impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
                 }
                 Ok(protocol::initialized(&params, subscribes))
             }
-            "server/discover" => Ok(protocol::discovered(subscribes)),
+            "server/discover" => Ok(protocol::discovered()),
             "ping" => Ok(json!({})),
             "tools/list" => Ok(revision.cacheable(json!({ "tools": Tool::list(self.0.read_only) }))),
             "tools/call" => tools::call(&asked, self.0.read_only).await.map(|result| revision.whole(result)),
@@ -99,7 +99,7 @@ impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
                 self.0.subscriptions.end(&params)?;
                 Ok(json!({}))
             }
-            "subscriptions/listen" if subscribes => subscriptions::listen(&asked).await,
+            "subscriptions/listen" => subscriptions::listen(&asked).await,
             other => Err(Error::unknown_method(other)),
         }
     }

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::connection::Tool;
 
-/// Most tools that are offered together, and most bytes of their descriptions and schemas.
-pub const MOST_TOOLS: usize = 128;
-pub const MOST_SCHEMA_BYTES: usize = 64 << 10;
+/// Most tools that one agent has, and most bytes of their descriptions and schemas. Of many, requests have what finds them.
+pub const MOST_TOOLS: usize = 512;
+pub const MOST_SCHEMA_BYTES: usize = 512 << 10;
 /// Most bytes of one schema, and how deep it may be.
 const SCHEMA_BYTES: usize = 16 << 10;
 const SCHEMA_DEPTH: usize = 12;
@@ -130,8 +130,10 @@ fn depth(value: &Value) -> usize {
     1 + below.unwrap_or(0)
 }
 
-/// `server__tool` in letters that every provider takes; of a long one the beginning, with a digest of all of it.
+/// `server__tool` in letters that every provider takes; of a long one the beginning, with a digest of all of it. Which
+/// workspace proposes a server is no part of its name.
 fn exposed(server: &str, tool: &str) -> String {
+    let server = server.split('@').next().unwrap_or(server);
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
     let name: String = format!("{server}__{tool}").chars().map(plain).collect();
     if name.len() <= NAME_CHARS {
@@ -197,10 +199,10 @@ mod tests {
 
     #[test]
     fn what_is_too_much_is_left_out_and_said() {
-        let many: Vec<Tool> = (0..200).map(|n| tool(&format!("t{n:03}"))).collect();
+        let many: Vec<Tool> = (0..600).map(|n| tool(&format!("t{n:03}"))).collect();
         let offered = Catalogue::of([("s", &many[..])]);
-        assert_eq!((offered.tools.len(), offered.left_out.len()), (MOST_TOOLS, 200 - MOST_TOOLS));
-        assert_eq!(offered.left_out[0].tool, "t128");
+        assert_eq!((offered.tools.len(), offered.left_out.len()), (MOST_TOOLS, 600 - MOST_TOOLS));
+        assert_eq!(offered.left_out[0].tool, "t512");
         let mut deep = json!({});
         for _ in 0..SCHEMA_DEPTH {
             deep = json!({ "properties": deep });
@@ -218,10 +220,10 @@ mod tests {
             why[0].contains("deeper") && why[1].contains("at most 16384") && why[2].contains("no object"),
             "{why:?}"
         );
-        let wide: Vec<Tool> = (0..10)
+        let wide: Vec<Tool> = (0..60)
             .map(|n| Tool { schema: json!({"description": "x".repeat(10_000)}), ..tool(&n.to_string()) })
             .collect();
         let offered = Catalogue::of([("s", &wide[..])]);
-        assert_eq!((offered.tools.len(), offered.left_out.len()), (6, 4));
+        assert_eq!((offered.tools.len(), offered.left_out.len()), (52, 8));
     }
 }

@@ -7,11 +7,15 @@ use holon_facts::{ContentId, Millis};
 use holon_text::hash;
 use serde::Serialize;
 
+use crate::proposal::Proposal;
+
 /// Everything that decides what is started or reached, and how long it is waited for.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Definition {
-    /// `[a-z0-9][a-z0-9-]{0,31}`.
+    /// `[a-z0-9][a-z0-9-]{0,31}`; of one that a workspace proposes, [`Proposal::id`].
     pub name: String,
+    /// Where a workspace proposes it: it starts only as long as that is approved.
+    pub proposal: Option<Proposal>,
     pub reach: Reach,
     pub revision: Revision,
     /// From the start of the program, or of the connection, to the list of tools.
@@ -19,6 +23,10 @@ pub struct Definition {
     pub call_timeout: Millis,
     /// A program that nobody has called for so long is ended.
     pub idle: Millis,
+    /// Each agent has a process, or a connection, of its own.
+    pub per_agent: bool,
+    /// What it asks of its user during a call is passed on with the result, instead of being refused unseen.
+    pub passes_on: bool,
     /// The tools that are offered, by the server's own names; none where all are.
     pub tools: Option<Vec<String>>,
 }
@@ -88,6 +96,7 @@ mod tests {
     fn whatever_is_changed_changes_the_digest() {
         let program = |command: &str, value: &str| Definition {
             name: "files".into(),
+            proposal: None,
             reach: Reach::Program {
                 command: command.into(),
                 args: Vec::new(),
@@ -98,6 +107,8 @@ mod tests {
             start_timeout: Millis::seconds(30),
             call_timeout: Millis::seconds(60),
             idle: Millis::minutes(10),
+            per_agent: false,
+            passes_on: false,
             tools: None,
         };
         let one = program("a", "1");

@@ -6,6 +6,7 @@
 
 #![cfg_attr(not(feature = "client"), expect(dead_code, reason = "the protocol alone uses it"))]
 
+mod approval;
 #[cfg(feature = "client")]
 mod bounded;
 mod catalogue;
@@ -15,12 +16,15 @@ mod listing;
 mod log;
 #[cfg(feature = "client")]
 mod process;
+mod proposal;
 #[cfg(feature = "client")]
 mod protocol;
 mod servers;
 
+pub use approval::{Approval, Approvals, Standing};
 pub use catalogue::{Catalogue, LeftOut, MOST_SCHEMA_BYTES, MOST_TOOLS, OfferedTool};
 pub use connection::{CallError, CallResult, Part, Tool};
 pub use definition::{Definition, Reach, Revision};
 pub use log::Log;
+pub use proposal::{PROPOSALS, Proposal, Proposed};
 pub use servers::{Host, Listed, ServerState, Servers, Unavailable};

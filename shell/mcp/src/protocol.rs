@@ -2,18 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex as Plain, OnceLock, PoisonError};
 use std::time::Duration;
 
 use holon_platform::spawn;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-    ClientCapabilities, ClientConfig, ClientRequest, ContentBlock, Implementation, PaginatedRequestParams,
-    ProtocolVersion, RequestId, ResourceContents, ServerResult,
+    ClientCapabilities, ClientConfig, ClientRequest, ContentBlock, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationCapability, ErrorData, Implementation, InputRequest,
+    PaginatedRequestParams, ProtocolVersion, RequestId, ResourceContents, ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RunningService, ServiceError,
+    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RequestContext, RunningService,
+    ServiceError,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -32,13 +34,65 @@ const MOST_LISTED: usize = 1_000;
 const CONNECT: Duration = Duration::from_secs(10);
 /// What is known of a server that has gone without a word.
 const CLOSED: &str = "the server has closed the connection";
+/// Questions that are kept until the next result, and characters of one.
+const QUESTIONS: usize = 8;
+const QUESTION_CHARS: usize = 1_000;
 /// A good-bye takes no longer.
 const CLOSE: Duration = Duration::from_secs(2);
 
-/// What servers may ask of us: nothing. Whatever they ask is refused.
+/// What is agreed on with a server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) revision: Revision,
+    /// It may ask its user something.
+    pub(crate) passes_on: bool,
+}
+
+/// What servers may ask of us: nothing, or only what is passed on. Whatever they ask is declined: nobody waits here.
 struct Handler {
+    heard: Heard,
+    terms: Terms,
+}
+
+/// What a server has said of its own accord.
+#[derive(Clone, Default)]
+struct Heard {
     changed: Arc<AtomicBool>,
-    revision: Revision,
+    /// What it has asked its user since the last result.
+    questions: Arc<Plain<Vec<String>>>,
+}
+
+impl Heard {
+    fn asks(&self, question: String) {
+        let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
+        if questions.len() < QUESTIONS {
+            questions.push(question.chars().take(QUESTION_CHARS).collect());
+        }
+    }
+
+    /// A result with what was asked meanwhile.
+    fn with_questions(&self, mut result: CallResult) -> CallResult {
+        let questions = std::mem::take(&mut *self.questions.lock().unwrap_or_else(PoisonError::into_inner));
+        result.parts.extend(questions.into_iter().map(|question| Part::Text {
+            text: format!(
+                "[the server asked its user, and nobody answered: {question}. Ask your operator where it matters, and \
+                 call it again with the answer.]"
+            ),
+        }));
+        result
+    }
+}
+
+/// What a request of a server wants to know, in words.
+fn question(request: &ElicitRequestParams) -> String {
+    match request {
+        ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+            let fields: Vec<&str> = requested_schema.properties.keys().map(String::as_str).collect();
+            format!("{message} ({})", fields.join(", "))
+        }
+        ElicitRequestParams::UrlElicitationParams { message, url, .. } => format!("{message} ({url})"),
+        _ => "something that this version does not know".to_owned(),
+    }
 }
 
 impl ClientHandler for Handler {
@@ -46,14 +100,30 @@ impl ClientHandler for Handler {
         &self,
         _: NotificationContext<RoleClient>,
     ) -> impl Future<Output = ()> + Send + '_ {
-        self.changed.store(true, Ordering::Relaxed);
+        self.heard.changed.store(true, Ordering::Relaxed);
         std::future::ready(())
+    }
+
+    fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> impl Future<Output = Result<ElicitResult, ErrorData>> + Send + '_ {
+        if self.terms.passes_on {
+            self.heard.asks(question(&request));
+        }
+        std::future::ready(Ok(ElicitResult::new(ElicitationAction::Decline)))
     }
 
     fn get_info(&self) -> ClientConfig {
         let about = Implementation::new("holon", env!("CARGO_PKG_VERSION"));
-        let mut info = ClientConfig::new(ClientCapabilities::default(), about);
-        info.protocol_version = handshake(self.revision);
+        let mut capabilities = ClientCapabilities::default();
+        if self.terms.passes_on {
+            let asked = ElicitationCapability::default();
+            capabilities.elicitation = Some(asked.with_form(Default::default()).with_url(Default::default()));
+        }
+        let mut info = ClientConfig::new(capabilities, about);
+        info.protocol_version = handshake(self.terms.revision);
         info
     }
 }
@@ -92,7 +162,7 @@ fn lifecycle(revision: Revision, opening: Opening) -> ClientLifecycleMode {
 pub(crate) struct Client {
     service: Mutex<Option<RunningService<RoleClient, Handler>>>,
     peer: Peer<RoleClient>,
-    changed: Arc<AtomicBool>,
+    heard: Heard,
     /// Of a program.
     own: Option<Own>,
 }
@@ -124,18 +194,14 @@ impl Own {
 ///
 /// # Errors
 /// What it did instead.
-pub(crate) async fn with_program(
-    revision: Revision,
-    opening: Opening,
-    process: Process,
-) -> Result<Client, String> {
+pub(crate) async fn with_program(terms: Terms, opening: Opening, process: Process) -> Result<Client, String> {
     let keeper = process.keeper();
     let lines = BoundedLines::new(process.output, MESSAGE_BYTES);
     let own = Own { keeper, exceeded: lines.exceeded() };
-    let changed = Arc::<AtomicBool>::default();
-    let handler = Handler { changed: changed.clone(), revision };
-    match handler.serve_with_lifecycle((lines, process.input), lifecycle(revision, opening)).await {
-        Ok(service) => Ok(Client::new(service, changed, Some(own))),
+    let heard = Heard::default();
+    let handler = Handler { heard: heard.clone(), terms };
+    match handler.serve_with_lifecycle((lines, process.input), lifecycle(terms.revision, opening)).await {
+        Ok(service) => Ok(Client::new(service, heard, Some(own))),
         Err(error) => Err(own.why(why(&error)).await),
     }
 }
@@ -145,7 +211,7 @@ pub(crate) async fn with_program(
 /// # Errors
 /// What came instead, or that nobody is there.
 pub(crate) async fn over_http(
-    revision: Revision,
+    terms: Terms,
     url: &str,
     headers: &BTreeMap<String, String>,
 ) -> Result<Client, String> {
@@ -169,10 +235,10 @@ pub(crate) async fn over_http(
         // A request is sent once: what a session that has ended did with it is not known.
         .reinit_on_expired_session(false);
     let transport = StreamableHttpClientTransport::with_client(client, config);
-    let changed = Arc::<AtomicBool>::default();
-    let handler = Handler { changed: changed.clone(), revision };
-    match handler.serve_with_lifecycle(transport, lifecycle(revision, Opening::Discovery)).await {
-        Ok(service) => Ok(Client::new(service, changed, None)),
+    let heard = Heard::default();
+    let handler = Handler { heard: heard.clone(), terms };
+    match handler.serve_with_lifecycle(transport, lifecycle(terms.revision, Opening::Discovery)).await {
+        Ok(service) => Ok(Client::new(service, heard, None)),
         Err(error) => Err(why(&error)),
     }
 }
@@ -206,8 +272,8 @@ fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 impl Client {
-    fn new(service: RunningService<RoleClient, Handler>, changed: Arc<AtomicBool>, own: Option<Own>) -> Self {
-        Self { peer: service.peer().clone(), service: Mutex::new(Some(service)), changed, own }
+    fn new(service: RunningService<RoleClient, Handler>, heard: Heard, own: Option<Own>) -> Self {
+        Self { peer: service.peer().clone(), service: Mutex::new(Some(service)), heard, own }
     }
 
     async fn failed(&self, error: ServiceError) -> CallError {
@@ -265,7 +331,7 @@ impl Client {
         let answer = sent.await_response().await;
         asked.peer = None;
         match answer {
-            Ok(answer) => result(answer),
+            Ok(answer) => result(answer).map(|result| self.heard.with_questions(result)),
             Err(ServiceError::Timeout { timeout }) => Err(CallError::Lost(format!(
                 "no answer within {} ms: the call was cancelled",
                 timeout.as_millis()
@@ -305,14 +371,23 @@ fn result(answer: ServerResult) -> Result<CallResult, CallError> {
     if let ServerResult::EmptyResult(_) = answer {
         return Ok(CallResult::default());
     }
-    let what = if let ServerResult::InputRequiredResult(_) = answer {
-        "asks for more input before it answers, which is not supported"
+    let what = if let ServerResult::InputRequiredResult(asked) = &answer {
+        let questions: Vec<String> =
+            asked.input_requests.iter().flat_map(|asked| asked.values()).filter_map(asks).collect();
+        let more = if questions.is_empty() { String::new() } else { format!(": {}", questions.join("; ")) };
+        let text = format!("the server asks for more input before it answers, which nobody gives here{more}");
+        return Err(CallError::Unusable(text.chars().take(QUESTION_CHARS).collect()));
     } else if let ServerResult::CreateTaskResult(_) = answer {
         "answers with a task instead of a result, which is not supported"
     } else {
         "answered with something that is no result"
     };
     Err(CallError::Unusable(format!("the server {what}")))
+}
+
+/// What of its user a server asks.
+fn asks(request: &InputRequest) -> Option<String> {
+    if let InputRequest::Elicitation(request) = request { Some(question(&request.params)) } else { None }
 }
 
 impl Connection for Client {
@@ -340,7 +415,7 @@ impl Connection for Client {
     }
 
     fn has_changed(&self) -> bool {
-        self.changed.swap(false, Ordering::Relaxed)
+        self.heard.changed.swap(false, Ordering::Relaxed)
     }
 
     fn is_open(&self) -> bool {

@@ -4,26 +4,39 @@
 mod slot;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use boon::{Compiler, SchemaIndex, Schemas, UrlLoader};
-use holon_facts::Millis;
+use holon_facts::{AgentId, Millis};
 use holon_platform::spawn;
 use holon_text::Secrets;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::approval::{Approvals, Standing};
 use crate::catalogue::Catalogue;
 use crate::connection::{CallError, CallResult, Tool};
 use crate::definition::Definition;
 use crate::listing::Listing;
 use crate::log::Log;
+use crate::proposal::Proposed;
 use slot::Slot;
 
 /// A turn that begins waits so long for servers that have never listed their tools; one that is later is offered later.
 const OFFER_WAIT: Duration = Duration::from_secs(10);
+
+/// Servers that agents have for themselves, at once.
+const OWN: usize = 64;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a server is not used that was approved as something else.
+const CHANGED: &str =
+    "its definition has changed since it was approved; `holon mcp approve` approves the new one";
 
 /// Where servers are started.
 #[derive(Clone)]
@@ -34,13 +47,22 @@ pub struct Host {
     pub folder: PathBuf,
     /// What is written to no log.
     pub secrets: Arc<Secrets>,
+    /// Variables that programs of workspaces get.
+    pub variables: Arc<BTreeMap<String, String>>,
 }
+
+/// By the server's name and the agent.
+type Own = BTreeMap<(String, AgentId), Arc<Slot>>;
 
 /// The servers of a runtime. Cheap to clone.
 #[derive(Clone)]
 pub struct Servers {
     slots: Arc<BTreeMap<String, Arc<Slot>>>,
-    folder: PathBuf,
+    /// Approved ones of workspaces where somebody works, by [`crate::Proposal::id`].
+    proposed: Arc<Mutex<BTreeMap<String, Arc<Slot>>>>,
+    /// Of servers that each agent has for itself: those that agents have called.
+    own: Arc<Mutex<Own>>,
+    host: Host,
 }
 
 /// What a server has.
@@ -72,13 +94,37 @@ pub struct ServerState {
     pub failed_calls: u64,
 }
 
+impl ServerState {
+    /// The same together with that of an agent's own one.
+    fn with(self, own: Self) -> Self {
+        let order = ["configured", "failed", "starting", "ready"];
+        let rank = |state: &str| order.iter().position(|known| *known == state);
+        let (of_own, of_all) = (rank(own.state), rank(self.state));
+        let (state, problem) =
+            if of_own > of_all { (own.state, own.problem) } else { (self.state, self.problem) };
+        Self {
+            name: self.name,
+            state,
+            problem,
+            starts: self.starts + own.starts,
+            calls: self.calls + own.calls,
+            failed_calls: self.failed_calls + own.failed_calls,
+        }
+    }
+}
+
 impl Servers {
     pub fn new(definitions: Vec<Definition>, host: &Host) -> Self {
         let slots = definitions.into_iter().map(|definition| {
             let name = definition.name.clone();
             (name, Slot::new(definition, host.clone()))
         });
-        Self { slots: Arc::new(slots.collect()), folder: host.folder.clone() }
+        Self {
+            slots: Arc::new(slots.collect()),
+            proposed: Arc::default(),
+            own: Arc::default(),
+            host: host.clone(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -95,12 +141,17 @@ impl Servers {
 
     /// How each of them stands.
     pub fn states(&self) -> Vec<ServerState> {
-        self.slots.values().map(|slot| slot.state()).collect()
+        let own = lock(&self.own);
+        let state = |slot: &Arc<Slot>| {
+            let of_agents = own.iter().filter(|((server, _), _)| *server == slot.definition.name);
+            of_agents.fold(slot.state(), |all, (_, slot)| all.with(slot.state()))
+        };
+        self.slots.values().chain(lock(&self.proposed).values()).map(state).collect()
     }
 
     /// What a server has written to its standard error.
     pub fn log(&self, server: &str) -> Log {
-        Log::of(&self.folder, server)
+        Log::of(&self.host.folder, server)
     }
 
     /// Takes away what is kept of a server.
@@ -121,13 +172,16 @@ impl Servers {
     }
 
     /// What these servers offer. Those whose tools are known are not started for it; the others are, all at once, and are
-    /// waited for a little. Beside it why servers offer nothing.
-    pub async fn offer(&self, servers: &[String]) -> (Catalogue, Vec<Unavailable>) {
-        let (mut listed, mut problems, mut asked) = (Vec::new(), Vec::new(), Vec::new());
-        for server in servers {
+    /// waited for a little. Beside it why servers offer nothing. A workspace adds those that it proposes and that are approved.
+    pub async fn offer(&self, servers: &[String], workspace: Option<&Path>) -> (Catalogue, Vec<Unavailable>) {
+        let (proposed, mut problems) = match workspace {
+            Some(workspace) => self.of_workspace(workspace).await,
+            None => Default::default(),
+        };
+        let (mut listed, mut asked) = (Vec::new(), Vec::new());
+        for server in servers.iter().chain(&proposed) {
             match self.slot(server) {
                 Ok(slot) => {
-                    let slot = slot.clone();
                     // It goes on although nobody waits any more.
                     asked.push((server, spawn::task(async move { slot.known_or_list().await })));
                 }
@@ -152,26 +206,99 @@ impl Servers {
     ///
     /// # Errors
     /// What became of it instead, and whether it may have had effects.
-    pub async fn call(&self, server: &str, tool: &str, arguments: &str) -> Result<CallResult, CallError> {
+    pub async fn call(
+        &self,
+        (server, tool): (&str, &str),
+        arguments: &str,
+        agent: Option<&AgentId>,
+    ) -> Result<CallResult, CallError> {
         let arguments: Map<String, Value> = match serde_json::from_str(arguments) {
             Ok(Value::Object(arguments)) => arguments,
             Ok(_) => return Err(CallError::Arguments("they are no JSON object".to_owned())),
             Err(problem) => return Err(CallError::Arguments(format!("they are no JSON: {problem}"))),
         };
-        let slot = self.slot(server).map_err(|problem| CallError::NotSent(problem.to_string()))?;
+        let slot = self.slot(server).and_then(|slot| self.own(slot, agent));
+        let slot = slot.map_err(|problem| CallError::NotSent(problem.to_string()))?;
         slot.call(tool, arguments).await
     }
 
     /// Ends all of them.
     pub async fn close(&self) {
-        for slot in self.slots.values() {
+        let proposed = std::mem::take(&mut *lock(&self.proposed));
+        let own = std::mem::take(&mut *lock(&self.own));
+        for slot in self.slots.values().chain(proposed.values()).chain(own.values()) {
             slot.close().await;
         }
     }
 
-    fn slot(&self, server: &str) -> Result<&Arc<Slot>, Unavailable> {
-        self.slots.get(server).ok_or_else(|| unavailable(server, "there is no such server any more"))
+    /// The approved servers that a workspace proposes now, and why others are not used. One that was started under another
+    /// definition, or is proposed no more, is ended first.
+    async fn of_workspace(&self, workspace: &Path) -> (Vec<String>, Vec<Unavailable>) {
+        let (host, folder) = (self.host.clone(), workspace.to_owned());
+        let read = spawn::blocking(move || approved(&folder, &host)).await;
+        let (approved, problems) = read.unwrap_or_else(|interrupted| {
+            (Vec::new(), vec![unavailable(crate::PROPOSALS, &interrupted.to_string())])
+        });
+        let stays = |slot: &Arc<Slot>| {
+            let other = slot.definition.proposal.as_ref().is_none_or(|known| known.workspace != workspace);
+            other || approved.contains(&slot.definition)
+        };
+        let gone: Vec<Arc<Slot>> = {
+            let mut proposed = lock(&self.proposed);
+            let gone = proposed.values().filter(|slot| !stays(slot)).cloned().collect();
+            proposed.retain(|_, slot| stays(slot));
+            gone
+        };
+        for slot in gone {
+            slot.close().await;
+        }
+        let names = approved.iter().map(|definition| definition.name.clone()).collect();
+        let mut proposed = lock(&self.proposed);
+        for definition in approved {
+            let name = definition.name.clone();
+            proposed.entry(name).or_insert_with(|| Slot::new(definition, self.host.clone()));
+        }
+        (names, problems)
     }
+
+    /// The server that an agent has for itself, where it is such a one.
+    fn own(&self, shared: Arc<Slot>, agent: Option<&AgentId>) -> Result<Arc<Slot>, Unavailable> {
+        let Some(agent) = agent.filter(|_| shared.definition.per_agent) else { return Ok(shared) };
+        let name = &shared.definition.name;
+        let mut own = lock(&self.own);
+        let key = (name.clone(), agent.clone());
+        if !own.contains_key(&key) && own.len() >= OWN {
+            own.retain(|_, slot| slot.is_used());
+        }
+        if !own.contains_key(&key) && own.len() >= OWN {
+            return Err(unavailable(name, &format!("{OWN} agents have one of their own already")));
+        }
+        let slot = own.entry(key).or_insert_with(|| Slot::new(shared.definition.clone(), self.host.clone()));
+        Ok(slot.clone())
+    }
+
+    fn slot(&self, server: &str) -> Result<Arc<Slot>, Unavailable> {
+        let slot = self.slots.get(server).cloned().or_else(|| lock(&self.proposed).get(server).cloned());
+        slot.ok_or_else(|| unavailable(server, "there is no such server any more"))
+    }
+}
+
+/// What of a workspace may be started; what was approved as something else is named.
+fn approved(workspace: &Path, host: &Host) -> (Vec<Definition>, Vec<Unavailable>) {
+    let proposed = match Proposed::of(workspace, &host.variables) {
+        Ok(proposed) => proposed,
+        Err(problem) => return (Vec::new(), vec![unavailable(crate::PROPOSALS, &problem)]),
+    };
+    let approvals = Approvals::of(&host.folder);
+    let (mut approved, mut problems) = (Vec::new(), Vec::new());
+    for proposed in proposed {
+        match approvals.standing(&proposed.proposal) {
+            Standing::Approved => approved.push(proposed.definition()),
+            Standing::Changed => problems.push(unavailable(&proposed.proposal.id(), CHANGED)),
+            Standing::Proposed => {}
+        }
+    }
+    (approved, problems)
 }
 
 /// Most of a problem that is shown.

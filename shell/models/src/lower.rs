@@ -20,7 +20,9 @@ pub(super) fn offered(
     form: impl Fn(&Offered) -> Value,
 ) -> Result<Vec<Value>, TextError> {
     let Lowering { texts, request, tools, .. } = *lowering;
-    let others = match &request.server_tools {
+    // Where they are found and not offered, nobody reads what they are.
+    let of_servers = request.tools.iter().any(|name| tools.get(name).is_none());
+    let others = match request.server_tools.as_ref().filter(|_| of_servers) {
         Some(servers) => Tools::of_servers(&texts.resolve(&servers.definitions)?),
         None => Tools::default(),
     };

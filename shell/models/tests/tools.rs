@@ -87,6 +87,10 @@ fn optional_fields_may_be_null_and_unknown_ones_may_not_be() {
             let value = if required.contains(&name.as_str()) { sample(name, property) } else { Value::Null };
             sent.insert(name.clone(), value);
         }
+        // The text of an object.
+        if tool == Tool::ToolCall {
+            sent.insert("arguments".into(), "{}".into());
+        }
         // One of two is needed, which a schema of this kind can't say.
         if tool == Tool::UseWorkspace {
             sent.insert("path".into(), "/x".into());

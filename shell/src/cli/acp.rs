@@ -1,8 +1,6 @@
 //! `holon acp`: agents of the runtime inside of an editor, on standard input and output.
 
-use std::io::{self, BufReader};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 use holon_acp::Server;
@@ -24,15 +22,5 @@ pub(super) struct AcpArgs {
 pub(super) fn acp(home: Option<PathBuf>, args: AcpArgs) -> Result<Exit, Failure> {
     let AcpArgs { agent, start } = args;
     let agent = agent.as_deref().map(AgentId::new).transpose().map_err(Failure::usage)?;
-    ClientContext::work_started(home, start, move |cli, ending| async move {
-        let server = Arc::new(Server::new(cli.client.clone(), agent)?);
-        let served = holon_rpc::serve(server, BufReader::new(io::stdin()), io::stdout());
-        tokio::select! {
-            biased;
-            // Agents live on, so there is nothing to give up.
-            () = ending.wait() => {}
-            served = served => served?,
-        }
-        Ok(Exit::Completed)
-    })
+    ClientContext::serve_lines(home, start, move |runtime| Server::new(runtime, agent))
 }

@@ -1,6 +1,7 @@
 //! What commands about agents share: they find the runtime of the home, and say whom they mean.
 
 use std::cell::OnceCell;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -206,6 +207,25 @@ impl ClientContext {
         Self::work(home, move |cli, ending| async move {
             let cli = ending.or(cli.started(&start)).await?;
             work(cli, ending).await
+        })
+    }
+
+    /// Answers a client on standard input and output, with a runtime that is started where none runs, until the input ends.
+    pub(super) fn serve_lines<S: holon_rpc::Service>(
+        home: Option<PathBuf>,
+        start: Autostart,
+        service: impl FnOnce(Client) -> io::Result<S>,
+    ) -> Result<Exit, Failure> {
+        Self::work_started(home, start, move |cli, ending| async move {
+            let service = Arc::new(service(cli.client)?);
+            let served = holon_rpc::serve(service, BufReader::new(io::stdin()), io::stdout());
+            tokio::select! {
+                biased;
+                // Agents live on, so there is nothing to give up.
+                () = ending.wait() => {}
+                served = served => served?,
+            }
+            Ok(Exit::Completed)
         })
     }
 

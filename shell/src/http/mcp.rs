@@ -1,5 +1,5 @@
 //! `POST /mcp`: the Model Context Protocol over streamable HTTP (docs/mcp-server.md). Each request comes alone and is answered
-//! with one JSON document, or, where its client wants to see progress, with a stream that ends with it. Nothing is kept for a
+//! with one JSON document, or, where its client wants to see progress or changes of resources, with a stream that ends with it. Nothing is kept for a
 //! client between two requests.
 
 use std::pin::Pin;
@@ -24,6 +24,9 @@ use super::route::of_protocol;
 /// Notifications that a client has not read yet; then the call waits.
 const UNREAD: usize = 16;
 
+/// Lasts until its client ends it.
+const LISTEN: &str = "subscriptions/listen";
+
 /// What a stream begins with.
 const BEGIN: &str = ": answer\n\n";
 
@@ -44,7 +47,12 @@ pub(super) async fn speak(State(app): State<App>, request: Request) -> Response 
         Message::Invalid(refusal) => (StatusCode::BAD_REQUEST, Json(refusal)).into_response(),
         Message::Notification { .. } | Message::Response => StatusCode::ACCEPTED.into_response(),
         Message::Request { id, method, params } => {
-            let shows = streams && !params["_meta"]["progressToken"].is_null();
+            let listens = method == LISTEN;
+            if listens && !streams {
+                let refusal = Error::invalid_params("a subscription is a stream: accept text/event-stream");
+                return Json(answer(id, Err(refusal))).into_response();
+            }
+            let shows = listens || streams && !params["_meta"]["progressToken"].is_null();
             let (sender, notifications) = mpsc::channel(UNREAD);
             let call = Call { id: id.clone(), method, params, peer: Peer::new(sender) };
             let answering: Answering = Box::pin(Server::for_all(app.asked_by(caller)).call(call));

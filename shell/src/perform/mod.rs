@@ -194,6 +194,7 @@ impl Performers {
             helper: settings.supervisor.clone(),
             folder: Home::at(Home::shared(settings.home.root())).mcp(),
             secrets: texts.shared_secrets(),
+            variables: Arc::new(settings.servers.variables.clone()),
         };
         let servers = Servers::new(settings.servers.definitions.clone(), &host);
         let answers = GivenAnswers::of(&settings.home);
@@ -268,9 +269,7 @@ impl Performers {
             triggers,
             (&settings.skills, &settings.supervisor, looks),
         );
-        // Children have those that are named for them.
-        let servers = settings.servers.whose.of(agent, !agent.is_reserved());
-        let offered = tool::offered(&self.inner.texts, &self.inner.servers, &servers);
+        let offered = tool::offered(&self.inner.texts, settings, &self.inner.servers, (agent, execution));
         let (loaded, offered) = tokio::join!(loaded, offered);
         match loaded {
             Ok(context) => {
@@ -315,8 +314,8 @@ impl Performers {
             Ok(arguments) => arguments,
             Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
         };
-        let Inner { settings, memory, .. } = &*self.inner;
-        let receipt = tool::run(texts, settings, memory, (agent, &call), &arguments).await;
+        let Inner { settings, memory, servers, .. } = &*self.inner;
+        let receipt = tool::run(texts, settings, (memory, servers), (agent, &call), &arguments).await;
         Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
     }
 

@@ -67,7 +67,7 @@ pub use skills::SkillSettings;
 pub use source::SourceError;
 pub use store_url::{StoreUrl, find_home};
 pub use tool_servers::{
-    DefinedServers, ServerVariables, TOOL_SERVER_KEYS, ToolServerSettings, ToolServers, is_server,
+    DefinedServers, ServerVariables, TOOL_SERVER_KEYS, ToolServerSettings, ToolServers, is_server, passed,
 };
 use tool_servers::{McpKey, mcp_key};
 

@@ -45,6 +45,8 @@ pub struct ToolServerSettings {
     pub start_timeout: Option<Millis>,
     pub call_timeout: Option<Millis>,
     pub idle: Option<Millis>,
+    pub per_agent: Option<bool>,
+    pub passes_on: Option<bool>,
 }
 
 /// Every option, in the order in which it is listed.
@@ -100,6 +102,18 @@ pub const TOOL_SERVER_KEYS: &[Key<ToolServerSettings>] = &[
         idle,
         number(1_000, 86_400_000),
         "end its program when nobody has called it for this time; by default 600,000"
+    ),
+    key!(
+        "per_agent",
+        per_agent,
+        Kind::Flag,
+        "start one for each agent that calls it, instead of one for all; by default false"
+    ),
+    key!(
+        "pass_on_questions",
+        passes_on,
+        Kind::Flag,
+        "let it ask its user during a call: agents read the question with the result; by default false"
     ),
 ];
 
@@ -223,6 +237,8 @@ pub struct ToolServers {
 pub struct DefinedServers {
     pub definitions: Vec<Definition>,
     pub whose: ToolServers,
+    /// What programs of workspaces get.
+    pub variables: BTreeMap<String, String>,
 }
 
 impl ToolServers {
@@ -234,7 +250,7 @@ impl ToolServers {
         credentials: &Credentials,
     ) -> DefinedServers {
         let definitions = self.definitions(home, environment, credentials);
-        DefinedServers { definitions, whose: self.clone() }
+        DefinedServers { definitions, whose: self.clone(), variables: passed(environment) }
     }
 
     /// The servers of an agent: those that are named for it; all, where none are and it is `open` to all.
@@ -244,6 +260,11 @@ impl ToolServers {
             None if open => self.servers.keys().cloned().collect(),
             None => Vec::new(),
         }
+    }
+
+    /// Whether an agent has servers of its workspace: where it is `open` to all, and none are named for it.
+    pub fn has_those_of_its_workspace(&self, agent: &AgentId, open: bool) -> bool {
+        open && !self.agents.contains_key(agent)
     }
 
     /// Every server as it is started or reached. One that can't be is there all the same, with the reason.
@@ -271,11 +292,14 @@ impl ToolServerSettings {
         let reach = self.reach(home, environment, keys).unwrap_or_else(|problem| Reach::Nowhere { problem });
         Definition {
             name: name.to_owned(),
+            proposal: None,
             reach,
             revision: self.protocol.unwrap_or_default(),
             start_timeout: self.start_timeout.unwrap_or(Millis::seconds(30)),
             call_timeout: self.call_timeout.unwrap_or(Millis::seconds(60)),
             idle: self.idle.unwrap_or(Millis::minutes(10)),
+            per_agent: self.per_agent.unwrap_or(false),
+            passes_on: self.passes_on.unwrap_or(false),
             tools: self.tools.clone(),
         }
     }
@@ -297,9 +321,7 @@ impl ToolServerSettings {
         let Some(command) = self.command.clone() else {
             return Err("it has neither command nor url".to_owned());
         };
-        let passed =
-            PASSED.into_iter().filter_map(|name| Some((name.to_owned(), environment.get(name)?.to_owned())));
-        let mut variables: BTreeMap<_, _> = passed.collect();
+        let mut variables = passed(environment);
         for (name, text) in self.env.iter().flat_map(|env| &env.0) {
             variables.insert(name.clone(), value(text)?);
         }
@@ -311,6 +333,12 @@ impl ToolServerSettings {
             folder,
         })
     }
+}
+
+/// What of the runtime's own environment programs get.
+pub fn passed(environment: &Environment) -> BTreeMap<String, String> {
+    let one = |name: &str| Some((name.to_owned(), environment.get(name)?.to_owned()));
+    PASSED.into_iter().filter_map(one).collect()
 }
 
 fn stored(keys: &Credentials, name: &str) -> Result<String, String> {

@@ -41,6 +41,9 @@ pub struct Faults {
     /// Skills that come, change and go between turns, and commands that name their files.
     #[serde(default)]
     pub skills: u32,
+    /// Calls of tools of other programs, in worlds that have any.
+    #[serde(default)]
+    pub server_calls: u32,
     /// Supervisors that are killed while their command goes on.
     pub supervisor_killed: u32,
     /// Commands that nothing ends, however they are asked to.
@@ -134,7 +137,7 @@ impl Faults {
     pub fn is_dead(&self, component: &str, agent: u32, at: u64) -> bool {
         let hit = |dead: &Dead| match component {
             "provider" => !dead.tools_only,
-            component => component == "tool",
+            component => ["tool", "server"].contains(&component),
         };
         self.dead.iter().any(|dead| dead.agent == agent && dead.since <= at && hit(dead))
     }

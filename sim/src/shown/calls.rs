@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use holon_core::Input;
-use holon_core::effect::{InputSource, TaskWork, ToolCall, WorkView};
+use holon_core::effect::{InputSource, ServerCall, TaskWork, ToolCall, WorkView};
 use holon_core::replay::Call;
 use holon_core::tool::Tool;
 use holon_facts::event::operation::Settlement;
@@ -32,6 +32,19 @@ impl Called {
     pub(crate) fn executed(&self, agent: &AgentId, call: &ToolCall) -> Result<(), Failure> {
         let same = (call.call_id.as_str(), call.tool.name()) == (&self.call_id, &self.tool_name);
         ensure!(same, "M3", "{agent} executes {} ({}), the open call is {self:?}", call.tool, call.call_id);
+        self.has(agent, &call.arguments)
+    }
+
+    /// Another program is asked for it.
+    pub(crate) fn sent(&self, agent: &AgentId, call: &ServerCall) -> Result<(), Failure> {
+        let name = format!("{}__{}", call.server, call.tool);
+        let named = self.verdict.tool().is_some_and(|tool| tool == *name.as_str());
+        let found = call.found == (self.tool_name == Tool::ToolCall.name());
+        ensure!(
+            call.call_id == self.call_id && named && found,
+            "M3",
+            "{agent} calls {name}, the open call is {self:?}"
+        );
         self.has(agent, &call.arguments)
     }
 
@@ -118,23 +131,27 @@ pub(super) fn check_outcomes(
         }
         Outcome::Tool { outcome } => {
             let received = &outcome.receipt;
-            let Some((settlement, result)) = result_of(agent, *op, records) else { return Ok(()) };
+            let Some((settlement, tool, result)) = result_of(agent, *op, records) else { return Ok(()) };
             if settlement == Settlement::Failed && received.error.is_none() {
                 // What came fits no operation of that kind, and the call is notified so.
                 return Ok(());
             }
             *said.entry("M3").or_default() += 1;
-            if let Some(template) = received.facts.template.as_deref() {
+            // What another program brings is nothing but what the model reads.
+            let foreign = tool == Tool::ToolCall.name() || Tool::named(tool).is_none();
+            if let Some(template) = received.facts.template.as_deref().filter(|_| !foreign) {
                 let begins = records.iter().any(|record| begins_with(record, template));
                 let fits = result.error.is_some() || begins;
                 ensure!(fits, "M3", "{agent} begins nobody with {template:?}: {result:?}");
                 return Ok(());
             }
             let facts = ToolFacts { shown_task: received.facts.shown_task, ..result.facts.clone() };
+            let bare = ToolFacts { truncated: received.facts.truncated, ..ToolFacts::default() };
             let same = match &received.error {
                 Some(error) => result.error.as_ref() == Some(error),
                 None => {
-                    result.error.is_none() && result.content == received.content && facts == received.facts
+                    let expected = if foreign { &bare } else { &received.facts };
+                    result.error.is_none() && result.content == received.content && facts == *expected
                 }
             };
             ensure!(same, "M3", "{agent} has the result {result:?}, what came was {received:?}");
@@ -150,7 +167,11 @@ pub(super) fn check_outcomes(
 }
 
 /// The result that follows the end of an operation, where it is a call's.
-fn result_of<'a>(agent: &AgentId, op: OpId, records: &'a [Record]) -> Option<(Settlement, &'a Receipt)> {
+fn result_of<'a>(
+    agent: &AgentId,
+    op: OpId,
+    records: &'a [Record],
+) -> Option<(Settlement, &'a str, &'a Receipt)> {
     let mut of_agent = records.iter().filter(|record| record.agent == *agent);
     let settlement = of_agent.find_map(|record| {
         let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event else { return None };
@@ -159,7 +180,8 @@ fn result_of<'a>(agent: &AgentId, op: OpId, records: &'a [Record]) -> Option<(Se
     })?;
     // A task whose command has ended says so itself.
     let ended = |record: &&Record| matches!(&record.event, Event::Task(TaskFact::TaskStatusUpdated(fact)) if fact.status.is_terminal());
-    Some((settlement, of_agent.take_while(|record| !ended(record)).find_map(result)?))
+    let (tool, receipt) = of_agent.take_while(|record| !ended(record)).find_map(result)?;
+    Some((settlement, tool, receipt))
 }
 
 /// Whether somebody is begun with that template.
@@ -170,10 +192,10 @@ fn begins_with(record: &Record, template: &AgentTemplate) -> bool {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
-fn result(record: &Record) -> Option<&Receipt> {
+fn result(record: &Record) -> Option<(&str, &Receipt)> {
     match &record.event {
-        Event::Turn(TurnFact::ToolExecuted(fact)) => Some(&fact.receipt),
-        Event::Turn(TurnFact::ToolExecutionFailed(fact)) => Some(&fact.receipt),
+        Event::Turn(TurnFact::ToolExecuted(fact)) => Some((&fact.tool_name, &fact.receipt)),
+        Event::Turn(TurnFact::ToolExecutionFailed(fact)) => Some((&fact.tool_name, &fact.receipt)),
         _ => None,
     }
 }
@@ -213,6 +235,10 @@ fn answered(
                 let tool = tool.map(|name| (name.clone(), Tool::named(name.as_str())));
                 let right = match (tool, said.json()) {
                     (None, _) => true,
+                    // What it names is called, by whichever name that has.
+                    (Some(_), Some(json)) if *tool_name == *Tool::ToolCall.name() => {
+                        Tool::ToolCall.verdict(json).as_ref() == Ok(verdict)
+                    }
                     (Some((name, Some(tool))), Some(json)) => {
                         name == *said.tool_name && own(tool, json, verdict)
                     }

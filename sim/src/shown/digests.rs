@@ -89,7 +89,9 @@ fn effects(piece: &Piece) -> Vec<(&str, &Text)> {
 fn changes(verdict: &Verdict) -> bool {
     match verdict {
         Verdict::Refused(_) => false,
-        Verdict::Accepted(tool) => !["ViewImage", "MemorySearch", "MemoryGet"].contains(&tool.as_str()),
+        Verdict::Accepted(tool) => {
+            !["ViewImage", "MemorySearch", "MemoryGet", "ToolSearch"].contains(&tool.as_str())
+        }
         Verdict::OnTask(call) => match call {
             TaskCall::List | TaskCall::Status { .. } | TaskCall::Output { .. } => false,
             TaskCall::Input { .. } | TaskCall::Stop { .. } => true,

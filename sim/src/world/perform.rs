@@ -21,7 +21,7 @@ use crate::performer::{Circumstances, Deliveries};
 use crate::provider;
 use crate::script::Line;
 use crate::story::Round;
-use crate::{commands, places, readers, tools, wire};
+use crate::{commands, places, readers, servers, tools, wire};
 
 impl World<'_> {
     pub(super) fn perform(&mut self, effect: Effect, step: StepSeq) -> Result<(), Failure> {
@@ -91,10 +91,11 @@ impl World<'_> {
                 self.injector.saw("provider.sums_up");
                 self.begin(agent, op, "summary", |here| provider::answer(here, None))
             }
-            Work::CallTool { call } if call.tool == Tool::MemorySearch => {
+            Work::CallTool { call } if [Tool::MemorySearch, Tool::ToolSearch].contains(&call.tool) => {
                 self.begin(agent, op, "memory", tools::look)
             }
-            Work::CallTool { .. } | Work::CallServer { .. } => self.begin(agent, op, "tool", tools::call),
+            Work::CallServer { .. } => self.begin(agent, op, "server", servers::call),
+            Work::CallTool { .. } => self.begin(agent, op, "tool", tools::call),
             Work::PrepareCommand { task, call, .. } => self.prepare(agent, op, task, &call),
             Work::RunCommand { supervisor } => self.go(agent, op, &supervisor),
             Work::WatchCommand { supervisor } => self.watch(agent, op, &supervisor),
@@ -145,7 +146,8 @@ impl World<'_> {
             Work::CallTask { work } => called.on_task(agent, work)?,
             Work::CallWork { view } => called.on_work(agent, view)?,
             Work::PrepareAgent { template, .. } => called.prepared(agent, template.as_ref())?,
-            Work::CallAgent { .. } | Work::FindWorkspace { .. } | Work::CallServer { .. } => {}
+            Work::CallServer { call } => called.sent(agent, call)?,
+            Work::CallAgent { .. } | Work::FindWorkspace { .. } => {}
             Work::LoadContext { .. }
             | Work::CallModel { .. }
             | Work::Summarize { .. }

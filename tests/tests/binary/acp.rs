@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use end_to_end::daemon::Daemon;
 use end_to_end::lines::Lines;
+use end_to_end::pictures::{base64, png, shown};
 use end_to_end::provider::{Provider, Reply, calls, fails, says};
 use end_to_end::wait_for;
 use serde_json::{Value, json};
@@ -251,6 +252,69 @@ fn why_a_turn_stopped_is_said_in_the_words_of_the_protocol() {
 }
 
 #[test]
+fn a_prompt_has_images_and_a_session_a_model_and_an_end() {
+    let provider = Provider::start([says("A picture."), says("The other model.")]);
+    let holon = end_to_end::Holon::new()
+        .with("HOLON_MODEL", "openai-chat/gpt-4o")
+        .with("OPENAI_BASE_URL", &provider.url)
+        .with("OPENAI_API_KEY", "canary-4f1c77aa")
+        .with("HOLON_HTTP_ADDR", "127.0.0.1:0");
+    let daemon = Daemon(holon);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let opened = editor.ask("session/new", &json!({ "cwd": daemon.0.work(), "mcpServers": [] }));
+    let session = opened["result"]["sessionId"].as_str().expect("an id").to_owned();
+    let option = &opened["result"]["configOptions"][0];
+    assert_eq!(
+        (&option["id"], &option["currentValue"], &option["options"][0]["value"]),
+        (&json!("model"), &json!("openai-chat/gpt-4o"), &json!("openai-chat/gpt-4o"))
+    );
+    let picture = png(640, 480, &[7; 3_000]);
+    let prompt = json!([
+        { "type": "text", "text": "what is this?" },
+        { "type": "image", "mimeType": "image/png", "data": base64(&picture), "uri": "file:///work/a.png" },
+    ]);
+    let told = editor.ask("session/prompt", &json!({ "sessionId": session, "prompt": prompt }));
+    assert_eq!(told["result"]["stopReason"], "end_turn", "{told}");
+    assert_eq!(shown(&provider.requests()[0], &picture), 1);
+    let broken = json!([{ "type": "image", "mimeType": "image/png", "data": "bm8=" }]);
+    let refused = editor.ask("session/prompt", &json!({ "sessionId": session, "prompt": broken }));
+    assert_eq!(refused["error"]["code"], -32_602, "{refused}");
+
+    let chosen = json!({ "sessionId": session, "configId": "model", "value": "openai-chat/gpt-4o-mini" });
+    let chosen = editor.ask("session/set_config_option", &chosen);
+    assert_eq!(chosen["result"]["configOptions"][0]["currentValue"], "openai-chat/gpt-4o-mini", "{chosen}");
+    editor.prompt(&session, "and now?");
+    assert_eq!(provider.requests().last().expect("a request")["model"], "gpt-4o-mini");
+
+    assert_eq!(editor.ask("session/delete", &json!({ "sessionId": session }))["result"], json!({}));
+    let listed = editor.ask("session/list", &json!({}));
+    assert!(!listed.to_string().contains(&session), "{listed}");
+    assert_eq!(editor.prompt(&session, "still there?")["error"]["code"], -32_602);
+}
+
+/// `cargo nextest run --run-ignored all` shows how long it takes; the target is 200 ms in a release build.
+#[test]
+#[ignore = "a measurement"]
+fn a_load_of_a_thousand_messages() {
+    let provider = Provider::answering(|_| says("done"));
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(&daemon.0.work());
+    for number in 0..500 {
+        editor.prompt(&session, &format!("number {number}"));
+    }
+    let began = Instant::now();
+    let before = editor.lines.seen.len();
+    let params = json!({ "sessionId": session, "cwd": daemon.0.work(), "mcpServers": [] });
+    editor.ask("session/load", &params);
+    let shown = editor.lines.seen.len() - before;
+    println!("a load of {} messages: {:?}", shown - 1, began.elapsed());
+    assert!(shown > 1_000, "{shown}");
+}
+
+#[test]
 fn what_can_not_be_meant_is_refused_by_its_field() {
     let daemon = Daemon::hello();
     daemon.start();
@@ -277,9 +341,17 @@ fn what_can_not_be_meant_is_refused_by_its_field() {
         );
     }
     let session = editor.open(&daemon.0.work());
-    let image =
-        json!({ "sessionId": session, "prompt": [{ "type": "image", "data": "", "mimeType": "image/png" }] });
-    assert_eq!(editor.ask("session/prompt", &image)["error"]["data"]["field"], "prompt[0]");
+    let sound =
+        json!({ "sessionId": session, "prompt": [{ "type": "audio", "data": "", "mimeType": "audio/wav" }] });
+    assert_eq!(editor.ask("session/prompt", &sound)["error"]["data"]["field"], "prompt[0]");
+    for (option, value, field) in [("mode", "ask", "configId"), ("model", "nonsense", "value")] {
+        let chosen = json!({ "sessionId": session, "configId": option, "value": value });
+        let told = editor.ask("session/set_config_option", &chosen);
+        assert_eq!(
+            (&told["error"]["code"], &told["error"]["data"]["field"]),
+            (&json!(-32_602), &json!(field))
+        );
+    }
     editor.lines.raw("{");
     editor.lines.until("refusal", |line| line["error"]["code"] == -32_700);
     let noticed = editor.ask("session/new", &json!({ "cwd": daemon.0.work(), "mcpServers": [{ "name": "x", "command": "/x", "args": [], "env": [] }] }));

@@ -1,12 +1,13 @@
 //! Editors that do what comes to their mind: prompts, cancels and loads in any order. Whatever they do, each prompt has one
 //! response, a load is over with its response, and nothing of a run follows the response that it was cancelled.
 //!
-//! `HOLON_ACP_SCRIPTS=1000` plays more scripts than the few of the default suite.
+//! The laws CX38, CX39 and CX40. `HOLON_ACP_SCRIPTS=10000` plays more scripts than the few of the default suite.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use end_to_end::daemon::Daemon;
+use end_to_end::editor_laws::{cx38, cx39, cx40};
 use end_to_end::lines::Lines;
 use end_to_end::provider::{Provider, Reply, says};
 use serde_json::{Value, json};
@@ -84,8 +85,8 @@ impl Script {
         }
     }
 
-    /// Waits for every response; then checks what came in which order.
-    fn check(&mut self, seed: u64) {
+    /// Waits for every response; then checks what came in which order, and what a load shows of all that.
+    fn check(&mut self, seed: u64, folder: &str) {
         let waited: Vec<u64> = self.prompts.keys().chain(&self.loads).copied().collect();
         for id in waited {
             if !self.lines.seen.iter().any(|line| line["id"] == id) {
@@ -93,31 +94,30 @@ impl Script {
             }
         }
         self.lines.rest(Duration::from_millis(150));
+        let texts = self.prompts.iter().map(|(id, name)| (*id, format!("answer to p{name}.")));
+        let prompts: Vec<(u64, String)> = texts.collect();
         let seen = &self.lines.seen;
-        let loaded = seen.iter().rposition(|line| self.loads.iter().any(|load| line["id"] == *load));
-        for (id, name) in &self.prompts {
-            let responses: Vec<usize> = (0..seen.len()).filter(|at| seen[*at]["id"] == *id).collect();
-            assert_eq!(responses.len(), 1, "seed {seed}: prompt {name} has one response");
-            let response = &seen[responses[0]];
-            assert!(response["result"]["stopReason"].is_string(), "seed {seed}: {response}");
-            let cancelled = response["result"]["stopReason"] == "cancelled";
-            // What comes before the response to a load is history.
-            let shown = loaded.map_or(responses[0], |loaded| loaded.max(responses[0]));
-            let mentions = |line: &&Value| line.to_string().contains(&format!("answer to p{name}."));
-            let late = seen[shown..].iter().filter(mentions).count();
-            assert!(late == 0, "seed {seed}: {name} ({cancelled}) is shown {late} times after its response");
-        }
+        cx38(seen, &prompts).and_then(|()| cx40(seen, &prompts, &self.loads)).unwrap_or_else(|problem| {
+            panic!("seed {seed}: {problem}: {seen:#?}");
+        });
+        let ended = |(id, _): &&(u64, String)| {
+            seen.iter().any(|line| line["id"] == *id && line["result"]["stopReason"] == "end_turn")
+        };
+        let answered: Vec<(u64, String)> = prompts.iter().filter(ended).cloned().collect();
+        let before = seen.len();
+        let params = json!({ "sessionId": self.session, "cwd": folder, "mcpServers": [] });
+        let load = self.send("session/load", &params);
+        self.lines.until("a load", |line| line["id"] == load);
+        self.lines.rest(Duration::from_millis(50));
+        let shown = &self.lines.seen[before..];
+        cx39(shown, load, &answered).unwrap_or_else(|problem| panic!("seed {seed}: {problem}: {shown:#?}"));
     }
 }
 
-#[test]
-fn whatever_an_editor_does_each_prompt_has_one_response() {
-    let scripts: u64 =
-        std::env::var("HOLON_ACP_SCRIPTS").ok().and_then(|count| count.parse().ok()).unwrap_or(6);
-    let daemon = Daemon::new(&Provider::answering(model));
-    daemon.start();
+/// Plays the scripts of some seeds, one after the other.
+fn play(daemon: &Daemon, seeds: impl Iterator<Item = u64>) {
     let folder = daemon.0.work().display().to_string();
-    for seed in 1..=scripts {
+    for seed in seeds {
         let lines = Lines::start(daemon.0.command(&["acp", "--no-start"]));
         let mut script =
             Script { lines, session: String::new(), last: 0, prompts: BTreeMap::new(), loads: Vec::new() };
@@ -129,10 +129,25 @@ fn whatever_an_editor_does_each_prompt_has_one_response() {
             script.step(&mut dice, &folder);
         }
         script.cancel();
-        script.check(seed);
+        script.check(seed, &folder);
         assert_eq!(script.lines.end(), Some(0), "seed {seed}");
-        // Nobody works in the folder of the next one.
         daemon.ok(&["agent", "stop", &script.session]);
     }
+}
+
+#[test]
+fn whatever_an_editor_does_each_prompt_has_one_response() {
+    let scripts: u64 =
+        std::env::var("HOLON_ACP_SCRIPTS").ok().and_then(|count| count.parse().ok()).unwrap_or(6);
+    let daemon = Daemon::new(&Provider::answering(model));
+    daemon.start();
+    // Editors wait most of the time.
+    let editors = scripts.div_ceil(50).min(8);
+    std::thread::scope(|scope| {
+        for first in 1..=editors {
+            let (daemon, step) = (&daemon, usize::try_from(editors).expect("few"));
+            scope.spawn(move || play(daemon, (first..=scripts).step_by(step)));
+        }
+    });
     daemon.0.check_ledger(&daemon.ledger());
 }

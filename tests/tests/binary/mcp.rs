@@ -142,3 +142,15 @@ fn a_server_is_reached_over_http_with_a_token_that_is_shown_nowhere() {
     gone.refused(5, &["error sending request"]);
     assert!(!gone.stderr.contains("canary"), "{gone:?}");
 }
+
+#[test]
+fn what_a_server_asks_its_user_is_passed_on_where_that_is_configured() {
+    let holon = Holon::new();
+    add(&holon, "test", &["--elicits"]);
+    let unseen = call(&holon, "asks", &json!({}));
+    assert_eq!(unseen.json()["parts"], json!([{ "part": "text", "text": "asked" }]), "{unseen:?}");
+    assert_eq!(holon.run(&["config", "set", "mcp.servers.test.pass_on_questions", "true"]).code, Some(0));
+    let seen = call(&holon, "asks", &json!({})).json();
+    let text = seen["parts"][1]["text"].as_str().expect("a question");
+    assert!(text.contains("Which port? (port)") && text.contains("Ask your operator"), "{seen}");
+}

@@ -229,3 +229,57 @@ fn a_server_that_does_not_start_stops_no_turn_and_is_named() {
     assert_eq!(payloads(&all, "tools_catalogued")[0]["catalogue"]["unavailable"], json!(["gone"]));
     assert_eq!(of_servers(&provider.requests()[0]).len(), 16);
 }
+
+#[test]
+fn of_many_tools_requests_have_what_finds_and_calls_them() {
+    let provider = Provider::answering(obedient);
+    let holon = with(&provider);
+    let marks = add(&holon, "test", &["--many", "184"]);
+    let said = run(
+        &holon,
+        &[
+            ("ToolSearch", json!({"query": "tool 123", "limit": 3})),
+            ("ToolCall", json!({"tool": "test__tool_123", "arguments": "{}"})),
+            ("ToolCall", json!({"tool": "test__echo", "arguments": {"text": "hi there"}})),
+            ("ToolCall", json!({"tool": "test__echo", "arguments": {"text": 7}})),
+            ("ToolCall", json!({"tool": "test__tool_999", "arguments": {}})),
+            ("ToolSearch", json!({"query": "paint"})),
+        ],
+    );
+    for part in ["test__tool_123", "hi there", "invalid_tool_input", "unknown_tool", r#"{\"test\":200}"#] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!((marks.count("call tool_123"), marks.count("call echo"), marks.count("call ")), (1, 1, 2));
+    let requests = provider.requests();
+    let (first, last) = (&requests[0], requests.last().expect("a request"));
+    assert_eq!((of_servers(first), first["tools"] == last["tools"]), (Vec::new(), true));
+    assert!(first.to_string().contains("test: 200 tools"), "{first}");
+    let all = records(&holon);
+    let catalogue = payloads(&all, "tools_catalogued")[0]["catalogue"]["tools"].clone();
+    let tokens = |tool: &Value| tool["est_tokens"].as_u64().expect("a number");
+    let direct: u64 = catalogue.as_array().expect("tools").iter().map(tokens).sum();
+    println!("200 tools take {direct} tokens by their names, and about 260 where they are found");
+    assert!(direct > 3_000, "{direct}");
+    holon.check_ledger(&holon.home().join("ledger.sqlite3"));
+}
+
+#[test]
+fn a_server_may_be_one_for_each_agent() {
+    let provider = Provider::answering(obedient);
+    let (daemon, marks) = daemon(&provider, &[]);
+    daemon.ok(&["config", "set", "mcp.servers.test.per_agent", "true"]);
+    daemon.ok(&["daemon", "restart"]);
+    daemon.ok(&["agent", "create", "other"]);
+    let before = marks.count("start ");
+    for agent in ["main", "other", "main"] {
+        let said = asks(&daemon, agent, &[("test__echo", json!({"text": "hi there"}))]);
+        assert!(said.contains("hi there"), "{said}");
+    }
+    // One lists the tools, where nobody has before.
+    assert!((2..=3).contains(&(marks.count("start ") - before)), "{}", marks.count("start "));
+    let status = daemon.ok(&["daemon", "status", "--json"]).json();
+    let server = &status["tool_servers"][0];
+    assert_eq!((&server["state"], &server["calls"]), (&json!("ready"), &json!(3)), "{server}");
+    daemon.ok(&["daemon", "stop"]);
+    wait_for("the end of all of them", || marks.processes().into_iter().all(|process| !lives(process)));
+}

@@ -1,7 +1,7 @@
 //! The runtime as a server of the Model Context Protocol: driven by the client of another home, which is not ours, and by
 //! messages as they go over the wire.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -276,6 +276,50 @@ fn progress_over_http_is_a_stream_that_ends_with_the_answer() {
     assert_eq!(last["result"]["structuredContent"]["final_text"], "Looked.", "{told:#?}");
     let is_progress = |line: &Value| line["params"]["progressToken"] == 7;
     assert!(before.len() > 1 && before.iter().all(is_progress), "{told:#?}");
+}
+
+#[test]
+fn resources_are_followed_over_http_as_a_stream() {
+    let daemon = Daemon::new(&Provider::start([says("One."), says("Two.")]));
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "-q", "first"]);
+    let ask = |accept: &str| {
+        let uris = ["holon://agents/main/briefs", "holon://nothing"];
+        let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
+        let params = json!({ "notifications": { "resourceSubscriptions": uris }, "_meta": meta });
+        let call = json!({ "jsonrpc": "2.0", "id": 5, "method": "subscriptions/listen", "params": params });
+        let mut stream = UnixStream::connect(daemon.run_file("holon.sock")).expect("a connection");
+        let body = call.to_string();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Accept: {accept}\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .expect("it is sent");
+        stream
+    };
+    let mut refused = String::new();
+    ask("application/json").read_to_string(&mut refused).expect("an answer");
+    assert!(refused.contains("accept text/event-stream"), "{refused}");
+
+    let stream = ask("application/json, text/event-stream");
+    let mut lines = std::io::BufReader::new(stream).lines();
+    let mut next = |method: &str| loop {
+        let line = lines.next().expect("more").expect("a line");
+        let Some(told) = line.strip_prefix("data: ") else { continue };
+        let told: Value = serde_json::from_str(told).expect("JSON");
+        if told["method"] == method {
+            return told;
+        }
+    };
+    let accepted = next("notifications/subscriptions/acknowledged");
+    let followed = json!(["holon://agents/main/briefs"]);
+    assert_eq!(accepted["params"]["notifications"]["resourceSubscriptions"], followed, "{accepted}");
+    daemon.ok(&["prompt", "--wait", "-q", "second"]);
+    let updated = next("notifications/resources/updated");
+    let subscription = &updated["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+    assert_eq!((&updated["params"]["uri"], subscription), (&followed[0], &json!(5)), "{updated}");
 }
 
 #[test]

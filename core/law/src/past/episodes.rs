@@ -27,6 +27,8 @@ pub(crate) struct Episodes {
     pub(crate) tools: Arc<[ToolName]>,
     /// The newest that is on record of tools of other programs.
     pub(crate) catalogue: Arc<ServerTools>,
+    /// What of them calls of the run in progress may name.
+    pub(crate) in_force: Arc<ServerTools>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +58,7 @@ impl Episodes {
         if let Some(tools) = &fact.tools_offered {
             self.tools = tools.clone();
         }
+        self.in_force = self.catalogue.clone();
         if self.open.is_none() {
             self.opened(at);
         }
@@ -71,6 +74,7 @@ impl Episodes {
     pub(super) fn tools_catalogued(&mut self, fact: &ToolsCatalogued) {
         self.catalogue = fact.catalogue.clone();
         let Some(tools) = &fact.tools_offered else { return };
+        self.in_force = fact.catalogue.clone();
         self.tools = tools.clone();
         self.open.iter_mut().for_each(|open| open.tools = tools.clone());
     }

@@ -27,7 +27,6 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use budget::Spending;
-use episodes::Episodes;
 use hints::Hints;
 use holon_facts::decision::{DecisionKind, SchedulerDecision};
 use holon_facts::event::brief::BriefKind;
@@ -56,6 +55,7 @@ use waits::Waits;
 use work::Work;
 use workspaces::Workspaces;
 
+pub(crate) use episodes::Episodes;
 pub(crate) use keys::{Keys, Ticks};
 pub(crate) use memory::Memory;
 pub(crate) use queue::{Claim, Entry, Queue};

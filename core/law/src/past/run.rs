@@ -80,6 +80,10 @@ pub(crate) struct Call {
     pub(crate) prepared: bool,
     /// The supervisor was given the word.
     pub(crate) executed: bool,
+    /// It is of a tool of another program.
+    pub(crate) foreign: bool,
+    /// Its request has left.
+    pub(crate) sent: bool,
 }
 
 /// The last attempt at the round in progress.
@@ -201,6 +205,8 @@ impl Run {
                 sleeps: verdict.tool().is_some_and(|tool| tool == *"Sleep"),
                 prepared: false,
                 executed: false,
+                foreign: verdict.tool().is_some_and(|tool| tool.as_str().contains("__")),
+                sent: false,
             })
             .collect();
         self.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));

@@ -91,7 +91,10 @@ impl Past {
                 }
                 let call = self.run.as_mut().and_then(|run| run.calls.get_mut(run.results));
                 match (call, fact.run_id) {
-                    (Some(call), Some(_)) => call.executed |= executes,
+                    (Some(call), Some(_)) => {
+                        call.executed |= executes;
+                        call.sent |= fact.kind == OpKind::CallTool;
+                    }
                     (_, None) if executes => {
                         self.tasks.prepared.retain(|task| Some(*task) != fact.task_id);
                     }

@@ -19,6 +19,10 @@ pub(crate) const TAIL: usize = 2;
 /// without: the smallest windows have work enough with one thing.
 const ROOM_FOR_ALL: u64 = 9_000;
 
+/// Most tools of other programs that requests have by their names, and the part of a request that these may take.
+const MOST_OF_SERVERS: usize = 24;
+const OF_SERVERS: u64 = 10;
+
 /// Estimated tokens that a request may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
@@ -73,24 +77,30 @@ impl Window {
             Exposure::Lasting => lasts,
             Exposure::LastingWithRoom => lasts && room,
             Exposure::LastingWithRoomToParents => lasts && room && parent,
+            Exposure::WithManyOfServers => false,
         };
         Tool::ALL.iter().copied().filter(offered)
     }
 
-    /// The same with tools of other programs behind them, as many in their order as take no more than a quarter of a request.
+    /// Whether requests have no tools of other programs by their names: there are many of them, or they take much.
+    fn finds(self, servers: &ServerTools) -> bool {
+        let tokens: u64 = servers.tools.iter().map(|tool| tool.est_tokens).fold(0, u64::saturating_add);
+        servers.tools.len() > MOST_OF_SERVERS || tokens > self.input / OF_SERVERS
+    }
+
+    /// The same with tools of other programs behind them. Where that would be too many, what finds and calls them stands there
+    /// instead, so that what requests offer does not change with what was found.
     pub(crate) fn offers(
         self,
         whose: (&AgentSpec, &[ModelRef]),
         config: &Config,
         servers: Option<&ServerTools>,
     ) -> Arc<[ToolName]> {
-        let mut taken = 0_u64;
-        let fitting = servers.into_iter().flat_map(|servers| &servers.tools).take_while(|tool| {
-            taken = taken.saturating_add(tool.est_tokens);
-            taken <= self.input / 4
-        });
-        let names = fitting.map(|tool| tool.name.clone());
-        self.tools(whose, config).map(ToolName::from).chain(names).collect()
+        let finds = servers.is_some_and(|servers| self.finds(servers));
+        let finders = finds.then_some([Tool::ToolSearch, Tool::ToolCall]).into_iter().flatten();
+        let names = servers.filter(|_| !finds).into_iter().flat_map(|servers| &servers.tools);
+        let own = self.tools(whose, config).chain(finders).map(ToolName::from);
+        own.chain(names.map(|tool| tool.name.clone())).collect()
     }
 
     /// What results that come together may take.

@@ -164,7 +164,12 @@ fn judge(
                 let cut_off = stop == StopReason::MaxOutput && verdicts.len() + 1 == calls;
                 let over = verdicts.len() >= limit as usize;
                 let model = run.chain.models.first().map_or("the model", ModelRef::as_str);
-                let offer = Offer { spec: &agent.spec, model, tools: &run.environment.tools };
+                let offer = Offer {
+                    spec: &agent.spec,
+                    model,
+                    tools: &run.environment.tools,
+                    servers: agent.servers.offered.as_deref(),
+                };
                 verdicts.push(verdict(&call, cut_off, over.then_some(limit), offer));
                 let call_id = own_id((agent, run), &blocks, call.call_id, verdicts.len());
                 blocks.push(Block::ToolCall {

@@ -24,6 +24,7 @@ use crate::handler::episode::{self, Room};
 use crate::handler::turn::end::{self, End};
 use crate::handler::turn::{cut_off, interject, itself, limits, tools};
 use crate::prompt::{self, conversation, request_record, sections, sections::PromptFacts};
+use crate::tool;
 use crate::tx::{Alarm, Opening, Tx};
 
 /// How much longer than the shell the core waits for an attempt.
@@ -224,5 +225,7 @@ pub(crate) fn frame(agent: &Agent, config: &Config) -> Option<PromptFrame> {
     let window = shown_for(agent, config)?;
     let head = &agent.episodes.open.as_ref()?.head;
     let standing = head.standing.as_ref()?;
-    Some(sections::frame(&PromptFacts { agent, head, standing, window: window.input }))
+    let run = agent.run.as_ref()?;
+    let found = tool::found(&run.environment.tools, agent.servers.offered.as_deref());
+    Some(sections::frame(&PromptFacts { agent, head, standing, found, window: window.input }))
 }

@@ -68,9 +68,9 @@ pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
                 match Tool::named(name.as_str()) {
                     Some(tool) => execute(tx, call, tool),
                     None => {
-                        let OpenCall { run_id, call_id, arguments, .. } = call;
-                        let output_tokens = output_tokens(tx);
-                        let asked = servers::Asked { run_id, call_id, arguments, output_tokens };
+                        let OpenCall { run_id, call_id, tool_name, arguments, .. } = call;
+                        let (found, output_tokens) = (tool_name != name.as_str(), output_tokens(tx));
+                        let asked = servers::Asked { run_id, call_id, arguments, found, output_tokens };
                         servers::call(tx, name.as_str(), asked)
                     }
                 }
@@ -223,7 +223,8 @@ pub(crate) fn record_result(tx: &mut Tx<'_>, mut receipt: Receipt, duration_ms: 
         return;
     }
     let Some(OpenCall { run_id, round, index, call_id, tool_name, .. }) = first_open(tx) else { return };
-    if Tool::named(&tool_name).is_some_and(|tool| !tool.has_facts()) {
+    // What other programs bring is evidence: it changes nothing but the conversation.
+    if Tool::named(&tool_name).is_none_or(|tool| !tool.has_facts()) {
         receipt.facts = ToolFacts { truncated: receipt.facts.truncated, ..ToolFacts::default() };
         receipt.images.clear();
     }

@@ -11,12 +11,15 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::{Host, Listed, ServerState, Unavailable, backoff, check, unavailable};
+use crate::approval::{self, Approvals};
 use crate::connection::{CallError, CallResult, Connection};
 use crate::definition::Definition;
 use crate::listing::Listing;
 
 /// A call waits so long until a server may be started again; beyond that it fails at once.
 const WAIT_FOR_START: Millis = Millis(1_000);
+/// Why nothing is started.
+const NOT_APPROVED: &str = "an operator has to approve it: `holon mcp approve WORKSPACE NAME`";
 /// A server that has ended later than that after its start was fine.
 const FINE: Millis = Millis::minutes(1);
 
@@ -123,6 +126,11 @@ impl Slot {
         }
     }
 
+    /// Whether it runs, or is about to.
+    pub(super) fn is_used(&self) -> bool {
+        matches!(lock(&self.seen).state, Standing::Starting | Standing::Ready)
+    }
+
     fn unavailable(&self, problem: &str) -> Unavailable {
         unavailable(&self.definition.name, problem)
     }
@@ -209,6 +217,13 @@ impl Slot {
     /// The server, started where it does not run.
     async fn live(self: &Arc<Self>) -> Result<Arc<Live>, Unavailable> {
         let mut life = self.life.lock().await;
+        if !self.is_allowed() {
+            if let Some(live) = life.live.take() {
+                live.connection.close().await;
+            }
+            self.stands(Standing::Configured, Some(NOT_APPROVED.to_owned()));
+            return Err(self.unavailable(NOT_APPROVED));
+        }
         if let Some(live) = life.live.clone() {
             if live.connection.is_open() {
                 return Ok(live);
@@ -237,6 +252,13 @@ impl Slot {
                 Err(self.unavailable(&problem))
             }
         }
+    }
+
+    /// What a workspace proposes runs only while it is approved. The configuration is the operator's own word.
+    fn is_allowed(&self) -> bool {
+        let approvals = Approvals::of(&self.host.folder);
+        let approved = |proposal| approvals.standing(proposal) == approval::Standing::Approved;
+        self.definition.proposal.as_ref().is_none_or(approved)
     }
 
     fn started(self: &Arc<Self>, life: &mut Life, connection: Box<dyn Connection>) -> Arc<Live> {
@@ -339,8 +361,9 @@ async fn connect(
     spoke: Option<&str>,
 ) -> Result<Box<dyn Connection>, String> {
     use crate::definition::{Reach, Revision};
-    use crate::protocol::{self, Opening};
+    use crate::protocol::{self, Opening, Terms};
 
+    let terms = Terms { revision: definition.revision, passes_on: definition.passes_on };
     let client = match &definition.reach {
         Reach::Program { .. } => {
             // What it spoke last it is likely to speak still. Some end when they hear a question that they don't know.
@@ -349,16 +372,15 @@ async fn connect(
             if handshake {
                 openings.reverse();
             }
-            let first =
-                protocol::with_program(definition.revision, openings[0], start(definition, host)?).await;
+            let first = protocol::with_program(terms, openings[0], start(definition, host)?).await;
             match first {
                 Err(_) if definition.revision == Revision::Newest => {
-                    protocol::with_program(definition.revision, openings[1], start(definition, host)?).await?
+                    protocol::with_program(terms, openings[1], start(definition, host)?).await?
                 }
                 first => first?,
             }
         }
-        Reach::Address { url, headers } => protocol::over_http(definition.revision, url, headers).await?,
+        Reach::Address { url, headers } => protocol::over_http(terms, url, headers).await?,
         Reach::Nowhere { problem } => return Err(problem.clone()),
     };
     Ok(Box::new(client))

@@ -83,7 +83,7 @@ pub(super) async fn check(known: &Known, args: &CheckArgs) -> Result<Exit, Failu
 pub(super) async fn tools(known: &Known, args: &CheckArgs) -> Result<Exit, Failure> {
     let servers: Vec<String> =
         known.chosen(args.server.as_deref())?.iter().map(|definition| definition.name.clone()).collect();
-    let (catalogue, problems) = known.servers.offer(&servers).await;
+    let (catalogue, problems) = known.servers.offer(&servers, None).await;
     if args.printed.json {
         let problems: Vec<_> = problems
             .iter()
@@ -115,7 +115,7 @@ pub(super) async fn tools(known: &Known, args: &CheckArgs) -> Result<Exit, Failu
 
 pub(super) async fn call(known: &Known, args: &CallArgs) -> Result<Exit, Failure> {
     known.get(&args.server)?;
-    let result = match known.servers.call(&args.server, &args.tool, &args.arguments).await {
+    let result = match known.servers.call((&args.server, &args.tool), &args.arguments, None).await {
         Ok(result) => result,
         Err(error) => return Err(refused(&args.server, &error)),
     };

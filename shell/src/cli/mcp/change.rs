@@ -1,8 +1,10 @@
 //! `holon mcp add` and `remove`: servers in config.toml.
 
+use std::path::PathBuf;
+
 use anyhow::anyhow;
 use clap::Args;
-use holon_mcp::{Definition, Reach, Servers};
+use holon_mcp::{Definition, Reach, Servers, Standing};
 use holon_platform::Environment;
 use holon_text::Secrets;
 use holon_text::variables::password;
@@ -45,11 +47,15 @@ pub(super) struct Shown {
     pub(super) name: String,
     pub(super) kind: &'static str,
     pub(super) reached_by: String,
+    /// `configured`, or how what a workspace proposes stands.
+    pub(super) standing: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace: Option<PathBuf>,
     digest: String,
 }
 
 impl Shown {
-    pub(super) fn of(definition: &Definition) -> Self {
+    pub(super) fn of(definition: &Definition, standing: Option<Standing>) -> Self {
         let (kind, reached_by) = match &definition.reach {
             Reach::Program { command, args, .. } => {
                 let words = std::iter::once(command).chain(args).map(String::as_str);
@@ -58,7 +64,16 @@ impl Shown {
             Reach::Address { url, .. } => ("address", without_password(url)),
             Reach::Nowhere { problem } => ("unusable", problem.clone()),
         };
-        Self { name: definition.name.clone(), kind, reached_by, digest: definition.digest().to_string() }
+        let proposal = definition.proposal.as_ref();
+        let digest = proposal.map_or_else(|| definition.digest(), |proposal| proposal.digest);
+        Self {
+            name: definition.name.clone(),
+            kind,
+            reached_by,
+            standing: standing.map_or("configured", Standing::name),
+            workspace: proposal.map(|proposal| proposal.workspace.clone()),
+            digest: digest.to_string(),
+        }
     }
 }
 
@@ -91,7 +106,8 @@ pub(super) fn add(home: &Home, environment: &Environment, args: &AddArgs) -> Res
     editor.save()?;
     let credentials = Credentials::load(&home.credentials())?;
     let definitions = settings.tool_servers.definitions(home.root(), environment, &credentials);
-    let shown = definitions.iter().find(|definition| definition.name == *name).map(Shown::of);
+    let shown = definitions.iter().find(|definition| definition.name == *name);
+    let shown = shown.map(|definition| Shown::of(definition, None));
     if args.printed.json {
         output::document(&serde_json::json!({ "server": shown, "replaced": replaced }))?;
     } else {
@@ -150,7 +166,7 @@ pub(super) fn remove(home: &Home, environment: &Environment, args: &ServerArgs) 
         return Err(Failure::usage(error).hint(format!("holon config unset mcp.agents.{agent}")));
     }
     editor.save()?;
-    Servers::forget(&host(home, Secrets::default()), name)?;
+    Servers::forget(&host(home, environment, Secrets::default()), name)?;
     if args.printed.json {
         output::document(&serde_json::json!({ "removed": name }))?;
     } else {

@@ -1,6 +1,7 @@
 //! `holon mcp`: servers whose tools agents may use. What the commands here start ends with them; the servers of agents are
 //! those of the runtime.
 
+mod approve;
 mod ask;
 mod change;
 mod serve;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use holon_mcp::{Definition, Host, Servers};
+use holon_mcp::{Definition, Host, Servers, Standing};
 use holon_platform::Environment;
 use holon_text::nearest::did_you_mean;
 use holon_text::{Secrets, variables};
@@ -21,7 +22,7 @@ use super::output::{self, Failure};
 use crate::home::Home;
 use crate::settings::credentials::Credentials;
 use crate::settings::providers::Configured;
-use crate::settings::{Settings, find_home};
+use crate::settings::{Settings, find_home, passed};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum McpCommand {
@@ -37,6 +38,10 @@ pub(super) enum McpCommand {
     Logs(ServerArgs),
     /// Add a server, or replace one
     Add(change::AddArgs),
+    /// Approve a server that the `.mcp.json` of a workspace proposes, as it is defined now
+    Approve(approve::ProposalArgs),
+    /// Take an approval back
+    Revoke(approve::ProposalArgs),
     /// Remove a server, and what is kept of it
     Remove(ServerArgs),
     /// Serve this runtime to another agent or an editor, on standard input and output
@@ -94,6 +99,8 @@ pub(super) fn mcp(home: Option<PathBuf>, command: McpCommand) -> Result<Exit, Fa
         McpCommand::Serve(args) => serve::serve(flag, args),
         McpCommand::Add(args) => change::add(&home, &environment, &args),
         McpCommand::Remove(args) => change::remove(&home, &environment, &args),
+        McpCommand::Approve(args) => approve::approve(&home, &environment, &args),
+        McpCommand::Revoke(args) => approve::revoke(&home, &environment, &args),
         McpCommand::List(printed) => Known::load(&home, &environment)?.list(&printed),
         McpCommand::Logs(args) => Known::load(&home, &environment)?.logs(&args),
         McpCommand::Check(args) => with(&home, &environment, async |known| ask::check(known, &args).await),
@@ -116,33 +123,42 @@ fn with(
     })
 }
 
-/// The servers that are configured.
+/// The servers that are configured, and those of workspaces that are approved.
 struct Known {
     definitions: Vec<Definition>,
+    /// What workspaces propose, approved or not: that of the current folder, and those of which anything was approved.
+    proposed: Vec<(Definition, Standing)>,
     servers: Servers,
 }
 
 /// Where servers of a home are started.
-pub(super) fn host(home: &Home, secrets: Secrets) -> Host {
-    Host { helper: holon_supervise::program(), folder: home.mcp(), secrets: Arc::new(secrets) }
+pub(super) fn host(home: &Home, environment: &Environment, secrets: Secrets) -> Host {
+    let variables = Arc::new(passed(environment));
+    Host { helper: holon_supervise::program(), folder: home.mcp(), secrets: Arc::new(secrets), variables }
 }
 
 impl Known {
     fn load(home: &Home, environment: &Environment) -> Result<Self, Failure> {
         let settings = Settings::load(&home.config(), environment)?;
         let credentials = Credentials::load(&home.credentials())?;
-        let definitions = settings.tool_servers.definitions(home.root(), environment, &credentials);
+        let mut definitions = settings.tool_servers.definitions(home.root(), environment, &credentials);
+        let proposed = approve::proposed(home, environment)?;
+        let approved = proposed.iter().filter(|(_, standing)| *standing == Standing::Approved);
+        definitions.extend(approved.map(|(definition, _)| definition.clone()));
         let secrets = Configured::new(&settings, environment, &credentials).secrets;
         let secrets = Secrets::new(variables::secrets(environment).chain(secrets))
             .with_shapes(settings.redact_token_shapes);
-        let servers = Servers::new(definitions.clone(), &host(home, secrets));
-        Ok(Self { definitions, servers })
+        let servers = Servers::new(definitions.clone(), &host(home, environment, secrets));
+        Ok(Self { definitions, proposed, servers })
     }
 
     /// The server of this name.
     fn get(&self, name: &str) -> Result<&Definition, Failure> {
         let found = self.definitions.iter().find(|definition| definition.name == name);
         found.ok_or_else(|| {
+            if let Some((proposed, standing)) = self.proposed.iter().find(|(one, _)| one.name == name) {
+                return approve::not_approved(proposed, *standing);
+            }
             let near = did_you_mean(name, self.definitions.iter().map(|definition| definition.name.as_str()));
             Failure::new(Exit::NotFound, anyhow!("there is no server {name:?}{near}")).hint("holon mcp list")
         })
@@ -157,17 +173,26 @@ impl Known {
     }
 
     fn list(&self, printed: &Printed) -> Result<Exit, Failure> {
-        let shown: Vec<_> = self.definitions.iter().map(change::Shown::of).collect();
+        let configured = self.definitions.iter().filter(|definition| definition.proposal.is_none());
+        let configured = configured.map(|definition| change::Shown::of(definition, None));
+        let proposed = self.proposed.iter().map(|(one, standing)| change::Shown::of(one, Some(*standing)));
+        let shown: Vec<_> = configured.chain(proposed).collect();
         if printed.json {
             output::document(&serde_json::json!({ "servers": shown }))?;
         } else if shown.is_empty() {
             output::line("no servers are configured")?;
             output::hint("try", "holon mcp add NAME -- COMMAND ARGUMENTS");
         } else {
-            let heads = ["SERVER", "KIND", "REACHED BY"].map(ToOwned::to_owned).to_vec();
-            let rows =
-                shown.into_iter().map(|server| vec![server.name, server.kind.to_owned(), server.reached_by]);
+            let heads = ["SERVER", "STANDING", "KIND", "REACHED BY"].map(ToOwned::to_owned).to_vec();
+            let rows = shown.into_iter().map(|server| {
+                vec![server.name, server.standing.to_owned(), server.kind.to_owned(), server.reached_by]
+            });
             output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?;
+            if let Some((waiting, standing)) =
+                self.proposed.iter().find(|(_, one)| *one != Standing::Approved)
+            {
+                approve::hint(waiting, *standing);
+            }
         }
         Ok(Exit::Completed)
     }

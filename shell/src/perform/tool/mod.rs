@@ -6,6 +6,7 @@ mod memory;
 mod patch;
 mod root;
 mod server;
+mod server_search;
 mod view_image;
 mod workspace;
 
@@ -108,7 +109,7 @@ pub fn recover(settings: &Settings) -> Vec<String> {
 pub(super) async fn run(
     texts: &Texts,
     settings: &Settings,
-    memory: &Memory,
+    (memory, servers): (&Memory, &Servers),
     (agent, call): (&AgentId, &ToolCall),
     arguments: &str,
 ) -> Receipt {
@@ -123,6 +124,8 @@ pub(super) async fn run(
         memory::search(memory, (agent, execution), arguments).await
     } else if call.tool == Tool::MemoryGet {
         memory::get(memory, agent, arguments).await
+    } else if call.tool == Tool::ToolSearch {
+        server_search::search(settings, servers, (agent, call), arguments).await
     } else {
         let message = "it is performed in another way: for commands a supervisor is prepared";
         Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))

@@ -10,10 +10,12 @@ use std::time::SystemTime;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use holon_core::effect::ServerCall;
+use holon_core::tool::{ToolCall, arguments};
 use holon_facts::call::ToolName;
 use holon_facts::content::{clip, clip_middle};
 use holon_facts::receipt::{ToolErrorKind, ToolFacts};
 use holon_facts::tool::{ServerTool, ServerTools};
+use holon_facts::workspace::{ExecutionBinding, WorkspaceKind};
 use holon_facts::{AgentId, Text, tokens};
 use holon_mcp::{CallError, CallResult, Catalogue, OfferedTool, Part, Servers, Unavailable};
 use holon_platform::spawn;
@@ -35,17 +37,29 @@ const MEDIA_TYPE_BYTES: usize = 100;
 /// How a server says that arguments are wrong.
 const INVALID_PARAMS: i32 = -32_602;
 
-/// What an agent is offered of these servers; none where there are none.
+/// What an agent has of its servers, and of those of its workspace. Children have those that are named for them.
+pub(super) async fn all(
+    settings: &Settings,
+    servers: &Servers,
+    (agent, execution): (&AgentId, &ExecutionBinding),
+) -> (Catalogue, Vec<Unavailable>) {
+    let (whose, open) = (&settings.servers.whose, !agent.is_reserved());
+    let own = whose.of(agent, open);
+    let proposes =
+        execution.kind != WorkspaceKind::AgentHome && whose.has_those_of_its_workspace(agent, open);
+    let workspace = proposes.then(|| Path::new(&execution.workspace_anchor));
+    servers.offer(&own, workspace).await
+}
+
+/// The same as it is on record; none where there is nothing.
 pub(in crate::perform) async fn offered(
     texts: &Texts,
+    settings: &Settings,
     servers: &Servers,
-    named: &[String],
+    whose: (&AgentId, &ExecutionBinding),
 ) -> Option<ServerTools> {
-    if named.is_empty() {
-        return None;
-    }
-    let (catalogue, problems) = servers.offer(named).await;
-    Some(recorded(texts, &catalogue, problems))
+    let (catalogue, problems) = all(settings, servers, whose).await;
+    Some(recorded(texts, &catalogue, problems)).filter(|tools| !tools.is_empty())
 }
 
 fn recorded(texts: &Texts, catalogue: &Catalogue, problems: Vec<Unavailable>) -> ServerTools {
@@ -76,7 +90,16 @@ pub(in crate::perform) async fn call(
     (agent, call): (&AgentId, &ServerCall),
     arguments: &str,
 ) -> Result<Success, Refusal> {
-    let result = servers.call(&call.server, &call.tool, arguments).await.map_err(refusal)?;
+    let inner;
+    let arguments = if call.found {
+        let ToolCall { arguments: own, .. } = arguments::parse(arguments)?;
+        inner = own;
+        &inner
+    } else {
+        arguments
+    };
+    let named = (call.server.as_str(), call.tool.as_str());
+    let result = servers.call(named, arguments, Some(agent)).await.map_err(refusal)?;
     let is_error = result.is_error;
     let (folder, bound) = (settings.real_agent_home(agent).join(FOLDER), settings.bound(agent));
     let read = spawn::blocking(move || {
