@@ -7,7 +7,7 @@ use holon_facts::content::Text;
 use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::ids::OpId;
 use holon_facts::outcome::{Certainty, OpFailure, Outcome, ToolOutcome};
-use holon_facts::receipt::{ToolError, ToolErrorKind};
+use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind};
 use holon_facts::time::Millis;
 
 use crate::effect::Retrieval;
