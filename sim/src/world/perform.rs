@@ -5,9 +5,7 @@ use std::mem;
 use holon_core::effect::Work;
 use holon_core::tool::Tool;
 use holon_core::{Answer, Effect, Input};
-use holon_facts::event::workspace::TreeMoment;
 use holon_facts::ids::{TaskId, WorkItemId};
-use holon_facts::workspace::{ExecutionBinding, WorkspaceTree};
 use holon_facts::{AgentId, ContentId, OpId, ReplyId, StepSeq};
 
 use super::World;
@@ -37,10 +35,8 @@ impl World<'_> {
                 self.look_at_plan(agent, item);
                 Ok(())
             }
-            Effect::KeepTree { agent, execution, moment } => {
-                self.keep_files(agent, execution, moment);
-                Ok(())
-            }
+            // No folder of this world is a repository.
+            Effect::KeepTree { .. } => Ok(()),
             Effect::LoadChild { agent, op, child } => {
                 self.child_is_wanted(&child);
                 if let Some(engine) = &mut self.life.engine {
@@ -174,20 +170,6 @@ impl World<'_> {
             let input = Box::new(Input::PlanProbed { agent: agent.clone(), item, hash });
             self.plan(self.at + after, number, Happening::Looked { input, life: self.life.number });
         }
-    }
-
-    /// Some folders are repositories of a few states, and somebody needs time to keep one. In a story none is.
-    fn keep_files(&mut self, agent: AgentId, execution: ExecutionBinding, moment: TreeMoment) {
-        let number = self.number(&agent);
-        let site = self.site("files", number, moment.name());
-        let tree = self.choices.below(site, 6);
-        if tree > 2 || self.quiet || !self.scenario.story.is_empty() {
-            return;
-        }
-        let kept = WorkspaceTree { tree: format!("{tree:040x}"), commit: None, dirty: tree > 0 };
-        let after = u64::from(self.choices.below(site.about("after"), 400_000));
-        let input = Box::new(Input::TreeKept { agent, execution, kept, moment });
-        self.plan(self.at + after, number, Happening::Looked { input, life: self.life.number });
     }
 
     /// Lets a performer work, and plans what is heard of it.

@@ -218,7 +218,7 @@ impl Cluster {
             Some(false) => {}
         }
         let sql = "SELECT c.label FROM cells c, nodes n WHERE c.cell = $1 AND n.node = $2
-            AND c.label <> ALL (n.labels)";
+            AND c.label IS NOT NULL AND c.label <> ALL (n.labels)";
         let other = session.query(sql, &[&id(cell), &id(node)], ANSWER).map_err(failed("moving a cell"))?;
         if let Some(row) = other.first() {
             return Err(ClusterError::NotLabelled { node, cell, label: row.get(0) });
