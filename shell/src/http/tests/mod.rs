@@ -236,7 +236,7 @@ impl Scene {
         let (unix, tcp) =
             (UnixListener::bind(home.socket()).unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap());
         let address = tcp.local_addr().unwrap();
-        let Started { app, ended } = start(&home, &setup, address).await;
+        let Started { app, ended } = Box::pin(start(&home, &setup, address)).await;
         let (runtime, hub, shutdown) = (app.runtime.clone(), app.hub.clone(), app.shutdown.clone());
         spawn::task(serve(unix, router(app.clone()), shutdown.asked()));
         spawn::task(serve(tcp, router(app.clone()), shutdown.asked()));
