@@ -139,7 +139,7 @@ mod tests {
 
     fn proposal(workspace: u64, name: u64, digest: u64) -> Proposal {
         let digest = ContentId([u8::try_from(digest).unwrap(); 32]);
-        Proposal { workspace: format!("/work/{workspace}").into(), name: format!("s{name}"), digest }
+        Proposal { workspace: format!("/srv/{workspace}").into(), name: format!("s{name}"), digest }
     }
 
     /// The first start that nobody approved, in a history that the seed decides.
@@ -204,10 +204,10 @@ mod tests {
         approvals.approve(&proposal(1, 1, 1), Wall(0)).unwrap();
         assert_eq!(approvals.standing(&proposal(1, 1, 1)), Standing::Approved);
         assert_eq!(approvals.standing(&proposal(1, 1, 2)), Standing::Changed);
-        assert_eq!(approvals.workspaces(), [PathBuf::from("/work/1")]);
-        assert!(approvals.revoke(Path::new("/work/1"), "s1").unwrap());
+        assert_eq!(approvals.workspaces(), [PathBuf::from("/srv/1")]);
+        assert!(approvals.revoke(Path::new("/srv/1"), "s1").unwrap());
         assert_eq!(approvals.standing(&proposal(1, 1, 1)), Standing::Proposed);
-        let file = approvals.file(Path::new("/work/1"), "s1");
+        let file = approvals.file(Path::new("/srv/1"), "s1");
         fs::write(file, "{").unwrap();
         assert_eq!(approvals.standing(&proposal(1, 1, 1)), Standing::Proposed);
     }
