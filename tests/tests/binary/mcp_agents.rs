@@ -1,11 +1,10 @@
 //! Tools of other programs as agents have them: offered, on record, called once, whatever their server does.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 use end_to_end::daemon::Daemon;
+use end_to_end::http::metrics;
 use end_to_end::obedient::{asks, obedient, told};
 use end_to_end::provider::Provider;
 use end_to_end::tool_server::{Marks, add, lives};
@@ -43,16 +42,6 @@ fn offered(request: &Value) -> Vec<&str> {
 
 fn of_servers(request: &Value) -> Vec<&str> {
     offered(request).into_iter().filter(|name| name.contains("__")).collect()
-}
-
-/// What the runtime counts.
-fn metrics(daemon: &Daemon) -> String {
-    let mut stream = UnixStream::connect(daemon.run_file("holon.sock")).expect("a socket");
-    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    stream.write_all(request.as_bytes()).expect("it is sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    answer
 }
 
 #[test]
@@ -139,7 +128,7 @@ fn whatever_a_server_does_the_model_reads_what_became_of_its_call() {
     let server = &status["tool_servers"][0];
     assert_eq!((&server["name"], &server["state"]), (&json!("test"), &json!("ready")), "{server}");
     assert!(server["calls"].as_u64() >= Some(10) && server["failed_calls"].as_u64() >= Some(6), "{server}");
-    let metrics = metrics(&daemon);
+    let metrics = metrics(&daemon.run_file("holon.sock"));
     assert!(metrics.contains("holon_tool_servers_ready{server=\"test\"} 1"), "{metrics}");
     assert!(metrics.contains("holon_tool_server_calls{server=\"test\",outcome=\"error\"}"), "{metrics}");
 }
