@@ -71,11 +71,18 @@ pub fn replayed(report: &AuditReport) -> String {
 
 /// The newest check of each kind, at most one of which runs. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct LedgerChecks(Arc<watch::Sender<Vec<LedgerCheck>>>);
+pub struct LedgerChecks(Arc<watch::Sender<Checks>>);
+
+#[derive(Debug, Default)]
+struct Checks {
+    newest: Vec<LedgerCheck>,
+    /// What the last check of the whole ledger that came to its end has found: it holds while the next one runs.
+    fault: Option<String>,
+}
 
 impl Default for LedgerChecks {
     fn default() -> Self {
-        Self(Arc::new(watch::channel(Vec::new()).0))
+        Self(Arc::new(watch::channel(Checks::default()).0))
     }
 }
 
@@ -88,11 +95,11 @@ impl LedgerChecks {
         let (state, started_at) = (LedgerCheckState::Running, clock::now().wall);
         let begun = LedgerCheck { check, state, started_at, ended_at: None, result: None };
         let mut running = None;
-        self.0.send_if_modified(|checks| {
-            running = checks.iter().find(|one| runs(one)).cloned();
+        self.0.send_if_modified(|Checks { newest, .. }| {
+            running = newest.iter().find(|one| runs(one)).cloned();
             if running.is_none() {
-                checks.retain(|one| one.check != check);
-                checks.insert(0, begun.clone());
+                newest.retain(|one| one.check != check);
+                newest.insert(0, begun.clone());
             }
             running.is_none()
         });
@@ -103,7 +110,12 @@ impl LedgerChecks {
         drop(spawn::task(async move {
             let (state, result) = ended(ledger, check).await;
             checks.0.send_modify(|checks| {
-                for one in checks.iter_mut().filter(|one| runs(one)) {
+                if check == LedgerCheckKind::Verify {
+                    let failed = state == LedgerCheckState::Failed;
+                    checks.fault =
+                        failed.then(|| format!("the check of the ledger at {started_at} failed: {result}"));
+                }
+                for one in checks.newest.iter_mut().filter(|one| runs(one)) {
                     one.state = state;
                     one.ended_at = Some(clock::now().wall);
                     one.result = Some(result.clone());
@@ -115,16 +127,12 @@ impl LedgerChecks {
 
     /// The newest first.
     pub fn newest(&self) -> Vec<LedgerCheck> {
-        self.0.borrow().clone()
+        self.0.borrow().newest.clone()
     }
 
-    /// What the newest check of the whole ledger has found that is not in order.
+    /// What the last check of the whole ledger that came to its end has found that is not in order.
     pub fn fault(&self) -> Option<String> {
-        let checks = self.0.borrow();
-        let verified = checks.iter().find(|one| one.check == LedgerCheckKind::Verify)?;
-        let failed = verified.state == LedgerCheckState::Failed;
-        let result = verified.result.as_deref().unwrap_or_default();
-        failed.then(|| format!("the check of the ledger at {} failed: {result}", verified.started_at))
+        self.0.borrow().fault.clone()
     }
 
     /// Checks the whole ledger again and again, for the first time soon. Ends with whoever waits for it.
@@ -146,7 +154,7 @@ impl LedgerChecks {
     pub async fn settled(&self) {
         let mut changes = self.0.subscribe();
         // The sender lives as long as this does.
-        drop(changes.wait_for(|checks| !checks.iter().any(runs)).await);
+        drop(changes.wait_for(|checks| !checks.newest.iter().any(runs)).await);
     }
 }
 
