@@ -255,6 +255,39 @@ fn a_node_that_stood_still_performs_nothing_for_others() {
     pair.settled(&acknowledged);
 }
 
+/// Nothing closes the connection to a node that stands still.
+#[test]
+fn what_waits_at_a_node_that_stands_still_is_answered_by_the_next_owner() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
+    pair.start();
+    let (owner, _) = pair.owner();
+    let other = &pair.nodes[1 - owner];
+    other.ok(&["prompt", "--wait", "hello"]);
+    pair.nodes[owner].signal("STOP");
+    let socket = other.run_file("holon.sock");
+    let asked = |method, path, headers: &[(&str, &str)], body: Option<Value>| {
+        ask(&socket, method, path, headers, body.as_ref()).expect("an answer")
+    };
+    let asked = &asked;
+    std::thread::scope(|scope| {
+        let read = scope.spawn(|| asked("GET", "/agents/main/state", &[], None));
+        let key = [("idempotency-key", "of mine")];
+        let prompt = scope.spawn(move || asked("POST", PROMPT, &key, Some(json!({ "text": "with a key" }))));
+        let unknown = scope.spawn(|| asked("POST", PROMPT, &[], Some(json!({ "text": "without" }))));
+        assert_eq!(read.join().expect("ended").status, 200);
+        let prompted = prompt.join().expect("ended");
+        assert!(prompted.status < 300, "{prompted:?}");
+        let unknown = unknown.join().expect("ended");
+        assert!(unknown.status == 503 && unknown.body.to_string().contains("is not known"), "{unknown:?}");
+    });
+    pair.nodes[owner].signal("CONT");
+    let acknowledged = pair.acknowledged("of mine", &json!({ "text": "with a key" }));
+    assert!(acknowledged["message_id"].is_string(), "{acknowledged}");
+    wait_until_quiet(other, &["main"]);
+    pair.whole();
+}
+
 #[expect(clippy::print_stdout, reason = "whoever runs the tests sees why one did nothing")]
 fn not_tried() {
     println!("{NOT_TRIED}");

@@ -3,6 +3,7 @@
 //! with `moving` then.
 
 mod target;
+mod under_way;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -83,9 +84,20 @@ pub struct AboutFront {
 }
 
 /// Where a request goes.
+#[derive(Clone)]
 enum Way {
     Here(Router),
     To(String),
+}
+
+impl Way {
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Here(_), Self::Here(_)) => true,
+            (Self::To(url), Self::To(other)) => url == other,
+            (Self::Here(_), Self::To(_)) | (Self::To(_), Self::Here(_)) => false,
+        }
+    }
 }
 
 /// What only the node that is asked can answer.
@@ -103,7 +115,7 @@ enum Lost {
     /// It did not get the request.
     NotSent,
     /// It may have carried it out.
-    Unknown(hyper_util::client::legacy::Error),
+    Unknown(String),
 }
 
 impl Front {
@@ -265,28 +277,43 @@ impl Front {
         (Some(*node) != routes.own).then(|| url.clone())
     }
 
-    /// Waits until somebody owns a cell.
-    async fn way(&self, cell: CellId, until: Instant) -> Option<Way> {
+    /// Who owns a cell at this moment.
+    fn way_now(&self, cell: CellId) -> Option<Way> {
+        let own = self.0.own.borrow().get(&cell).cloned();
+        own.map(Way::Here).or_else(|| self.owner(cell).map(Way::To))
+    }
+
+    /// Waits until somebody owns a cell in a way that is wanted.
+    async fn way(&self, cell: CellId, is_wanted: impl Fn(&Way) -> bool) -> Option<Way> {
         let (mut own, mut routes) = (self.0.own.subscribe(), self.0.routes.clone());
         loop {
             own.mark_unchanged();
             routes.mark_unchanged();
-            if let Some(router) = self.0.own.borrow().get(&cell).cloned() {
-                return Some(Way::Here(router));
-            }
-            if let Some(url) = self.owner(cell) {
-                return Some(Way::To(url));
+            if let Some(way) = self.way_now(cell).filter(&is_wanted) {
+                return Some(way);
             }
             tokio::select! {
                 changed = own.changed() => changed.ok()?,
                 changed = routes.changed() => changed.ok()?,
-                () = tokio::time::sleep_until(until) => return None,
             }
         }
     }
 
+    /// Comes a while after another node has become the owner of a cell.
+    async fn given_up(self, cell: CellId, way: Way) {
+        if self.way(cell, |now| !now.is(&way)).await.is_none() {
+            return std::future::pending().await;
+        }
+        tokio::time::sleep(under_way::GRACE).await;
+    }
+
     /// Brings a request to whoever owns its cell, again where that one does not take it any more.
-    async fn carry(&self, (cell, request): (CellId, Request), end: &OtherEnd, until: Instant) -> Response {
+    async fn carry(
+        &self,
+        (cell, request): (CellId, Request),
+        end: &OtherEnd,
+        mut until: Instant,
+    ) -> Response {
         let (parts, body) = request.into_parts();
         let Ok(body) = to_bytes(body, BODY).await else {
             let text = format!("the body did not come, or has more than {BODY} bytes");
@@ -295,21 +322,34 @@ impl Front {
         let repeatable = parts.method == Method::GET || parts.headers.contains_key(IDEMPOTENCY_KEY);
         let mut vouched = None;
         loop {
-            let response = match self.way(cell, until).await {
-                None => return self.moving(cell),
-                Some(Way::Here(router)) => {
-                    served(router, Request::from_parts(parts.clone(), Body::from(body.clone()))).await
-                }
-                Some(Way::To(url)) => {
-                    let passed_on = match &vouched {
-                        Some(passed_on) => passed_on,
-                        None => vouched.insert(self.vouched(parts.clone(), cell, end).await),
-                    };
-                    match self.send(&url, passed_on, body.clone()).await {
-                        Ok(response) => response,
-                        Err(Lost::Unknown(error)) if !repeatable => return lost(&error),
-                        Err(Lost::Unknown(_) | Lost::NotSent) => self.moving(cell),
+            let way = match tokio::time::timeout_at(until, self.way(cell, |_| true)).await {
+                Ok(Some(way)) => way,
+                Ok(None) | Err(_) => return self.moving(cell),
+            };
+            let mut given_up = Box::pin(self.clone().given_up(cell, way.clone())) as _;
+            let answer = async {
+                match &way {
+                    Way::Here(router) => {
+                        let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
+                        Ok(served(router.clone(), request).await)
                     }
+                    Way::To(url) => {
+                        let passed_on = match &vouched {
+                            Some(passed_on) => passed_on,
+                            None => vouched.insert(self.vouched(parts.clone(), cell, end).await),
+                        };
+                        self.send(url, passed_on, body.clone()).await
+                    }
+                }
+            };
+            let response = match under_way::answered(answer, &mut given_up).await {
+                Some(Ok(response)) => under_way::until(response, given_up),
+                Some(Err(Lost::Unknown(why))) if !repeatable => return lost(&why),
+                Some(Err(Lost::Unknown(_) | Lost::NotSent)) => self.moving(cell),
+                None if !repeatable => return lost("it did not answer, and another node owns the agent now"),
+                None => {
+                    until = Instant::now() + WAITS;
+                    continue;
                 }
             };
             if !is_not_taken(&response) || Instant::now() >= until {
@@ -352,7 +392,7 @@ impl Front {
                 Ok(response)
             }
             Err(error) if error.is_connect() => Err(Lost::NotSent),
-            Err(error) => Err(Lost::Unknown(error)),
+            Err(error) => Err(Lost::Unknown(error.to_string())),
         }
     }
 
@@ -374,9 +414,9 @@ fn is_not_taken(response: &Response) -> bool {
             .is_some_and(|code| matches!(code, Code::Moving | Code::Draining))
 }
 
-fn lost(error: &hyper_util::client::legacy::Error) -> Response {
+fn lost(why: &str) -> Response {
     let text = format!(
-        "the connection to the node that owns the agent was lost ({error}): whether the request was carried out is not known"
+        "the node that the request was passed on to was lost ({why}): whether the request was carried out is not known"
     );
     let hint = "look, or ask again with an Idempotency-Key from the beginning";
     Failure::new(Code::Moving, text).hint(hint).into_response()
