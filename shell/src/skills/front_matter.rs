@@ -272,6 +272,29 @@ mod tests {
         assert!(read("a: [b\n").unwrap_err().contains("can't be read"));
     }
 
+    #[test]
+    fn files_near_to_those_of_others_are_read_or_refused() {
+        holon_fuzz::Corpus::of("skills", &[("skills", "SKILL.md")]).each(2_000, |input| {
+            let text = String::from_utf8_lossy(input);
+            let Ok(parts) = split(&text) else { return Ok(()) };
+            let Some(Ok(values)) = parts.front_matter.map(read) else { return Ok(()) };
+            let bytes: usize = values.iter().map(|(key, value)| key.len() + size(value)).sum();
+            // A quoted character may be longer than what stands for it, by no more than this.
+            if values.len() <= ENTRIES && bytes <= 4 * BYTES {
+                return Ok(());
+            }
+            Err(format!("{} values of {bytes} bytes", values.len()))
+        });
+    }
+
+    fn size(value: &Value) -> usize {
+        match value {
+            Value::Text(text) => text.len(),
+            Value::List(list) => list.iter().map(String::len).sum(),
+            Value::Map(map) => map.iter().map(|(key, text)| key.len() + text.len()).sum(),
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
         #[test]

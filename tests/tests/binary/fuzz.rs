@@ -95,3 +95,30 @@ fn lines_near_to_those_of_mcp_clients_are_answered_or_refused() {
 fn lines_near_to_those_of_editors_are_answered_or_refused() {
     speaks("acp", &["acp", "--no-start"]);
 }
+
+/// The archive of another, as it is and with bytes of what is compressed changed.
+#[test]
+fn bundles_near_to_good_ones_are_read_or_refused() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.ok(&["prompt", "--wait=settled", "hello"]);
+    daemon.ok(&["daemon", "stop"]);
+    let bundle = daemon.0.work().join("bundle");
+    let path = bundle.display().to_string();
+    daemon.ok(&["agent", "bundle", "main", "-o", &path]);
+    let packed = std::fs::read(&bundle).expect("a bundle");
+    let plain = zstd::decode_all(&packed[..]).expect("compressed");
+    let tried = |bytes: &[u8]| {
+        std::fs::write(&bundle, bytes).map_err(|error| error.to_string())?;
+        for command in ["inspect", "verify", "replay"] {
+            let ended = daemon.0.run(&["bundle", command, &path]);
+            if !matches!(ended.code, Some(0..=2)) || ended.stderr.contains("panicked") {
+                return Err(format!("{command}: {ended:?}"));
+            }
+        }
+        Ok(())
+    };
+    Corpus::with("bundles", vec![plain])
+        .each(40, |input| tried(&zstd::encode_all(input, 1).map_err(|error| error.to_string())?));
+    Corpus::with("archives", vec![packed]).each(20, tried);
+}

@@ -3,6 +3,7 @@
 mod basics;
 mod crash;
 mod envelope;
+mod fuzz;
 mod names;
 mod property;
 mod wrapped;
