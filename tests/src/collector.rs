@@ -1,10 +1,13 @@
-//! A collector of traces: a real HTTP server that can refuse, take and forget, and be away.
+//! A collector of traces and metrics: a real HTTP server that can refuse, take and forget, and be away. A document that is not as
+//! the published schema has it is answered with 400, and kept for the test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use serde_json::Value;
 
 /// What the collector was sent, and says to it.
@@ -15,6 +18,9 @@ struct State {
     /// Whether it takes what it is sent, and ends the connection without an answer.
     mute: bool,
     taken: Vec<Value>,
+    metrics: Vec<Value>,
+    /// What is not as the schema has it.
+    wrong: Vec<String>,
     requests: u64,
     headers: Vec<String>,
 }
@@ -22,7 +28,7 @@ struct State {
 /// A collector on a port of its own. It ends with its process.
 #[derive(Clone)]
 pub struct Collector {
-    /// Without the path of traces.
+    /// Without the path of a signal.
     pub url: String,
     state: Arc<Mutex<State>>,
 }
@@ -68,6 +74,18 @@ impl Collector {
         self.state().headers.clone()
     }
 
+    /// The documents of metrics that it took.
+    pub fn metrics(&self) -> Vec<Value> {
+        self.state().metrics.clone()
+    }
+
+    /// # Panics
+    /// Where a document was not as the schema has it.
+    pub fn understood_all(&self) {
+        let wrong = self.state().wrong.clone();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
     /// The spans that it took, doubles included.
     pub fn spans(&self) -> Vec<Value> {
         let taken = self.state().taken.clone();
@@ -94,17 +112,26 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>) -> Option<()> {
         head.iter().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
-    let mut state = state.lock().expect("nobody panicked");
-    state.requests += 1;
-    let is_traces = head.first().is_some_and(|line| line.starts_with("POST /v1/traces HTTP/1.1"));
-    let document = serde_json::from_slice(&body).ok().filter(|_| is_traces);
-    let status = match (&document, state.status) {
-        (None, _) => 400,
-        (Some(_), status) => status.unwrap_or(200),
+    let posted =
+        |path: &str| head.first().is_some_and(|line| line.starts_with(&format!("POST {path} HTTP/1.1")));
+    let document = serde_json::from_slice::<Value>(&body).map_err(|error| error.to_string());
+    let (traces, metrics) = (posted("/v1/traces"), posted("/v1/metrics"));
+    let problem = match &document {
+        Ok(document) if traces => differs::<ExportTraceServiceRequest>(document),
+        Ok(document) if metrics => differs::<ExportMetricsServiceRequest>(document),
+        Ok(_) => Some("it is sent to nobody".to_owned()),
+        Err(error) => Some(error.clone()),
     };
-    state.headers = head;
+    let mut state = state.lock().expect("nobody panicked");
+    state.requests += u64::from(traces);
+    let status = if problem.is_some() { 400 } else { state.status.unwrap_or(200) };
+    state.wrong.extend(problem);
+    if traces {
+        state.headers = head;
+    }
     if (200..300).contains(&status) {
-        state.taken.extend(document);
+        let kept = if traces { &mut state.taken } else { &mut state.metrics };
+        kept.extend(document.ok());
     }
     if state.mute {
         return None;
@@ -115,4 +142,32 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>) -> Option<()> {
         "HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{{}}"
     )
     .ok()
+}
+
+/// What of a document its schema does not have.
+fn differs<T: serde::de::DeserializeOwned + serde::Serialize>(document: &Value) -> Option<String> {
+    match serde_json::from_value::<T>(document.clone()).and_then(serde_json::to_value) {
+        Ok(known) => lost("", document, &known),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Where something is that whoever read it has not kept.
+fn lost(path: &str, document: &Value, known: &Value) -> Option<String> {
+    match (document, known) {
+        (Value::Object(document), Value::Object(known)) => document.iter().find_map(|(name, value)| {
+            lost(&format!("{path}/{name}"), value, known.get(name).unwrap_or(&Value::Null))
+        }),
+        (Value::Array(document), Value::Array(known)) if document.len() == known.len() => {
+            let mut both = document.iter().zip(known).enumerate();
+            both.find_map(|(at, (value, known))| lost(&format!("{path}/{at}"), value, known))
+        }
+        _ if document == known || text(document) == text(known) => None,
+        _ => Some(format!("{path}: {document} was read as {known}")),
+    }
+}
+
+/// Numbers of 64 bits may be texts.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -35,7 +35,7 @@ use crate::names::Names;
 use crate::runtime::{Ended, Runtime};
 use crate::settings::TelemetrySettings;
 use crate::skills::{Roots, install};
-use crate::telemetry::{Contents, Exporter, Following, Target};
+use crate::telemetry::{Contents, Exporter, Following, Reporter, Signal, Target};
 use crate::templates::{self, Templates};
 use crate::trigger_address::TriggerAddresses;
 use crate::workplace;
@@ -169,6 +169,7 @@ impl Hosted {
         if let Some(cell) = cell {
             doors.process.add(cell.0, app.clone());
         }
+        report_metrics(&app, environment, &telemetry, &shutdown);
         check_again_and_again(ledger_checks, ledger, server.verify_every, &shutdown);
         Ok(Self { runtime, ended, router: http::router(app), follower })
     }
@@ -211,7 +212,32 @@ fn check_again_and_again(checks: LedgerChecks, ledger: LedgerPlace, every: Milli
     }));
 }
 
-/// Sends traces as long as the runtime lives, where somebody has named a collector. One that can't be one is in nobody's way.
+/// Where somebody wants something sent. What can't be a collector is in nobody's way.
+fn collector(signal: Signal, environment: &Environment, telemetry: &TelemetrySettings) -> Option<Target> {
+    let found = Target::find(signal, telemetry.otlp_endpoint.as_deref(), environment);
+    found.unwrap_or_else(|problem| {
+        tracing::error!("no {} are exported: {problem}", signal.name());
+        None
+    })
+}
+
+/// Sends metrics as long as the runtime lives.
+fn report_metrics(app: &App, environment: &Environment, telemetry: &TelemetrySettings, shutdown: &Shutdown) {
+    let Some(target) = collector(Signal::Metrics, environment, telemetry) else { return };
+    let reporter = match Reporter::new(target, environment) {
+        Ok(reporter) => reporter,
+        Err(problem) => return tracing::error!("no metrics are exported: {problem}"),
+    };
+    let (app, shutdown) = (app.clone(), shutdown.clone());
+    drop(spawn::task(async move {
+        tokio::select! {
+            () = shutdown.asked() => {}
+            () = http::report(app, reporter) => {}
+        }
+    }));
+}
+
+/// Sends traces as long as the runtime lives.
 fn export_traces(
     (home, environment): (&Home, &Environment),
     ledger: &LedgerPlace,
@@ -219,14 +245,7 @@ fn export_traces(
     (following, contents): (Following, Contents),
     shutdown: &Shutdown,
 ) -> Result<(), Failure> {
-    let target = match Target::find(telemetry.otlp_endpoint.as_deref(), environment) {
-        Ok(Some(target)) => target,
-        Ok(None) => return Ok(()),
-        Err(problem) => {
-            tracing::error!("no traces are exported: {problem}");
-            return Ok(());
-        }
-    };
+    let Some(target) = collector(Signal::Traces, environment, telemetry) else { return Ok(()) };
     let (reader, cursor) = (Arc::new(ledger.reader()?), home.run_file("telemetry.cursor"));
     let exporter = Exporter::new(target, reader, cursor, contents, following);
     let shutdown = shutdown.clone();

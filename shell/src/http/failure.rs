@@ -42,6 +42,10 @@ impl Failure {
         Box::new(Self { code, text: text.to_string(), hint: None, details: Map::new(), retry_after: None })
     }
 
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     #[must_use]
     pub(super) fn hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
         self.hint = Some(hint.into());

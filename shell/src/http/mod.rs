@@ -39,7 +39,7 @@ pub use console::Console;
 pub use front::{AboutFront, Front};
 pub use in_process::InProcess;
 pub use local::{LocalAllEvents, LocalEvents, LocalOutput};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, report};
 pub use peer::{OtherEnd, Peer, Peers};
 pub use server::{CONNECTIONS, Listener, serve};
 pub use shutdown::Shutdown;

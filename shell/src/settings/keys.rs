@@ -106,7 +106,7 @@ pub const KEYS: &[Key<Settings>] = &[
         "telemetry.otlp.endpoint",
         telemetry.otlp_endpoint,
         Kind::Url(&["http", "https"]),
-        "the collector that traces are sent to over HTTP; `OTEL_EXPORTER_OTLP_*` win"
+        "the collector that traces and metrics are sent to over HTTP; `OTEL_EXPORTER_OTLP_*` win"
     ),
     key!(
         "telemetry.include_content",

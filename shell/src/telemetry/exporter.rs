@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use holon_facts::{AgentId, EventSeq, Record};
 use holon_ledger::sqlite::{LedgerError, LedgerSeq, Overall, Reader};
-use holon_models::{DocumentPost, Posted};
+use holon_models::DocumentPost;
 use holon_platform::spawn;
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::cursor::{Cursor, CursorError};
+use super::offer::Taken;
 use super::{Contents, Fold, KINDS, Span, Target, Trace, document};
 
 /// Records that one read brings, and spans that one request has.
@@ -56,14 +57,6 @@ pub struct Exporter {
     following: Following,
     post: DocumentPost,
     folds: BTreeMap<AgentId, Fold>,
-}
-
-/// What a collector made of a request.
-enum Taken {
-    Yes,
-    /// It will never take this.
-    Never(String),
-    NotNow(String, Option<Duration>),
 }
 
 impl Exporter {
@@ -170,7 +163,7 @@ impl Exporter {
         let mut wait = AGAIN;
         let mut failed = false;
         loop {
-            match self.attempt(document).await {
+            match self.target.offer(&self.post, document.to_owned()).await {
                 Taken::Yes => {
                     if failed {
                         tracing::info!("{} takes traces again", self.target.shown());
@@ -194,14 +187,6 @@ impl Exporter {
         }
     }
 
-    async fn attempt(&self, document: &str) -> Taken {
-        let Target { url, headers, timeout, .. } = &self.target;
-        match self.post.post(url, headers, document.to_owned(), *timeout).await {
-            Ok(posted) => taken(posted),
-            Err(problem) => Taken::NotNow(problem, None),
-        }
-    }
-
     /// A cursor that can't be written costs nothing but spans that are sent twice.
     async fn keep(&self, here: LedgerSeq) {
         let (reader, cursor) = (self.reader.clone(), self.cursor.clone());
@@ -210,21 +195,6 @@ impl Exporter {
             Ok(Err(problem)) => tracing::warn!("how far traces were exported can't be kept: {problem}"),
             Err(problem) => tracing::warn!("how far traces were exported can't be kept: {problem}"),
         }
-    }
-}
-
-/// Whoever refuses a key or an address may be put right, and loses nothing until then.
-fn taken(posted: Posted) -> Taken {
-    let Posted { status, retry_after, text } = posted;
-    if status.is_success() {
-        return Taken::Yes;
-    }
-    let line = text.lines().next().unwrap_or_default();
-    let said = format!("{status} {}", holon_facts::content::clip(line, 200));
-    match status.as_u16() {
-        401 | 403 | 404 | 407 | 408 | 429 => Taken::NotNow(said, retry_after),
-        400..=499 => Taken::Never(said),
-        _ => Taken::NotNow(said, retry_after),
     }
 }
 

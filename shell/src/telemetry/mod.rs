@@ -1,11 +1,14 @@
 //! Traces as a fold of the ledger: nothing is measured twice, and what is past can be exported again with the same ids.
 //! [`Fold`] makes spans of the records of one agent, `otlp` writes them as OTLP in JSON, [`Exporter`] follows the ledger and
-//! sends them to a collector.
+//! sends them to a collector. [`Reporter`] sends it what `/metrics` shows.
 
 mod attribute;
 mod cursor;
 mod exporter;
+mod measured;
+mod offer;
 mod otlp;
+mod reporter;
 mod target;
 mod texts;
 mod turn;
@@ -22,7 +25,8 @@ use holon_text::hash;
 pub use attribute::Attribute;
 pub use exporter::{Exporter, Following};
 pub use otlp::{Resource, document};
-pub use target::{Target, TargetError};
+pub use reporter::Reporter;
+pub use target::{Signal, Target, TargetError};
 pub use texts::{Contents, of_ledger};
 
 use turn::Turn;

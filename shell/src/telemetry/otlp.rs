@@ -31,6 +31,14 @@ pub fn document<'a>(
     spans: impl IntoIterator<Item = (&'a [u8; 16], &'a Span)>,
 ) -> String {
     let spans: Vec<Value> = spans.into_iter().map(|(trace, one)| span(trace, one)).collect();
+    json!({ "resourceSpans": [{
+        "resource": self::resource(resource),
+        "scopeSpans": [{ "scope": { "name": "holon" }, "spans": spans }],
+    }] })
+    .to_string()
+}
+
+pub(super) fn resource(resource: &Resource) -> Value {
     let own = [("service.name", resource.service.as_str()), ("service.version", build::version())];
     let others = resource.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let attributes: Vec<Value> = own
@@ -38,11 +46,7 @@ pub fn document<'a>(
         .chain(others)
         .map(|(name, value)| attribute(name, &Attribute::Text(value.to_owned())))
         .collect();
-    json!({ "resourceSpans": [{
-        "resource": { "attributes": attributes },
-        "scopeSpans": [{ "scope": { "name": "holon" }, "spans": spans }],
-    }] })
-    .to_string()
+    json!({ "attributes": attributes })
 }
 
 fn span(trace: &[u8; 16], span: &Span) -> Value {
@@ -85,6 +89,6 @@ fn attribute(name: &str, value: &Attribute) -> Value {
     json!({ "key": name, "value": value })
 }
 
-fn nanos(at: Wall) -> String {
+pub(super) fn nanos(at: Wall) -> String {
     u64::try_from(at.0).unwrap_or(0).saturating_mul(1_000).to_string()
 }

@@ -1,4 +1,4 @@
-//! Where traces are sent: the configuration, and the variables that OpenTelemetry has for it, which win.
+//! Where traces and metrics are sent: the configuration, and the variables that OpenTelemetry has for it, which win.
 
 use std::time::Duration;
 
@@ -14,6 +14,22 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_mins(10);
 /// Headers and attributes that variables may name.
 const PAIRS: usize = 64;
+
+/// What is sent. Each has variables of its own, and an address below the one that all share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    Traces,
+    Metrics,
+}
+
+impl Signal {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Traces => "traces",
+            Self::Metrics => "metrics",
+        }
+    }
+}
 
 /// A collector.
 #[derive(Clone)]
@@ -33,13 +49,15 @@ pub enum TargetError {
     )]
     Address { name: String },
     #[error(
-        "{name} is {protocol}, and traces are sent as http/json: name the address for HTTP, usually port 4318"
+        "{name} is {protocol}, and only http/json is spoken: name the address for HTTP, usually port 4318"
     )]
     Protocol { name: String, protocol: String },
     #[error("{name} is not a list of names and values like `name=value,other=value`")]
     Pairs { name: String },
     #[error("{name} is no number of milliseconds from 1 to {}", LONGEST.as_millis())]
     Timeout { name: String },
+    #[error("{name} is no number of milliseconds from {least} to {most}")]
+    Interval { name: &'static str, least: u128, most: u128 },
 }
 
 impl Target {
@@ -47,22 +65,28 @@ impl Target {
     ///
     /// # Errors
     /// What can't be used, by the name of its variable or key.
-    pub fn find(configured: Option<&str>, environment: &Environment) -> Result<Option<Self>, TargetError> {
+    pub fn find(
+        signal: Signal,
+        configured: Option<&str>,
+        environment: &Environment,
+    ) -> Result<Option<Self>, TargetError> {
+        let upper = signal.name().to_ascii_uppercase();
         let said = |name: &str| environment.get(name).filter(|value| !value.trim().is_empty());
         let off = said("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
-        if off || said("OTEL_TRACES_EXPORTER").is_some_and(|value| value == "none") {
+        if off || said(&format!("OTEL_{upper}_EXPORTER")).is_some_and(|value| value == "none") {
             return Ok(None);
         }
-        let own = said("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+        let own_name = format!("OTEL_EXPORTER_OTLP_{upper}_ENDPOINT");
+        let own = said(&own_name);
         let base = said("OTEL_EXPORTER_OTLP_ENDPOINT").map(|base| ("OTEL_EXPORTER_OTLP_ENDPOINT", base));
         let base = base.or(configured.map(|base| ("telemetry.otlp.endpoint", base)));
         let url = match (own, base) {
-            (Some(own), _) => address("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", own)?,
-            (None, Some((name, base))) => below(address(name, base)?),
+            (Some(own), _) => address(&own_name, own)?,
+            (None, Some((name, base))) => below(address(name, base)?, signal),
             (None, None) => return Ok(None),
         };
         let either = |end: &str| {
-            let names = [format!("OTEL_EXPORTER_OTLP_TRACES_{end}"), format!("OTEL_EXPORTER_OTLP_{end}")];
+            let names = [format!("OTEL_EXPORTER_OTLP_{upper}_{end}"), format!("OTEL_EXPORTER_OTLP_{end}")];
             names.into_iter().find_map(|name| said(&name).map(|value| (name.clone(), value.to_owned())))
         };
         if let Some((name, protocol)) = either("PROTOCOL").filter(|(_, it)| !it.starts_with("http/")) {
@@ -95,9 +119,9 @@ fn address(name: &str, text: &str) -> Result<Url, TargetError> {
         .ok_or_else(|| TargetError::Address { name: name.to_owned() })
 }
 
-/// Traces go below the address that all signals share.
-fn below(mut base: Url) -> Url {
-    let path = format!("{}/v1/traces", base.path().trim_end_matches('/'));
+/// A signal goes below the address that all share.
+fn below(mut base: Url, signal: Signal) -> Url {
+    let path = format!("{}/v1/{}", base.path().trim_end_matches('/'), signal.name());
     base.set_path(&path);
     base
 }
@@ -141,6 +165,7 @@ mod tests {
 
     fn found(configured: Option<&str>, variables: &[(&str, &str)]) -> Result<Option<Target>, TargetError> {
         Target::find(
+            Signal::Traces,
             configured,
             &Environment::new(
                 variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
@@ -160,6 +185,14 @@ mod tests {
         assert_eq!(url(Some("http://c:4318"), &[]), "http://c:4318/v1/traces");
         assert_eq!(url(Some("http://c:4318"), &[(base, "http://d/x/")]), "http://d/x/v1/traces");
         assert_eq!(url(None, &[(base, "http://d"), (own, "http://e/t")]), "http://e/t");
+        let metrics = |variables: &[(&str, &str)]| {
+            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let target = Target::find(Signal::Metrics, None, &Environment::new(variables)).unwrap();
+            target.map_or("none".to_owned(), |target| target.url.to_string())
+        };
+        assert_eq!(metrics(&[(base, "http://d"), (own, "http://e/t")]), "http://d/v1/metrics");
+        assert_eq!(metrics(&[("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://m/")]), "http://m/");
+        assert_eq!(metrics(&[(base, "http://d"), ("OTEL_METRICS_EXPORTER", "none")]), "none");
         assert_eq!(url(Some("http://c"), &[("OTEL_SDK_DISABLED", "true")]), "none");
         assert_eq!(url(Some("http://c"), &[("OTEL_TRACES_EXPORTER", "none")]), "none");
     }

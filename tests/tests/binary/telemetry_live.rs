@@ -42,6 +42,7 @@ fn exported(daemon: &Daemon) -> BTreeMap<String, Value> {
 }
 
 fn all_arrive(daemon: &Daemon, collector: &Collector) {
+    collector.understood_all();
     let all = exported(daemon);
     wait_for("all spans", || by_id(collector.spans()).len() >= all.len());
     assert_eq!(by_id(collector.spans()), all, "what is sent is what an export of the past has");
@@ -129,4 +130,58 @@ fn what_names_no_collector_is_found_and_stops_nobody() {
     works(&daemon, "hello");
     let doctor = daemon.0.run(&["config", "doctor"]);
     assert!(doctor.stdout.contains("OTEL_EXPORTER_OTLP_ENDPOINT is no address of a collector"), "{doctor:?}");
+}
+
+/// Families that a text in OpenMetrics has samples of.
+fn shown(daemon: &Daemon) -> Vec<String> {
+    let text = end_to_end::http::metrics(&daemon.run_file("holon.sock"));
+    let mut family = String::new();
+    let mut families = Vec::new();
+    for line in text.lines() {
+        match line.strip_prefix("# TYPE ").and_then(|rest| rest.split(' ').next()) {
+            Some(name) => family = name.to_owned(),
+            None if !line.starts_with('#') && families.last() != Some(&family) => {
+                families.push(family.clone())
+            }
+            None => {}
+        }
+    }
+    families
+}
+
+#[test]
+fn metrics_are_sent_again_and_again_and_what_was_missed_is_in_the_next_ones() {
+    let collector = Collector::start();
+    collector.answers(503);
+    let provider = Provider::start(turn());
+    let holon = Holon::new().with("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+    let holon = holon.with("OTEL_METRIC_EXPORT_INTERVAL", "200").with("OTEL_TRACES_EXPORTER", "none");
+    let daemon = Daemon::asking(holon, &provider);
+    daemon.start();
+    works(&daemon, "one");
+    assert!(collector.metrics().is_empty());
+    collector.answers(200);
+    wait_for("metrics", || collector.metrics().len() > 1);
+    collector.understood_all();
+    assert_eq!(collector.requests(), 0, "no traces are wanted");
+    let shown = shown(&daemon);
+    assert!(shown.len() > 15, "{shown:?}");
+    let named = |document: &Value, name: &str| {
+        let metrics = &document["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
+        metrics.as_array().expect("metrics").iter().find(|it| it["name"] == name).cloned()
+    };
+    // A request to the runtime is counted when it was answered.
+    wait_for("all of what /metrics shows", || {
+        let newest = collector.metrics().pop().expect("one");
+        shown.iter().all(|name| named(&newest, name).is_some())
+    });
+    let newest = collector.metrics().pop().expect("one");
+    let turns = named(&newest, "holon_turns").expect("turns");
+    assert_eq!(turns["sum"]["dataPoints"][0]["asDouble"], 1.0, "{turns}");
+    let doctor = daemon.ok(&["config", "doctor"]).stdout;
+    assert!(doctor.contains("metrics to") && doctor.contains("/v1/metrics"), "{doctor}");
+    daemon.ok(&["daemon", "stop"]);
+    let wrong = Holon::new().with("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+    let wrong = wrong.with("OTEL_METRIC_EXPORT_INTERVAL", "soon").run(&["config", "doctor"]);
+    assert!(wrong.stdout.contains("OTEL_METRIC_EXPORT_INTERVAL is no number"), "{wrong:?}");
 }

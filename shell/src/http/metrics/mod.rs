@@ -36,7 +36,7 @@ use super::App;
 use super::failure::Failure;
 use super::reply::Text;
 use super::route::{Call, Handled};
-use crate::telemetry::Following;
+use crate::telemetry::{Following, Reporter};
 
 /// Longest summary of a failure that is shown, in characters.
 const SUMMARY: usize = 200;
@@ -227,13 +227,27 @@ impl Metrics {
 pub(super) async fn metrics(app: App, call: Call<ShowMetrics>) -> Handled<Text> {
     let mut texts = Vec::new();
     for app in app.of_process() {
-        measure(&app).await?;
-        let mut text = String::new();
-        encode(&mut text, &app.metrics.registry()).map_err(Failure::internal)?;
-        texts.push(text);
+        texts.push(shown(&app).await?);
     }
     let text = together::families(&texts);
     Ok(Text { metrics: OpenMetrics(text), plain: takes_plain_text_alone(&call.from.headers) })
+}
+
+/// What one runtime counts, and what is so at this moment, in OpenMetrics.
+async fn shown(app: &App) -> Handled<String> {
+    measure(app).await?;
+    let mut text = String::new();
+    encode(&mut text, &app.metrics.registry()).map_err(Failure::internal)?;
+    Ok(text)
+}
+
+/// Sends to a collector what one runtime counts, until it is dropped.
+pub async fn report(app: App, reporter: Reporter) {
+    let shown = || {
+        let app = app.clone();
+        async move { shown(&app).await.map_err(|failure| failure.text().to_owned()) }
+    };
+    reporter.run(shown).await;
 }
 
 /// What is so at this moment.

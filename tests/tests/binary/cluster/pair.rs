@@ -1,0 +1,155 @@
+//! Two nodes over one database.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use end_to_end::daemon::Daemon;
+use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open, wait_until_quiet};
+use end_to_end::http::ask;
+use end_to_end::provider::Provider;
+use end_to_end::{Holon, wait_for};
+use holon_ledger::postgres::testing::Database;
+use serde_json::{Value, json};
+
+pub(super) const PROMPT: &str = "/control/agents/main/prompt";
+/// Of these tests: a take-over is waited for often.
+pub(super) const LEASE_MS: u64 = 1_000;
+
+/// Two nodes over a database of their own.
+pub(super) struct Pair {
+    pub(super) nodes: [Daemon; 2],
+    pub(super) database: Database,
+}
+
+impl Pair {
+    /// None where this machine has no PostgreSQL.
+    pub(super) fn new(provider: &Provider) -> Option<Self> {
+        let database = Database::new()?;
+        let url = database.url.clone();
+        Some(Self::at(provider, database, &url))
+    }
+
+    /// The same with nodes that reach their database at another address.
+    pub(super) fn at(provider: &Provider, database: Database, url: &str) -> Self {
+        let agents = Holon::new();
+        let node = || {
+            let holon = Holon::new().with("HOLON_STORE_URL", url);
+            let holon = holon.with("HOLON_STORE_AGENTS", &agents.home().display().to_string());
+            Daemon::asking(holon, provider)
+        };
+        let nodes = [node(), node()];
+        let lease = LEASE_MS.to_string();
+        nodes[0].ok(&["cluster", "init", "--lease-ms", &lease, "--grace-ms", "200"]);
+        Self { nodes, database }
+    }
+
+    pub(super) fn start(&self) {
+        for node in &self.nodes {
+            node.start();
+        }
+    }
+
+    pub(super) fn status(&self) -> Value {
+        self.nodes[0].ok(&["cluster", "status", "--json"]).json()
+    }
+
+    /// The node that owns the ledger, once one does.
+    pub(super) fn owner(&self) -> (usize, u64) {
+        let mut owner = None;
+        wait_for("an owner", || {
+            let status = self.status();
+            let node = status["cells"][0]["node"].as_u64();
+            let url = status["nodes"].as_array().and_then(|nodes| {
+                nodes.iter().find(|row| row["node"].as_u64() == node).map(|row| row["url"].clone())
+            });
+            owner = self
+                .nodes
+                .iter()
+                .position(|daemon| {
+                    let http = daemon
+                        .metadata()
+                        .map(|found| format!("http://{}", found["http_addr"].as_str().unwrap_or("?")));
+                    http.is_some() && http.as_deref() == url.as_ref().and_then(Value::as_str)
+                })
+                .zip(node);
+            owner.is_some()
+        });
+        owner.expect("it was waited for")
+    }
+
+    /// An operator moves the ledger to the node that does not own it.
+    pub(super) fn move_cell(&self) {
+        let (_, id) = self.owner();
+        let nodes = self.status()["nodes"].as_array().cloned().unwrap_or_default();
+        let to = nodes.iter().filter_map(|node| node["node"].as_u64()).find(|node| *node != id);
+        let to = to.expect("another node").to_string();
+        self.nodes[0].ok(&["cluster", "move", "1", &to]);
+    }
+
+    /// Asks whoever answers, until it is acknowledged.
+    pub(super) fn acknowledged(&self, key: &str, body: &Value) -> Value {
+        let mut asked = 0;
+        let mut answer = Value::Null;
+        wait_for("an acknowledgement", || {
+            let node = &self.nodes[asked % 2];
+            asked += 1;
+            let headers = [("idempotency-key", key)];
+            let answered = ask(&node.run_file("holon.sock"), "POST", PROMPT, &headers, Some(body));
+            match answered {
+                Ok(answered) if answered.status < 300 => answer = answered.body,
+                Ok(answered) => assert!(matches!(answered.status, 429 | 503), "{answered:?}"),
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+            !answer.is_null()
+        });
+        answer
+    }
+
+    /// Harms nodes while a client prompts them; gives what was acknowledged.
+    pub(super) fn under_prompts(&self, harm: impl FnOnce()) -> Acknowledged {
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let client = scope.spawn(|| {
+                let mut acknowledged = Acknowledged::new();
+                for number in 0.. {
+                    if ends.load(Ordering::Acquire) {
+                        break;
+                    }
+                    let key = format!("main.{number}");
+                    let body = json!({ "text": format!("message {number}") });
+                    let answer = self.acknowledged(&key, &body);
+                    let id = answer["message_id"].as_str().unwrap_or_else(|| panic!("{answer}"));
+                    acknowledged.insert(("main".to_owned(), key), id.to_owned());
+                }
+                acknowledged
+            });
+            let harmed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(harm));
+            ends.store(true, Ordering::Release);
+            let acknowledged = client.join().expect("a client ends");
+            if let Err(panic) = harmed {
+                std::panic::resume_unwind(panic);
+            }
+            acknowledged
+        })
+    }
+
+    /// Everything that was acknowledged is there once, and the ledger is whole.
+    pub(super) fn settled(&self, acknowledged: &Acknowledged) {
+        wait_until_quiet(&self.nodes[0], &["main"]);
+        let exported = self.nodes[0].ok(&["ledger", "export"]).stdout;
+        let records: Vec<Value> =
+            exported.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+        every_key_once(&records, acknowledged);
+        nothing_is_open(&records);
+        self.whole();
+    }
+
+    /// Both nodes leave in good order, and the ledger is whole.
+    pub(super) fn whole(&self) {
+        for node in &self.nodes {
+            node.ok(&["daemon", "stop"]);
+        }
+        self.nodes[0].ok(&["ledger", "verify"]);
+        self.nodes[0].ok(&["ledger", "replay"]);
+    }
+}
