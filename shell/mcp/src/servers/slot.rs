@@ -7,7 +7,7 @@ use std::time::Duration;
 use holon_facts::{Millis, Mono};
 use holon_platform::{clock, spawn};
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, oneshot};
 use tokio::time::timeout;
 
 use super::{Host, Listed, ServerState, Unavailable, backoff, check, unavailable};
@@ -311,13 +311,22 @@ impl Slot {
         self.failed_once(life, why);
     }
 
-    async fn lost(&self, live: &Arc<Live>, why: &str) {
-        let mut life = self.life.lock().await;
-        if life.live.as_ref().is_some_and(|current| Arc::ptr_eq(current, live)) {
-            self.gone(&mut life, live, why);
-            // The next one is not started before nobody is left of this one.
-            live.connection.close().await;
-        }
+    /// Whoever has called is answered once that is known. The next one is not started before nobody is left of this one.
+    async fn lost(self: &Arc<Self>, live: &Arc<Live>, why: &str) {
+        let (slot, live, why) = (self.clone(), live.clone(), why.to_owned());
+        let (known, is_known) = oneshot::channel();
+        drop(spawn::task(async move {
+            let mut life = slot.life.lock().await;
+            let is_current = life.live.as_ref().is_some_and(|current| Arc::ptr_eq(current, &live));
+            if is_current {
+                slot.gone(&mut life, &live, &why);
+            }
+            known.send(()).ok();
+            if is_current {
+                live.connection.close().await;
+            }
+        }));
+        is_known.await.ok();
     }
 
     pub(super) async fn close(&self) {
