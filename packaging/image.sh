@@ -12,7 +12,8 @@ case "$(uname -m)" in
   aarch64) architecture=arm64 ;;
   *) architecture="$(uname -m)" ;;
 esac
-if ldd "$binary" >/dev/null 2>&1 && [ -z "$root" ]; then
+# Of a program without libraries ldd says so, or that it is no dynamic one.
+if ldd "$binary" 2>/dev/null | grep -q '=>' && [ -z "$root" ]; then
   echo "$0: $binary needs libraries, and an image without a system has none: build it for a musl target, or name ROOT" >&2
   exit 2
 fi
