@@ -120,7 +120,12 @@ impl World {
         for number in 1..=items {
             let (objective, plan_status, todo_list) = ("go".into(), PlanStatus::Ready, Vec::new());
             let item = NewWorkItem { objective, plan_status, todo_list, plan: false };
-            self.step(Input::CreateWorkItem { agent: self.agent.clone(), item, reply: ReplyId(1) });
+            self.step(Input::CreateWorkItem {
+                agent: self.agent.clone(),
+                item,
+                key: None,
+                reply: ReplyId(1),
+            });
             let (agent, item) = (self.agent.clone(), WorkItemId(number));
             self.step(Input::CompleteWorkItem { agent, item, reply: ReplyId(1) });
         }

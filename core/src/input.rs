@@ -8,7 +8,7 @@ use holon_facts::hint::Hint;
 use holon_facts::identity::{AgentSpec, InitialSettings};
 use holon_facts::ids::{AgentId, BriefId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
 use holon_facts::label::LabelChange;
-use holon_facts::message::Ingress;
+use holon_facts::message::{Idempotency, Ingress};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::Outcome;
 use holon_facts::timer::TimerSpec;
@@ -48,7 +48,13 @@ pub enum Input {
     Label { agent: AgentId, change: LabelChange, reply: ReplyId },
     /// An operator starts a command as a task; answered when it has the word to execute. `arguments` is the JSON of
     /// `ExecCommand`.
-    RunTask { agent: AgentId, arguments: Text, reply: ReplyId },
+    RunTask {
+        agent: AgentId,
+        arguments: Text,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<Idempotency>,
+        reply: ReplyId,
+    },
     /// An operator asks a task to end.
     StopTask { agent: AgentId, task: TaskId, force: bool, reply: ReplyId },
     /// An operator writes to a task; answered when that is done.
@@ -58,7 +64,13 @@ pub enum Input {
     /// An operator ends a timer.
     CancelTimer { agent: AgentId, timer: TimerId, reply: ReplyId },
     /// An operator makes a work item; the focus stays where it is.
-    CreateWorkItem { agent: AgentId, item: NewWorkItem, reply: ReplyId },
+    CreateWorkItem {
+        agent: AgentId,
+        item: NewWorkItem,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<Idempotency>,
+        reply: ReplyId,
+    },
     /// An operator completes a work item.
     CompleteWorkItem { agent: AgentId, item: WorkItemId, reply: ReplyId },
     /// An operator changes which folders an agent knows, or where it works.

@@ -85,6 +85,8 @@ impl From<&Reject> for Exit {
             | Reject::NameTaken { .. }
             | Reject::QueueFull { .. }
             | Reject::IdempotencyConflict { .. }
+            | Reject::KeyTaken { .. }
+            | Reject::KeySpent { .. }
             | Reject::StaleRunId { .. }
             | Reject::NoCurrentRun
             | Reject::TooManyEvents { .. }

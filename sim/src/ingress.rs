@@ -141,7 +141,7 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
         }
         Action::RunTask { command } => {
             let arguments = Text::Inline(commands::arguments(*command).into());
-            Some(Input::RunTask { agent, arguments, reply })
+            Some(Input::RunTask { agent, arguments, key: None, reply })
         }
         Action::StopTask { task, force } => {
             Some(Input::StopTask { agent, task: TaskId(*task), force: *force, reply })
@@ -154,7 +154,7 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
             Some(Input::CreateTimer { agent, timer, reply })
         }
         Action::CancelTimer { timer } => Some(Input::CancelTimer { agent, timer: TimerId(*timer), reply }),
-        Action::CreateWork => Some(Input::CreateWorkItem { agent, item: work_item(), reply }),
+        Action::CreateWork => Some(Input::CreateWorkItem { agent, item: work_item(), key: None, reply }),
         Action::CompleteWork { item } => {
             Some(Input::CompleteWorkItem { agent, item: WorkItemId(*item), reply })
         }

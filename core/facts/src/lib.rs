@@ -34,6 +34,7 @@ pub mod ids;
 pub mod image;
 pub mod label;
 pub mod lifecycle;
+pub mod made;
 pub mod memory;
 pub mod message;
 pub mod model;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::allowance::Allowance;
 use crate::ids::{AgentId, BriefId, MessageId, RunId, TaskId, TimerId, WorkItemId};
+use crate::made::Made;
 use crate::provenance::{MessageKind, Priority};
 use crate::receipt::ToolError;
 use crate::time::{Millis, Wall};
@@ -45,6 +46,12 @@ pub enum Reject {
     },
     #[error("the idempotency key was used before with another payload, for {message_id}")]
     IdempotencyConflict { message_id: MessageId },
+    #[error("the idempotency key was used before with another request, which has made {made}")]
+    KeyTaken { made: Made },
+    #[error(
+        "the request with this idempotency key was accepted before: {made} was not begun yet, or is kept no more"
+    )]
+    KeySpent { made: Made },
     #[error("a message of kind {kind} can't come from origin {origin}")]
     KindFromOrigin { kind: MessageKind, origin: KnownOrigin },
     #[error("origin {origin} can't send with priority {priority}")]
@@ -128,7 +135,9 @@ impl Reject {
             Self::Draining => "draining",
             Self::QueueFull { .. } => "queue_full",
             Self::TooManyEvents { .. } => "too_many_events",
-            Self::IdempotencyConflict { .. } => "idempotency_conflict",
+            Self::IdempotencyConflict { .. } | Self::KeyTaken { .. } | Self::KeySpent { .. } => {
+                "idempotency_conflict"
+            }
             Self::KindFromOrigin { .. } => "kind_from_origin",
             Self::PriorityFromOrigin { .. } => "priority_from_origin",
             Self::TooLarge { .. } => "too_large",
@@ -181,7 +190,10 @@ impl Reject {
                 allowance.setting()
             )),
             Self::TooManyAgents { .. } => Some("one of those that are there: holon agent list".into()),
-            Self::IdempotencyConflict { .. } => Some("use a new key for a new payload".into()),
+            Self::IdempotencyConflict { .. } | Self::KeyTaken { .. } => {
+                Some("use a new key for a new payload".into())
+            }
+            Self::KeySpent { .. } => Some("look at it by its name, or use a new key to do it again".into()),
             Self::UnknownWorkspace { agent, .. } => {
                 Some(alloc::format!("those that it knows: holon workspace list --agent {agent}"))
             }

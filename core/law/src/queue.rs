@@ -4,7 +4,7 @@ use alloc::format;
 
 use holon_facts::event::inbox::{MessageDequeued, MessageRequeued, RequeueCause};
 use holon_facts::event::turn::TurnTerminal;
-use holon_facts::event::{Event, InboxFact, SchedulingFact, TurnFact};
+use holon_facts::event::{Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
 use holon_facts::ids::{MessageId, RunId};
 use holon_facts::message::MessageKind;
 use holon_facts::record::Record;
@@ -158,6 +158,11 @@ pub(super) fn q5(past: &Past, record: &Record) -> Checked {
         }
         Event::Inbox(InboxFact::MessageDuplicate(fact)) => {
             rule(past.keys.has(fact.message_id), || format!("{} has no key that is kept", fact.message_id))
+        }
+        Event::Lifecycle(LifecycleFact::RequestKeyed(fact)) => {
+            rule(!past.made.has(&fact.idempotency.key, fact.expired_keys), || {
+                format!("the key of the request that has made {} is kept for another one", fact.made)
+            })
         }
         _ => Ok(false),
     }

@@ -13,6 +13,7 @@ use holon_facts::event::{
 use holon_facts::ids::{
     BriefId, LetterId, MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId, WorktreeId,
 };
+use holon_facts::made::Made;
 use holon_facts::record::Record;
 
 use super::past::Past;
@@ -310,6 +311,10 @@ fn lifecycle(fact: &LifecycleFact, visit: &mut dyn FnMut(Name)) {
         | LifecycleFact::AgentArchived(_)
         | LifecycleFact::ModelOverrideChanged(_)
         | LifecycleFact::AgentLabelled(_) => {}
+        LifecycleFact::RequestKeyed(fact) => match fact.made {
+            Made::WorkItem(id) => visit(Name::WorkItem(id)),
+            Made::Task(_) => {}
+        },
         LifecycleFact::ControlApplied(fact) => {
             fact.aborted_run_id.iter().for_each(|id| visit(Name::Run(*id)));
             fact.aborted_messages.iter().for_each(|id| visit(Name::Message(*id)));

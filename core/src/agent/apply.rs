@@ -140,6 +140,10 @@ impl Agent {
             LifecycleFact::AgentArchived(_) => self.childhood.archived = true,
             LifecycleFact::ModelOverrideChanged(fact) => self.model_override.clone_from(&fact.model),
             LifecycleFact::AgentLabelled(fact) => self.label.clone_from(&fact.label),
+            LifecycleFact::RequestKeyed(fact) => {
+                self.made.forget(fact.expired_keys);
+                self.made.remember(at, &fact.idempotency, fact.made);
+            }
         }
     }
 

@@ -1,22 +1,21 @@
 //! The queue of one agent: bands, claims, and idempotency keys (contract: agent.md, Queue). What is
 //! terminal leaves the state; the log keeps it.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::string::String;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use holon_facts::config::QueueLimits;
-use holon_facts::content::ContentId;
 use holon_facts::event::InboxFact;
 use holon_facts::event::inbox::{MessageAdmitted, MessageRequeued, RequeueCause};
 use holon_facts::fence::Fence;
 use holon_facts::ids::{MessageId, TimerId};
-use holon_facts::message::{Idempotency, Message};
+use holon_facts::message::Message;
 use holon_facts::provenance::{MessageKind, Priority};
 use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::episode::Changes;
+use crate::agent::keys::Keys;
 use crate::agent::turn::notice::Notice;
 use crate::agent::turn::recap::Recap;
 use crate::agent::turn::{Note, Round};
@@ -33,7 +32,7 @@ pub struct Inbox {
     /// Over queued and claimed entries: what came from outside, and the runtime's own evidence.
     ingress: Totals,
     evidence: Totals,
-    keys: Keys,
+    keys: Keys<MessageId>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,28 +103,6 @@ impl Entry {
     pub(crate) fn is_fresh(&self) -> bool {
         self.carried.is_empty() && self.notes.is_empty() && self.interjected.is_empty()
     }
-}
-
-/// Idempotency keys in the order of admission, and by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Keys {
-    by_key: BTreeMap<String, Known>,
-    oldest_first: VecDeque<(Wall, String)>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Known {
-    message_id: MessageId,
-    payload: ContentId,
-    at: Wall,
-}
-
-/// What is known of an idempotency key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
-    Never,
-    SamePayload(MessageId),
-    OtherPayload(MessageId),
 }
 
 impl Inbox {
@@ -223,14 +200,9 @@ impl Inbox {
         used < max_entries && used_bytes.saturating_add(bytes) <= max_bytes
     }
 
-    /// Looks up a key; one that has expired was never seen.
-    pub fn seen(&self, idempotency: &Idempotency, now: Wall, limits: &QueueLimits) -> Seen {
-        match self.keys.by_key.get(&idempotency.key) {
-            Some(known) if now.since(known.at) >= limits.keys_for => Seen::Never,
-            Some(known) if known.payload == idempotency.payload => Seen::SamePayload(known.message_id),
-            Some(known) => Seen::OtherPayload(known.message_id),
-            None => Seen::Never,
-        }
+    /// Idempotency keys of messages.
+    pub(crate) fn keys(&self) -> &Keys<MessageId> {
+        &self.keys
     }
 
     pub(super) fn apply(&mut self, at: Wall, fact: &InboxFact, left: Left) {
@@ -360,29 +332,6 @@ impl Inbox {
 
     fn totals_of(&mut self, kind: MessageKind) -> &mut Totals {
         if kind.is_from_outside() { &mut self.ingress } else { &mut self.evidence }
-    }
-
-    /// How many of the oldest keys a further key lets go.
-    pub(crate) fn expired_keys(&self, now: Wall, limits: &QueueLimits) -> u32 {
-        let kept = self.keys.oldest_first.len() as u64;
-        let over = (kept + 1).saturating_sub(limits.keys.max(1));
-        let stale = self.keys.oldest_first.iter().take_while(|(at, _)| now.since(*at) >= limits.keys_for);
-        u32::try_from(over.max(stale.count() as u64)).unwrap_or(u32::MAX)
-    }
-}
-
-impl Keys {
-    fn remember(&mut self, at: Wall, idempotency: &Idempotency, message_id: MessageId) {
-        self.oldest_first.push_back((at, idempotency.key.clone()));
-        self.by_key.insert(idempotency.key.clone(), Known { message_id, payload: idempotency.payload, at });
-    }
-
-    fn forget(&mut self, count: u32) {
-        for (at, key) in self.oldest_first.drain(..(count as usize).min(self.oldest_first.len())) {
-            if self.by_key.get(&key).is_some_and(|known| known.at == at) {
-                self.by_key.remove(&key);
-            }
-        }
     }
 }
 

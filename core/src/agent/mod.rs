@@ -10,6 +10,7 @@ pub mod external_trigger;
 pub mod history;
 pub mod hold;
 pub mod inbox;
+pub mod keys;
 pub mod memory;
 pub mod model;
 pub mod outbox;
@@ -46,6 +47,7 @@ use holon_facts::identity::AgentSpec;
 use holon_facts::ids::{AgentId, EventSeq, OpId, RunId, TaskId, WorktreeId};
 use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::Status;
+use holon_facts::made::Made;
 use holon_facts::message::Message;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
@@ -63,6 +65,7 @@ use crate::agent::external_trigger::ExternalTrigger;
 use crate::agent::history::History;
 use crate::agent::hold::Hold;
 use crate::agent::inbox::{Entry, Inbox};
+use crate::agent::keys::Keys;
 use crate::agent::memory::Memory;
 use crate::agent::outbox::Outbox;
 use crate::agent::outside::Outside;
@@ -157,6 +160,9 @@ pub struct Agent {
     pub model_override: Option<ModelRef>,
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub label: AgentLabel,
+    /// What requests under idempotency keys have made, other than messages.
+    #[serde(default, skip_serializing_if = "Keys::is_empty")]
+    pub made: Keys<Made>,
     /// What its operator has not answered.
     #[serde(default, skip_serializing_if = "Asks::is_empty")]
     pub asks: Asks,
@@ -254,6 +260,7 @@ impl Agent {
             asks: Asks::default(),
             model_override: None,
             label: AgentLabel::default(),
+            made: Keys::default(),
             next: Counters::default(),
         })
     }

@@ -8,7 +8,7 @@ use holon_facts::message::{Ingress, Message};
 use holon_facts::provenance::AdmissionContext;
 use holon_facts::reject::Reject;
 
-use crate::agent::inbox::Seen;
+use crate::agent::keys::Seen;
 use crate::effect::Answer;
 use crate::handler::outside;
 use crate::tx::Tx;
@@ -50,7 +50,7 @@ fn decide(tx: &Tx<'_>, ingress: Ingress) -> Result<Admission, Reject> {
     let agent = tx.agent();
     let limits = &tx.env.config.queue;
     if let Some(idempotency) = &ingress.idempotency {
-        match agent.inbox.seen(idempotency, tx.now(), limits) {
+        match agent.inbox.keys().seen(idempotency, tx.now(), limits) {
             Seen::SamePayload(message_id) => return Ok(Admission::Known(message_id)),
             Seen::OtherPayload(message_id) => return Err(Reject::IdempotencyConflict { message_id }),
             Seen::Never => {}
@@ -78,6 +78,6 @@ fn decide(tx: &Tx<'_>, ingress: Ingress) -> Result<Admission, Reject> {
         let (entries, bytes) = agent.inbox.totals();
         return Err(Reject::QueueFull { agent: agent.id.clone(), entries, bytes });
     }
-    let expired_keys = if idempotency.is_some() { agent.inbox.expired_keys(tx.now(), limits) } else { 0 };
+    let expired_keys = if idempotency.is_some() { agent.inbox.keys().expired(tx.now(), limits) } else { 0 };
     Ok(Admission::New(MessageAdmitted { message, idempotency, expired_keys }.into()))
 }

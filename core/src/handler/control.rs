@@ -278,13 +278,13 @@ mod tests {
         world.create("other");
         let run = |world: &mut World, name: &str| {
             let (agent, arguments) = (agent(name), Text::short(r#"{"cmd":"make"}"#));
-            world.later(|reply| Input::RunTask { agent, arguments, reply })
+            world.later(|reply| Input::RunTask { agent, arguments, key: None, reply })
         };
         run(&mut world, "main");
         world.control("main", ControlRequest::Stop);
         let refused = |world: &mut World| {
             let (agent, arguments) = (agent("other"), Text::short(r#"{"cmd":"make"}"#));
-            let answer = world.ask(|reply| Input::RunTask { agent, arguments, reply });
+            let answer = world.ask(|reply| Input::RunTask { agent, arguments, key: None, reply });
             let Answer::Refused { reject: Reject::CommandRefused { error } } = answer else {
                 panic!("{answer:?}")
             };
@@ -304,6 +304,7 @@ mod tests {
         world.later(|reply| Input::RunTask {
             agent: agent("main"),
             arguments: Text::short(r#"{"cmd":"make"}"#),
+            key: None,
             reply,
         });
         let hint = |world: &mut World, source: &str| {

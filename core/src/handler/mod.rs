@@ -14,6 +14,7 @@ pub(crate) mod evidence;
 pub(crate) mod external_trigger;
 #[cfg(test)]
 mod external_trigger_tests;
+mod keyed;
 pub(crate) mod label;
 pub(crate) mod memory;
 #[cfg(test)]

@@ -53,8 +53,8 @@ impl Host {
             Input::Label { agent, change, reply } => {
                 self.controlled(batch, &agent, reply, |tx| label::change(tx, change, reply))
             }
-            Input::RunTask { agent, arguments, reply } => {
-                self.controlled(batch, &agent, reply, |tx| task::operator::run(tx, arguments, reply))
+            Input::RunTask { agent, arguments, key, reply } => {
+                self.controlled(batch, &agent, reply, |tx| task::operator::run(tx, arguments, key, reply))
             }
             Input::StopTask { agent, task, force, reply } => {
                 self.controlled(batch, &agent, reply, |tx| task::operator::end(tx, task, force, reply))
@@ -68,8 +68,8 @@ impl Host {
             Input::CancelTimer { agent, timer, reply } => {
                 self.controlled(batch, &agent, reply, |tx| timer::operator::cancel(tx, timer, reply))
             }
-            Input::CreateWorkItem { agent, item, reply } => {
-                self.controlled(batch, &agent, reply, |tx| work::operator::create(tx, item, reply))
+            Input::CreateWorkItem { agent, item, key, reply } => {
+                self.controlled(batch, &agent, reply, |tx| work::operator::create(tx, item, key, reply))
             }
             Input::ChangeWorkspace { agent, change, reply } => {
                 self.controlled(batch, &agent, reply, |tx| workspace::operator::change(tx, change, reply))

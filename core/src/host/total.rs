@@ -470,7 +470,7 @@ impl Act {
             Self::ReadMuch(name) => read_much(world, name),
             Self::RunTask(name) => {
                 let arguments = Text::short(r#"{"cmd":"make"}"#);
-                world.later(|reply| Input::RunTask { agent: agent(name), arguments, reply });
+                world.later(|reply| Input::RunTask { agent: agent(name), arguments, key: None, reply });
             }
             Self::StopTask(name, task, force) => {
                 let task = TaskId(task);
@@ -525,7 +525,7 @@ impl Act {
 fn create_work_item(world: &mut World, name: &str) {
     let (objective, plan_status) = ("go".into(), PlanStatus::Draft);
     let item = NewWorkItem { objective, plan_status, todo_list: Vec::new(), plan: false };
-    ask(world, |reply| Input::CreateWorkItem { agent: agent(name), item, reply });
+    ask(world, |reply| Input::CreateWorkItem { agent: agent(name), item, key: None, reply });
 }
 
 fn end(world: &mut World, at: usize, outcome: impl FnOnce(OpKind) -> Outcome) {

@@ -117,6 +117,7 @@ fn tasks(world: &mut World) {
     world.later(|reply| Input::RunTask {
         agent: crate::testing::agent("main"),
         arguments: Text::short(r#"{"cmd":"make"}"#),
+        key: None,
         reply,
     });
     world.control("main", ControlRequest::Stop);
@@ -158,7 +159,7 @@ fn work(world: &mut World) {
     let objective = alloc::string::String::from("go on");
     let (plan_status, todo_list) = (holon_facts::work::PlanStatus::Ready, Vec::new());
     let item = holon_facts::work::NewWorkItem { objective, plan_status, todo_list, plan: false };
-    world.ask(|reply| Input::CreateWorkItem { agent: crate::testing::agent("main"), item, reply });
+    world.ask(|reply| Input::CreateWorkItem { agent: crate::testing::agent("main"), item, key: None, reply });
     world.complete("main", context());
     world.complete("main", answers("later"));
     assert_eq!(world.agent("main").status, Status::Asleep);

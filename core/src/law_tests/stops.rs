@@ -18,7 +18,7 @@ use crate::testing::{World, agent, calls, command_ends, context, interjection, p
 fn stopped() -> World {
     let mut world = World::with_agent("main");
     let arguments = Text::short(r#"{"cmd":"make"}"#);
-    world.later(|reply| Input::RunTask { agent: agent("main"), arguments, reply });
+    world.later(|reply| Input::RunTask { agent: agent("main"), arguments, key: None, reply });
     for source in ["ci", "mail"] {
         let hint = Hint { body: Some(Text::short("green")), ..Hint::new(source, "it moved") };
         world.ask(|reply| Input::Wake { agent: agent("main"), hint, reply });
@@ -34,7 +34,7 @@ fn stopped() -> World {
 fn rested() -> World {
     let mut world = World::with_agent("main");
     let arguments = Text::short(r#"{"cmd":"make"}"#);
-    world.later(|reply| Input::RunTask { agent: agent("main"), arguments, reply });
+    world.later(|reply| Input::RunTask { agent: agent("main"), arguments, key: None, reply });
     world.admit("main", prompt("how is it?"));
     world.complete_one("main", OpKind::LoadContext, context());
     world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Exited, Some(0)));

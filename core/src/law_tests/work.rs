@@ -2,14 +2,15 @@
 
 use alloc::vec::Vec;
 
-use holon_facts::content::Text;
-use holon_facts::event::lifecycle::AgentCreated;
+use holon_facts::content::{ContentId, Text};
+use holon_facts::event::lifecycle::{AgentCreated, RequestKeyed};
 use holon_facts::event::turn::TurnStarted;
 use holon_facts::event::work::{
     DeliverySummaryRecorded, WorkAuthor, WorkChange, WorkItemPicked, WorkItemWritten, WorkPlanSeen,
 };
 use holon_facts::ids::{MessageId, RunId, WorkItemId};
-use holon_facts::message::Priority;
+use holon_facts::made::Made;
+use holon_facts::message::{Idempotency, Priority};
 use holon_facts::work::PlanStatus;
 
 use super::facts::*;
@@ -46,10 +47,18 @@ pub(super) fn cases() -> Vec<Case> {
         case("Q9", "an item that nobody made is picked", |s| {
             s.after("work_item_written", 1, picked(3, None));
         }),
+        case("Q5", "a key that is kept makes another item", |s| {
+            s.after("request_keyed", 0, asked(1));
+        }),
         case("L8", "an item is written by a run that is not in progress", |s| {
             s.replace("work_item_written", 0, WorkItemWritten { run_id: Some(RunId(2)), ..created(1) });
         }),
     ]
+}
+
+fn asked(item: u64) -> RequestKeyed {
+    let idempotency = Idempotency { key: "k".into(), payload: ContentId([1; 32]) };
+    RequestKeyed { idempotency, made: Made::WorkItem(WorkItemId(item)), expired_keys: 0 }
 }
 
 fn written(item: u64, revision: u64, change: WorkChange) -> WorkItemWritten {
@@ -100,7 +109,7 @@ fn life() -> Script {
     s.begin(1, 1, 1, 1);
     s.step().on(settled(1)).on(TurnContextBuilt { run_id: RunId(1), context: loaded() });
     s.on(opened(2, holon_facts::event::operation::OpKind::CallModel, 1));
-    s.on(created(1)).on(created(2)).on(picked(1, None)).on(updated(1, 2));
+    s.on(created(1)).on(created(2)).on(asked(2)).on(picked(1, None)).on(updated(1, 2));
     s.on(written(2, 2, WorkChange::Completed { result_summary: Some(Text::short("done")) })).on(delivered(2));
     s.step().on(recovered(1, 2)).on(settled(2)).on(requeued(1, 1, RequeueCause::Crash, 1));
     s.on(ended(1, 1, 1, TurnKind::Interrupted, Some(TurnReason::Crash), 0));

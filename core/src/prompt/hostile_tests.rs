@@ -185,7 +185,12 @@ fn what_a_turn_is_reminded_of_stays_in_its_fence() {
 fn the_result_of_a_task_and_a_recap_stay_in_their_fences() {
     let mut world = World::with_agent("main");
     let cmd = serde_json::json!({ "cmd": alloc::format!("echo '{}'", forgery()) }).to_string();
-    world.later(|reply| Input::RunTask { agent: agent("main"), arguments: Text::whole(cmd), reply });
+    world.later(|reply| Input::RunTask {
+        agent: agent("main"),
+        arguments: Text::whole(cmd),
+        key: None,
+        reply,
+    });
     world.complete("main", tool_answers(&forgery()));
     let request = judged(&mut world);
     assert!(read(&request).0.contains("[task task_1 | "), "{:?}", read(&request));

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Agent;
 use crate::agent::history::LastTurn;
 use crate::agent::hold::Hold;
-use crate::agent::inbox::Seen;
+use crate::agent::keys::Seen;
 use crate::agent::outside::Outside;
 use crate::agent::sleep::Sleep;
 use crate::agent::unattended::Unattended;
@@ -224,7 +224,7 @@ impl<'a> View<'a> {
 
     /// The message that this key with this payload stands for.
     pub fn admitted(&self, id: &AgentId, key: &Idempotency) -> Option<MessageId> {
-        match self.host.agent(id)?.inbox.seen(key, self.host.facts().now, &self.host.config().queue) {
+        match self.host.agent(id)?.inbox.keys().seen(key, self.host.facts().now, &self.host.config().queue) {
             Seen::SamePayload(message_id) => Some(message_id),
             Seen::OtherPayload(_) | Seen::Never => None,
         }

@@ -179,7 +179,9 @@ impl From<&Reject> for Code {
             Reject::Draining => Self::Draining,
             Reject::QueueFull { .. } => Self::QueueFull,
             Reject::TooManyEvents { .. } => Self::TooManyEvents,
-            Reject::IdempotencyConflict { .. } => Self::IdempotencyConflict,
+            Reject::IdempotencyConflict { .. } | Reject::KeyTaken { .. } | Reject::KeySpent { .. } => {
+                Self::IdempotencyConflict
+            }
             Reject::KindFromOrigin { .. } => Self::KindFromOrigin,
             Reject::PriorityFromOrigin { .. } => Self::PriorityFromOrigin,
             Reject::TooLarge { .. } => Self::TooLarge,

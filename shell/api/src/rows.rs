@@ -104,6 +104,23 @@ const DELIVERED: &[Code] =
     &[Code::UnknownTrigger, Code::AgentStopped, Code::AgentDamaged, Code::OutOfRange, Code::InvalidHeader];
 const NEW: &[Code] =
     &[Code::UnknownAgent, Code::AgentDamaged, Code::AgentStopped, Code::OutOfRange, Code::TooMany];
+const WORK: &[Code] = &[
+    Code::UnknownAgent,
+    Code::AgentDamaged,
+    Code::AgentStopped,
+    Code::OutOfRange,
+    Code::TooMany,
+    Code::IdempotencyConflict,
+    Code::InvalidHeader,
+];
+const RUN: &[Code] = &[
+    Code::UnknownAgent,
+    Code::AgentDamaged,
+    Code::AgentStopped,
+    Code::CommandRefused,
+    Code::IdempotencyConflict,
+    Code::InvalidHeader,
+];
 const INGRESS: &[Code] = &[
     Code::UnknownAgent,
     Code::AgentDamaged,
@@ -386,9 +403,8 @@ endpoints! {
             path AgentPath, body Json<DebugPrompt, PROMPT_BODY_BYTES>, fails REQUEST => DebugPromptReply;
 
         StartTask run_task POST "/control/agents/{agent_id}/tasks" "Run a command as a background task",
-            path AgentPath, body Json<RunTask, COMMAND_BODY_BYTES>,
-            fails &[Code::UnknownAgent, Code::AgentDamaged, Code::AgentStopped, Code::CommandRefused],
-            status CREATED => TaskReply;
+            path AgentPath, body Json<RunTask, COMMAND_BODY_BYTES>, once key, headers &[IDEMPOTENCY_KEY],
+            fails RUN, status CREATED => TaskReply;
         EndTask stop_task POST "/control/agents/{agent_id}/tasks/{task_id}/stop"
             "Stop a task and every process it started",
             path TaskPath, body Optional<StopTask>, fails TASK => TaskReply;
@@ -479,8 +495,8 @@ endpoints! {
         ShowWorkItem work_item GET "/agents/{agent_id}/work-items/{work_item_id}" "Show one work item",
             path WorkItemPath, fails ITEM => WorkItemShown;
         MakeWorkItem create_work_item POST "/control/agents/{agent_id}/work-items" "Create a work item",
-            path AgentPath, body Json<CreateWork, WORK_ITEM_BODY_BYTES>, fails NEW, status CREATED
-            => WorkItemReply;
+            path AgentPath, body Json<CreateWork, WORK_ITEM_BODY_BYTES>, once key, headers &[IDEMPOTENCY_KEY],
+            fails WORK, status CREATED => WorkItemReply;
         FinishWorkItem complete_work_item POST
             "/control/agents/{agent_id}/work-items/{work_item_id}/complete" "Mark a work item as completed",
             path WorkItemPath, fails ITEM => WorkItemReply;

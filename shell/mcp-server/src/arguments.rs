@@ -122,6 +122,9 @@ pub(crate) struct AddWork {
     pub(crate) objective: String,
     /// The text of its plan.
     pub(crate) plan: Option<String>,
+    /// Names this work item: a repeat under the same key begins nothing new.
+    #[schemars(length(min = 1, max = 256))]
+    pub(crate) key: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -152,6 +155,9 @@ pub(crate) struct RunTask {
     pub(crate) cmd: String,
     /// Folder to run in, relative to the agent's own and inside its workspace.
     pub(crate) workdir: Option<String>,
+    /// Names this task: a repeat under the same key begins nothing new.
+    #[schemars(length(min = 1, max = 256))]
+    pub(crate) key: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

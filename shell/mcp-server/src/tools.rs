@@ -257,14 +257,16 @@ async fn perform<C: Control>(
         }
         Tool::AnswerQuestion => answer(asked, read(arguments)?).await,
         Tool::AddWork => {
-            let AddWork { agent, objective, plan } = read(arguments)?;
+            let AddWork { agent, objective, plan, key } = read(arguments)?;
             let work = CreateWork { objective, plan, ..CreateWork::default() };
-            value(&runtime.create_work_item(path(asked, agent).await?, work).await?)
+            let key = Some(asked.key(key)?);
+            value(&runtime.create_work_item(path(asked, agent).await?, work, key).await?)
         }
         Tool::RunTask => {
-            let RunTask { agent, cmd, workdir } = read(arguments)?;
+            let RunTask { agent, cmd, workdir, key } = read(arguments)?;
             let task = holon_api::RunTask { cmd, workdir, ..holon_api::RunTask::default() };
-            value(&runtime.run_task(path(asked, agent).await?, task).await?)
+            let key = Some(asked.key(key)?);
+            value(&runtime.run_task(path(asked, agent).await?, task, key).await?)
         }
         Tool::CreateAgent => create(asked, read(arguments)?).await,
     }

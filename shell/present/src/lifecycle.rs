@@ -42,6 +42,10 @@ pub(super) fn render(fact: &LifecycleFact) -> Rendered {
         LifecycleFact::AgentArchived(_) => {
             Rendered::new(Visibility::Verbose, Category::Runtime, "agent", "archived: it never runs again")
         }
+        LifecycleFact::RequestKeyed(fact) => {
+            let summary = format!("{} was asked for under the key {}", fact.made, fact.idempotency.key);
+            Rendered::new(Visibility::Debug, Category::Runtime, "key", &summary)
+        }
         LifecycleFact::AgentLabelled(fact) => {
             Rendered::new(Visibility::Info, Category::Runtime, "agent", &label(fact))
         }

@@ -18,6 +18,7 @@ use holon_ledger::postgres::node::{CellId, Directory};
 use holon_ledger::sqlite::Reader;
 use holon_platform::{Environment, clock, spawn};
 use holon_supervise::confine::Confinement;
+use holon_text::Texts;
 use tokio::sync::Semaphore;
 
 use super::output::Failure;
@@ -127,8 +128,7 @@ impl Hosted {
         let driver = Driver::start(start).await?;
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
         let contents = Some(driver.texts().clone()).filter(|_| telemetry.include_content);
-        let exported = (traces, contents.map(Contents::of).unwrap_or_default());
-        export_traces((own, environment), &ledger, &telemetry, exported, &shutdown)?;
+        export_traces((own, environment), &ledger, &telemetry, (traces, contents), &shutdown)?;
         let (runtime, ended) = Runtime::spawn(driver, |warning| tracing::warn!("{warning}"));
         if names.begins_here(&default_agent).await? {
             ensure_default_agent(&runtime, home, &default_agent).await?;
@@ -242,11 +242,12 @@ fn export_traces(
     (home, environment): (&Home, &Environment),
     ledger: &LedgerPlace,
     telemetry: &TelemetrySettings,
-    (following, contents): (Following, Contents),
+    (following, contents): (Following, Option<Texts>),
     shutdown: &Shutdown,
 ) -> Result<(), Failure> {
     let Some(target) = collector(Signal::Traces, environment, telemetry) else { return Ok(()) };
     let (reader, cursor) = (Arc::new(ledger.reader()?), home.run_file("telemetry.cursor"));
+    let contents = contents.map(Contents::of).unwrap_or_default();
     let exporter = Exporter::new(target, reader, cursor, contents, following);
     let shutdown = shutdown.clone();
     drop(spawn::task(async move {

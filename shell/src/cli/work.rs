@@ -137,7 +137,7 @@ async fn add(cli: &ClientContext, args: AddArgs) -> Result<Exit, Failure> {
         todo_list: steps.collect(),
         plan: args.plan,
     };
-    let answer = cli.client.create_work_item(&agent, item).await?;
+    let answer = cli.client.create_work_item(&agent, item, None).await?;
     output::shown(&answer, args.json, || output::line(&answer.work_item.work_item_id.to_string()))
 }
 

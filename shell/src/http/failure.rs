@@ -160,6 +160,7 @@ impl From<Reject> for Box<Failure> {
             Reject::IdempotencyConflict { message_id } => {
                 failure.detail("message_id", message_id.to_string())
             }
+            Reject::KeyTaken { made } | Reject::KeySpent { made } => failure.detail("made", made.to_string()),
             Reject::TooLarge { bytes, limit, .. } => failure.detail("bytes", bytes).detail("limit", limit),
             Reject::TooMany { count, limit, .. } => failure.detail("count", count).detail("limit", limit),
             Reject::StaleRunId { run_id, current } => failure

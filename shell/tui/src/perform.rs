@@ -154,7 +154,7 @@ pub(crate) async fn control(client: &impl Runtime, agent: AgentId, control: Cont
     }
     if let Control::RunTask(cmd) = control {
         let body = RunTask { cmd, accepts_input: Some(true), ..RunTask::default() };
-        return match client.run_task(&agent, body).await {
+        return match client.run_task(&agent, body, None).await {
             Ok(begun) => Answer::Began(agent, begun.task.task_id),
             Err(error) => Answer::Done(Err(worded(&error))),
         };

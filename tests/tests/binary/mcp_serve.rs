@@ -154,8 +154,16 @@ fn every_tool_does_what_it_says() {
     assert_eq!(stopped["isError"], false, "{stopped}");
     let refused = client.call("prompt_agent", &json!({ "agent": "helper", "text": "go" }));
     assert_eq!(refused["structuredContent"]["code"], "agent_stopped", "{refused}");
-    let added = client.call("add_work", &json!({ "agent": "main", "objective": "Write the report" }));
+    let report = json!({ "agent": "main", "objective": "Write the report", "key": "report" });
+    let added = client.call("add_work", &report);
     assert_eq!(added["isError"], false, "{added}");
+    let again = client.call("add_work", &report);
+    let ids = [added, again].map(|it| it["structuredContent"]["work_item"]["work_item_id"].clone());
+    assert!(ids[0].is_string() && ids[0] == ids[1], "{ids:?}");
+    let touch = json!({ "agent": "main", "cmd": "echo once >> counted; pwd", "key": "count" });
+    let ran = [client.call("run_task", &touch), client.call("run_task", &touch)];
+    let ids = ran.map(|ran| ran["structuredContent"]["task"]["task_id"].clone());
+    assert!(ids[0].is_string() && ids[0] == ids[1], "{ids:?}");
     let listed = client.call("list_work", &json!({ "agent": "main" }));
     assert!(listed.to_string().contains("Write the report"), "{listed}");
     let found = client.call("search_memory", &json!({ "agent": "helper", "query": "clean up" }));

@@ -12,6 +12,8 @@ use crate::identity::AgentSpec;
 use crate::ids::{AgentId, MessageId, OpId, RunId, TaskId};
 use crate::label::AgentLabel;
 use crate::lifecycle::{Boundary, ControlAction, Status};
+use crate::made::Made;
+use crate::message::Idempotency;
 use crate::model::ModelRef;
 use crate::task::TaskStatus;
 use crate::terminal::TurnReason;
@@ -31,6 +33,7 @@ family! {
         AgentRetired "agent_retired" v 1,
         AgentArchived "agent_archived" v 1,
         AgentLabelled "agent_labelled" v 1,
+        RequestKeyed "request_keyed" v 1,
     }
 }
 
@@ -140,4 +143,14 @@ pub struct AgentArchived {
 pub struct AgentLabelled {
     pub previous: AgentLabel,
     pub label: AgentLabel,
+}
+
+/// An operator's request under an idempotency key has made something: the same request again makes nothing new.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestKeyed {
+    pub idempotency: Idempotency,
+    pub made: Made,
+    /// Oldest keys of such requests that are let go with this one.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub expired_keys: u32,
 }

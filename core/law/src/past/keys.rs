@@ -1,9 +1,10 @@
 //! Idempotency keys, as far as a law looks back.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 
 use holon_facts::event::inbox::MessageAdmitted;
+use holon_facts::event::lifecycle::RequestKeyed;
 use holon_facts::ids::MessageId;
 
 /// Idempotency keys that are kept, in the order of admission and by name.
@@ -49,6 +50,30 @@ impl Keys {
     /// The clock went back: the order of ages is lost.
     pub(super) fn muddle(&mut self) {
         self.muddled = self.by_message.last_key_value().map(|(id, _)| *id);
+    }
+}
+
+/// Keys of requests that have made something, the oldest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MadeKeys {
+    kept: VecDeque<String>,
+    /// The clock went back: the order of ages is lost.
+    muddled: bool,
+}
+
+impl MadeKeys {
+    /// Whether the key is kept, once `expired` of the oldest have been let go.
+    pub(crate) fn has(&self, key: &str, expired: u32) -> bool {
+        !self.muddled && self.kept.iter().skip(expired as usize).any(|kept| kept == key)
+    }
+
+    pub(super) fn keep(&mut self, fact: &RequestKeyed) {
+        self.kept.drain(..self.kept.len().min(fact.expired_keys as usize));
+        self.kept.push_back(fact.idempotency.key.clone());
+    }
+
+    pub(super) fn muddle(&mut self) {
+        self.muddled = !self.kept.is_empty();
     }
 }
 

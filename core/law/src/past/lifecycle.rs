@@ -17,6 +17,7 @@ impl Past {
             LifecycleFact::CurrentRunAborted(_)
             | LifecycleFact::AgentArchived(_)
             | LifecycleFact::ModelOverrideChanged(_) => {}
+            LifecycleFact::RequestKeyed(fact) => self.made.keep(fact),
             LifecycleFact::AgentLabelled(fact) => self.posture.label.clone_from(&fact.label),
             LifecycleFact::ControlRequestAdmitted(fact) => {
                 let (waiting, status) = (self.queue.waiting.len(), self.posture.status);
@@ -69,6 +70,7 @@ impl Past {
                     sleep.stepped(fact.from, fact.to);
                 }
                 self.keys.muddle();
+                self.made.muddle();
             }
         }
     }

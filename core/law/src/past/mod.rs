@@ -56,7 +56,7 @@ use work::Work;
 use workspaces::Workspaces;
 
 pub(crate) use episodes::Episodes;
-pub(crate) use keys::{Keys, Ticks};
+pub(crate) use keys::{Keys, MadeKeys, Ticks};
 pub(crate) use memory::Memory;
 pub(crate) use queue::{Claim, Entry, Queue};
 pub(crate) use requests::Requests;
@@ -74,6 +74,7 @@ pub(crate) struct Past {
     pub(crate) posture: Posture,
     pub(crate) queue: Queue,
     pub(crate) keys: Keys,
+    pub(crate) made: MadeKeys,
     pub(crate) ticks: Ticks,
     pub(crate) run: Option<Run>,
     pub(crate) ops: BTreeMap<OpId, Op>,

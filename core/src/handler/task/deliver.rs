@@ -95,6 +95,7 @@ mod tests {
         world.later(|reply| Input::RunTask {
             agent: agent("main"),
             arguments: Text::short(r#"{"cmd":"make"}"#),
+            key: None,
             reply,
         });
         world.control("main", ControlRequest::Stop);
@@ -114,6 +115,7 @@ mod tests {
             world.later(|reply| Input::RunTask {
                 agent: agent("main"),
                 arguments: Text::short(r#"{"cmd":"make"}"#),
+                key: None,
                 reply,
             });
         }

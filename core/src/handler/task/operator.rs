@@ -9,6 +9,8 @@ use holon_facts::content::Text;
 use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::event::task::{TaskCause, TaskInputDelivered, TaskOrigin};
 use holon_facts::ids::{OpId, ReplyId, TaskId};
+use holon_facts::made::Made;
+use holon_facts::message::Idempotency;
 use holon_facts::outcome::{CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
 use holon_facts::receipt::{InputReceipt, ToolError, ToolErrorKind};
 use holon_facts::reject::Reject;
@@ -18,9 +20,9 @@ use holon_facts::time::Millis;
 use crate::agent::OpenOp;
 use crate::agent::task::Task;
 use crate::effect::{Answer, InputSource, TaskWork, ToolCall, Work};
-use crate::handler::admission;
 use crate::handler::task::{command, promote, stop};
 use crate::handler::workspace::occupancy;
+use crate::handler::{admission, keyed};
 use crate::tool::Tool;
 use crate::tx::{Opening, Tx};
 
@@ -28,7 +30,12 @@ use crate::tx::{Opening, Tx};
 const INPUT_TIMEOUT: Millis = Millis::seconds(15);
 
 /// Starts a command as a task; the caller is answered when it has the word.
-pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, reply: ReplyId) {
+pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, key: Option<Idempotency>, reply: ReplyId) {
+    match keyed::known(tx, key.as_ref()) {
+        Ok(None) => {}
+        Ok(Some(made)) => return run_before(tx, made, reply),
+        Err(reject) => return tx.reply(reply, Answer::Refused { reject }),
+    }
     let full = || command::refusal(tx).map(|error| Reject::CommandRefused { error: Box::new(error) });
     if let Some(reject) = admission::closed(tx).or_else(full) {
         tx.reply(reply, Answer::Refused { reject });
@@ -49,8 +56,18 @@ pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, reply: ReplyId) {
         output_tokens: tx.env.config.tasks.result_tokens,
         timeout: tx.env.config.turn.tool_timeout,
     };
+    let made = Made::Task(tx.agent().next.task);
     let op = command::prepare(tx, None, call);
+    keyed::keep(tx, key, made);
     tx.answer_later(op, reply);
+}
+
+fn run_before(tx: &mut Tx<'_>, made: Made, reply: ReplyId) {
+    match made {
+        Made::Task(id) if tx.agent().tasks.get(id).is_some() => answer(tx, reply, id, false),
+        Made::Task(_) => tx.reply(reply, Answer::Refused { reject: Reject::KeySpent { made } }),
+        Made::WorkItem(_) => tx.reply(reply, Answer::Refused { reject: Reject::KeyTaken { made } }),
+    }
 }
 
 /// The supervisor is up: the task begins, and its operator is notified.
@@ -232,7 +249,7 @@ mod tests {
     use holon_facts::time::Millis;
 
     fn run(reply: holon_facts::ids::ReplyId) -> Input {
-        Input::RunTask { agent: agent("main"), arguments: Text::short(r#"{"cmd":"make"}"#), reply }
+        Input::RunTask { agent: agent("main"), arguments: Text::short(r#"{"cmd":"make"}"#), key: None, reply }
     }
 
     fn write(reply: holon_facts::ids::ReplyId) -> Input {

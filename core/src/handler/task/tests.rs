@@ -2,12 +2,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use holon_facts::config::{Config, QueueLimits, TaskLimits};
-use holon_facts::content::Text;
+use holon_facts::content::{ContentId, Text};
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::{Event, TurnFact};
 use holon_facts::frame::Part;
 use holon_facts::ids::TaskId;
 use holon_facts::lifecycle::Status;
+use holon_facts::made::Made;
+use holon_facts::message::Idempotency;
 use holon_facts::outcome::{CommandEnd, Outcome};
 use holon_facts::provenance::{MessageKind, Priority};
 use holon_facts::receipt::ToolErrorKind;
@@ -115,7 +117,12 @@ fn an_end_that_has_no_room_is_told_when_the_queue_has_some() {
     let queue = QueueLimits { bytes: 100, reserved_bytes: 0, ..config().queue };
     let mut world = World::with_config("main", Config { queue, ..config() });
     let main = || agent("main");
-    world.later(|reply| Input::RunTask { agent: main(), arguments: Text::short(r#"{"cmd":"make"}"#), reply });
+    world.later(|reply| Input::RunTask {
+        agent: main(),
+        arguments: Text::short(r#"{"cmd":"make"}"#),
+        key: None,
+        reply,
+    });
     world.admit("main", prompt("go"));
     let notice = ingress(MessageKind::BriefAck, Priority::Normal, "");
     let body = holon_facts::message::Body { text: long(1, 98), ..notice.body };
@@ -331,9 +338,12 @@ fn there_are_only_so_many() {
     promote(&mut world);
     world.complete_one("main", OpKind::CallModel, calls(&[MAKE]));
     assert!(results(&world)[1].contains("limits.tasks_per_agent"), "{:?}", results(&world));
-    let Answer::Refused { reject: Reject::CommandRefused { error } } =
-        world.ask(|reply| Input::RunTask { agent: agent("main"), arguments: Text::short("{}"), reply })
-    else {
+    let Answer::Refused { reject: Reject::CommandRefused { error } } = world.ask(|reply| Input::RunTask {
+        agent: agent("main"),
+        arguments: Text::short("{}"),
+        key: None,
+        reply,
+    }) else {
         panic!()
     };
     assert_eq!(error.kind, ToolErrorKind::LimitReached);
@@ -350,7 +360,7 @@ fn there_are_only_so_many() {
 fn an_operator_is_answered_when_the_command_has_the_word() {
     let mut world = World::with_agent("main");
     world.prepares = false;
-    let run = |reply| Input::RunTask { agent: agent("main"), arguments: Text::short("{}"), reply };
+    let run = |reply| Input::RunTask { agent: agent("main"), arguments: Text::short("{}"), key: None, reply };
     let reply = world.later(run);
     assert_eq!(world.answer(reply), None);
     world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("serve")));
@@ -372,11 +382,58 @@ fn an_operator_is_answered_when_the_command_has_the_word() {
 }
 
 #[test]
+fn a_key_starts_one_command() {
+    let mut world = World::with_agent("main");
+    world.prepares = false;
+    let run = |world: &mut World, payload: u8| {
+        let key = Some(Idempotency { key: "a".into(), payload: ContentId([payload; 32]) });
+        let arguments = Text::short("{}");
+        world.later(|reply| Input::RunTask { agent: agent("main"), arguments, key, reply })
+    };
+    let made = Made::Task(TaskId(1));
+    let first = run(&mut world, 1);
+    let again = run(&mut world, 1);
+    let spent = Answer::Refused { reject: Reject::KeySpent { made } };
+    assert_eq!(world.answer(again), Some(spent.clone()), "it was not begun yet");
+    world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("serve")));
+    assert!(matches!(world.answer(first), Some(Answer::Task { changed: true, .. })));
+    for _ in 0..2 {
+        let again = run(&mut world, 1);
+        let Some(Answer::Task { task, changed: false }) = world.answer(again) else { panic!() };
+        assert_eq!(task.id, TaskId(1));
+    }
+    let other = run(&mut world, 2);
+    assert_eq!(world.answer(other), Some(Answer::Refused { reject: Reject::KeyTaken { made } }));
+    let key = Some(Idempotency { key: "a".into(), payload: ContentId([1; 32]) });
+    let item = crate::handler::work::tests::new("one");
+    let item = world.ask(|reply| Input::CreateWorkItem { agent: agent("main"), item, key, reply });
+    assert_eq!(item, Answer::Refused { reject: Reject::KeyTaken { made } });
+    end(&mut world, CommandEnd::Exited, Some(0));
+    for _ in 0..KEPT {
+        world.later(|reply| Input::RunTask {
+            agent: agent("main"),
+            arguments: Text::short("{}"),
+            key: None,
+            reply,
+        });
+        world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("true")));
+        end(&mut world, CommandEnd::Exited, Some(0));
+    }
+    let long_ago = run(&mut world, 1);
+    assert_eq!(world.answer(long_ago), Some(spent), "it is never begun again");
+}
+
+#[test]
 fn what_is_remembered_is_bounded() {
     let mut world = World::with_agent("main");
     world.prepares = false;
     for _ in 0..KEPT + 5 {
-        world.later(|reply| Input::RunTask { agent: agent("main"), arguments: Text::short("{}"), reply });
+        world.later(|reply| Input::RunTask {
+            agent: agent("main"),
+            arguments: Text::short("{}"),
+            key: None,
+            reply,
+        });
         world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("true")));
         end(&mut world, CommandEnd::Exited, Some(0));
     }
@@ -389,7 +446,12 @@ fn two() -> World {
     let mut world = World::with_agent("main");
     world.prepares = false;
     for name in ["one", "two"] {
-        world.later(|reply| Input::RunTask { agent: agent("main"), arguments: Text::short("{}"), reply });
+        world.later(|reply| Input::RunTask {
+            agent: agent("main"),
+            arguments: Text::short("{}"),
+            key: None,
+            reply,
+        });
         world.complete_one("main", OpKind::PrepareCommand, prepared_for(command(name)));
     }
     world

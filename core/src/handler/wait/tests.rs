@@ -126,6 +126,7 @@ fn starts_task(world: &mut World) {
     world.later(|reply| Input::RunTask {
         agent: agent("main"),
         arguments: holon_facts::content::Text::short(r#"{"cmd":"make"}"#),
+        key: None,
         reply,
     });
 }

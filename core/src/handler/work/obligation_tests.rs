@@ -31,7 +31,7 @@ fn at_work() -> World {
 fn make(world: &mut World, objective: &str) {
     let (plan_status, todo_list) = (PlanStatus::Ready, Vec::new());
     let item = NewWorkItem { objective: objective.into(), plan_status, todo_list, plan: false };
-    world.ask(|reply| Input::CreateWorkItem { agent: agent("main"), item, reply });
+    world.ask(|reply| Input::CreateWorkItem { agent: agent("main"), item, key: None, reply });
 }
 
 /// What the run in progress is for, when it is a tick of work.

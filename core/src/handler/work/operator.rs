@@ -4,16 +4,23 @@ use alloc::boxed::Box;
 
 use holon_facts::event::work::{WorkAuthor, WorkChange};
 use holon_facts::ids::{ReplyId, WorkItemId};
+use holon_facts::made::Made;
+use holon_facts::message::Idempotency;
 use holon_facts::reject::Reject;
 use holon_facts::work::{LINE_BYTES, NewWorkItem, OBJECTIVE_BYTES, TODOS};
 
 use crate::effect::Answer;
-use crate::handler::admission;
 use crate::handler::work::tools;
+use crate::handler::{admission, keyed};
 use crate::tx::Tx;
 
 /// The focus stays where it is.
-pub(crate) fn create(tx: &mut Tx<'_>, item: NewWorkItem, reply: ReplyId) {
+pub(crate) fn create(tx: &mut Tx<'_>, item: NewWorkItem, key: Option<Idempotency>, reply: ReplyId) {
+    match keyed::known(tx, key.as_ref()) {
+        Ok(None) => {}
+        Ok(Some(made)) => return made_before(tx, made, reply),
+        Err(reject) => return tx.reply(reply, Answer::Refused { reject }),
+    }
     if let Some(reject) = admission::closed(tx).or_else(|| refusal(&item)) {
         tx.reply(reply, Answer::Refused { reject });
         return;
@@ -21,12 +28,23 @@ pub(crate) fn create(tx: &mut Tx<'_>, item: NewWorkItem, reply: ReplyId) {
     let NewWorkItem { objective, plan_status, todo_list, plan } = item;
     let change = WorkChange::Created { objective, plan_status, todo_list, plan };
     match tools::create(tx, WorkAuthor::Operator, None, change) {
-        Ok(id) => answer(tx, id, true, reply),
+        Ok(id) => {
+            keyed::keep(tx, key, Made::WorkItem(id));
+            answer(tx, id, true, reply);
+        }
         Err(_) => {
             let (count, limit) = (tx.agent().work.open_count() + 1, crate::agent::work::OPEN as u64);
             let reject = Reject::TooMany { what: "open work items".into(), count, limit };
             tx.reply(reply, Answer::Refused { reject });
         }
+    }
+}
+
+fn made_before(tx: &mut Tx<'_>, made: Made, reply: ReplyId) {
+    match made {
+        Made::WorkItem(id) if tx.agent().work.get(id).is_some() => answer(tx, id, false, reply),
+        Made::WorkItem(_) => tx.reply(reply, Answer::Refused { reject: Reject::KeySpent { made } }),
+        Made::Task(_) => tx.reply(reply, Answer::Refused { reject: Reject::KeyTaken { made } }),
     }
 }
 

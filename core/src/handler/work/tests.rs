@@ -1,10 +1,14 @@
 use alloc::vec::Vec;
 
-use holon_facts::content::Text;
+use holon_facts::content::{ContentId, Text};
 use holon_facts::event::{Event, TurnFact, WorkFact};
 use holon_facts::ids::WorkItemId;
+use holon_facts::made::Made;
+use holon_facts::message::Idempotency;
 use holon_facts::model::AnswerBlock;
 use holon_facts::outcome::Outcome;
+use holon_facts::reject::Reject;
+use holon_facts::time::Millis;
 use holon_facts::work::{NewWorkItem, NoReport, PlanStatus, TodoState, WorkState};
 
 use crate::effect::{Answer, WorkShown};
@@ -202,18 +206,17 @@ fn the_text_beside_one_completion_is_what_is_delivered() {
     }
 }
 
+pub(crate) fn new(objective: &str) -> NewWorkItem {
+    let (objective, plan_status) = (objective.into(), PlanStatus::Ready);
+    NewWorkItem { objective, plan_status, todo_list: Vec::new(), plan: false }
+}
+
 #[test]
 fn an_operator_makes_and_completes_items_without_a_turn() {
     let mut world = World::with_agent("main");
-    let item = |objective: &str| NewWorkItem {
-        objective: objective.into(),
-        plan_status: PlanStatus::Ready,
-        todo_list: Vec::new(),
-        plan: false,
-    };
     let make = |world: &mut World, objective: &str| {
-        let item = item(objective);
-        world.ask(|reply| Input::CreateWorkItem { agent: agent("main"), item, reply })
+        let item = new(objective);
+        world.ask(|reply| Input::CreateWorkItem { agent: agent("main"), item, key: None, reply })
     };
     assert!(matches!(make(&mut world, "rotate the keys"), Answer::WorkItem { changed: true, .. }));
     assert!(world.agent("main").work.current().is_none(), "the focus stays where it is");
@@ -227,6 +230,29 @@ fn an_operator_makes_and_completes_items_without_a_turn() {
     assert!(matches!(complete(&mut world, 1), Answer::WorkItem { changed: true, .. }));
     assert!(matches!(complete(&mut world, 1), Answer::WorkItem { changed: false, .. }));
     assert!(matches!(complete(&mut world, 2), Answer::Refused { .. }));
+}
+
+#[test]
+fn a_key_makes_one_item() {
+    let mut world = World::with_agent("main");
+    let make = |world: &mut World, objective: &str, key: (&str, u8)| {
+        let item = new(objective);
+        let key = Some(Idempotency { key: key.0.into(), payload: ContentId([key.1; 32]) });
+        world.ask(|reply| Input::CreateWorkItem { agent: agent("main"), item, key, reply })
+    };
+    let made = |answer: Answer| {
+        let Answer::WorkItem { item, changed } = answer else { panic!("{answer:?}") };
+        (item.id.0, changed)
+    };
+    assert_eq!(made(make(&mut world, "one", ("a", 1))), (1, true));
+    world.crash();
+    assert_eq!(made(make(&mut world, "one", ("a", 1))), (1, false));
+    let taken = Answer::Refused { reject: Reject::KeyTaken { made: Made::WorkItem(WorkItemId(1)) } };
+    assert_eq!(make(&mut world, "two", ("a", 2)), taken);
+    assert_eq!(made(make(&mut world, "two", ("b", 2))), (2, true));
+    assert_eq!(world.agent("main").work.open_count(), 2);
+    world.pass(Millis::hours(25));
+    assert_eq!(made(make(&mut world, "one", ("a", 1))), (3, true), "a key is kept for a day");
 }
 
 #[test]

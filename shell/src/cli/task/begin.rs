@@ -25,7 +25,7 @@ pub(super) async fn run(cli: &ClientContext, args: RunArgs, ending: &Ending) -> 
     let (begun, agent) = ending
         .or(async {
             let agent = cli.agent(args.whose.agent.as_deref()).await?;
-            Ok((cli.client.run_task(&agent, body(&args)).await?, agent))
+            Ok((cli.client.run_task(&agent, body(&args), None).await?, agent))
         })
         .await?;
     let task = begun.task.task_id;

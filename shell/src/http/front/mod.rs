@@ -33,7 +33,6 @@ use self::target::Target;
 use super::auth::Policy;
 use super::failure::Failure;
 use super::peer::{OtherEnd, Peer, Peers};
-use super::route::IDEMPOTENCY_KEY;
 use super::shutdown::Shutdown;
 use crate::trigger_address::TriggerAddresses;
 
@@ -319,12 +318,11 @@ impl Front {
             let text = format!("the body did not come, or has more than {BODY} bytes");
             return Failure::new(Code::TooLarge, text).into_response();
         };
-        let repeatable = parts.method == Method::GET || parts.headers.contains_key(IDEMPOTENCY_KEY);
+        let repeatable = target::is_repeatable(&parts.method, &parts.uri, &parts.headers);
         let mut vouched = None;
         loop {
-            let way = match tokio::time::timeout_at(until, self.way(cell, |_| true)).await {
-                Ok(Some(way)) => way,
-                Ok(None) | Err(_) => return self.moving(cell),
+            let Ok(Some(way)) = tokio::time::timeout_at(until, self.way(cell, |_| true)).await else {
+                return self.moving(cell);
             };
             let mut given_up = Box::pin(self.clone().given_up(cell, way.clone())) as _;
             let answer = async {

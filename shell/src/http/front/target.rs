@@ -1,6 +1,8 @@
 //! Whom a request is about: it goes to the cell of that agent.
 
-use axum::http::Uri;
+use axum::http::{HeaderMap, Method, Uri};
+
+use super::super::route::IDEMPOTENCY_KEY;
 
 /// What a path says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +35,16 @@ impl Target {
     }
 }
 
+/// Whether a request counts once, however often it is sent: nothing is changed by it, or it has a key and goes where keys count.
+pub(super) fn is_repeatable(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
+    *method == Method::GET || (headers.contains_key(IDEMPOTENCY_KEY) && takes_key(uri.path()))
+}
+
+fn takes_key(path: &str) -> bool {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    matches!(last, "prompt" | "enqueue" | "tasks" | "work-items") || path.starts_with("/webhooks/generic/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +70,21 @@ mod tests {
             assert_eq!(target, expected, "{}", route.path);
         }
         assert!(named > 50 && default == 5, "{named} and {default}");
+    }
+
+    #[test]
+    fn a_key_counts_where_its_route_takes_one() {
+        let mut taken = 0;
+        for route in routes() {
+            let row = &route.described.row;
+            if row.method != Method::POST {
+                continue;
+            }
+            let names_one = row.headers.iter().any(|header| header.name == "Idempotency-Key");
+            let path = route.path.replace("{agent_id}", "ada");
+            assert_eq!(takes_key(&path), names_one, "{path}");
+            taken += usize::from(names_one);
+        }
+        assert!(taken > 4, "{taken}");
     }
 }

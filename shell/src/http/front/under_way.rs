@@ -59,7 +59,7 @@ impl HttpBody for Rest {
                 self.given_up = Some(Box::pin(std::future::ready(())));
                 Poll::Ready(frame)
             }
-            frame => frame,
+            frame @ (Poll::Pending | Poll::Ready(_)) => frame,
         }
     }
 

@@ -14,6 +14,7 @@ use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::control::unexpected;
+use super::ingress::{key, keyed};
 use super::look::{Looked, look};
 use crate::work_items::{self, Shown};
 
@@ -57,7 +58,9 @@ pub(in super::super) async fn show(app: App, call: Call<ShowWorkItem>) -> Handle
 }
 
 pub(in super::super) async fn create(app: App, call: Call<MakeWorkItem>) -> Handled<WorkItemReply> {
+    let key = key(&call.from.headers)?;
     let (agent, Json(asked)) = (call.path.agent_id, call.body);
+    let key = keyed(key, "work_item", &asked)?;
     let mut item = NewWorkItem {
         objective: app.runtime.texts().redact(&asked.objective),
         plan_status: asked.plan_status.unwrap_or(PlanStatus::Draft),
@@ -68,18 +71,22 @@ pub(in super::super) async fn create(app: App, call: Call<MakeWorkItem>) -> Hand
         todo.text = app.runtime.texts().redact(&todo.text);
     }
     let named = agent.clone();
-    let ask = move |reply| Input::CreateWorkItem { agent: named, item, reply };
+    let ask = move |reply| Input::CreateWorkItem { agent: named, item, key, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
-    if let (Some(plan), Answered::WorkItem { item, .. }) = (asked.plan, &answered) {
-        write(&app, agent.clone(), item.id, plan).await?;
+    if let (Some(plan), Answered::WorkItem { item, changed }) = (asked.plan, &answered) {
+        write(&app, agent.clone(), (item.id, *changed), plan).await?;
     }
     reply(&app, agent, answered).await
 }
 
-/// Writes the plan of a new item. The item is there whatever becomes of it.
-async fn write(app: &App, agent: AgentId, item: WorkItemId, plan: String) -> Handled<()> {
+/// Writes the plan of a new item, and of one that was made before where its plan was not written then. The item is there
+/// whatever becomes of it.
+async fn write(app: &App, agent: AgentId, (item, is_new): (WorkItemId, bool), plan: String) -> Handled<()> {
     app.blocking(move |app| {
         let home = app.home.create_folders(&agent).map_err(Failure::internal)?;
+        if !is_new && work_items::plan(&home, item).exists() {
+            return Ok(());
+        }
         let bound = app.about.confinement.as_ref().map(|_| std::slice::from_ref(&home));
         let written = confine::within(bound, || work_items::write_plan(&home, item, &plan));
         let problem = match written {

@@ -31,6 +31,37 @@ async fn a_key_stands_for_one_message() {
 }
 
 #[tokio::test]
+async fn a_key_stands_for_one_work_item_and_one_task() {
+    let scene = Scene::with_main().await;
+    let key = [("idempotency-key", "one")];
+    let work = json!({ "objective": "Write the report", "plan": "First, look." });
+    let path = "/control/agents/main/work-items";
+    let first = keyed(&scene, path, &key, &work).await;
+    assert_eq!(first.created().json["changed"], true);
+    let again = keyed(&scene, path, &key, &work).await;
+    assert_eq!(
+        (&again.created().json["changed"], &again.json["work_item"]["work_item_id"]),
+        (&json!(false), &first.json["work_item"]["work_item_id"])
+    );
+    let other = keyed(&scene, path, &key, &json!({ "objective": "Write another" })).await;
+    other.fails(409, "idempotency_conflict");
+    assert_eq!(other.json["details"]["made"], first.json["work_item"]["work_item_id"]);
+    let long = "x".repeat(257);
+    keyed(&scene, path, &[("idempotency-key", &long)], &work).await.fails(400, "invalid_header");
+    let path = "/control/agents/main/tasks";
+    keyed(&scene, path, &key, &json!({ "cmd": "true" })).await.fails(409, "idempotency_conflict");
+    let key = [("idempotency-key", "two")];
+    // This process is no supervisor: the command is refused, and its key is used up.
+    let first = keyed(&scene, path, &key, &json!({ "cmd": "true" })).await;
+    assert_eq!(first.json["code"], "command_refused", "{}", first.text);
+    let again = keyed(&scene, path, &key, &json!({ "cmd": "true" })).await;
+    again.fails(409, "idempotency_conflict");
+    assert_eq!(again.json["details"]["made"], "task_1");
+    let tasks = scene.get("/agents/main/tasks").await.ok().json["tasks"].clone();
+    assert_eq!(tasks.as_array().map(Vec::len), Some(0), "{tasks}");
+}
+
+#[tokio::test]
 async fn a_delivery_of_a_source_stands_for_one_message() {
     let scene = Scene::with_main().await;
     let send = async |query: &str, headers: &[(&str, &str)], body: &Value| {

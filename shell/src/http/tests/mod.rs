@@ -343,6 +343,12 @@ impl Reply {
     }
 
     #[track_caller]
+    pub(super) fn created(&self) -> &Self {
+        assert_eq!(self.status, StatusCode::CREATED, "{}", self.text);
+        self
+    }
+
+    #[track_caller]
     pub(super) fn ok(&self) -> &Self {
         assert_eq!(self.status, StatusCode::OK, "{}", self.text);
         self

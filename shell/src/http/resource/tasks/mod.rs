@@ -20,6 +20,7 @@ use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::control::unexpected;
+use super::ingress::{key, keyed};
 use super::look::{Looked, look};
 use crate::tasks;
 
@@ -52,6 +53,7 @@ pub(in super::super) async fn show(app: App, call: Call<ShowTask>) -> Handled<Ta
 }
 
 pub(in super::super) async fn run(app: App, call: Call<StartTask>) -> Handled<TaskReply> {
+    let key = key(&call.from.headers)?;
     let (agent, Json(command)) = (call.path.agent_id, call.body);
     if command.cmd.trim().is_empty() {
         let failure = Failure::new(Code::InvalidBody, "cmd: there is nothing to execute");
@@ -60,8 +62,9 @@ pub(in super::super) async fn run(app: App, call: Call<StartTask>) -> Handled<Ta
     sized("cmd", &command.cmd, COMMAND_BYTES)?;
     let arguments = serde_json::to_string(&command).map_err(Failure::internal)?;
     let arguments = app.runtime.texts().take(&arguments);
+    let key = keyed(key, "task", &command)?;
     let named = agent.clone();
-    let ask = move |reply| Input::RunTask { agent: named, arguments, reply };
+    let ask = move |reply| Input::RunTask { agent: named, arguments, key, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     reply(&app, agent, answered).await
 }
