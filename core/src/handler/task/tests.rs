@@ -381,6 +381,20 @@ fn an_operator_is_answered_when_the_command_has_the_word() {
     assert_eq!(world.answer(reply), Some(stopped));
 }
 
+/// So many commands of an operator, one after another.
+fn commands(world: &mut World, count: usize) {
+    for _ in 0..count {
+        world.later(|reply| Input::RunTask {
+            agent: agent("main"),
+            arguments: Text::short("{}"),
+            key: None,
+            reply,
+        });
+        world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("true")));
+        end(world, CommandEnd::Exited, Some(0));
+    }
+}
+
 #[test]
 fn a_key_starts_one_command() {
     let mut world = World::with_agent("main");
@@ -409,16 +423,7 @@ fn a_key_starts_one_command() {
     let item = world.ask(|reply| Input::CreateWorkItem { agent: agent("main"), item, key, reply });
     assert_eq!(item, Answer::Refused { reject: Reject::KeyTaken { made } });
     end(&mut world, CommandEnd::Exited, Some(0));
-    for _ in 0..KEPT {
-        world.later(|reply| Input::RunTask {
-            agent: agent("main"),
-            arguments: Text::short("{}"),
-            key: None,
-            reply,
-        });
-        world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("true")));
-        end(&mut world, CommandEnd::Exited, Some(0));
-    }
+    commands(&mut world, KEPT);
     let long_ago = run(&mut world, 1);
     assert_eq!(world.answer(long_ago), Some(spent), "it is never begun again");
 }
@@ -427,16 +432,7 @@ fn a_key_starts_one_command() {
 fn what_is_remembered_is_bounded() {
     let mut world = World::with_agent("main");
     world.prepares = false;
-    for _ in 0..KEPT + 5 {
-        world.later(|reply| Input::RunTask {
-            agent: agent("main"),
-            arguments: Text::short("{}"),
-            key: None,
-            reply,
-        });
-        world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("true")));
-        end(&mut world, CommandEnd::Exited, Some(0));
-    }
+    commands(&mut world, KEPT + 5);
     assert_eq!(world.agent("main").tasks.ended().count(), KEPT);
     assert!(world.agent("main").tasks.get(TaskId(1)).is_none());
 }

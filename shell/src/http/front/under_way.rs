@@ -15,7 +15,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(1);
 
 type GivenUp = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// An answer with its whole body, or none where `given_up` comes first.
+/// An answer, or none where `given_up` comes first.
 pub(super) async fn answered<Answer>(
     answer: impl Future<Output = Answer>,
     given_up: &mut GivenUp,
