@@ -1,6 +1,8 @@
 //! What must hold of a ledger however often its runtime was killed.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -8,6 +10,30 @@ use crate::daemon::Daemon;
 
 /// What clients were told: agent and key, and the id of the message that stands for it.
 pub type Acknowledged = BTreeMap<(String, String), String>;
+
+/// Does harm while a client asks for one thing after the other, and goes on until more than `least` of them were
+/// acknowledged, since a slow machine gets few of them through meanwhile. Gives what was acknowledged.
+pub fn acknowledged_under(
+    harm: impl FnOnce(),
+    least: usize,
+    ask: impl Fn(usize) -> ((String, String), String) + Sync,
+) -> Acknowledged {
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let mut acknowledged = Acknowledged::new();
+            while !ends.load(Ordering::Acquire) || acknowledged.len() <= least {
+                acknowledged.extend([ask(acknowledged.len())]);
+            }
+            acknowledged
+        });
+        let harmed = catch_unwind(AssertUnwindSafe(harm));
+        ends.store(true, Ordering::Release);
+        let acknowledged = client.join().expect("a client ends");
+        harmed.unwrap_or_else(|panic| resume_unwind(panic));
+        acknowledged
+    })
+}
 
 /// Runs of a message that may die without having got on before it is given up.
 const REPLAYS: u64 = 3;

@@ -1,11 +1,10 @@
 //! Several cells on two nodes, in a real PostgreSQL: an agent is in one of them, every node reaches it, and a name is one agent.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use end_to_end::daemon::Daemon;
-use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open, wait_until_quiet};
+use end_to_end::durable::{acknowledged_under, every_key_once, nothing_is_open, wait_until_quiet};
 use end_to_end::http::{ask, get, metrics};
 use end_to_end::obedient::{input, round};
 use end_to_end::provider::{Provider, calls, says};
@@ -78,33 +77,24 @@ impl Nodes {
         }
     }
 
-    /// Prompts all agents in turn, at any node that answers, until `ends`; gives what was acknowledged.
-    fn prompt_all(&self, ends: &AtomicBool) -> Acknowledged {
-        let mut acknowledged = Acknowledged::new();
-        for (number, agent) in AGENTS.iter().cycle().enumerate() {
-            if ends.load(Ordering::Acquire) {
-                break;
-            }
-            let (key, body) = (format!("{agent}.{number}"), json!({ "text": format!("message {number}") }));
-            let (path, mut asked) = (format!("/control/agents/{agent}/prompt"), number);
-            wait_for("an acknowledgement", || {
-                let socket = self.nodes[asked % 2].run_file("holon.sock");
-                asked += 1;
-                match ask(&socket, "POST", &path, &[("idempotency-key", &key)], Some(&body)) {
-                    Ok(answered) if answered.status < 300 => {
-                        let id = answered.body["message_id"].as_str().expect("an id").to_owned();
-                        acknowledged.insert(((*agent).to_owned(), key.clone()), id);
-                        true
-                    }
-                    Ok(answered) => {
-                        assert!(matches!(answered.status, 429 | 503), "{answered:?}");
-                        false
-                    }
-                    Err(_) => false,
+    /// Prompts one of the agents, at any node that answers.
+    fn acknowledged(&self, number: usize) -> ((String, String), String) {
+        let agent = AGENTS[number % AGENTS.len()];
+        let (key, body) = (format!("{agent}.{number}"), json!({ "text": format!("message {number}") }));
+        let (path, mut asked, mut id) = (format!("/control/agents/{agent}/prompt"), number, None);
+        wait_for("an acknowledgement", || {
+            let socket = self.nodes[asked % 2].run_file("holon.sock");
+            asked += 1;
+            match ask(&socket, "POST", &path, &[("idempotency-key", &key)], Some(&body)) {
+                Ok(answered) if answered.status < 300 => {
+                    id = answered.body["message_id"].as_str().map(str::to_owned);
                 }
-            });
-        }
-        acknowledged
+                Ok(answered) => assert!(matches!(answered.status, 429 | 503), "{answered:?}"),
+                Err(_) => {}
+            }
+            id.is_some()
+        });
+        ((agent.to_owned(), key), id.expect("an id"))
     }
 
     /// Both leave in good order, and every ledger is whole.
@@ -188,29 +178,19 @@ fn nodes_that_are_killed_and_drained_lose_and_double_nothing_of_any_cell() {
     for agent in AGENTS {
         nodes.nodes[0].ok(&["agent", "create", agent, "--own-home"]);
     }
-    let ends = AtomicBool::new(false);
-    let acknowledged = std::thread::scope(|scope| {
-        let client = scope.spawn(|| nodes.prompt_all(&ends));
-        let harmed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            for (at, harm) in [(0, "kill"), (1, "kill"), (0, "stop")] {
-                std::thread::sleep(Duration::from_millis(200));
-                match harm {
-                    "kill" => nodes.nodes[at].kill(),
-                    _ => drop(nodes.nodes[at].ok(&["daemon", "stop"])),
-                }
-                wait_for("the other node to own all cells", || nodes.owners(1 - at).len() == 1);
-                nodes.nodes[at].start();
-                wait_for("both nodes to own cells", || nodes.owners(at).len() == 2);
+    let harm = || {
+        for (at, harm) in [(0, "kill"), (1, "kill"), (0, "stop")] {
+            std::thread::sleep(Duration::from_millis(200));
+            match harm {
+                "kill" => nodes.nodes[at].kill(),
+                _ => drop(nodes.nodes[at].ok(&["daemon", "stop"])),
             }
-        }));
-        ends.store(true, Ordering::Release);
-        let acknowledged = client.join().expect("a client ends");
-        if let Err(panic) = harmed {
-            std::panic::resume_unwind(panic);
+            wait_for("the other node to own all cells", || nodes.owners(1 - at).len() == 1);
+            nodes.nodes[at].start();
+            wait_for("both nodes to own cells", || nodes.owners(at).len() == 2);
         }
-        acknowledged
-    });
-    assert!(acknowledged.len() > AGENTS.len(), "{} messages", acknowledged.len());
+    };
+    let acknowledged = acknowledged_under(harm, AGENTS.len(), |number| nodes.acknowledged(number));
     wait_until_quiet(&nodes.nodes[0], &AGENTS);
     let exported =
         (1..=CELLS).map(|cell| nodes.nodes[0].ok(&["ledger", "export", "--cell", &cell.to_string()]).stdout);

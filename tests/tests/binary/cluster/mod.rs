@@ -90,7 +90,6 @@ fn killed_nodes_lose_and_double_nothing() {
             pair.nodes[owner].start();
         }
     });
-    assert!(acknowledged.len() > 3, "{} messages", acknowledged.len());
     pair.settled(&acknowledged);
 }
 
@@ -112,7 +111,6 @@ fn a_node_that_stood_still_performs_nothing_for_others() {
             });
         }
     });
-    assert!(acknowledged.len() > 3, "{} messages", acknowledged.len());
     pair.settled(&acknowledged);
 }
 
@@ -225,7 +223,6 @@ fn cells_are_moved_and_nodes_drained_under_prompts() {
         pair.nodes[0].ok(&["cluster", "drain", &id.to_string()]);
         wait_for("another owner", || pair.owner().1 != id);
     });
-    assert!(acknowledged.len() > 3, "{} messages", acknowledged.len());
     pair.settled(&acknowledged);
 }
 
@@ -247,7 +244,6 @@ fn a_database_that_is_away_is_waited_for() {
         });
         std::thread::sleep(Duration::from_millis(500));
     });
-    assert!(acknowledged.len() > 2, "{} messages", acknowledged.len());
     pair.settled(&acknowledged);
 }
 
@@ -325,7 +321,6 @@ fn answers_that_are_lost_lose_and_double_nothing() {
             proxy.lose_answers();
         }
     });
-    assert!(acknowledged.len() > 3, "{} messages", acknowledged.len());
     pair.settled(&acknowledged);
 }
 
@@ -346,7 +341,6 @@ fn a_server_that_crashes_loses_nothing_that_was_acknowledged() {
             server.start(&[]).expect("it starts again");
         }
     });
-    assert!(acknowledged.len() > 3, "{} messages", acknowledged.len());
     pair.settled(&acknowledged);
     server.stop().expect("it ends");
 }

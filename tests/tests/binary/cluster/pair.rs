@@ -1,10 +1,11 @@
 //! Two nodes over one database.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use end_to_end::daemon::Daemon;
-use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open, wait_until_quiet};
+use end_to_end::durable::{
+    Acknowledged, acknowledged_under, every_key_once, nothing_is_open, wait_until_quiet,
+};
 use end_to_end::http::ask;
 use end_to_end::provider::Provider;
 use end_to_end::{Holon, wait_for};
@@ -107,29 +108,11 @@ impl Pair {
 
     /// Harms nodes while a client prompts them; gives what was acknowledged.
     pub(super) fn under_prompts(&self, harm: impl FnOnce()) -> Acknowledged {
-        let ends = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let client = scope.spawn(|| {
-                let mut acknowledged = Acknowledged::new();
-                for number in 0.. {
-                    if ends.load(Ordering::Acquire) {
-                        break;
-                    }
-                    let key = format!("main.{number}");
-                    let body = json!({ "text": format!("message {number}") });
-                    let answer = self.acknowledged(&key, &body);
-                    let id = answer["message_id"].as_str().unwrap_or_else(|| panic!("{answer}"));
-                    acknowledged.insert(("main".to_owned(), key), id.to_owned());
-                }
-                acknowledged
-            });
-            let harmed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(harm));
-            ends.store(true, Ordering::Release);
-            let acknowledged = client.join().expect("a client ends");
-            if let Err(panic) = harmed {
-                std::panic::resume_unwind(panic);
-            }
-            acknowledged
+        acknowledged_under(harm, 3, |number| {
+            let key = format!("main.{number}");
+            let answer = self.acknowledged(&key, &json!({ "text": format!("message {number}") }));
+            let id = answer["message_id"].as_str().unwrap_or_else(|| panic!("{answer}"));
+            (("main".to_owned(), key), id.to_owned())
         })
     }
 
