@@ -41,7 +41,7 @@ pub(crate) struct Batch {
 pub(crate) type Alarms = BTreeMap<Alarm, Mono>;
 
 /// Callers who are answered when an operation has ended. They are gone with their process.
-pub(crate) type Waiting = BTreeMap<OpId, ReplyId>;
+pub(crate) type Waiting = BTreeMap<OpId, Vec<ReplyId>>;
 
 /// Why the core wants to look at a run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -261,12 +261,12 @@ impl<'a> Tx<'a> {
 
     /// The caller is answered when the operation has ended.
     pub(crate) fn answer_later(&mut self, op: OpId, reply: ReplyId) {
-        self.waiting.insert(op, reply);
+        self.waiting.entry(op).or_default().push(reply);
     }
 
     /// Who waits for the end of the operation; whoever asks has to answer.
-    pub(crate) fn answers(&mut self, op: OpId) -> Option<ReplyId> {
-        self.waiting.remove(&op)
+    pub(crate) fn answers(&mut self, op: OpId) -> Vec<ReplyId> {
+        self.waiting.remove(&op).unwrap_or_default()
     }
 
     pub(crate) fn reply(&mut self, reply: ReplyId, answer: Answer) {

@@ -48,9 +48,7 @@ pub enum Reject {
     IdempotencyConflict { message_id: MessageId },
     #[error("the idempotency key was used before with another request, which has made {made}")]
     KeyTaken { made: Made },
-    #[error(
-        "the request with this idempotency key was accepted before: {made} was not begun yet, or is kept no more"
-    )]
+    #[error("the request with this idempotency key was carried out before: {made} is kept no more")]
     KeySpent { made: Made },
     #[error("a message of kind {kind} can't come from origin {origin}")]
     KindFromOrigin { kind: MessageKind, origin: KnownOrigin },
@@ -193,7 +191,7 @@ impl Reject {
             Self::IdempotencyConflict { .. } | Self::KeyTaken { .. } => {
                 Some("use a new key for a new payload".into())
             }
-            Self::KeySpent { .. } => Some("look at it by its name, or use a new key to do it again".into()),
+            Self::KeySpent { .. } => Some("use a new key to do it again".into()),
             Self::UnknownWorkspace { agent, .. } => {
                 Some(alloc::format!("those that it knows: holon workspace list --agent {agent}"))
             }

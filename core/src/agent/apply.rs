@@ -14,6 +14,7 @@ use holon_facts::event::{
 };
 use holon_facts::ids::{MessageId, TaskId};
 use holon_facts::lifecycle::{ControlAction, Status};
+use holon_facts::made::Made;
 use holon_facts::outbox::Letter;
 use holon_facts::price::Amount;
 use holon_facts::record::Record;
@@ -551,7 +552,10 @@ impl Agent {
                 }
             }
             OperationFact::OperationSettled(fact) => {
-                self.ops.remove(&fact.op);
+                let op = self.ops.remove(&fact.op);
+                if let Some(task) = op.and_then(|op| op.unbegun(fact.settlement)) {
+                    self.made.release(Made::Task(task));
+                }
                 self.episodes.summary_settled(fact.op);
             }
         }

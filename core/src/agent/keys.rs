@@ -39,7 +39,7 @@ pub enum Seen<T> {
     OtherPayload(T),
 }
 
-impl<T: Copy> Keys<T> {
+impl<T: Copy + Eq> Keys<T> {
     pub fn is_empty(&self) -> bool {
         self.oldest_first.is_empty()
     }
@@ -65,6 +65,16 @@ impl<T: Copy> Keys<T> {
     pub(super) fn remember(&mut self, at: Wall, idempotency: &Idempotency, of: T) {
         self.oldest_first.push_back((at, idempotency.key.clone()));
         self.by_key.insert(idempotency.key.clone(), Known { of, payload: idempotency.payload, at });
+    }
+
+    /// What was to be made is not made: the key stands for nothing again.
+    pub(super) fn release(&mut self, of: T) {
+        let stands = |(_, key): &(Wall, String)| self.by_key.get(key).is_some_and(|known| known.of == of);
+        if let Some((_, key)) =
+            self.oldest_first.iter().rposition(stands).and_then(|at| self.oldest_first.remove(at))
+        {
+            self.by_key.remove(&key);
+        }
     }
 
     pub(super) fn forget(&mut self, count: u32) {

@@ -40,7 +40,7 @@ use holon_facts::call::ToolName;
 use holon_facts::closure::{ClosureDecision, RuntimePosture};
 use holon_facts::continuation::Spent;
 use holon_facts::decision::{DeadlineReason, SchedulerDecision};
-use holon_facts::event::operation::OpKind;
+use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::event::work::WorkTick;
 use holon_facts::event::{Event, LifecycleFact};
 use holon_facts::identity::AgentSpec;
@@ -196,6 +196,14 @@ pub struct OpenOp {
     /// The agent had begun the same one before.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeated: bool,
+}
+
+impl OpenOp {
+    /// The command of an operator that never begins, when this ends so.
+    fn unbegun(&self, settlement: Settlement) -> Option<TaskId> {
+        let is_it = self.kind == OpKind::PrepareCommand && self.run_id.is_none();
+        self.task_id.filter(|_| is_it && settlement != Settlement::Done)
+    }
 }
 
 /// Why a log can't be folded.

@@ -6,6 +6,7 @@ use alloc::string::String;
 use holon_facts::event::inbox::MessageAdmitted;
 use holon_facts::event::lifecycle::RequestKeyed;
 use holon_facts::ids::MessageId;
+use holon_facts::made::Made;
 
 /// Idempotency keys that are kept, in the order of admission and by name.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +57,7 @@ impl Keys {
 /// Keys of requests that have made something, the oldest first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MadeKeys {
-    kept: VecDeque<String>,
+    kept: VecDeque<(Made, String)>,
     /// The clock went back: the order of ages is lost.
     muddled: bool,
 }
@@ -64,12 +65,17 @@ pub(crate) struct MadeKeys {
 impl MadeKeys {
     /// Whether the key is kept, once `expired` of the oldest have been let go.
     pub(crate) fn has(&self, key: &str, expired: u32) -> bool {
-        !self.muddled && self.kept.iter().skip(expired as usize).any(|kept| kept == key)
+        !self.muddled && self.kept.iter().skip(expired as usize).any(|(_, kept)| kept == key)
     }
 
     pub(super) fn keep(&mut self, fact: &RequestKeyed) {
         self.kept.drain(..self.kept.len().min(fact.expired_keys as usize));
-        self.kept.push_back(fact.idempotency.key.clone());
+        self.kept.push_back((fact.made, fact.idempotency.key.clone()));
+    }
+
+    /// What was to be made is not made.
+    pub(super) fn release(&mut self, of: Made) {
+        self.kept.retain(|(made, _)| *made != of);
     }
 
     pub(super) fn muddle(&mut self) {

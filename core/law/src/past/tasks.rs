@@ -6,6 +6,7 @@ use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::event::task::StopCause;
 use holon_facts::event::{OperationFact, TaskFact};
 use holon_facts::ids::{AgentId, MessageId, OpId, RunId, StepSeq, TaskId};
+use holon_facts::made::Made;
 use holon_facts::task::TaskStatus;
 
 use super::Past;
@@ -110,6 +111,8 @@ impl Past {
                 match (call, op.run) {
                     (Some(call), Some(_)) => call.prepared |= done,
                     (_, None) if done => self.tasks.prepared.extend(op.task),
+                    // The operator's command was not begun.
+                    (_, None) => op.task.into_iter().for_each(|task| self.made.release(Made::Task(task))),
                     (_, _) => {}
                 }
             }

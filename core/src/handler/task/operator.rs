@@ -65,9 +65,18 @@ pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, key: Option<Idempotency>, re
 fn run_before(tx: &mut Tx<'_>, made: Made, reply: ReplyId) {
     match made {
         Made::Task(id) if tx.agent().tasks.get(id).is_some() => answer(tx, reply, id, false),
-        Made::Task(_) => tx.reply(reply, Answer::Refused { reject: Reject::KeySpent { made } }),
+        Made::Task(id) => match being_prepared(tx, id) {
+            Some(op) => tx.answer_later(op, reply),
+            None => tx.reply(reply, Answer::Refused { reject: Reject::KeySpent { made } }),
+        },
         Made::WorkItem(_) => tx.reply(reply, Answer::Refused { reject: Reject::KeyTaken { made } }),
     }
+}
+
+/// The operation after which the command begins.
+fn being_prepared(tx: &Tx<'_>, id: TaskId) -> Option<OpId> {
+    let is_it = |open: &OpenOp| open.kind == OpKind::PrepareCommand && open.task_id == Some(id);
+    tx.agent().ops.iter().find(|(_, open)| is_it(open)).map(|(op, _)| *op)
 }
 
 /// The supervisor is up: the task begins, and its operator is notified.
@@ -88,15 +97,17 @@ pub(super) fn begin(
     let op = command::execute(tx, open, None, supervisor, command);
     let Some(open) = tx.agent().ops.get(&op).cloned() else { return };
     promote::record(tx, op, open, TaskOrigin::Operator, known, None);
-    if let Some(reply) = tx.answers(prepared) {
-        answer(tx, reply, task_id, true);
+    for (number, reply) in tx.answers(prepared).into_iter().enumerate() {
+        // Whoever asks under the same key later begins nothing.
+        answer(tx, reply, task_id, number == 0);
     }
 }
 
 /// Nothing could be executed for the operator.
 pub(crate) fn refuse(tx: &mut Tx<'_>, prepared: OpId, error: ToolError) {
-    if let Some(reply) = tx.answers(prepared) {
-        tx.reply(reply, Answer::Refused { reject: Reject::CommandRefused { error: Box::new(error) } });
+    for reply in tx.answers(prepared) {
+        let error = Box::new(error.clone());
+        tx.reply(reply, Answer::Refused { reject: Reject::CommandRefused { error } });
     }
 }
 
@@ -200,16 +211,17 @@ pub(crate) fn give_up(tx: &mut Tx<'_>, reject: &Reject) {
         .collect();
     for op in preparing {
         tx.cancel(op, Settlement::Cancelled);
-        if let Some(reply) = tx.answers(op) {
+        for reply in tx.answers(op) {
             tx.reply(reply, Answer::Refused { reject: reject.clone() });
         }
     }
 }
 
 fn input_reported(tx: &mut Tx<'_>, op: OpId, task: TaskId, input: InputReceipt) {
-    let Some(reply) = tx.answers(op) else { return };
     let Some(task) = tx.agent().tasks.get(task).cloned() else { return };
-    tx.reply(reply, Answer::TaskInput { task: Box::new(task), input });
+    for reply in tx.answers(op) {
+        tx.reply(reply, Answer::TaskInput { task: Box::new(task.clone()), input: input.clone() });
+    }
 }
 
 fn answer(tx: &mut Tx<'_>, reply: ReplyId, id: TaskId, changed: bool) {

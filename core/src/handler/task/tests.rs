@@ -408,9 +408,10 @@ fn a_key_starts_one_command() {
     let first = run(&mut world, 1);
     let again = run(&mut world, 1);
     let spent = Answer::Refused { reject: Reject::KeySpent { made } };
-    assert_eq!(world.answer(again), Some(spent.clone()), "it was not begun yet");
+    assert_eq!(world.answer(again), None, "it is waited for");
     world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("serve")));
     assert!(matches!(world.answer(first), Some(Answer::Task { changed: true, .. })));
+    assert!(matches!(world.answer(again), Some(Answer::Task { changed: false, .. })));
     for _ in 0..2 {
         let again = run(&mut world, 1);
         let Some(Answer::Task { task, changed: false }) = world.answer(again) else { panic!() };
@@ -426,6 +427,30 @@ fn a_key_starts_one_command() {
     commands(&mut world, KEPT);
     let long_ago = run(&mut world, 1);
     assert_eq!(world.answer(long_ago), Some(spent), "it is never begun again");
+}
+
+/// Whatever happens to a command before it has begun, its key is free again.
+#[test]
+fn a_key_whose_command_was_not_begun_starts_another_one() {
+    let run = |world: &mut World| {
+        let key = Some(Idempotency { key: "a".into(), payload: ContentId([1; 32]) });
+        let arguments = Text::short("{}");
+        world.later(|reply| Input::RunTask { agent: agent("main"), arguments, key, reply })
+    };
+    let stop = |world: &mut World| {
+        world.control("main", ControlRequest::Stop);
+        world.control("main", ControlRequest::Start);
+    };
+    for cut in [World::crash, stop] {
+        let mut world = World::with_agent("main");
+        world.prepares = false;
+        run(&mut world);
+        cut(&mut world);
+        let again = run(&mut world);
+        world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("serve")));
+        let Some(Answer::Task { task, changed: true }) = world.answer(again) else { panic!() };
+        assert_eq!(task.id, TaskId(2));
+    }
 }
 
 #[test]
