@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use holon_api::{
-    AgentWhy, ClientError, Control, Events, Followed, LiveAttempt, LiveText, PageQuery, PromptOutcome,
-    WaitUntil,
+    AgentWhy, ClientError, Control, Events, Follow, Followed, LiveAttempt, LiveText, PageQuery,
+    PromptOutcome, WaitUntil,
 };
 use holon_core::view::{ExplainedDeadline, Explanation, RunVerdict};
 use holon_facts::decision::DeadlineReason;
+use holon_facts::event::{Event, SchedulingFact};
 use holon_facts::ids::{MessageId, TaskId};
 use holon_facts::lifecycle::Status;
 use holon_facts::{AgentId, EventSeq, Millis, Record, Text};
@@ -73,11 +74,58 @@ impl End {
     }
 }
 
+/// Where what happens to an agent comes from, one after the other.
+pub trait Source {
+    /// What comes next. Dropping the future loses nothing.
+    fn next(&mut self) -> impl Future<Output = Result<Seen, ClientError>> + Send;
+
+    /// The last event that was handed over, or before the first one that will be.
+    fn cursor(&self) -> Option<EventSeq>;
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Seen {
+    Record(Box<Record>),
+    /// An event of this kind, which this build can't read.
+    Unknown(String),
+    /// A piece of what a model says.
+    Piece(Live),
+    /// Something that whoever waits has no use for.
+    Other,
+}
+
+/// Events of a runtime, wherever that is.
+pub struct Following<E>(E);
+
+impl<E: Events + Send> Source for Following<E> {
+    async fn next(&mut self) -> Result<Seen, ClientError> {
+        Ok(match self.0.next().await? {
+            Followed::Event(event) => match event.record() {
+                Ok(record) => Seen::Record(Box::new(record)),
+                Err(_) => Seen::Unknown(event.kind.clone()),
+            },
+            Followed::Live { kind, data } => piece(&kind, data).map_or(Seen::Other, Seen::Piece),
+        })
+    }
+
+    fn cursor(&self) -> Option<EventSeq> {
+        self.0.cursor()
+    }
+}
+
+impl<E> Following<E> {
+    /// The events of an agent after one.
+    pub fn new<C: Control + Follow<Events = E>>(runtime: &C, agent: &AgentId, after: EventSeq) -> Self {
+        Self(runtime.follow(agent, Some(after), false))
+    }
+}
+
 /// An agent that is waited for.
-pub struct Wait<C: Control> {
+pub struct Wait<C: Control, S = Following<<C as Follow>::Events>> {
     runtime: C,
     agent: AgentId,
-    follow: C::Events,
+    source: S,
     /// What is due later is not waited for.
     idle_limit: Millis,
     for_tasks: bool,
@@ -90,12 +138,25 @@ pub struct Wait<C: Control> {
 impl<C: Control + Clone> Wait<C> {
     /// `after` is the last event before what is waited for.
     pub fn new(runtime: &C, agent: &AgentId, after: EventSeq, idle_limit: Millis) -> Self {
-        let follow = runtime.follow(agent, Some(after), false);
+        Self::over(runtime, agent, Following::new(runtime, agent, after), idle_limit)
+    }
+
+    /// Shows pieces of what models say, too.
+    #[must_use]
+    pub fn with_live(self, live: LiveSink) -> Self {
+        let source = Following(self.runtime.follow(&self.agent, self.source.cursor(), true));
+        Self { source, live: Some(live), ..self }
+    }
+}
+
+impl<C: Control + Clone, S: Source> Wait<C, S> {
+    /// The same with what happens from elsewhere.
+    pub fn over(runtime: &C, agent: &AgentId, source: S, idle_limit: Millis) -> Self {
         let (runtime, agent) = (runtime.clone(), agent.clone());
         Self {
             runtime,
             agent,
-            follow,
+            source,
             idle_limit,
             for_tasks: false,
             turn: None,
@@ -114,13 +175,6 @@ impl<C: Control + Clone> Wait<C> {
     #[must_use]
     pub fn looking_first(self) -> Self {
         Self { look_first: true, ..self }
-    }
-
-    /// Shows pieces of what models say, too.
-    #[must_use]
-    pub fn with_live(self, live: LiveSink) -> Self {
-        let follow = self.runtime.follow(&self.agent, self.follow.cursor(), true);
-        Self { follow, live: Some(live), ..self }
     }
 
     /// Whether the end of this prompt's turn is enough.
@@ -156,14 +210,11 @@ impl<C: Control + Clone> Wait<C> {
 
     /// Shows what comes next; says whether it may be the last one for now.
     async fn follow_up(&mut self, see: &mut impl FnMut(&Record)) -> Result<bool, ClientError> {
-        let Ok(followed) = tokio::time::timeout(LOOK, self.follow.next()).await else {
+        let Ok(seen) = tokio::time::timeout(LOOK, self.source.next()).await else {
             // The runtime may have nothing to tell, or be away.
             return Ok(true);
         };
-        let followed = followed?;
-        let pieces = self.live.as_ref().zip(piece(&followed));
-        pieces.into_iter().for_each(|(live, piece)| live.send(piece));
-        Ok(show(&followed, self.turn.as_mut(), see))
+        Ok(self.show(seen?, see))
     }
 
     /// Whether the turn has, and its agent has decided what follows; or nothing more happens by itself soon.
@@ -177,10 +228,28 @@ impl<C: Control + Clone> Wait<C> {
     /// What was durable when the end was seen is shown, too.
     async fn catch_up(&mut self, why: &AgentWhy, see: &mut impl FnMut(&Record)) -> Result<(), ClientError> {
         let end = why.explanation.event_seq;
-        while self.follow.cursor().is_some_and(|seq| seq < end) {
-            show(&self.follow.next().await?, self.turn.as_mut(), see);
+        while self.source.cursor().is_some_and(|seq| seq < end) {
+            let seen = self.source.next().await?;
+            self.show(seen, see);
         }
         Ok(())
+    }
+
+    /// Says whether it may be the last one for now.
+    fn show(&mut self, seen: Seen, see: &mut impl FnMut(&Record)) -> bool {
+        match seen {
+            Seen::Record(record) => {
+                self.turn.iter_mut().for_each(|turn| turn.record(&record));
+                see(&record);
+                LAST.contains(&record.event.kind()) && !begins_turn(&record.event)
+            }
+            Seen::Unknown(kind) => LAST.contains(&kind.as_str()),
+            Seen::Piece(piece) => {
+                self.live.iter().for_each(|live| live.send(piece.clone()));
+                false
+            }
+            Seen::Other => false,
+        }
     }
 }
 
@@ -205,15 +274,14 @@ pub async fn whole_text(
 }
 
 /// A piece of what a model says; no other live event, and none of a newer build's.
-fn piece(followed: &Followed) -> Option<Live> {
-    let Followed::Live { kind, data } = followed else { return None };
-    match kind.as_str() {
+fn piece(kind: &str, data: serde_json::Value) -> Option<Live> {
+    match kind {
         "live_attempt" => {
-            let LiveAttempt { agent_id: agent, op } = serde_json::from_value(data.clone()).ok()?;
+            let LiveAttempt { agent_id: agent, op } = serde_json::from_value(data).ok()?;
             Some(Live::Attempt { agent, op })
         }
         "live_text" => {
-            let LiveText { agent_id: agent, op, text: piece } = serde_json::from_value(data.clone()).ok()?;
+            let LiveText { agent_id: agent, op, text: piece } = serde_json::from_value(data).ok()?;
             Some(Live::Text { agent, op, piece })
         }
         // Other ones are not for those who wait: the output of a command is shown with its outcome.
@@ -221,14 +289,9 @@ fn piece(followed: &Followed) -> Option<Live> {
     }
 }
 
-/// Says whether it may be the last one for now.
-fn show(followed: &Followed, turn: Option<&mut PromptTurn>, see: &mut impl FnMut(&Record)) -> bool {
-    let Followed::Event(event) = followed else { return false };
-    if let Ok(record) = event.record() {
-        turn.into_iter().for_each(|turn| turn.record(&record));
-        see(&record);
-    }
-    LAST.contains(&event.kind.as_str())
+/// Whether its agent has decided to ask a model, so that more will happen.
+fn begins_turn(event: &Event) -> bool {
+    matches!(event, Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) if decision.model_reentry)
 }
 
 /// Whether commands go on whose results its agent will be told.

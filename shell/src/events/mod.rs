@@ -11,6 +11,7 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 mod topic;
+mod watch;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,12 +21,14 @@ use all::AllTopic;
 use holon_facts::{AgentId, EventSeq, Record};
 use holon_ledger::sqlite::{LedgerError, LedgerSeq, Reader};
 use topic::Topic;
+use watch::Untaken;
 
 use crate::live::{Live, LiveSink};
 
 pub use all::{AllSubscription, DAMAGED, PlacedEvent, PlacedPage, page_of_all};
 pub use page::{Order, Page, Span, page};
 pub use subscription::{Delivery, Subscription};
+pub use watch::{Missed, Watch};
 
 /// One durable event, as it is sent.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,6 +63,7 @@ pub enum EventsError {
 #[derive(Clone, Default)]
 pub struct Hub {
     topics: Arc<Mutex<BTreeMap<AgentId, Followed>>>,
+    watches: Arc<Mutex<BTreeMap<AgentId, Vec<Arc<Untaken>>>>>,
     all: Arc<AllTopic>,
 }
 
@@ -74,7 +78,31 @@ impl Hub {
         if let Some(topic) = self.topic(&record.agent) {
             topic.publish(record);
         }
+        for untaken in self.watches().get(&record.agent).into_iter().flatten() {
+            untaken.keep(record);
+        }
         self.all.notify();
+    }
+
+    /// Watches what becomes durable of an agent from now on.
+    pub fn watch(&self, agent: &AgentId) -> Watch {
+        let untaken = Arc::new(Untaken::default());
+        self.watches().entry(agent.clone()).or_default().push(untaken.clone());
+        Watch::new(self.clone(), agent.clone(), untaken)
+    }
+
+    fn unwatch(&self, agent: &AgentId, ended: &Arc<Untaken>) {
+        let mut watches = self.watches();
+        if let Some(of_agent) = watches.get_mut(agent) {
+            of_agent.retain(|untaken| !Arc::ptr_eq(untaken, ended));
+            if of_agent.is_empty() {
+                watches.remove(agent);
+            }
+        }
+    }
+
+    fn watches(&self) -> MutexGuard<'_, BTreeMap<AgentId, Vec<Arc<Untaken>>>> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where the performers show what is going on, for followers who want to see that, too.

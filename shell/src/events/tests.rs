@@ -211,3 +211,26 @@ async fn presentations_of_everybody_are_made_only_while_somebody_asks() {
     scene.turn();
     assert!(plain.next().await.unwrap().iter().all(|event| event.presentation.is_none()));
 }
+
+#[tokio::test]
+async fn a_watch_has_every_record_since_it_began_until_it_is_too_far_behind() {
+    let mut scene = Scene::new();
+    scene.turn();
+    let mut watch = scene.hub.watch(&id("main"));
+    let others = scene.hub.watch(&id("other"));
+    let before = scene.published;
+    scene.turn();
+    let mut seen: Vec<Record> = watch.next().await.unwrap().into();
+    scene.turn();
+    seen.extend(watch.next().await.unwrap());
+    assert_eq!(seen, records(&scene.reader(), &id("main"), before));
+    let nothing = tokio::time::timeout(Duration::from_millis(20), watch.next()).await;
+    assert!(nothing.is_err(), "there is nothing new");
+    for _ in 0..40 {
+        scene.turn();
+    }
+    assert_eq!(watch.next().await, Err(super::Missed));
+    assert_eq!(watch.next().await, Err(super::Missed), "it does not go on as if nothing were missing");
+    drop((watch, others));
+    assert!(scene.hub.watches().is_empty());
+}

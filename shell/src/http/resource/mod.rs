@@ -27,6 +27,7 @@ mod texts;
 pub(super) mod timers;
 pub(super) mod triggers;
 pub(super) mod wake;
+mod watched;
 mod why;
 pub(super) mod work_items;
 mod workspace;

@@ -22,7 +22,9 @@ use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::ingress::{admission, admit, check_names, key, keyed};
 use super::skills;
+use super::watched::Watched;
 use crate::answer::Answer;
+use crate::events::Watch;
 use crate::images::{self, ImageError};
 use crate::prompt_turn::PromptTurn;
 use crate::wait::{End, Wait, whole_text};
@@ -62,9 +64,10 @@ pub(in super::super) async fn prompt(app: App, call: Call<SendPrompt>) -> Handle
             admission(call.from.caller),
         )
     };
+    let watch = wait.map(|_| app.hub.watch(&call.path.agent_id));
     let admitted = admit(&app, call.path.agent_id, ingress).await?;
     Ok(match wait {
-        Some(until) => Waiting { app, admitted, until, limit, has_key }.reply().await,
+        Some(until) => Waiting { app, admitted, until, limit, has_key }.reply(watch).await,
         None => OrStatus::Usual(prompted(&admitted)),
     })
 }
@@ -87,7 +90,7 @@ pub(in super::super) async fn message(app: App, call: Call<ShowMessage>) -> Hand
     let admitted = Admitted { ok: true, agent_id, message_id, duplicate: false };
     let until = wait.unwrap_or(WaitUntil::Turn);
     let waiting = Waiting { app, admitted, until, limit, has_key: false };
-    if wait.is_some() { Ok(waiting.reply().await) } else { waiting.now().await }
+    if wait.is_some() { Ok(waiting.reply(None).await) } else { waiting.now().await }
 }
 
 /// The images of a prompt, taken in.
@@ -169,18 +172,19 @@ struct Waiting {
 }
 
 impl Waiting {
-    async fn reply(&self) -> OrStatus<Prompted> {
-        let after = match self.before().await {
-            Ok(after) => after,
+    async fn reply(&self, watch: Option<Watch>) -> OrStatus<Prompted> {
+        let source = match self.source(watch).await {
+            Ok(source) => source,
             Err(failure) => return self.not_ended(None, failure.to_string()),
         };
+        let after = source.begins_after();
         let Ok(_waits) = self.app.waits.try_acquire() else {
             return self.not_ended(Some(after), "too many requests wait already".to_owned());
         };
         let ended = tokio::select! {
             biased;
             () = self.app.shutdown.asked() => Err("the runtime shuts down".to_owned()),
-            ended = Box::pin(self.outcome(after)) => ended.map_err(|error| error.to_string()),
+            ended = Box::pin(self.outcome(source)) => ended.map_err(|error| error.to_string()),
             () = tokio::time::sleep(self.limit) => Err("the wait timed out".to_owned()),
         };
         match ended {
@@ -245,10 +249,21 @@ impl Waiting {
         }
     }
 
-    async fn outcome(&self, after: EventSeq) -> Result<PromptOutcome, ClientError> {
+    /// What happens from the prompt on. That of a repeat may be long ago.
+    async fn source(&self, watch: Option<Watch>) -> Handled<Watched> {
+        let Admitted { agent_id: agent, message_id: message, duplicate, .. } = &self.admitted;
+        if let Some(watch) = watch.filter(|_| !duplicate)
+            && let Some(watched) = Watched::from_admission(&self.app, watch, *message).await
+        {
+            return Ok(watched);
+        }
+        Ok(Watched::after(&self.app, agent, self.before().await?))
+    }
+
+    async fn outcome(&self, source: Watched) -> Result<PromptOutcome, ClientError> {
         let Admitted { agent_id: agent, message_id: message, .. } = &self.admitted;
         let mut answer = Answer::to(*message);
-        let wait = Wait::new(&self.app, agent, after, self.app.idle_limit).for_prompt(*message, self.until);
+        let wait = Wait::over(&self.app, agent, source, self.app.idle_limit).for_prompt(*message, self.until);
         let end = wait.until_end(&mut |record| answer.record(record)).await?;
         Ok(end.outcome(self.text(&answer).await?))
     }

@@ -19,17 +19,30 @@ use holon_present as present;
 /// Records that an explanation may need.
 const KINDS: &[&str] =
     &["scheduler_decision", "hold_set", "runtime_error", "provider_attempt_recorded", "turn_terminal"];
-/// So many of the newest events are looked at …
+/// All of those that a span of events has.
+const ALL: (&[&str], usize) = (KINDS, NEWEST as usize);
+/// The last decision is nearly always among so many of the newest.
+const DECISIONS: usize = 4;
+/// Where it is not, or a hold or a failure is to be explained, so many of the newest events are looked at …
 const NEWEST: u64 = 512;
 /// … and so many around an event that began or ended something, however long ago that was.
 const AROUND: u64 = 128;
 
 /// The explanation of a moment whose events are durable.
 pub(super) fn with_events(app: &App, explanation: Explanation) -> Handled<AgentWhy> {
-    let History { records, damaged } = History::look(&app.reader, &explanation)?;
     let failed = explanation.closure.outcome == ClosureOutcome::Failed;
+    let decided_by = |history: &History| {
+        explanation.last_decision.as_ref().and_then(|last| decided(&history.records, last))
+    };
+    let mut history = History::decisions(&app.reader, &explanation)?;
+    let has_all = !failed && explanation.hold.is_none() && decided_by(&history).is_some();
+    if !has_all {
+        history = History::look(&app.reader, &explanation)?;
+    }
+    let last_decision_event = decided_by(&history);
+    let History { records, damaged } = history;
     Ok(AgentWhy {
-        last_decision_event: explanation.last_decision.as_ref().and_then(|last| decided(&records, last)),
+        last_decision_event,
         hold_error: explanation.hold.as_ref().and_then(|hold| hold_error(&records, hold)),
         failure: failed.then(|| failure(&records)).flatten(),
         events_damaged: damaged,
@@ -40,38 +53,48 @@ pub(super) fn with_events(app: &App, explanation: Explanation) -> Handled<AgentW
 }
 
 /// Records of the kinds that matter, in order.
+#[derive(Default)]
 struct History {
     records: Vec<Record>,
     damaged: Option<String>,
 }
 
 impl History {
+    /// The newest decisions alone.
+    fn decisions(reader: &Reader, explanation: &Explanation) -> Handled<Self> {
+        let (agent, end) = (&explanation.agent_id, explanation.event_seq);
+        let mut seen = Self::default();
+        let newest = EventSeq(end.0.saturating_sub(NEWEST));
+        seen.read(reader, agent, (newest, end), (&["scheduler_decision"], DECISIONS))?;
+        Ok(seen)
+    }
+
     fn look(reader: &Reader, explanation: &Explanation) -> Handled<Self> {
         let (agent, end) = (&explanation.agent_id, explanation.event_seq.next());
-        let mut seen = Self { records: Vec::new(), damaged: None };
+        let mut seen = Self::default();
         let newest = EventSeq(end.0.saturating_sub(NEWEST + 1));
         // From the past to the present: a span begins where the one before it ended.
         let mut through = EventSeq(0);
         for (from, to) in around(reader, agent, end)? {
-            seen.read(reader, agent, (from.max(through), to.min(newest)))?;
+            seen.read(reader, agent, (from.max(through), to.min(newest)), ALL)?;
             through = through.max(to.min(newest));
         }
-        seen.read(reader, agent, (newest, explanation.event_seq))?;
+        seen.read(reader, agent, (newest, explanation.event_seq), ALL)?;
         Ok(seen)
     }
 
-    /// Reads what comes after one event, through another.
+    /// Reads what comes after one event, through another: of these kinds, so many of the newest.
     fn read(
         &mut self,
         reader: &Reader,
         agent: &AgentId,
         (after, through): (EventSeq, EventSeq),
+        (kinds, limit): (&[&'static str], usize),
     ) -> Handled<()> {
         if after >= through {
             return Ok(());
         }
-        let limit = usize::try_from(NEWEST).unwrap_or(usize::MAX);
-        let wanted = Wanted { kinds: KINDS, after, before: through.next(), limit, newest: true };
+        let wanted = Wanted { kinds, after, before: through.next(), limit, newest: true };
         match reader.of_kinds(agent, wanted) {
             Ok(records) => self.records.extend(records),
             Err(error) if error.is_damage() => self.damaged = Some(error.to_string()),
