@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use holon_facts::Wall;
 use holon_text::hash;
 use serde::{Deserialize, Serialize};
 
+use crate::kept;
 use crate::proposal::Proposal;
 
 /// Below the folder of all servers.
@@ -63,7 +63,7 @@ impl Approvals {
 
     /// Whether this definition is approved. An approval that can't be read is none.
     pub fn standing(&self, proposal: &Proposal) -> Standing {
-        let kept = kept(&self.file(&proposal.workspace, &proposal.name));
+        let kept = proposal_of(&self.file(&proposal.workspace, &proposal.name));
         match kept.filter(|kept| kept.workspace == proposal.workspace && kept.name == proposal.name) {
             None => Standing::Proposed,
             Some(kept) if kept.digest == proposal.digest => Standing::Approved,
@@ -76,14 +76,8 @@ impl Approvals {
     /// # Errors
     /// The folder can't be written to.
     pub fn approve(&self, proposal: &Proposal, now: Wall) -> io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let path = self.file(&proposal.workspace, &proposal.name);
-        let draft = path.with_extension(format!("{}.draft", std::process::id()));
-        let mut options = fs::OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-        serde_json::to_writer(&file, &Approval { proposal: proposal.clone(), approved_at: now })?;
-        file.sync_all()?;
-        fs::rename(draft, path)
+        kept::replace(&path, &Approval { proposal: proposal.clone(), approved_at: now })
     }
 
     /// Takes an approval back; false where there is none.
@@ -91,16 +85,13 @@ impl Approvals {
     /// # Errors
     /// A file that can't be removed.
     pub fn revoke(&self, workspace: &Path, name: &str) -> io::Result<bool> {
-        match fs::remove_file(self.file(workspace, name)) {
-            Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(false),
-            removed => removed.map(|()| true),
-        }
+        kept::remove(&self.file(workspace, name))
     }
 
     /// The workspaces of which anything was ever approved, in order.
     pub fn workspaces(&self) -> Vec<PathBuf> {
         let Ok(files) = fs::read_dir(&self.folder) else { return Vec::new() };
-        let kept = files.flatten().take(FILES).filter_map(|file| kept(&file.path()));
+        let kept = files.flatten().take(FILES).filter_map(|file| proposal_of(&file.path()));
         let mut workspaces: Vec<PathBuf> = kept.map(|proposal| proposal.workspace).collect();
         workspaces.sort();
         workspaces.dedup();
@@ -113,13 +104,8 @@ impl Approvals {
     }
 }
 
-fn kept(path: &Path) -> Option<Proposal> {
-    let about = fs::metadata(path).ok()?;
-    if !about.is_file() || about.len() > FILE_BYTES {
-        return None;
-    }
-    let approval: Approval = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    Some(approval.proposal)
+fn proposal_of(path: &Path) -> Option<Proposal> {
+    kept::read::<Approval>(path, FILE_BYTES).map(|approval| approval.proposal)
 }
 
 #[cfg(test)]

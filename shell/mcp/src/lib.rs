@@ -4,7 +4,7 @@
 //! Which servers there are and who may use them is the configuration's business; what is on record of their tools and calls
 //! is the core's. Nothing here survives the process but what servers have written to their logs, and what they listed last.
 
-#![cfg_attr(not(feature = "client"), expect(dead_code, reason = "the protocol alone uses it"))]
+#![cfg_attr(not(feature = "login"), expect(dead_code, reason = "the protocol and logins alone use it"))]
 
 mod approval;
 #[cfg(feature = "client")]
@@ -12,8 +12,12 @@ mod bounded;
 mod catalogue;
 mod connection;
 mod definition;
+mod kept;
 mod listing;
 mod log;
+#[cfg(feature = "login")]
+mod login;
+mod logins;
 #[cfg(feature = "client")]
 mod process;
 mod proposal;
@@ -26,5 +30,8 @@ pub use catalogue::{Catalogue, LeftOut, MOST_SCHEMA_BYTES, MOST_TOOLS, OfferedTo
 pub use connection::{CallError, CallResult, Part, Tool};
 pub use definition::{Definition, Reach, Revision};
 pub use log::Log;
+#[cfg(feature = "login")]
+pub use login::{Attempt, LoginError, Wish};
+pub use logins::{Login, Logins};
 pub use proposal::{PROPOSALS, Proposal, Proposed};
 pub use servers::{Host, Listed, ServerState, Servers, Unavailable};

@@ -1,14 +1,13 @@
 //! What servers listed last, kept for the next start: a server whose tools are known need not run to be offered.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use holon_facts::ContentId;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Tool;
+use crate::kept;
 
 /// A larger file is not one of ours.
 const FILE_BYTES: u64 = 32 << 20;
@@ -25,12 +24,7 @@ pub(crate) struct Listing {
 impl Listing {
     /// The one of a server, where its definition is still the same. One that can't be read is none: it is asked for again.
     pub(crate) fn read(folder: &Path, name: &str, definition: ContentId) -> Option<Self> {
-        let path = folder.join(format!("{name}.json"));
-        let about = fs::metadata(&path).ok()?;
-        if !about.is_file() || about.len() > FILE_BYTES {
-            return None;
-        }
-        let listing: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        let listing: Self = kept::read(&folder.join(format!("{name}.json")), FILE_BYTES)?;
         (listing.definition == definition).then_some(listing)
     }
 
@@ -39,19 +33,11 @@ impl Listing {
     /// # Errors
     /// The folder can't be written to.
     pub(crate) fn write(&self, folder: &Path, name: &str) -> io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let draft = folder.join(format!(".{name}.json"));
-        let mut options = fs::OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-        serde_json::to_writer(io::BufWriter::new(file), self)?;
-        fs::rename(draft, folder.join(format!("{name}.json")))
+        kept::replace(&folder.join(format!("{name}.json")), self)
     }
 
     pub(crate) fn remove(folder: &Path, name: &str) -> io::Result<()> {
-        match fs::remove_file(folder.join(format!("{name}.json"))) {
-            Err(problem) if problem.kind() != io::ErrorKind::NotFound => Err(problem),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        kept::remove(&folder.join(format!("{name}.json"))).map(drop)
     }
 }
 
@@ -71,7 +57,7 @@ mod tests {
         listing.write(folder.path(), "files").unwrap();
         assert_eq!(Listing::read(folder.path(), "files", one), Some(listing));
         assert_eq!(Listing::read(folder.path(), "files", other), None);
-        fs::write(folder.path().join("files.json"), "{").unwrap();
+        std::fs::write(folder.path().join("files.json"), "{").unwrap();
         assert_eq!(Listing::read(folder.path(), "files", one), None);
         Listing::remove(folder.path(), "files").unwrap();
         Listing::remove(folder.path(), "files").unwrap();

@@ -18,6 +18,8 @@ use rmcp::service::{
     ServiceError,
 };
 use rmcp::transport::StreamableHttpClientTransport;
+#[cfg(feature = "login")]
+use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Map, Value};
@@ -26,6 +28,7 @@ use tokio::sync::Mutex;
 use crate::bounded::{BoundedLines, MESSAGE_BYTES};
 use crate::connection::{Answering, CallError, CallResult, Connection, Part, Tool};
 use crate::definition::Revision;
+use crate::logins::Login;
 use crate::process::{Keeper, Process};
 
 /// Most tools of a list: a server that always has one more page is not followed for ever.
@@ -34,6 +37,8 @@ const MOST_LISTED: usize = 1_000;
 const CONNECT: Duration = Duration::from_secs(10);
 /// What is known of a server that has gone without a word.
 const CLOSED: &str = "the server has closed the connection";
+/// It lets nobody in who has not said who it is.
+const WANTS_LOGIN: &str = "the server wants a login (`holon mcp login`) or a credential";
 /// Questions that are kept until the next result, and characters of one.
 const QUESTIONS: usize = 8;
 const QUESTION_CHARS: usize = 1_000;
@@ -206,18 +211,25 @@ pub(crate) async fn with_program(terms: Terms, opening: Opening, process: Proces
     }
 }
 
-/// The same over HTTP.
+/// What TLS is done with.
+pub(crate) fn install_provider() {
+    static PROVIDER: OnceLock<()> = OnceLock::new();
+    // Whoever comes second finds one that is as good.
+    PROVIDER.get_or_init(|| drop(rustls::crypto::ring::default_provider().install_default()));
+}
+
+/// The same over HTTP, with a login where somebody has logged in.
 ///
 /// # Errors
 /// What came instead, or that nobody is there.
+#[cfg_attr(not(feature = "login"), expect(unused_variables, reason = "nobody can log in"))]
 pub(crate) async fn over_http(
     terms: Terms,
     url: &str,
     headers: &BTreeMap<String, String>,
+    login: &Login,
 ) -> Result<Client, String> {
-    static PROVIDER: OnceLock<()> = OnceLock::new();
-    // Whoever comes second finds one that is as good.
-    PROVIDER.get_or_init(|| drop(rustls::crypto::ring::default_provider().install_default()));
+    install_provider();
     let client =
         reqwest::Client::builder().connect_timeout(CONNECT).build().map_err(|error| error.to_string())?;
     let mut own = HashMap::new();
@@ -234,19 +246,28 @@ pub(crate) async fn over_http(
         .max_json_response_size(MESSAGE_BYTES)
         // A request is sent once: what a session that has ended did with it is not known.
         .reinit_on_expired_session(false);
-    let transport = StreamableHttpClientTransport::with_client(client, config);
     let heard = Heard::default();
     let handler = Handler { heard: heard.clone(), terms };
-    match handler.serve_with_lifecycle(transport, lifecycle(terms.revision, Opening::Discovery)).await {
-        Ok(service) => Ok(Client::new(service, heard, None)),
-        Err(error) => Err(why(&error)),
+    let lifecycle = lifecycle(terms.revision, Opening::Discovery);
+    #[cfg(feature = "login")]
+    let renewing = crate::login::renewing(login).await;
+    #[cfg(feature = "login")]
+    if let Some(manager) =
+        renewing.map_err(|error| format!("the login can't be used: {}", with_causes(&error)))?
+    {
+        let transport = StreamableHttpClientTransport::with_client(AuthClient::new(client, manager), config);
+        let served = handler.serve_with_lifecycle(transport, lifecycle).await;
+        return served.map(|service| Client::new(service, heard, None)).map_err(|error| why(&error));
     }
+    let transport = StreamableHttpClientTransport::with_client(client, config);
+    let served = handler.serve_with_lifecycle(transport, lifecycle).await;
+    served.map(|service| Client::new(service, heard, None)).map_err(|error| why(&error))
 }
 
 /// Why nothing was agreed on.
 fn why(error: &ClientInitializeError) -> String {
     if error.is_authorization_required() {
-        return "the server wants a credential".to_owned();
+        return WANTS_LOGIN.to_owned();
     }
     if let ClientInitializeError::ConnectionClosed(_) = error {
         return CLOSED.to_owned();
@@ -258,7 +279,7 @@ fn why(error: &ClientInitializeError) -> String {
 }
 
 /// An error with what it comes from: of one over HTTP the last cause says what happened.
-fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -279,6 +300,9 @@ impl Client {
     async fn failed(&self, error: ServiceError) -> CallError {
         if let ServiceError::McpError(error) = error {
             return CallError::Refused { code: error.code.0, message: error.message.into_owned() };
+        }
+        if error.auth_challenge().is_some() {
+            return CallError::NotSent(WANTS_LOGIN.to_owned());
         }
         if let ServiceError::UnexpectedResponse = error {
             return CallError::Unusable("the server answered with something that is no result".to_owned());

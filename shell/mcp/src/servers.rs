@@ -21,6 +21,7 @@ use crate::connection::{CallError, CallResult, Tool};
 use crate::definition::Definition;
 use crate::listing::Listing;
 use crate::log::Log;
+use crate::logins::Logins;
 use crate::proposal::Proposed;
 use slot::Slot;
 
@@ -160,6 +161,7 @@ impl Servers {
     /// A file that can't be removed.
     pub fn forget(host: &Host, server: &str) -> std::io::Result<()> {
         Log::of(&host.folder, server).remove()?;
+        Logins::of(&host.folder).forget(server)?;
         Listing::remove(&host.folder, server)
     }
 

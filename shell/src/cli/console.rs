@@ -1,22 +1,17 @@
 //! `holon console`: the web console of a runtime, in a browser that is logged in with a link.
 
-use std::io::{self, IsTerminal};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use clap::{Args, Subcommand};
 use holon_api::{ConsoleLink, Control, Nothing, OpenSession};
 use holon_platform::Environment;
 use holon_text::moment;
 
+use super::browser;
 use super::bundle_console::look_at;
 use super::client_context::ClientContext;
 use super::exit::Exit;
 use super::output::{self, Failure};
-
-/// What opens an address in the browser that the user has chosen.
-const OPENER: &str = "xdg-open";
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -90,24 +85,11 @@ fn give(link: &ConsoleLink, print: bool, json: bool, environment: &Environment) 
 
 /// Prints a link, and opens it where somebody sees that.
 pub(super) fn show(link: &ConsoleLink, environment: &Environment) -> Result<(), Failure> {
-    let opened = io::stdout().is_terminal() && has_display(environment) && opens(&link.url);
+    let opened = browser::opens(&link.url, environment);
     output::line(&link.url)?;
     let how = if opened { "the console opens in your browser" } else { "open it in a browser" };
     output::prose(&format!("holon: {how}; the link works once, within a minute"));
     Ok(())
-}
-
-fn has_display(environment: &Environment) -> bool {
-    let is_set = |name| environment.get(name).is_some_and(|value| !value.is_empty());
-    is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
-}
-
-/// Whether the opener was started. What it and the browser have to say stays out of the terminal, and an interrupt there
-/// is not meant for them.
-fn opens(url: &str) -> bool {
-    let mut opener = Command::new(OPENER);
-    opener.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    opener.spawn().is_ok()
 }
 
 async fn sessions(cli: &ClientContext, json: bool) -> Result<Exit, Failure> {

@@ -6,6 +6,7 @@ mod agent;
 mod attached_input;
 mod attached_run;
 mod backup;
+mod browser;
 mod budget_limit;
 mod bundle;
 mod bundle_console;

@@ -66,6 +66,7 @@ mod mcp;
 mod mcp_agents;
 mod mcp_figures;
 mod mcp_kills;
+mod mcp_login;
 mod mcp_serve;
 mod mcp_workspace;
 mod memory;

@@ -276,7 +276,7 @@ impl Slot {
     /// Starts it, agrees on a revision, and asks for its tools.
     async fn begin(&self) -> Result<Box<dyn Connection>, String> {
         let spoke = lock(&self.seen).listing.as_ref().map(|listing| listing.revision.clone());
-        let connection = connect(&self.definition, &self.host, spoke.as_deref()).await?;
+        let connection = Box::pin(connect(&self.definition, &self.host, spoke.as_deref())).await?;
         self.ask(&*connection).await?;
         Ok(connection)
     }
@@ -370,6 +370,7 @@ async fn connect(
     spoke: Option<&str>,
 ) -> Result<Box<dyn Connection>, String> {
     use crate::definition::{Reach, Revision};
+    use crate::logins::Logins;
     use crate::protocol::{self, Opening, Terms};
 
     let terms = Terms { revision: definition.revision, passes_on: definition.passes_on };
@@ -389,7 +390,11 @@ async fn connect(
                 first => first?,
             }
         }
-        Reach::Address { url, headers } => protocol::over_http(terms, url, headers).await?,
+        Reach::Address { url, headers } => {
+            let login = Logins::of(&host.folder).of_server(definition);
+            let login = login.ok_or("it has no address")?;
+            protocol::over_http(terms, url, headers, &login).await?
+        }
         Reach::Nowhere { problem } => return Err(problem.clone()),
     };
     Ok(Box::new(client))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use holon_mcp::{Definition, Reach, Servers, Standing};
+use holon_mcp::{Definition, Logins, Reach, Servers, Standing};
 use holon_platform::Environment;
 use holon_text::Secrets;
 use holon_text::variables::password;
@@ -150,6 +150,20 @@ fn options(args: &AddArgs) -> Result<Vec<(&'static str, Value)>, Failure> {
     let texts = [("cwd", &args.cwd), ("url", &args.url), ("credential", &args.credential)];
     options.extend(texts.into_iter().filter_map(|(option, text)| Some((option, text.as_deref()?.into()))));
     Ok(options)
+}
+
+pub(super) fn logout(home: &Home, environment: &Environment, args: &ServerArgs) -> Result<Exit, Failure> {
+    let name = &args.server;
+    let known = super::Known::load(home, environment)?;
+    known.get(name)?;
+    let was = Logins::of(&home.mcp()).forget(name)?;
+    if args.printed.json {
+        output::document(&serde_json::json!({ "server": name, "logged_out": was }))?;
+    } else {
+        let text = if was { "logged out of" } else { "nobody was logged in at" };
+        output::line(&format!("{text} {name}"))?;
+    }
+    Ok(Exit::Completed)
 }
 
 pub(super) fn remove(home: &Home, environment: &Environment, args: &ServerArgs) -> Result<Exit, Failure> {

@@ -4,6 +4,8 @@
 mod approve;
 mod ask;
 mod change;
+#[cfg(feature = "mcp-login")]
+mod login;
 mod serve;
 
 use std::path::PathBuf;
@@ -42,6 +44,11 @@ pub(super) enum McpCommand {
     Approve(approve::ProposalArgs),
     /// Take an approval back
     Revoke(approve::ProposalArgs),
+    /// Log in at a server that is reached over HTTP, in a browser
+    #[cfg(feature = "mcp-login")]
+    Login(login::LoginArgs),
+    /// Forget the login at a server
+    Logout(ServerArgs),
     /// Remove a server, and what is kept of it
     Remove(ServerArgs),
     /// Serve this runtime to another agent or an editor, on standard input and output
@@ -99,6 +106,11 @@ pub(super) fn mcp(home: Option<PathBuf>, command: McpCommand) -> Result<Exit, Fa
         McpCommand::Serve(args) => serve::serve(flag, args),
         McpCommand::Add(args) => change::add(&home, &environment, &args),
         McpCommand::Remove(args) => change::remove(&home, &environment, &args),
+        #[cfg(feature = "mcp-login")]
+        McpCommand::Login(args) => {
+            with(&home, &environment, async |known| login::login(&home, &environment, known, &args).await)
+        }
+        McpCommand::Logout(args) => change::logout(&home, &environment, &args),
         McpCommand::Approve(args) => approve::approve(&home, &environment, &args),
         McpCommand::Revoke(args) => approve::revoke(&home, &environment, &args),
         McpCommand::List(printed) => Known::load(&home, &environment)?.list(&printed),
