@@ -1,8 +1,12 @@
 //! Logging in at servers over HTTP (OAuth 2.1 with PKCE, as the protocol wants it), by the library for the protocol: it finds
 //! the authorization server, registers this client there, and renews what it was given.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use holon_platform::spawn;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use reqwest::redirect::Policy;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialRefreshGuard,
     CredentialStore, StoredCredentials,
@@ -13,6 +17,10 @@ use crate::logins::Login;
 
 /// As authorization servers show this client to whoever logs in.
 const CLIENT: &str = "Holon";
+/// Something that a server lets nobody do who is not logged in, and that does nothing.
+const PING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
+/// It has so long to answer.
+const ASKED: Duration = Duration::from_secs(10);
 
 /// Why nobody is logged in.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +58,9 @@ impl Attempt {
     pub async fn begin(login: &Login, wish: Wish) -> Result<Self, LoginError> {
         crate::protocol::install_provider();
         let mut manager = manager(login).await.map_err(|error| LoginError::of(&error))?;
-        let found = manager.resolve_metadata().await.map_err(|error| LoginError::of(&error))?;
+        let challenge = challenge(login.url()).await;
+        let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await;
+        let found = found.map_err(|error| LoginError::of(&error))?;
         manager.set_metadata(found.metadata);
         let mut request = AuthorizationRequest::new(wish.redirect).with_client_name(CLIENT);
         if let Some(client) = wish.client_id {
@@ -78,6 +88,15 @@ impl Attempt {
         let done = self.0.handle_callback_url(redirected).await;
         done.map(drop).map_err(|error| LoginError::of(&error))
     }
+}
+
+/// What the server says to whoever is not logged in: where to do that, and what to ask for.
+async fn challenge(url: &str) -> Option<String> {
+    let client = reqwest::Client::builder().timeout(ASKED).redirect(Policy::none()).build().ok()?;
+    let asked = client.post(url).header(CONTENT_TYPE, "application/json");
+    let asked = asked.header(ACCEPT, "application/json, text/event-stream").body(PING);
+    let answer = asked.send().await.ok()?;
+    answer.headers().get(WWW_AUTHENTICATE)?.to_str().ok().map(ToOwned::to_owned)
 }
 
 /// What renews a login; none where nobody has logged in.

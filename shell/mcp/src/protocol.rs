@@ -222,7 +222,6 @@ pub(crate) fn install_provider() {
 ///
 /// # Errors
 /// What came instead, or that nobody is there.
-#[cfg_attr(not(feature = "login"), expect(unused_variables, reason = "nobody can log in"))]
 pub(crate) async fn over_http(
     terms: Terms,
     url: &str,
@@ -246,9 +245,30 @@ pub(crate) async fn over_http(
         .max_json_response_size(MESSAGE_BYTES)
         // A request is sent once: what a session that has ended did with it is not known.
         .reinit_on_expired_session(false);
+    match greeted(terms, Opening::Discovery, (&client, &config), login).await? {
+        // It knows nothing of the question, and does not say so.
+        Err(
+            ClientInitializeError::ExpectedInitResult(_) | ClientInitializeError::ExpectedInitResponse(_),
+        ) if terms.revision == Revision::Newest => {
+            greeted(terms, Opening::Handshake, (&client, &config), login).await?
+        }
+        served => served,
+    }
+    .map_err(|error| why(&error))
+}
+
+/// What came of a greeting over HTTP.
+#[cfg_attr(not(feature = "login"), expect(unused_variables, reason = "nobody can log in"))]
+async fn greeted(
+    terms: Terms,
+    opening: Opening,
+    (client, config): (&reqwest::Client, &StreamableHttpClientTransportConfig),
+    login: &Login,
+) -> Result<Result<Client, ClientInitializeError>, String> {
+    let (client, config) = (client.clone(), config.clone());
     let heard = Heard::default();
     let handler = Handler { heard: heard.clone(), terms };
-    let lifecycle = lifecycle(terms.revision, Opening::Discovery);
+    let lifecycle = lifecycle(terms.revision, opening);
     #[cfg(feature = "login")]
     let renewing = crate::login::renewing(login).await;
     #[cfg(feature = "login")]
@@ -257,11 +277,11 @@ pub(crate) async fn over_http(
     {
         let transport = StreamableHttpClientTransport::with_client(AuthClient::new(client, manager), config);
         let served = handler.serve_with_lifecycle(transport, lifecycle).await;
-        return served.map(|service| Client::new(service, heard, None)).map_err(|error| why(&error));
+        return Ok(served.map(|service| Client::new(service, heard, None)));
     }
     let transport = StreamableHttpClientTransport::with_client(client, config);
     let served = handler.serve_with_lifecycle(transport, lifecycle).await;
-    served.map(|service| Client::new(service, heard, None)).map_err(|error| why(&error))
+    Ok(served.map(|service| Client::new(service, heard, None)))
 }
 
 /// Why nothing was agreed on.
