@@ -81,6 +81,7 @@ mod profiles;
 mod prompt_images;
 mod prompt_size;
 mod prompt_wait;
+mod protocol_peers;
 mod providers_answers;
 mod providers_away;
 mod providers_calls;
