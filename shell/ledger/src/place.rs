@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use holon_facts::StepSeq;
+use holon_facts::{StepSeq, Wall};
 use holon_text::Texts;
 
 use crate::permit::Permit;
@@ -12,7 +12,7 @@ use crate::permit::Permit;
 use crate::postgres::node::{Lot, NodePen, OpenedLot};
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, Pen, Server};
-use crate::sqlite::{self, Durability, Ledger, LedgerError, Reader, Writer};
+use crate::sqlite::{self, Durability, Ledger, LedgerError, Plan, Reader, Writer};
 
 /// Where a ledger is.
 #[derive(Debug, Clone)]
@@ -128,6 +128,32 @@ impl LedgerPlace {
             // It was compared with what was acknowledged when it was claimed.
             #[cfg(feature = "postgres")]
             Self::Lot(_) => Ok(()),
+        }
+    }
+
+    /// Looks what of it may go, where it is whole.
+    ///
+    /// # Errors
+    /// When it has lost something, can't be read, or has records that this build does not know.
+    pub fn garbage(&self, cutoff: Wall) -> Result<Plan, LedgerError> {
+        self.check_end()?;
+        sqlite::plan(&self.reader()?, cutoff)
+    }
+
+    /// Takes away what may go, where nobody writes it. A file gets smaller; a database uses the space again.
+    ///
+    /// # Errors
+    /// When somebody writes it, a row is damaged, or it can't be written.
+    pub fn collect(&self, plan: &Plan) -> Result<(), LedgerError> {
+        match self {
+            Self::File(path) => sqlite::collect(path, plan),
+            #[cfg(feature = "postgres")]
+            Self::Cell { server, cell, .. } => postgres::collect(server, *cell, plan),
+            #[cfg(feature = "postgres")]
+            Self::Lot(lot) => Err(LedgerError::Refused {
+                doing: "removing what is old",
+                problem: format!("this process owns {lot}"),
+            }),
         }
     }
 

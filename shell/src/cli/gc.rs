@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::anyhow;
 use clap::Args;
 use holon_facts::{Millis, Wall};
-use holon_ledger::sqlite::{self as ledger, Garbage, HomeLock, LedgerError};
+use holon_ledger::sqlite::{Garbage, HomeLock, LedgerError};
 use holon_platform::{Environment, clock};
 use serde::Serialize;
 
@@ -25,6 +25,9 @@ pub(super) struct GcArgs {
     #[arg(long, value_name = "DAYS", default_value_t = 30, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=36_500))]
     keep: u32,
+    /// Remove what is old of this cell, where the home's ledger is in a database with several
+    #[arg(long, value_name = "CELL", default_value_t = 1, value_parser = clap::value_parser!(i64).range(1..))]
+    cell: i64,
     /// Show what would be removed, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -38,9 +41,11 @@ pub(super) struct GcArgs {
 struct Removed {
     dry_run: bool,
     keep_days: u32,
-    /// Of the file of the ledger.
-    before_bytes: u64,
-    after_bytes: u64,
+    /// Of a ledger in a file; a database keeps the space for what comes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after_bytes: Option<u64>,
     ledger: Garbage,
     /// Homes of temporary runs.
     runs: Old,
@@ -52,12 +57,8 @@ struct Removed {
 
 pub(super) fn gc(home: Option<PathBuf>, args: &GcArgs) -> Result<Exit, Failure> {
     let home = find_home(home, &Environment::of_process())?;
-    let place = home.ledger();
-    let Some(path) = place.file() else {
-        let error = anyhow!("the ledger is in {place}, and only one in a file gives up what is old");
-        return Err(Failure::usage(error).hint("a ledger in a database keeps everything"));
-    };
-    if !path.exists() {
+    let place = home.of_cell(args.cell).ledger();
+    if let Some(path) = place.file().filter(|path| !path.exists()) {
         let error = anyhow!("there is no ledger at {}", path.display());
         return Err(Failure::new(Exit::NotFound, error).hint("another --home"));
     }
@@ -70,10 +71,11 @@ pub(super) fn gc(home: Option<PathBuf>, args: &GcArgs) -> Result<Exit, Failure> 
     };
     let age = Millis(u64::from(args.keep) * DAY_MS);
     let cutoff = Wall(clock::now().wall.0 - i64::try_from(age.0 * 1_000).unwrap_or(i64::MAX));
-    let before_bytes = path.metadata().map_or(0, |file| file.len());
-    let plan = ledger::plan(path, cutoff)?;
+    let bytes = || place.file().map(|path| path.metadata().map_or(0, |file| file.len()));
+    let before_bytes = bytes();
+    let plan = place.garbage(cutoff)?;
     if !args.dry_run {
-        ledger::collect(path, &plan).map_err(not_collected)?;
+        place.collect(&plan).map_err(not_collected)?;
     }
     let old = clock::system().checked_sub(Duration::from_millis(age.0)).unwrap_or(SystemTime::UNIX_EPOCH);
     let commands_at_work = has_commands(&home);
@@ -81,7 +83,7 @@ pub(super) fn gc(home: Option<PathBuf>, args: &GcArgs) -> Result<Exit, Failure> 
         dry_run: args.dry_run,
         keep_days: args.keep,
         before_bytes,
-        after_bytes: path.metadata().map_or(0, |file| file.len()),
+        after_bytes: bytes(),
         ledger: plan.garbage(),
         runs: prune::runs_before(&home.runs(), old, !args.dry_run),
         outputs: match commands_at_work {
@@ -100,6 +102,9 @@ fn has_commands(home: &Home) -> bool {
 }
 
 fn not_collected(error: LedgerError) -> Failure {
+    if matches!(error, LedgerError::Refused { .. } | LedgerError::Held { .. }) {
+        return Failure::new(Exit::RefusedByState, error);
+    }
     if !matches!(error, LedgerError::Full) {
         return Failure::from(error).hint("holon ledger verify");
     }
@@ -122,11 +127,13 @@ fn told(removed: &Removed) -> String {
     if removed.commands_at_work {
         lines.push("output of commands was left alone: some are still at work".to_owned());
     }
-    lines.push(match removed.dry_run {
-        true => format!("nothing was changed; the ledger has {}", size(removed.before_bytes)),
-        false => {
-            format!("the ledger had {}, and has {}", size(removed.before_bytes), size(removed.after_bytes))
+    lines.push(match (removed.dry_run, removed.before_bytes, removed.after_bytes) {
+        (true, Some(bytes), _) => format!("nothing was changed; the ledger has {}", size(bytes)),
+        (true, None, _) => "nothing was changed".to_owned(),
+        (false, Some(before), Some(after)) => {
+            format!("the ledger had {}, and has {}", size(before), size(after))
         }
+        (false, _, _) => "the database uses the space again".to_owned(),
     });
     lines.join("\n")
 }

@@ -107,6 +107,35 @@ fn a_home_in_a_database_is_used_as_one_in_a_file() {
 }
 
 #[test]
+fn a_home_in_a_database_gives_up_what_is_old() {
+    let provider = Provider::start(replies());
+    let Some((_database, daemon)) = daemon(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    for number in 0..3 {
+        daemon.start();
+        daemon.ok(&["prompt", "--wait", &format!("hello {number}")]);
+        if number == 0 {
+            daemon.0.run(&["ledger", "gc", "--keep", "0"]).refused(4, &["daemon stop"]);
+        }
+        daemon.ok(&["daemon", "stop"]);
+    }
+    let exported = daemon.ok(&["ledger", "export"]).stdout;
+    let gc = |words: &[&str]| daemon.ok(&[&["ledger", "gc", "--keep", "0", "--json"], words].concat()).json();
+    let would = gc(&["--dry-run"]);
+    assert!(would["ledger"]["calls"].as_u64().is_some_and(|calls| calls > 5), "{would}");
+    assert_eq!(gc(&[])["ledger"], would["ledger"]);
+    assert_eq!(gc(&[])["ledger"]["calls"], 0, "nothing is left to remove");
+    in_order(&daemon);
+    assert_eq!(daemon.ok(&["ledger", "export"]).stdout, exported);
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "go on"]);
+    daemon.ok(&["daemon", "stop"]);
+    in_order(&daemon);
+}
+
+#[test]
 fn a_runtime_that_is_killed_goes_on_where_its_database_is() {
     let provider = Provider::start(replies());
     let Some((_database, daemon)) = daemon(&provider) else {

@@ -10,6 +10,7 @@
 
 mod append;
 mod arrays;
+mod gc;
 pub mod local;
 pub mod node;
 mod open;
@@ -24,5 +25,6 @@ pub mod testing;
 pub mod transfer;
 
 pub use crate::sql::postgres::{Server, UrlError};
+pub use gc::collect;
 pub use open::{Opened, check_end, open, read};
 pub use pen::Pen;

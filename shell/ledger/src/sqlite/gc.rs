@@ -11,13 +11,14 @@ use serde::Serialize;
 
 use super::append::Durability;
 use super::error::{LedgerError, Position};
+use super::link::newest;
 use super::read::Reader;
 use super::row::{CALL_COLUMNS, Hash, RECORD_COLUMNS, StoredCall, StoredRecord, removed_call};
-use super::{open, schema, whole};
+use super::{open, schema};
 use crate::sql::Source;
 
 /// Rows that are changed in one transaction.
-const PAGE: usize = 512;
+pub(crate) const PAGE: usize = 512;
 
 /// What may go, or has gone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -32,6 +33,8 @@ pub struct Garbage {
 #[derive(Debug)]
 pub struct Plan {
     garbage: Garbage,
+    /// The newest batch when it was made.
+    batch: i64,
     /// The first call that stays.
     from_call: i64,
     texts: BTreeSet<Hash>,
@@ -41,19 +44,36 @@ impl Plan {
     pub fn garbage(&self) -> Garbage {
         self.garbage
     }
+
+    /// A page of calls that may go, behind a position: each with what stays of it.
+    pub(crate) fn page(&self, source: Source<'_>, after: i64) -> Result<Vec<(i64, String)>, LedgerError> {
+        let page = calls(source, after, self.from_call)?;
+        page.iter().map(|call| Ok((call.position, removed_call(&call.checked_hash()?)))).collect()
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl Plan {
+    pub(crate) fn batch(&self) -> i64 {
+        self.batch
+    }
+
+    /// Texts that no record names.
+    pub(crate) fn unnamed(&self) -> &BTreeSet<Hash> {
+        &self.texts
+    }
 }
 
 /// Looks what may go; changes nothing, and may be asked while a runtime writes. Reads every record once.
 ///
 /// # Errors
-/// When the ledger has lost something, can't be read, or has records that this build does not know.
-pub fn plan(path: &Path, cutoff: Wall) -> Result<Plan, LedgerError> {
-    whole::check_end(path)?;
-    Reader::open(path)?.at_one_moment(|source| {
-        let Some(kept) = first_kept(source, cutoff)? else {
-            return Ok(Plan { garbage: Garbage::default(), from_call: 0, texts: BTreeSet::new() });
-        };
-        let mut plan = Plan { garbage: Garbage::default(), from_call: kept.call, texts: BTreeSet::new() };
+/// When the ledger can't be read, or has records that this build does not know.
+pub fn plan(reader: &Reader, cutoff: Wall) -> Result<Plan, LedgerError> {
+    reader.at_one_moment(|source| {
+        let batch = newest(source)?.batch;
+        let mut plan = Plan { garbage: Garbage::default(), batch, from_call: 0, texts: BTreeSet::new() };
+        let Some(kept) = first_kept(source, cutoff)? else { return Ok(plan) };
+        plan.from_call = kept.call;
         plan.calls(source)?;
         plan.texts(source, kept.content)?;
         Ok(plan)
@@ -71,9 +91,10 @@ struct Kept {
 fn first_kept(source: Source<'_>, cutoff: Wall) -> Result<Option<Kept>, LedgerError> {
     let unreadable = || LedgerError::unreadable(Position::default());
     let sql = format!(
-        "SELECT recorder.position, before.through_content, records.at FROM recorder
-         JOIN batches AS before ON before.batch = recorder.batch - 1 AND before.through_call = recorder.position - 1
-         JOIN records ON records.position = before.through_record
+        "SELECT recorder.position, before.through_content, last.at FROM recorder
+         JOIN (SELECT batch, through_call, through_content, through_record FROM batches) AS before
+             ON before.batch = recorder.batch - 1 AND before.through_call = recorder.position - 1
+         JOIN (SELECT position, at FROM records) AS last ON last.position = before.through_record
          WHERE recorder.step IS NULL AND recorder.call LIKE '{{\"call\":\"{RUNTIME_STARTED}\"%'
          ORDER BY recorder.position DESC"
     );
@@ -153,25 +174,24 @@ pub fn collect(path: &Path, plan: &Plan) -> Result<(), LedgerError> {
     if found > schema::SCHEMA_VERSION {
         return Err(schema::newer((&connection).into(), found));
     }
-    remove_calls(&mut connection, plan.from_call)?;
+    remove_calls(&mut connection, plan)?;
     erase(&mut connection, &plan.texts)?;
     shrink(&connection)?;
     connection.close().map_err(|(_, error)| LedgerError::sqlite("closing")(error))
 }
 
-fn remove_calls(connection: &mut Connection, before: i64) -> Result<(), LedgerError> {
+fn remove_calls(connection: &mut Connection, plan: &Plan) -> Result<(), LedgerError> {
     let failed = || LedgerError::sqlite("removing calls of the flight recorder");
     let mut last = 0;
     loop {
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed())?;
-        let page = calls((&*transaction).into(), last, before)?;
-        let Some(newest) = page.last() else { return Ok(()) };
-        last = newest.position;
-        for call in &page {
-            let left = removed_call(&call.checked_hash()?);
+        let page = plan.page((&*transaction).into(), last)?;
+        let Some((newest, _)) = page.last() else { return Ok(()) };
+        last = *newest;
+        for (position, left) in &page {
             transaction
-                .execute("UPDATE recorder SET call = ?1 WHERE position = ?2", params![left, call.position])
+                .execute("UPDATE recorder SET call = ?1 WHERE position = ?2", params![left, position])
                 .map_err(failed())?;
         }
         transaction.commit().map_err(failed())?;
@@ -240,14 +260,14 @@ mod tests {
         let home = home();
         let (before, (skipped, judged)) = (size(&home), in_order(&home));
         assert_eq!(skipped, 0);
-        let found = plan(&home.ledger(), LATER).unwrap();
+        let found = plan(&home.reader(), LATER).unwrap();
         assert!(found.garbage().calls > 5 && found.garbage().call_bytes > 2_000, "{found:?}");
         // Looking changes nothing.
-        assert_eq!(plan(&home.ledger(), LATER).unwrap().garbage(), found.garbage());
+        assert_eq!(plan(&home.reader(), LATER).unwrap().garbage(), found.garbage());
         collect(&home.ledger(), &found).unwrap();
         assert!(size(&home) < before);
         assert_eq!(in_order(&home), (2, judged), "the last runtime is replayed, the others are folded");
-        assert_eq!(plan(&home.ledger(), LATER).unwrap().garbage(), Garbage::default());
+        assert_eq!(plan(&home.reader(), LATER).unwrap().garbage(), Garbage::default());
         // It goes on, and so does what is exported of it.
         home.start().prompt("main", "and on");
         verify(&home.reader(), &mut |_| Ok(())).unwrap();
@@ -262,12 +282,12 @@ mod tests {
     #[test]
     fn what_is_younger_than_the_retention_stays() {
         let home = home();
-        assert_eq!(plan(&home.ledger(), Wall(0)).unwrap().garbage(), Garbage::default());
+        assert_eq!(plan(&home.reader(), Wall(0)).unwrap().garbage(), Garbage::default());
         let reader = home.reader();
         let starts = "SELECT count(*) FROM recorder WHERE call LIKE '{\"call\":\"runtime_started\"%'";
         let count = || reader.read(|source| source.one(starts, &[], |row| row.get::<i64>(0))).unwrap();
         assert_eq!(count(), 3);
-        collect(&home.ledger(), &plan(&home.ledger(), LATER).unwrap()).unwrap();
+        collect(&home.ledger(), &plan(&home.reader(), LATER).unwrap()).unwrap();
         assert_eq!(count(), 3, "how each runtime was started stays");
     }
 
@@ -281,13 +301,13 @@ mod tests {
             .reader()
             .read(|source| source.one("SELECT id FROM content WHERE position = 1", &[], |row| row.get(0)))
             .unwrap();
-        let found = plan(&home.ledger(), LATER).unwrap();
+        let found = plan(&home.reader(), LATER).unwrap();
         assert!(!found.texts.contains(&named));
         home.vandal(&format!(
             "UPDATE content SET id = x'{}', text = '{text}' WHERE position = 1",
             holon_platform::hex::write(&id.0)
         ));
-        let found = plan(&home.ledger(), LATER).unwrap();
+        let found = plan(&home.reader(), LATER).unwrap();
         assert_eq!((found.garbage().texts, found.texts.contains(&id.0)), (1, true));
         collect(&home.ledger(), &found).unwrap();
         assert!(matches!(home.reader().content(id), Err(LedgerError::Erased { .. })));
@@ -298,14 +318,14 @@ mod tests {
     #[test]
     fn what_is_cut_short_goes_on_the_next_time() {
         let home = home();
-        let found = plan(&home.ledger(), LATER).unwrap();
+        let found = plan(&home.reader(), LATER).unwrap();
         let whole = found.garbage();
         let mut connection = open::connect(&home.ledger(), Durability::Full).unwrap();
         // The end of a page, in the middle of a runtime's calls.
-        remove_calls(&mut connection, 6).unwrap();
+        remove_calls(&mut connection, &Plan { from_call: 6, ..found }).unwrap();
         drop(connection);
         in_order(&home);
-        let rest = plan(&home.ledger(), LATER).unwrap();
+        let rest = plan(&home.reader(), LATER).unwrap();
         assert!(0 < rest.garbage().calls && rest.garbage().calls < whole.calls, "{rest:?}");
         collect(&home.ledger(), &rest).unwrap();
         assert_eq!(in_order(&home).0, 2);
@@ -314,7 +334,7 @@ mod tests {
     #[test]
     fn a_hash_that_was_changed_is_noticed() {
         let home = home();
-        collect(&home.ledger(), &plan(&home.ledger(), LATER).unwrap()).unwrap();
+        collect(&home.ledger(), &plan(&home.reader(), LATER).unwrap()).unwrap();
         home.vandal(
             "UPDATE recorder SET call = replace(call, 'a', 'b') WHERE call LIKE '{\"call\":\"removed\"%'",
         );

@@ -75,6 +75,8 @@ pub(crate) mod rows {
     pub(crate) use super::batch::Batch;
     pub(crate) use super::batch_writer::{SNAPSHOTS, STRETCH, count};
     pub(crate) use super::error::Position;
+    #[cfg(feature = "postgres")]
+    pub(crate) use super::gc::PAGE;
     pub(crate) use super::head::HeadFile;
     pub(crate) use super::link::{BatchRow, Ends, Link, newest};
     pub(crate) use super::packed::Packed;

@@ -76,6 +76,26 @@ fn nodes_share_a_ledger_and_pass_requests_on() {
     pair.whole();
 }
 
+/// A cell gives up what is old while nobody owns it.
+#[test]
+fn what_is_old_goes_when_no_node_is_left() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
+    for _ in 0..2 {
+        pair.start();
+        pair.nodes[0].ok(&["prompt", "--wait", "hello"]);
+        pair.nodes[1].ok(&["daemon", "stop"]);
+        let gc = ["ledger", "gc", "--keep", "0"];
+        pair.nodes[1].0.run(&gc).refused(4, &["owns cell 1", "stop the nodes"]);
+        pair.nodes[0].ok(&["daemon", "stop"]);
+    }
+    let removed = pair.nodes[1].ok(&["ledger", "gc", "--keep", "0", "--json"]).json();
+    assert!(removed["ledger"]["calls"].as_u64().is_some_and(|calls| calls > 5), "{removed}");
+    pair.start();
+    pair.nodes[1].ok(&["prompt", "--wait", "go on"]);
+    pair.whole();
+}
+
 #[test]
 fn killed_nodes_lose_and_double_nothing() {
     let provider = Provider::start(replies());
