@@ -298,6 +298,15 @@ fn why(error: &ClientInitializeError) -> String {
     with_causes(error)
 }
 
+/// What lets nobody in, with the scope that a login has to have.
+fn wants_login(challenge: &str) -> String {
+    let scope = challenge.split_once("scope=\"").and_then(|(_, rest)| rest.split_once('"'));
+    match scope {
+        Some((scope, _)) => format!("{WANTS_LOGIN}, with the scope {scope:?} (--scope)"),
+        None => WANTS_LOGIN.to_owned(),
+    }
+}
+
 /// An error with what it comes from: of one over HTTP the last cause says what happened.
 pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
@@ -321,8 +330,8 @@ impl Client {
         if let ServiceError::McpError(error) = error {
             return CallError::Refused { code: error.code.0, message: error.message.into_owned() };
         }
-        if error.auth_challenge().is_some() {
-            return CallError::NotSent(WANTS_LOGIN.to_owned());
+        if let Some(challenge) = error.auth_challenge() {
+            return CallError::NotSent(wants_login(challenge));
         }
         if let ServiceError::UnexpectedResponse = error {
             return CallError::Unusable("the server answered with something that is no result".to_owned());
@@ -502,4 +511,17 @@ fn part(block: ContentBlock) -> Part {
 /// A part of a kind that came later than this build.
 fn unknown() -> Part {
     Part::Text { text: "[a part of a kind that this version does not know]".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scope_that_is_wanted_is_named() {
+        assert_eq!(wants_login("Bearer resource_metadata=\"https://a.example\""), WANTS_LOGIN);
+        let wider =
+            wants_login("Bearer error=\"insufficient_scope\", scope=\"read write\", resource_metadata=\"x\"");
+        assert_eq!(wider, format!("{WANTS_LOGIN}, with the scope \"read write\" (--scope)"));
+    }
 }

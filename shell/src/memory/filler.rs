@@ -76,6 +76,11 @@ impl OpenIndex {
         FileId::of(&path(home)) == Some(self.file)
     }
 
+    /// It is not written for a while.
+    pub(super) fn let_go(&self) -> Result<(), MemoryProblem> {
+        Ok(self.index.let_go()?)
+    }
+
     /// Reads on from where the index is, until it is up to date or the time is over.
     pub(super) fn fill(&mut self, time: Duration) -> Result<Progress, MemoryProblem> {
         let until = after(time);

@@ -61,7 +61,7 @@ impl Memory {
             }
             thread::sleep(PAUSE);
         }
-        Ok(())
+        self.with(&self.inner.filler, |open| open.let_go())
     }
 
     /// Waits until there is something to read; false when there is to be an end.

@@ -32,6 +32,14 @@ struct Known {
 }
 
 impl Index {
+    /// Gives pages of the file back that it was written with: a file that is written now and then is read again.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn let_go(&self) -> Result<(), MemoryError> {
+        self.connection.execute_batch("PRAGMA shrink_memory").map_err(failed())
+    }
+
     /// Begins to write; nobody else does meanwhile.
     ///
     /// # Errors
