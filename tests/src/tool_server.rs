@@ -65,5 +65,5 @@ pub fn lives(process: u32) -> bool {
     let command = about("cmdline");
     let stat = about("stat");
     let ended = stat.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('Z'));
-    !ended && (command.contains("mcp/server.py") || command.starts_with("sleep\0600"))
+    !ended && (command.contains("mcp/server.py") || command.starts_with("sleep\u{0}600"))
 }
