@@ -32,6 +32,12 @@ impl LoginError {
         if let AuthError::NoAuthorizationSupport = error {
             return Self("the server does not say where to log in".to_owned());
         }
+        if let AuthError::RegistrationFailed(why) = error {
+            let (_, why) = why.rsplit_once("failed: ").unwrap_or(("", why));
+            return Self(format!(
+                "the server does not register this client: {why} (--client-id names one that it knows)"
+            ));
+        }
         Self(crate::protocol::with_causes(error))
     }
 }
@@ -58,9 +64,13 @@ impl Attempt {
     pub async fn begin(login: &Login, wish: Wish) -> Result<Self, LoginError> {
         crate::protocol::install_provider();
         let mut manager = manager(login).await.map_err(|error| LoginError::of(&error))?;
-        let challenge = challenge(login.url()).await;
-        let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await;
+        let refusal = refusal(login.url()).await;
+        let challenge = refusal.as_ref().and_then(|refusal| refusal.as_deref());
+        let found = manager.resolve_metadata_from_challenge(challenge).await;
         let found = found.map_err(|error| LoginError::of(&error))?;
+        if refusal.is_none() && !found.source.is_discovered() {
+            return Err(LoginError("the server wants no login, and does not say where to log in".to_owned()));
+        }
         manager.set_metadata(found.metadata);
         let mut request = AuthorizationRequest::new(wish.redirect).with_client_name(CLIENT);
         if let Some(client) = wish.client_id {
@@ -90,13 +100,15 @@ impl Attempt {
     }
 }
 
-/// What the server says to whoever is not logged in: where to do that, and what to ask for.
-async fn challenge(url: &str) -> Option<String> {
+/// How the server refuses whoever is not logged in, if it does: with where to do that, and what to ask for.
+async fn refusal(url: &str) -> Option<Option<String>> {
     let client = reqwest::Client::builder().timeout(ASKED).redirect(Policy::none()).build().ok()?;
     let asked = client.post(url).header(CONTENT_TYPE, "application/json");
     let asked = asked.header(ACCEPT, "application/json, text/event-stream").body(PING);
     let answer = asked.send().await.ok()?;
-    answer.headers().get(WWW_AUTHENTICATE)?.to_str().ok().map(ToOwned::to_owned)
+    let challenge = answer.headers().get(WWW_AUTHENTICATE);
+    let challenge = challenge.and_then(|challenge| challenge.to_str().ok()).map(ToOwned::to_owned);
+    matches!(answer.status().as_u16(), 401 | 403).then_some(challenge)
 }
 
 /// What renews a login; none where nobody has logged in.

@@ -154,6 +154,10 @@ fn whoever_can_not_be_let_in_is_shown_why() {
     let declined = log_in(&holon, &[]);
     declined.refused(1, &["nobody is logged in at test: not today (access_denied)"]);
     assert!(!holon.home().join("mcp/logins/test.json").exists());
+    let another = Holon::new();
+    let open = Server::start(&another, &[]);
+    assert_eq!(holon.run(&["mcp", "add", "open", "--url", &open.url]).code, Some(0));
+    holon.run(&["mcp", "login", "open"]).refused(1, &["the server wants no login"]);
     let added = holon.run(&["mcp", "add", "files", "--", "true"]);
     assert_eq!(added.code, Some(0), "{added:?}");
     holon.run(&["mcp", "login", "files"]).refused(2, &["files is a program"]);
