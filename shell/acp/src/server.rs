@@ -111,7 +111,13 @@ impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
     async fn open(&self, params: &Value, peer: &Peer, shows: bool) -> Result<Value, Error> {
         cwd(params)?;
         let agent = session(params)?;
+        // One after the other: what is shown is shown by one of them, and prompts wait for that.
+        let _turn = self.0.sessions.turn().await;
         let known = self.status(&agent).await?;
+        if !shows && self.0.sessions.is_open(&agent) {
+            let options = self.options(&known).await?;
+            return Ok(opened(params, json!({ "configOptions": options })));
+        }
         // What is followed already would come between.
         self.0.sessions.pause(&agent);
         let status = self.status(&agent).await.unwrap_or(known);

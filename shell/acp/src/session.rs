@@ -21,7 +21,10 @@ const FAILURES: usize = 64;
 
 /// The sessions of one editor. They end with it.
 #[derive(Default)]
-pub(crate) struct Sessions(Mutex<HashMap<AgentId, Session>>);
+pub(crate) struct Sessions {
+    open: Mutex<HashMap<AgentId, Session>>,
+    turn: tokio::sync::Mutex<()>,
+}
 
 struct Session {
     following: Option<AbortHandle>,
@@ -87,6 +90,16 @@ impl Sessions {
         Ok(())
     }
 
+    /// Whoever opens one waits for those who do.
+    pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.turn.lock().await
+    }
+
+    /// Whether it is followed already: nothing of it was missed.
+    pub(crate) fn is_open(&self, agent: &AgentId) -> bool {
+        self.lock().get(agent).is_some_and(|session| session.following.is_some())
+    }
+
     /// Shows nothing of it for now.
     pub(crate) fn pause(&self, agent: &AgentId) {
         if let Some(session) = self.lock().get_mut(agent) {
@@ -132,7 +145,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AgentId, Session>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -215,6 +215,27 @@ impl Editor {
     }
 }
 
+/// Editors open what is open: what happens meanwhile is shown once, and before the response.
+#[test]
+fn a_session_that_is_opened_again_in_the_middle_of_a_turn_misses_nothing() {
+    let provider = Provider::start((0..200).map(|number| says(&format!("answer {number}."))));
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(daemon.0.folder());
+    for number in 0..40 {
+        let again = json!({ "sessionId": session, "cwd": daemon.0.folder(), "mcpServers": [] });
+        let id = editor.begin(&session, "go");
+        for opened in ["session/load", "session/resume", "session/resume", "session/resume"] {
+            std::thread::sleep(Duration::from_millis(number % 7 * 3));
+            editor.send(opened, &again);
+        }
+        editor.answer(id);
+        let said = editor.said("agent_message_chunk");
+        assert!(said.contains(&format!("answer {number}.")), "{number}: {said}");
+    }
+}
+
 #[test]
 fn a_prompt_is_answered_once_although_the_runtime_is_killed() {
     let provider = Provider::start([Reply::Hang, says("Done in the second life.")]);

@@ -14,7 +14,7 @@ use clap::Args;
 use holon_mcp::{Attempt, Login, Logins, Wish};
 use holon_platform::{Environment, spawn};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::{Known, Printed};
 use crate::cli::browser;
@@ -29,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const PATH: &str = "/callback";
 /// What it shows then.
 const PAGE: &str = "<!doctype html><title>Holon</title><p>That is all. You can close this page; the terminal shows what came of it.";
+/// It is given so long to take that page.
+const SHOWN: Duration = Duration::from_secs(2);
 /// So many addresses are looked at.
 const RETURNS: usize = 4;
 
@@ -88,7 +90,8 @@ async fn in_a_browser(environment: &Environment, login: &Login, args: &LoginArgs
 
     let (found, mut returns) = mpsc::channel(RETURNS);
     let router = Router::new().route(PATH, get(comes_back)).with_state((redirect, found.clone()));
-    let serving = spawn::task(serve(listener, router, std::future::pending()));
+    let (leave, left) = oneshot::channel::<()>();
+    let serving = spawn::task(serve(listener, router, async move { left.await.unwrap_or_default() }));
     pasted(found)?;
     let opened = !args.print && browser::opens(attempt.page(), environment);
     output::line(attempt.page())?;
@@ -97,11 +100,13 @@ async fn in_a_browser(environment: &Environment, login: &Login, args: &LoginArgs
         if opened { "log in in the browser that opens" } else { "log in there with a browser" }
     ));
     let came = returns.recv().await.ok_or_else(|| anyhow!("nobody listens for the browser any more"))?;
-    if let Some(declined) = declined(&came) {
-        return Err(not_in(&args.server, &declined));
-    }
-    let done = attempt.finish(&came).await.map_err(|error| not_in(&args.server, &error));
-    serving.abort();
+    let done = match declined(&came) {
+        Some(declined) => Err(not_in(&args.server, &declined)),
+        None => attempt.finish(&came).await.map_err(|error| not_in(&args.server, &error)),
+    };
+    // The browser is shown its page.
+    drop(leave);
+    drop(tokio::time::timeout(SHOWN, serving).await);
     done
 }
 
