@@ -12,13 +12,15 @@ const SEEDS: u64 = 60;
 const NOTICED: u64 = 60;
 
 /// What has to happen in the suite's worlds, or they are tamer than they are meant to be.
-const HAPPENS: [&str; 27] = [
+const HAPPENS: [&str; 30] = [
     "acknowledged",
     "answer_lost",
     "begun",
     "crash",
     "cut",
     "database_restarted",
+    "deposit_taken",
+    "deposited",
     "drain",
     "ended",
     "ended_with_lease",
@@ -26,6 +28,7 @@ const HAPPENS: [&str; 27] = [
     "given_up",
     "handed_over",
     "held",
+    "judged",
     "landed",
     "late",
     "lease_lost",
@@ -86,6 +89,8 @@ fn a_dropped_rule_is_noticed() {
         (Sabotage::SlowClock, "X4"),
         (Sabotage::KeepCommands, "X4"),
         (Sabotage::ReleaseEarly, "X11"),
+        (Sabotage::JudgeAgain, "X7"),
+        (Sabotage::MarkLater, "X7"),
     ];
     let seen: Vec<_> = rules.iter().map(|(rule, _)| (*rule, noticed(*rule))).collect();
     let wanted: Vec<_> = rules.iter().map(|(rule, law)| (*rule, (*law).to_owned())).collect();

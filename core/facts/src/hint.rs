@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::Text;
-use crate::ids::{ExternalTriggerId, WaitId};
+use crate::ids::{DepositId, ExternalTriggerId, WaitId};
 
 /// Sources of which hints wait; then one of them is folded: bare hints that nobody waits for first.
 pub const SOURCES: usize = 64;
@@ -54,6 +54,9 @@ pub struct Hint {
     pub correlation_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causation_id: Option<String>,
+    /// It was kept while nobody owned its agent: it counts as judged with the record that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deposit: Option<DepositId>,
 }
 
 impl Hint {
@@ -71,6 +74,7 @@ impl Hint {
             content_type: None,
             correlation_id: None,
             causation_id: None,
+            deposit: None,
         }
     }
 

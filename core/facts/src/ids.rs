@@ -178,6 +178,8 @@ counted! {
     LetterId "letter_";
     /// Through what somebody outside wakes an agent.
     ExternalTriggerId "trigger_";
+    /// A request that was kept for the next owner of its cell; unique for its database.
+    DepositId "deposit_";
 }
 
 /// Plain numbers with a meaning, written as numbers.

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::{ContentId, Text};
-use crate::ids::{MessageId, TimerId};
+use crate::ids::{DepositId, MessageId, TimerId};
 use crate::image::{self, Image, MESSAGE_BYTES, PER_MESSAGE};
 use crate::reject::Reject;
 use crate::skill::{GIVEN, GIVEN_BYTES, GivenSkill};
@@ -96,6 +96,9 @@ pub struct Ingress {
     pub causation_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency: Option<Idempotency>,
+    /// It was kept while nobody owned its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deposit: Option<DepositId>,
 }
 
 impl Ingress {
@@ -115,6 +118,7 @@ impl Ingress {
             correlation_id: None,
             causation_id: None,
             idempotency: None,
+            deposit: None,
         }
     }
 }

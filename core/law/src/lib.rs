@@ -14,6 +14,7 @@ mod authority;
 mod budgets;
 mod children;
 mod commands;
+mod deposits;
 mod episodes;
 mod hints;
 mod lifecycle;
@@ -68,7 +69,7 @@ const fn law(id: &'static str, sentence: &'static str, check: fn(&Past, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 84] = [
+const LAWS: [Law; 85] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -343,6 +344,7 @@ const LAWS: [Law; 84] = [
         "A worktree is on record before anything of it is there; one that nobody needs is removed, or retained with a reason.",
         workspaces::o5,
     ),
+    law("X7", "What was deposited while nobody owned its agent is taken once.", deposits::x7),
     law("D3", "A log starts with its agent and has no gap; steps never go back.", log::d3),
     law(
         "S1",

@@ -64,7 +64,7 @@ fn decide(tx: &Tx<'_>, ingress: Ingress) -> Result<Admission, Reject> {
     if stopped && !runtime_owned {
         return Err(Reject::AgentStopped { agent: agent.id.clone() });
     }
-    let idempotency = ingress.idempotency.clone();
+    let (idempotency, deposit) = (ingress.idempotency.clone(), ingress.deposit);
     let message = Message::admit(agent.next.message, tx.now(), ingress)?;
     let bytes = message.body_bytes();
     if bytes > limits.body_bytes {
@@ -79,5 +79,5 @@ fn decide(tx: &Tx<'_>, ingress: Ingress) -> Result<Admission, Reject> {
         return Err(Reject::QueueFull { agent: agent.id.clone(), entries, bytes });
     }
     let expired_keys = if idempotency.is_some() { agent.inbox.keys().expired(tx.now(), limits) } else { 0 };
-    Ok(Admission::New(MessageAdmitted { message, idempotency, expired_keys }.into()))
+    Ok(Admission::New(MessageAdmitted { message, idempotency, expired_keys, deposit }.into()))
 }

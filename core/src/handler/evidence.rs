@@ -36,12 +36,13 @@ pub(crate) fn admit(tx: &mut Tx<'_>, evidence: Evidence) -> Option<MessageId> {
         correlation_id: None,
         causation_id: None,
         idempotency: None,
+        deposit: None,
     };
     let message = Message::admit(tx.agent().next.message, tx.now(), ingress).ok()?;
     if !tx.agent().inbox.has_room(kind, message.bytes(), &tx.env.config.queue) {
         return None;
     }
     let message_id = message.id;
-    tx.record(MessageAdmitted { message, idempotency: None, expired_keys: 0 });
+    tx.record(MessageAdmitted { message, idempotency: None, expired_keys: 0, deposit: None });
     Some(message_id)
 }

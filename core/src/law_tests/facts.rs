@@ -32,7 +32,7 @@ use crate::tool::Tool;
 pub(super) fn admitted(id: u64, priority: Priority) -> MessageAdmitted {
     let ingress = holon_facts::message::Ingress { priority, ..prompt("do it") };
     let message = Message::admit(MessageId(id), Wall(0), ingress).unwrap();
-    MessageAdmitted { message, idempotency: None, expired_keys: 0 }
+    MessageAdmitted { message, idempotency: None, expired_keys: 0, deposit: None }
 }
 
 pub(super) fn dequeued(message: u64, run: Option<u64>) -> MessageDequeued {
@@ -345,7 +345,7 @@ pub(super) fn admitted_from(id: u64, kind: MessageKind, origin: Origin) -> Messa
         ..prompt("it has ended")
     };
     let message = Message::admit(MessageId(id), Wall(0), ingress).unwrap();
-    MessageAdmitted { message, idempotency: None, expired_keys: 0 }
+    MessageAdmitted { message, idempotency: None, expired_keys: 0, deposit: None }
 }
 
 pub(super) fn result_queued(task: u64, message: u64, known: bool) -> TaskResultQueued {

@@ -104,6 +104,8 @@ codes! {
     UnknownRequest "unknown_request" NOT_FOUND;
     /// A past moment of which no stored state is near enough; `details.records` would have to be read.
     TooFar "too_far" CONFLICT;
+    /// Texts that are needed were removed with time (`holon ledger gc --texts`).
+    TextsRemoved "texts_removed" GONE;
     /// No task of that name runs, or ended lately.
     UnknownTask "unknown_task" NOT_FOUND;
     /// The agent has no open ask with that id.

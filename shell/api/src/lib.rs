@@ -91,7 +91,9 @@ pub use tasks::{
 };
 pub use timers::{CreateTimer, TimerReply, TimerSnapshot, Timers, TimersQuery};
 pub use transcript::{Block, Item, PageQuery, RoundData, Transcript, TranscriptEntry};
-pub use triggers::{Delivered, DeliveryQuery, TriggerReply, TriggerSnapshot, Triggers};
+pub use triggers::{
+    Delivered, DeliveryQuery, DepositDisposition, Deposited, TriggerReply, TriggerSnapshot, Triggers,
+};
 pub use wake::{Wake, Woken};
 pub use work_item::{ItemState, PlanArtifact, WorkItemSnapshot};
 pub use work_items::{CreateWork, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery};

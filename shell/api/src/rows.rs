@@ -387,7 +387,7 @@ endpoints! {
             path AgentPath, body Json<ForkAgent, OTHER_BYTES>,
             fails &[
                 Code::UnknownAgent, Code::AgentDamaged, Code::AgentExists, Code::NameTaken, Code::CursorAhead,
-                Code::TooLarge, Code::InvalidModel, Code::InvalidWorkspace,
+                Code::TooLarge, Code::InvalidModel, Code::InvalidWorkspace, Code::TextsRemoved,
             ],
             status CREATED => Forked;
         CompactAgent compact POST "/control/agents/{agent_id}/compact"

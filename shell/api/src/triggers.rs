@@ -3,7 +3,7 @@
 use holon_core::agent::external_trigger::ExternalTrigger;
 use holon_facts::AgentId;
 use holon_facts::hint::WakeDisposition;
-use holon_facts::ids::ExternalTriggerId;
+use holon_facts::ids::{DepositId, ExternalTriggerId};
 use holon_facts::trigger::DeliveryMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,21 @@ pub struct DeliveryQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub causation_id: Option<String>,
+}
+
+/// A request that is kept: no node owned its agent at that moment. The next owner carries it out, or refuses it, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Deposited {
+    pub ok: bool,
+    pub disposition: DepositDisposition,
+    pub deposit: DepositId,
+}
+
+/// What is known of a request that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DepositDisposition {
+    WillBeJudged,
 }
 
 /// What became of a delivery. It is durable.

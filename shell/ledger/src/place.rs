@@ -12,7 +12,7 @@ use crate::permit::Permit;
 use crate::postgres::node::{Lot, NodePen, OpenedLot};
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, Pen, Server};
-use crate::sqlite::{self, Durability, Ledger, LedgerError, Plan, Reader, Writer};
+use crate::sqlite::{self, Copied, Durability, Ledger, LedgerError, OldTexts, Plan, Reader, Writer};
 
 /// Where a ledger is.
 #[derive(Debug, Clone)]
@@ -135,9 +135,28 @@ impl LedgerPlace {
     ///
     /// # Errors
     /// When it has lost something, can't be read, or has records that this build does not know.
-    pub fn garbage(&self, cutoff: Wall) -> Result<Plan, LedgerError> {
+    pub fn garbage(&self, cutoff: Wall, texts: OldTexts) -> Result<Plan, LedgerError> {
         self.check_end()?;
-        sqlite::plan(&self.reader()?, cutoff)
+        sqlite::plan(&self.reader()?, cutoff, texts)
+    }
+
+    /// Copies it, as it is at one moment, into a file that is not there yet.
+    ///
+    /// # Errors
+    /// When it has lost something, is damaged at its end or can't be read, or the copy can't be written.
+    pub fn copy(&self, to: &Path) -> Result<Copied, LedgerError> {
+        match self {
+            Self::File(path) => sqlite::copy(path, to),
+            #[cfg(feature = "postgres")]
+            Self::Cell { server, cell, .. } => {
+                self.check_end()?;
+                postgres::copy(server, *cell, to)
+            }
+            #[cfg(feature = "postgres")]
+            Self::Lot(lot) => {
+                Err(LedgerError::Refused { doing: "copying", problem: format!("this process owns {lot}") })
+            }
+        }
     }
 
     /// Takes away what may go, where nobody writes it. A file gets smaller; a database uses the space again.

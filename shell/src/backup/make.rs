@@ -7,13 +7,16 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use holon_ledger::sqlite::{self as ledger, Copied, LedgerError, Reader, VerifyError, VerifyReport};
+use holon_ledger::sqlite::{Copied, LedgerError, Reader, VerifyError, VerifyReport};
 use holon_platform::{build, clock};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde::Serialize;
+use toml_edit::{DocumentMut, Item};
 
-use super::{CREDENTIALS, DESCRIPTION, Description, FILES, FOLDERS, FORMAT, HOME, LEDGER};
+use super::{
+    AGENTS, CONFIG, CREDENTIALS, DESCRIPTION, Description, FILES, FOLDERS, FORMAT, HOME, LEDGER, MEMORY_KEY,
+};
 use crate::archive::{self, About, ArchiveError, Draft, DraftError, Writer};
 use crate::home::Home;
 use crate::ledger_check;
@@ -25,6 +28,8 @@ const NAMED: usize = 20;
 #[derive(Debug)]
 pub struct Request<'a> {
     pub home: &'a Home,
+    /// Its own files, where its ledger is in one of several cells of a database.
+    pub of_cell: &'a Home,
     /// The file to make, or a folder that is there: the file in it is named after the time.
     pub to: &'a Path,
     pub credentials: bool,
@@ -83,16 +88,16 @@ impl MakeError {
     }
 }
 
-/// Makes a backup of a home whose ledger is this file.
+/// Makes a backup of a home.
 ///
 /// # Errors
 /// When the ledger is not in order, or something can't be read or written. Nothing is left behind then.
-pub fn make(request: &Request<'_>, ledger: &Path) -> Result<Made, MakeError> {
+pub fn make(request: &Request<'_>) -> Result<Made, MakeError> {
     let made_at = clock::now().wall;
     let path = target(request.to, &made_at.to_string());
     let draft = Draft::begin(&path)?;
     let copy = draft.aside();
-    let copied = ledger::copy(ledger, &copy)?;
+    let copied = request.of_cell.ledger().copy(&copy)?;
     let verified = match request.verify {
         true => Some(ledger_check::verify(&Reader::of_copy(&copy)?)?),
         false => None,
@@ -138,6 +143,16 @@ fn target(to: &Path, made_at: &str) -> PathBuf {
     to.join(format!("holon-backup-{stamp}.tar.zst"))
 }
 
+/// A configuration without what names a database and a folder that nodes share. One that can't be read stays as it is.
+fn without_database(text: &str) -> String {
+    let Ok(mut config) = text.parse::<DocumentMut>() else { return text.to_owned() };
+    if let Some(store) = config.get_mut("store").and_then(Item::as_table_like_mut) {
+        store.remove("url");
+        store.remove("agents");
+    }
+    config.to_string()
+}
+
 /// Puts files of a home into an archive.
 struct Pack<'a> {
     writer: Writer<BufWriter<&'a File>>,
@@ -154,18 +169,39 @@ impl<'a> Pack<'a> {
 
     /// Everything but the ledger.
     fn home(&mut self, request: &Request<'_>) -> Result<(), MakeError> {
-        let root = request.home.root();
+        let home = request.home;
         let credentials = request.credentials.then_some(CREDENTIALS);
         for name in FILES.into_iter().chain(credentials) {
-            if root.join(name).is_file() {
-                self.file(&root.join(name), &Path::new(HOME).join(name))?;
+            let from = match name {
+                MEMORY_KEY => request.of_cell.root().join(name),
+                _ => home.root().join(name),
+            };
+            let to = Path::new(HOME).join(name);
+            if name == CONFIG && home.database().is_some() {
+                self.config(&from, &to)?;
+            } else if from.is_file() {
+                self.file(&from, &to)?;
             }
         }
         for name in FOLDERS {
-            if root.join(name).is_dir() {
-                self.folder(&root.join(name), &Path::new(HOME).join(name))?;
+            let from = if name == AGENTS { home.agents() } else { home.root().join(name) };
+            if from.is_dir() {
+                self.folder(&from, &Path::new(HOME).join(name))?;
             }
         }
+        Ok(())
+    }
+
+    /// The configuration of a home whose ledger was in a database: in the backup it is a file.
+    fn config(&mut self, from: &Path, to: &Path) -> Result<(), MakeError> {
+        let text = match fs::read_to_string(from) {
+            Ok(text) => text,
+            Err(error) => return self.without(from, &error),
+        };
+        let text = without_database(&text);
+        let cut = self.writer.file(to, About::default(), text.len() as u64, text.as_bytes());
+        cut.map_err(MakeError::Write)?;
+        self.files += 1;
         Ok(())
     }
 
@@ -248,5 +284,19 @@ impl<'a> Pack<'a> {
         if self.left_out.first.len() < NAMED {
             self.left_out.first.push(what);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_keeps_everything_but_its_database() {
+        let text = "# mine\n[store]\nurl = \"postgres://db/holon\"\nlabels = [\"gpu\"] # here\nagents = \"/srv\"\n\n[limits]\n";
+        let without = "# mine\n[store]\nlabels = [\"gpu\"] # here\n\n[limits]\n";
+        assert_eq!(without_database(text), without);
+        assert_eq!(without_database("store.url = \"postgres://db/holon\"\n"), "");
+        assert_eq!(without_database("[store"), "[store");
     }
 }

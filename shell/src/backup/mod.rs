@@ -27,11 +27,15 @@ const FORMAT: u32 = 1;
 const LEDGER: &str = "ledger.sqlite3";
 const CREDENTIALS: &str = "credentials.toml";
 
+const CONFIG: &str = "config.toml";
+const MEMORY_KEY: &str = "memory.key";
+const AGENTS: &str = "agents";
+
 /// Files of a home that are kept beside its ledger.
-const FILES: [&str; 3] = ["config.toml", "memory.key", "trigger.key"];
+const FILES: [&str; 3] = [CONFIG, MEMORY_KEY, "trigger.key"];
 
 /// Folders of a home that are kept with everything in them.
-const FOLDERS: [&str; 2] = ["agents", "templates"];
+const FOLDERS: [&str; 2] = [AGENTS, "templates"];
 
 /// What a backup says of itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]

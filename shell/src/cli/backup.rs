@@ -21,6 +21,9 @@ pub(super) struct BackupArgs {
     /// Make this file, or one that is named after the time in this folder
     #[arg(value_name = "FILE|FOLDER")]
     to: PathBuf,
+    /// Back up this cell, where the home's ledger is in a database with several
+    #[arg(long, value_name = "CELL", default_value_t = 1, value_parser = clap::value_parser!(i64).range(1..))]
+    cell: i64,
     /// Check the ledger of the backup as a whole, and read the file again
     #[arg(long)]
     verify: bool,
@@ -44,22 +47,19 @@ pub(super) struct RestoreArgs {
 
 pub(super) fn backup(home: Option<PathBuf>, args: BackupArgs) -> Result<Exit, Failure> {
     let home = find_home(home, &Environment::of_process())?;
-    let place = home.ledger();
-    let Some(ledger) = place.file() else {
-        let error =
-            anyhow!("the ledger of {} is in {place}, which has backups of its own", home.root().display());
-        return Err(Failure::usage(error).hint(format!(
-            "pg_dump of that database first, then a copy of {}, without its folder run",
-            home.root().display()
-        )));
-    };
-    if !ledger.exists() {
+    let of_cell = home.of_cell(args.cell);
+    if let Some(ledger) = of_cell.ledger().file().filter(|ledger| !ledger.exists()) {
         let error = anyhow!("there is no ledger at {}", ledger.display());
         return Err(Failure::new(Exit::NotFound, error).hint("holon daemon start, which makes one"));
     }
-    let request =
-        Request { home: &home, to: &args.to, credentials: args.with_credentials, verify: args.verify };
-    let made = backup::make(&request, ledger).map_err(not_made)?;
+    let request = Request {
+        home: &home,
+        of_cell: &of_cell,
+        to: &args.to,
+        credentials: args.with_credentials,
+        verify: args.verify,
+    };
+    let made = backup::make(&request).map_err(not_made)?;
     let failed = match made.left_out.count {
         0 => Exit::Completed,
         _ => Exit::Failed,
@@ -117,7 +117,7 @@ pub(super) fn restore(home: Option<PathBuf>, args: RestoreArgs) -> Result<Exit, 
     if home.ledger().file().is_none() {
         let error = anyhow!("the ledger of {} is in {}", home.root().display(), home.ledger());
         return Err(Failure::usage(error).hint(
-            "a home whose ledger is a file: without store.url and HOLON_STORE_URL. A database is restored with its own tools",
+            "a home whose ledger is a file: without store.url and HOLON_STORE_URL. From there, holon cluster import puts it into a database",
         ));
     }
     let backup = std::path::absolute(&args.backup)?;

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use holon_facts::Millis;
 use holon_ledger::LedgerPlace;
 use holon_ledger::postgres::node::{
-    CellStatus, Cluster, ClusterError, ClusterStatus, MOST_CELLS, NodeStatus,
+    CellStatus, Cluster, ClusterError, ClusterStatus, Deposited, MOST_CELLS, NodeStatus,
 };
 use holon_ledger::postgres::transfer::{self, TransferError};
 use holon_ledger::postgres::{self, Server};
@@ -31,6 +31,8 @@ pub(super) enum ClusterCommand {
     Nodes(ShowArgs),
     /// List the cells: ledgers that one node at a time owns
     Cells(ShowArgs),
+    /// List requests that came while nobody owned their agent, the newest first, and what became of them
+    Deposits(DepositsArgs),
     /// Let a node hand over what it owns; it gets nothing more
     Drain(DrainArgs),
     /// Move a cell to a node
@@ -63,6 +65,16 @@ pub(super) struct InitArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DepositsArgs {
+    /// List so many, at most 1000
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    limit: u32,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -148,6 +160,7 @@ pub(super) fn cluster(home: Option<PathBuf>, command: ClusterCommand) -> Result<
         ClusterCommand::Status(args) => status(database, args.json, true, true),
         ClusterCommand::Nodes(args) => status(database, args.json, true, false),
         ClusterCommand::Cells(args) => status(database, args.json, false, true),
+        ClusterCommand::Deposits(args) => deposits(database, &args),
         ClusterCommand::Drain(args) => {
             Cluster::drain(database, args.node).map_err(failure)?;
             done(
@@ -286,6 +299,34 @@ fn status(database: &Server, json: bool, nodes: bool, cells: bool) -> Result<Exi
     Ok(Exit::Completed)
 }
 
+fn deposits(database: &Server, args: &DepositsArgs) -> Result<Exit, Failure> {
+    let deposits = Cluster::deposits(database, args.limit).map_err(failure)?;
+    if args.json {
+        output::document(&json!({ "ok": true, "deposits": deposits }))?;
+        return Ok(Exit::Completed);
+    }
+    if deposits.is_empty() {
+        output::line("nothing was deposited")?;
+        return Ok(Exit::Completed);
+    }
+    let heads = ["DEPOSIT", "CELL", "MADE", "STATE"].map(ToOwned::to_owned).to_vec();
+    let rows = deposits.iter().map(|deposited| {
+        let made = moment::relative(deposited.made_at);
+        vec![deposited.deposit.to_string(), deposited.cell.to_string(), made, verdict(deposited)]
+    });
+    output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?;
+    Ok(Exit::Completed)
+}
+
+fn verdict(deposited: &Deposited) -> String {
+    let status = deposited.status.map_or_else(String::new, |status| format!(", answer {status}"));
+    match (deposited.batch, deposited.judged_at) {
+        (Some(batch), _) => format!("taken in batch {batch}{status}"),
+        (None, Some(_)) => format!("judged{status}"),
+        (None, None) => "waits for an owner".to_owned(),
+    }
+}
+
 fn show_nodes(status: &ClusterStatus) -> Result<(), Failure> {
     if status.nodes.is_empty() {
         return Ok(output::line("no node lives")?);
@@ -307,10 +348,12 @@ fn state(node: &NodeStatus) -> String {
 }
 
 fn show_cells(status: &ClusterStatus) -> Result<(), Failure> {
-    let heads = ["CELL", "NODE", "EPOCH", "BATCH", "STEP", "AGENTS", "STATE"].map(ToOwned::to_owned).to_vec();
+    let heads = ["CELL", "NODE", "EPOCH", "BATCH", "STEP", "AGENTS", "DEPOSITS", "STATE"];
+    let heads = heads.map(ToOwned::to_owned).to_vec();
     let rows = status.cells.iter().map(|cell| {
         let owner = cell.node.map_or_else(|| "none".to_owned(), |node| node.to_string());
-        let numbers = [cell.epoch, cell.batch, cell.step, cell.agents].map(|number| number.to_string());
+        let numbers = [cell.epoch, cell.batch, cell.step, cell.agents, cell.deposits];
+        let numbers = numbers.map(|number| number.to_string());
         let mut row = vec![cell.cell.to_string(), owner];
         row.extend(numbers);
         row.push(standing(cell));

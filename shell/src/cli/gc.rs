@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::anyhow;
 use clap::Args;
 use holon_facts::{Millis, Wall};
-use holon_ledger::sqlite::{Garbage, HomeLock, LedgerError};
+use holon_ledger::sqlite::{Garbage, HomeLock, LedgerError, OldTexts};
 use holon_platform::{Environment, clock};
 use serde::Serialize;
 
@@ -28,6 +28,9 @@ pub(super) struct GcArgs {
     /// Remove what is old of this cell, where the home's ledger is in a database with several
     #[arg(long, value_name = "CELL", default_value_t = 1, value_parser = clap::value_parser!(i64).range(1..))]
     cell: i64,
+    /// Remove texts too that only older events name and no agent needs to go on: long prompts, answers, output of tools
+    #[arg(long)]
+    texts: bool,
     /// Show what would be removed, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -73,7 +76,8 @@ pub(super) fn gc(home: Option<PathBuf>, args: &GcArgs) -> Result<Exit, Failure> 
     let cutoff = Wall(clock::now().wall.0 - i64::try_from(age.0 * 1_000).unwrap_or(i64::MAX));
     let bytes = || place.file().map(|path| path.metadata().map_or(0, |file| file.len()));
     let before_bytes = bytes();
-    let plan = place.garbage(cutoff)?;
+    let texts = if args.texts { OldTexts::Unused } else { OldTexts::Unnamed };
+    let plan = place.garbage(cutoff, texts)?;
     if !args.dry_run {
         place.collect(&plan).map_err(not_collected)?;
     }
@@ -93,7 +97,7 @@ pub(super) fn gc(home: Option<PathBuf>, args: &GcArgs) -> Result<Exit, Failure> 
         commands_at_work,
     };
     drop(lock);
-    output::shown(&removed, args.json, || output::line(&told(&removed)))
+    output::shown(&removed, args.json, || output::line(&told(&removed, args.texts)))
 }
 
 /// Whether commands of earlier runtimes may still write their output.
@@ -114,11 +118,15 @@ fn not_collected(error: LedgerError) -> Failure {
     .hint("free space for a copy of the ledger, then the same again")
 }
 
-fn told(removed: &Removed) -> String {
+fn told(removed: &Removed, old_texts: bool) -> String {
     let Removed { ledger, runs, outputs, .. } = removed;
     let rows = [
         ("calls of the flight recorder", ledger.calls, ledger.call_bytes),
-        ("texts that no record names", ledger.texts, ledger.text_bytes),
+        (
+            if old_texts { "texts that nothing needs" } else { "texts that no record names" },
+            ledger.texts,
+            ledger.text_bytes,
+        ),
         ("homes of temporary runs", runs.count, runs.bytes),
         ("files with output of commands", outputs.count, outputs.bytes),
     ];

@@ -74,7 +74,7 @@ fn of_client(error: &ClientError) -> Exit {
             (409, "invalid_model" | "invalid_workspace") => Exit::Usage,
             (409, "command_refused") => Exit::of_refused_command(body.detail("kind").unwrap_or_default()),
             // What is not stored yet was not refused: it is known to be neither done nor undone.
-            (409 | 429, _)
+            (409 | 410 | 429, _)
             | (503, "draining" | "disk_full" | "ledger_locked" | "database_away" | "moving") => {
                 Exit::RefusedByState
             }

@@ -280,7 +280,10 @@ impl From<EventsError> for Box<Failure> {
 
 impl From<TextError> for Box<Failure> {
     fn from(error: TextError) -> Self {
-        Failure::internal(error)
+        match error {
+            TextError::Removed(_) => Failure::new(Code::TextsRemoved, error),
+            TextError::Missing(_) | TextError::Unreadable { .. } => Failure::internal(error),
+        }
     }
 }
 

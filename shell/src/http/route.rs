@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use bytes::Bytes;
 use holon_api::{Body, Code, Endpoint, Path as _, RouteAccess as Access};
+use holon_facts::ids::DepositId;
 use holon_facts::{AgentId, Reject};
 use serde::de::value::MapDeserializer;
 
@@ -54,6 +55,8 @@ pub(super) struct Asker {
     pub(super) caller: Option<Caller>,
     /// The agent and the generation of the address, on routes that have a token in their path.
     pub(super) trigger: Option<(AgentId, u64)>,
+    /// Where it was kept while nobody owned its agent.
+    pub(super) deposit: Option<DepositId>,
 }
 
 /// An endpoint at one of its paths.
@@ -139,7 +142,8 @@ impl<E: Endpoint> Call<E> {
         }
         let trigger = path.token().and_then(|token| app.triggers.read(token));
         let other_end = OtherEnd::known(Peer::Socket);
-        Ok(Self { path, query, body, from: Asker { headers, other_end, caller: Some(app.asks()), trigger } })
+        let caller = Some(app.asks());
+        Ok(Self { path, query, body, from: Asker { headers, other_end, caller, trigger, deposit: None } })
     }
 }
 
@@ -165,7 +169,8 @@ impl<E: Endpoint<Body: ReadBody>> Call<E> {
             Ok(sent) => sent,
         };
         let (headers, other_end, caller) = (received.parts.headers, received.other_end, received.caller);
-        Ok(Self { path, query, body, from: Asker { headers, other_end, caller, trigger } })
+        let deposit = received.parts.extensions.get().copied();
+        Ok(Self { path, query, body, from: Asker { headers, other_end, caller, trigger, deposit } })
     }
 }
 

@@ -9,7 +9,7 @@ use holon_facts::content::clip;
 use holon_facts::ids::MessageId;
 use holon_facts::message::Message;
 use holon_facts::model::{Block, StopReason};
-use holon_ledger::sqlite::Reader;
+use holon_ledger::sqlite::{Reader, text_reader};
 use holon_text::{Secrets, Texts};
 use serde_json::{Value, json};
 
@@ -33,8 +33,7 @@ impl fmt::Debug for Contents {
 
 /// Texts of a ledger, without these secrets.
 pub fn of_ledger(reader: &Arc<Reader>, secrets: Secrets) -> Texts {
-    let reader = reader.clone();
-    Texts::new(secrets, Box::new(move |id| reader.content(id).map_err(|error| error.to_string())))
+    Texts::new(secrets, text_reader(reader.clone()))
 }
 
 impl Contents {

@@ -30,7 +30,15 @@ const PENDING_BYTES: usize = 256 << 20;
 const ENTRY_BYTES: usize = 256;
 
 /// Reads a stored text from the ledger.
-pub type Reader = Box<dyn Fn(ContentId) -> Result<Option<String>, String> + Send + Sync>;
+pub type Reader = Box<dyn Fn(ContentId) -> Result<Option<String>, ReadError> + Send + Sync>;
+
+/// Why a text is not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadError {
+    /// It was removed with time: its name and its beginning are left.
+    Removed,
+    Unreadable(String),
+}
 
 /// All text that crosses the border. Cheap to share.
 #[derive(Clone)]
@@ -61,6 +69,13 @@ pub enum TextError {
     Missing(ContentId),
     #[error("content {id} can't be read: {problem}")]
     Unreadable { id: ContentId, problem: String },
+    #[error("content {0} was removed by `holon ledger gc --texts`")]
+    Removed(ContentId),
+}
+
+/// What is left of a text.
+fn removed(content: &Content) -> String {
+    format!("{} [removed: it had {} bytes]", content.preview, content.bytes)
 }
 
 impl Texts {
@@ -152,7 +167,9 @@ impl Texts {
                 Ok(read)
             }
             Ok(None) => Err(TextError::Missing(id)),
-            Err(problem) => Err(TextError::Unreadable { id, problem }),
+            Err(ReadError::Removed) if content.preview.is_empty() => Err(TextError::Removed(id)),
+            Err(ReadError::Removed) => Ok(Arc::from(removed(content))),
+            Err(ReadError::Unreadable(problem)) => Err(TextError::Unreadable { id, problem }),
         }
     }
 

@@ -27,4 +27,8 @@ pub enum Sabotage {
     KeepCommands,
     /// A cell that is to be moved is nobody's before its owner has given its last batch. Random worlds alone.
     ReleaseEarly,
+    /// An owner gives another batch for a deposit that it has given one for. Random worlds alone.
+    JudgeAgain,
+    /// A deposit is marked once its batch is known to be durable, not with it. Random worlds alone.
+    MarkLater,
 }

@@ -136,6 +136,42 @@ fn a_home_in_a_database_gives_up_what_is_old() {
 }
 
 #[test]
+fn a_home_in_a_database_is_backed_up_while_it_works_and_restored_into_a_file() {
+    let provider = Provider::start(replies());
+    let Some((_database, daemon)) = daemon(&provider) else {
+        println!("{NOT_TRIED}");
+        return;
+    };
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "before the backup"]);
+    let file = daemon.0.folder().join("backup");
+    let file = file.to_str().expect("a path that is text");
+    let made = daemon.ok(&["ledger", "backup", file, "--verify", "--json"]).json();
+    assert_eq!(made["left_out"]["count"], 0, "{made}");
+    assert!(made["verified"]["records"].as_u64().is_some_and(|records| records > 10), "{made}");
+    daemon.ok(&["prompt", "--wait", "after the backup"]);
+    let exported = daemon.ok(&["ledger", "export"]).stdout;
+
+    let other = Holon::new().with("HOLON_HTTP_ADDR", "127.0.0.1:0").with("HOLON_MODEL", "scripted/hello");
+    assert_eq!(other.run(&["ledger", "restore", file]).code, Some(0));
+    let restored = other.run(&["ledger", "export"]).stdout;
+    assert!(restored.contains("before the backup") && !restored.contains("after the backup"));
+    assert!(exported.starts_with(&restored), "the same records");
+    assert!(!daemon.ledger().exists(), "nothing of the copy is left in the home");
+    daemon.ok(&["daemon", "stop"]);
+    for words in [
+        ["daemon", "start", "--accept-restored"].as_slice(),
+        &["prompt", "--wait", "in a file"],
+        &["daemon", "stop"],
+        &["ledger", "verify"],
+        &["ledger", "replay"],
+    ] {
+        let ended = other.run(words);
+        assert_eq!(ended.code, Some(0), "{words:?}: {ended:?}");
+    }
+}
+
+#[test]
 fn a_runtime_that_is_killed_goes_on_where_its_database_is() {
     let provider = Provider::start(replies());
     let Some((_database, daemon)) = daemon(&provider) else {

@@ -50,7 +50,7 @@ fn the_session_of_the_readme() {
         "timer_1 fired",
         "task_1 is completed",
     ];
-    for text in shown.iter().chain(&["and 84 laws hold", "byte for byte", "stopped: process"]) {
+    for text in shown.iter().chain(&["and 85 laws hold", "byte for byte", "stopped: process"]) {
         assert!(all.contains(text), "{text}: {all}");
     }
 }

@@ -53,6 +53,43 @@ fn made_old(path: &Path) {
 }
 
 #[test]
+fn texts_that_nothing_needs_go_and_agents_go_on() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    // An agent keeps what the newest episodes were about.
+    for episode in 0..16 {
+        daemon.ok(&["prompt", "--wait", &format!("{episode} {}", "long ".repeat(400))]);
+        daemon.ok(&["agent", "compact", "main"]);
+    }
+    daemon.ok(&["prompt", "--wait", &format!("new {}", "words ".repeat(400))]);
+    daemon.ok(&["daemon", "stop"]);
+    let records = daemon.0.records(&daemon.ledger());
+    assert_eq!(gc(&daemon, &["--texts"])["ledger"]["texts"], 0, "a month is not over");
+    let kept = gc(&daemon, &["--keep", "0"]);
+    assert_eq!(kept["ledger"]["texts"], 0, "{kept}");
+    let removed = gc(&daemon, &["--keep", "0", "--texts"]);
+    assert!(removed["ledger"]["texts"].as_u64().is_some_and(|texts| texts >= 6), "{removed}");
+    assert!(removed["ledger"]["text_bytes"].as_u64().is_some_and(|bytes| bytes > 12_000), "{removed}");
+    daemon.0.check_ledger(&daemon.ledger());
+    assert_eq!(daemon.0.records(&daemon.ledger()), records, "records stay");
+    let told = daemon.ok(&["ledger", "gc", "--keep", "0", "--texts"]).stdout;
+    assert!(told.contains("0 texts that nothing needs"), "{told}");
+
+    // The beginning of each stays, and what the agent still holds.
+    let shown = daemon.ok(&["transcript", "--entries", "200"]).stdout;
+    assert!(shown.contains("0 long") && shown.contains("[removed: it had 2002 bytes]"), "{shown}");
+    assert!(shown.contains(&"words ".repeat(50)), "{shown}");
+    daemon.start();
+    daemon.0.run(&["ledger", "fork", "main", "early", "--at", "60"]).refused(4, &["texts", "were removed"]);
+    daemon.ok(&["ledger", "fork", "main", "late"]);
+    for agent in ["main", "late"] {
+        daemon.ok(&["prompt", "--agent", agent, "--wait", "go on"]);
+    }
+    daemon.ok(&["daemon", "stop"]);
+    daemon.0.check_ledger(&daemon.ledger());
+}
+
+#[test]
 fn what_is_old_goes_and_everything_that_is_left_is_in_order() {
     let daemon = home();
     let records = daemon.0.records(&daemon.ledger());

@@ -130,8 +130,8 @@ fn the_address_at_which_a_browser_ends_is_pasted() {
     let mut command = holon.command(&["mcp", "login", "test", "--print", "--json"]);
     let mut child = command.stdin(Stdio::piped()).spawn().expect("the binary starts");
     let mut page = String::new();
-    let mut output = BufReader::new(child.stdout.take().expect("its output"));
-    output.read_line(&mut page).expect("an address");
+    let mut notes = BufReader::new(child.stderr.take().expect("its notes"));
+    notes.read_line(&mut page).expect("an address");
     let code = "import sys, urllib.request as u
 class Stay(u.HTTPRedirectHandler):
     def http_error_302(self, request, answer, code, message, headers):
@@ -140,10 +140,12 @@ class Stay(u.HTTPRedirectHandler):
 u.build_opener(Stay).open(sys.argv[1])";
     let ends = Command::new("python3").args(["-c", code, page.trim()]).output().expect("python3 is there");
     let mut stdin = child.stdin.take().expect("a pipe");
-    stdin.write_all(b"what is this?\n").and_then(|()| stdin.write_all(&ends.stdout)).expect("it is read");
-    child.stdout = Some(output.into_inner());
+    let others = b"what is this?\nhttp://127.0.0.1:1/callback?error=access_denied&state=of-another\n";
+    stdin.write_all(others).and_then(|()| stdin.write_all(&ends.stdout)).expect("it is read");
+    child.stderr = Some(notes.into_inner());
     let ended: Ended = child.wait_with_output().expect("it ends").into();
     assert_eq!(ended.json(), json!({ "server": "test", "logged_in": true }), "{ended:?}");
+    assert!(ended.stderr.contains("an address of another login was passed over"), "{ended:?}");
     answers(&holon);
 }
 

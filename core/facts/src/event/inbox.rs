@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::family;
 use crate::content::Text;
-use crate::ids::{MessageId, RoundIndex, RunId};
+use crate::ids::{DepositId, MessageId, RoundIndex, RunId};
 use crate::message::{Idempotency, Message};
 
 family! {
@@ -32,6 +32,9 @@ pub struct MessageAdmitted {
     /// Oldest idempotency keys that are let go with this admission.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub expired_keys: u32,
+    /// It was kept while nobody owned its agent: it counts as judged with this record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deposit: Option<DepositId>,
 }
 
 /// A retry of something that was admitted already.

@@ -24,6 +24,7 @@ use alloc::vec::Vec;
 use schemars::{Schema, SchemaGenerator};
 
 use crate::content::{Content, Text};
+use crate::ids::DepositId;
 
 pub use brief::{BriefCreated, BriefFact};
 pub use episode::{EpisodeClosed, EpisodeFact};
@@ -155,6 +156,19 @@ impl Event {
     /// None in practice: every payload is a plain struct with string keys.
     pub fn payload(&self) -> Result<String, serde_json::Error> {
         each_family!(self, fact => fact.payload())
+    }
+
+    /// What was deposited while nobody owned the agent, and is taken with this fact.
+    pub fn deposit(&self) -> Option<DepositId> {
+        if let Self::Inbox(InboxFact::MessageAdmitted(fact)) = self {
+            return fact.deposit;
+        }
+        let Self::Wake(fact) = self else { return None };
+        if let WakeFact::WakeHintRecorded(fact) = fact {
+            return fact.hint.deposit;
+        }
+        let WakeFact::WakeHintCoalesced(fact) = fact else { return None };
+        fact.hint.deposit
     }
 
     /// Name and current version of every fact there is.

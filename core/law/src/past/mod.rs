@@ -36,8 +36,8 @@ use holon_facts::event::turn::{TurnStarted, TurnTerminal};
 use holon_facts::event::{BriefFact, Event, InboxFact, SchedulingFact, TurnFact};
 use holon_facts::fence::Fence;
 use holon_facts::ids::{
-    BriefId, EventSeq, LetterId, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex, WaitId,
-    WorkItemId, WorktreeId,
+    BriefId, DepositId, EventSeq, LetterId, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex,
+    WaitId, WorkItemId, WorktreeId,
 };
 use holon_facts::label::AgentLabel;
 use holon_facts::lifecycle::{ControlAction, Status};
@@ -98,6 +98,8 @@ pub(crate) struct Past {
     pub(crate) requests: Requests,
     pub(crate) memory: Memory,
     pub(crate) skills: Skills,
+    /// All that it took: there are few.
+    pub(crate) deposits: BTreeSet<DepositId>,
 }
 
 /// The fence of the newest run.
@@ -256,6 +258,7 @@ impl Past {
         self.next.worktree = self.next.worktree.max(numbered.unwrap_or(self.next.worktree));
         self.last = Some(Position { event_seq: record.event_seq, step: record.step, at: record.at });
         self.skills.apply(record);
+        self.deposits.extend(record.event.deposit());
         match &record.event {
             Event::Lifecycle(fact) => self.lifecycle(fact),
             Event::Inbox(fact) => self.inbox(fact),

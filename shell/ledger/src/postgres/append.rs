@@ -6,7 +6,7 @@ use super::arrays::Arrays;
 use crate::sql::postgres::{PostgresError, Session};
 
 /// Everything that a batch brings, behind the condition that the cell has this epoch and ends with the batch before. An agent
-/// whose records do not continue its log makes it divide by zero, so that nothing lands.
+/// whose records do not continue its log makes it divide by zero, so that nothing lands; so does a deposit that was taken before.
 const APPEND: &str = "
 WITH fence AS (
     UPDATE cells SET batch = $3::bigint, through_step = $5::bigint, link = $6::bytea
@@ -41,8 +41,12 @@ WITH fence AS (
         private = excluded.private, archived = excluded.archived, standing = excluded.standing, asks = excluded.asks,
         name = excluded.name, continues = excluded.continues
     WHERE agents.event_seq = excluded.continues RETURNING 1
+), d AS (
+    UPDATE deposits d SET batch = $3::bigint, judged_at = clock_timestamp() FROM fence f
+    WHERE d.deposit = ANY ($41::bigint[]) AND d.cell = f.cell AND d.judged_at IS NULL RETURNING 1
 )
-SELECT f.cell, 1 / (CASE WHEN (SELECT count(*) FROM a) = cardinality($29::text[]) THEN 1 ELSE 0 END) FROM fence f";
+SELECT f.cell, 1 / (CASE WHEN (SELECT count(*) FROM a) = cardinality($29::text[])
+    AND (SELECT count(*) FROM d) = cardinality($41::bigint[]) THEN 1 ELSE 0 END) FROM fence f";
 
 /// What became of an append that was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +120,7 @@ pub(super) fn append_within(
             &agents.asks,
             &agents.name,
             &agents.continues,
+            &arrays.deposits,
         ],
         within,
     )?;

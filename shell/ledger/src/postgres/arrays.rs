@@ -67,6 +67,8 @@ pub(super) struct Arrays<'a> {
     pub(super) agents: Agents<'a>,
     pub(super) kind: Vec<&'a str>,
     pub(super) kind_version: Vec<i64>,
+    /// What was deposited and is taken.
+    pub(super) deposits: Vec<i64>,
 }
 
 impl<'a> Arrays<'a> {
@@ -134,6 +136,7 @@ impl<'a> Arrays<'a> {
             agents: Agents::of(batch)?,
             kind: newer.keys().copied().collect(),
             kind_version: newer.values().copied().collect(),
+            deposits: batch.deposits.iter().map(|deposit| stored(deposit.0)).collect::<Result<_, _>>()?,
         })
     }
 }

@@ -28,3 +28,4 @@ pub use crate::sql::postgres::{Server, UrlError};
 pub use gc::collect;
 pub use open::{Opened, check_end, open, read};
 pub use pen::Pen;
+pub use transfer::copy;

@@ -144,7 +144,9 @@ pub(super) fn gap(session: &Session, arrays: &Arrays<'_>) -> LedgerError {
         Ok(Some((agent, held, continues))) => LedgerError::gap(agent.as_str(), held + 1, continues + 1),
         Ok(None) => LedgerError::Refused {
             doing: "appending a batch",
-            problem: "the logs of its agents do not go on with its records".to_owned(),
+            problem:
+                "the logs of its agents do not go on with its records, or a deposit of it was taken before"
+                    .to_owned(),
         },
         Err(error) => LedgerError::postgres("looking for a gap")(error),
     }

@@ -7,7 +7,7 @@ use crate::sql::postgres::Session;
 use crate::sqlite::{LedgerError, WrittenBy};
 
 /// Version `n` of the tables is reached by the `n` first of these.
-const VERSIONS: &[&str] = &[V1, V2, V3];
+const VERSIONS: &[&str] = &[V1, V2, V3, V4];
 
 /// Two nodes that begin at once bring the tables about one after the other ("Holn").
 const LOCK: i64 = 0x486f_6c6e;
@@ -162,6 +162,22 @@ CREATE TABLE feed (
 CREATE INDEX feed_ends ON feed (cell, through);
 CREATE INDEX agents_places ON agents (agent);
 CREATE INDEX agents_names_of_all ON agents (name) WHERE name IS NOT NULL;
+";
+
+/// Requests that came while nobody owned their cell.
+const V4: &str = "
+CREATE TABLE deposits (
+    deposit bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    cell bigint NOT NULL,
+    request text NOT NULL,
+    made_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    judged_at timestamptz, -- none: it waits
+    batch bigint, -- that took it
+    status bigint, -- of the answer
+    answer text
+);
+CREATE INDEX deposits_waiting ON deposits (cell, deposit) WHERE judged_at IS NULL;
+CREATE INDEX deposits_judged ON deposits (judged_at) WHERE judged_at IS NOT NULL;
 ";
 
 /// Brings the tables up to date, in one transaction. Nothing is changed where they are.

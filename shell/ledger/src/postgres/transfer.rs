@@ -11,7 +11,7 @@ use super::open::ANSWER;
 use crate::sql::postgres::{PostgresError, Server, Session};
 use crate::sql::{Param, Row, Source, SqlError};
 use crate::sqlite::rows::newest;
-use crate::sqlite::{Durability, Ledger, LedgerError, Opened, Reader};
+use crate::sqlite::{self, Copied, Durability, Ledger, LedgerError, Opened, Reader};
 
 /// Rows of a table that are moved at a time.
 const PAGE: i64 = 500;
@@ -250,22 +250,37 @@ pub fn export(server: &Server, cell: i64, path: &Path) -> Result<Transferred, Tr
         return Err(TransferError::FileThere { path: path.to_owned() });
     }
     let draft = path.with_extension("import");
-    let exported = into_file(server, cell, &draft);
+    let moved = draft_of(server, cell, &draft)?;
     let file = |source| TransferError::File { path: path.to_owned(), source };
-    for name in ["import-wal", "import-shm", "head"] {
-        // SQLite has put everything into the file; what it remembers besides is about the draft.
-        drop(fs::remove_file(path.with_extension(name)));
-    }
-    match exported {
-        Ok(moved) => fs::rename(&draft, path).map(|()| moved).map_err(file),
-        Err(error) => {
-            drop(fs::remove_file(&draft));
-            Err(error)
-        }
-    }
+    fs::rename(&draft, path).map(|()| moved).map_err(file)
 }
 
-fn into_file(server: &Server, cell: i64, draft: &Path) -> Result<Transferred, TransferError> {
+/// Copies a cell, as it is at one moment, into a file that is not there yet, for whoever makes something else of it.
+///
+/// # Errors
+/// When either can't be read or written.
+pub fn copy(server: &Server, cell: i64, to: &Path) -> Result<Copied, LedgerError> {
+    draft_of(server, cell, to)?;
+    sqlite::copied(to)
+}
+
+/// A file that is gone again where it can't be made.
+fn draft_of(server: &Server, cell: i64, draft: &Path) -> Result<Transferred, LedgerError> {
+    let exported = into_file(server, cell, draft);
+    for ending in ["-wal", "-shm"] {
+        // SQLite has put everything into the file; what it remembers besides is about the draft.
+        let mut aside = draft.as_os_str().to_owned();
+        aside.push(ending);
+        drop(fs::remove_file(aside));
+    }
+    drop(fs::remove_file(draft.with_extension("head")));
+    if exported.is_err() {
+        drop(fs::remove_file(draft));
+    }
+    exported
+}
+
+fn into_file(server: &Server, cell: i64, draft: &Path) -> Result<Transferred, LedgerError> {
     let reader = super::read(server, cell)?;
     let Opened { ledger, reader: own, .. } = Ledger::open(draft, Durability::Full)?;
     drop(own);
@@ -313,7 +328,7 @@ impl rusqlite::ToSql for Value {
 fn each_page(
     source: Source<'_>,
     mut take: impl FnMut(&Table, &[Vec<Value>]) -> Result<(), LedgerError>,
-) -> Result<Transferred, TransferError> {
+) -> Result<Transferred, LedgerError> {
     let mut moved = Transferred::default();
     for table in TABLES {
         let names: Vec<&str> = table.columns.iter().map(|(name, _)| *name).collect();

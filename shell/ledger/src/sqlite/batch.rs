@@ -9,6 +9,7 @@ use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
 use holon_core::view::View;
+use holon_facts::ids::DepositId;
 use holon_facts::{AgentId, ContentId, EventSeq, Record, StepSeq};
 use holon_platform::build;
 use holon_text::Texts;
@@ -26,6 +27,8 @@ use crate::store::{self, AgentRow};
 pub struct EncodedCall {
     json: String,
     urgent: bool,
+    /// What it records was recorded of another agent before.
+    copies: bool,
 }
 
 /// Steps in the order in which they were made, with everything that becomes durable together with them.
@@ -48,6 +51,8 @@ pub struct Batch {
     /// Stored states that turned out to be unusable.
     pub(crate) rejected: Vec<(AgentId, EventSeq)>,
     pub(crate) through: Option<StepSeq>,
+    /// What was deposited and is taken with these records.
+    pub(crate) deposits: Vec<DepositId>,
     steps: usize,
     bytes: usize,
     urgent: bool,
@@ -63,7 +68,8 @@ impl EncodedCall {
     pub fn new(call: &Call) -> Result<Self, LedgerError> {
         let json = serde_json::to_string(call)
             .map_err(|source| LedgerError::Json { what: "a call of the host", source })?;
-        Ok(Self { json, urgent: matches!(call, Call::Step { input, .. } if input.is_urgent()) })
+        let urgent = matches!(call, Call::Step { input, .. } if input.is_urgent());
+        Ok(Self { json, urgent, copies: matches!(call, Call::Copy { .. }) })
     }
 }
 
@@ -90,6 +96,7 @@ impl Batch {
         for record in step.records() {
             let row = encode(record)?;
             self.bytes += row.bytes();
+            self.deposits.extend(record.event.deposit().filter(|_| !call.copies));
             *self.written.entry(record.agent.clone()).or_default() += row.bytes();
             self.records.push(row);
             let agent = view.agent(&record.agent);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use holon_facts::ContentId;
+use holon_text::ReadError;
 
 use super::error::{LedgerError, Position};
 use super::read::Reader;
@@ -31,7 +32,12 @@ impl Reader {
 
 /// The ledger as [`holon_text::Texts`] reads it.
 pub fn text_reader(reader: Arc<Reader>) -> holon_text::Reader {
-    Box::new(move |id| reader.content(id).map_err(|error| error.to_string()))
+    Box::new(move |id| {
+        reader.content(id).map_err(|error| match error {
+            LedgerError::Erased { .. } => ReadError::Removed,
+            error => ReadError::Unreadable(error.to_string()),
+        })
+    })
 }
 
 #[cfg(test)]

@@ -42,9 +42,17 @@ pub fn copy(path: &Path, to: &Path) -> Result<Copied, LedgerError> {
         return Err(LedgerError::Open { path: to.to_owned(), problem });
     }
     pages(&at_one_moment, to)?;
+    Ok(Copied { schema_version, ..copied(to)? })
+}
+
+/// What a copy that this build has made has in it.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn copied(to: &Path) -> Result<Copied, LedgerError> {
     let head = check(to)?;
     let bytes = std::fs::metadata(to).map_or(0, |file| file.len());
-    Ok(Copied { schema_version, head, bytes })
+    Ok(Copied { schema_version: schema::SCHEMA_VERSION, head, bytes })
 }
 
 fn pages(source: &Connection, to: &Path) -> Result<(), LedgerError> {

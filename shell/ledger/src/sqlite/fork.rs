@@ -12,6 +12,8 @@ use holon_text::Texts;
 
 use super::batch::{Batch, EncodedCall};
 use super::error::LedgerError;
+use super::gc::removed_of;
+use super::past::PastError;
 use super::read::Reader;
 
 /// Records that a fork copies at most: they become durable in one transaction.
@@ -44,6 +46,8 @@ pub enum ForkError {
     Beyond { agent: AgentId, at: EventSeq, last: EventSeq },
     #[error("{records} records are more than the {FORKED_RECORDS} that a fork copies at most")]
     TooLarge { records: u64 },
+    #[error("{count} texts that {agent} had at event {at} were removed by holon ledger gc --texts")]
+    TextsRemoved { agent: AgentId, at: EventSeq, count: usize },
     #[error("the disk of the ledger is full: nothing new is admitted until there is free space")]
     DiskFull,
     /// The only one that is not undone: the copy is there as soon as there is room.
@@ -127,6 +131,18 @@ impl Past {
             later.splice(0..0, steps.pop().map(|(_, records)| records).unwrap_or_default());
         }
         let found = found(later.into_iter().map(Ok).chain(all))?;
+        let through = steps.last().and_then(|(_, records)| records.last()).map(|last| last.event_seq);
+        if let Some(at) = through {
+            let stood = reader.agent_after(&fork.from, at).map_err(|error| match error {
+                PastError::Ledger(error) => error.into(),
+                PastError::Beyond { agent, last, .. } => ForkError::Beyond { agent, at, last },
+                PastError::TooFar { records, .. } => ForkError::TooLarge { records },
+            })?;
+            let count = reader.read(|source| removed_of(source, &stood.agent))?;
+            if count > 0 {
+                return Err(ForkError::TextsRemoved { agent: fork.from.clone(), at, count });
+            }
+        }
         Ok(Self { fork: fork.clone(), steps, found })
     }
 

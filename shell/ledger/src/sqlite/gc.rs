@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use holon_facts::Wall;
+use holon_core::agent::Agent;
+use holon_core::snapshot::AgentSnapshot;
+use holon_facts::{ContentId, Wall};
 use holon_law::replay::RUNTIME_STARTED;
 use rusqlite::{Connection, TransactionBehavior, params};
 use serde::Serialize;
@@ -12,10 +14,12 @@ use serde::Serialize;
 use super::append::Durability;
 use super::error::{LedgerError, Position};
 use super::link::newest;
+use super::past::PastError;
 use super::read::Reader;
 use super::row::{CALL_COLUMNS, Hash, RECORD_COLUMNS, StoredCall, StoredRecord, removed_call};
 use super::{open, schema};
 use crate::sql::Source;
+use crate::store::LedgerReader as _;
 
 /// Rows that are changed in one transaction.
 pub(crate) const PAGE: usize = 512;
@@ -29,7 +33,16 @@ pub struct Garbage {
     pub text_bytes: u64,
 }
 
-/// What may go of a ledger: calls of runtimes that had ended before `cutoff`, and texts of that time that no record names.
+/// Which texts of that time go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldTexts {
+    /// Those that no record names.
+    Unnamed,
+    /// Those too that only records of that time name, and no agent's state: nothing that goes on needs them.
+    Unused,
+}
+
+/// What may go of a ledger: calls of runtimes that had ended before `cutoff`, and texts of that time.
 #[derive(Debug)]
 pub struct Plan {
     garbage: Garbage,
@@ -68,16 +81,78 @@ impl Plan {
 ///
 /// # Errors
 /// When the ledger can't be read, or has records that this build does not know.
-pub fn plan(reader: &Reader, cutoff: Wall) -> Result<Plan, LedgerError> {
+pub fn plan(reader: &Reader, cutoff: Wall, texts: OldTexts) -> Result<Plan, LedgerError> {
+    let needed = match texts {
+        OldTexts::Unnamed => BTreeSet::new(),
+        OldTexts::Unused => named_by_states(reader)?,
+    };
     reader.at_one_moment(|source| {
         let batch = newest(source)?.batch;
         let mut plan = Plan { garbage: Garbage::default(), batch, from_call: 0, texts: BTreeSet::new() };
-        let Some(kept) = first_kept(source, cutoff)? else { return Ok(plan) };
-        plan.from_call = kept.call;
-        plan.calls(source)?;
-        plan.texts(source, kept.content)?;
+        let kept = first_kept(source, cutoff)?;
+        if let Some(kept) = &kept {
+            plan.from_call = kept.call;
+            plan.calls(source)?;
+        }
+        let (through, names_from) = match texts {
+            OldTexts::Unnamed => (kept.map_or(0, |kept| kept.content), Wall(i64::MIN)),
+            OldTexts::Unused => (last_text_before(source, cutoff)?, cutoff),
+        };
+        plan.texts(source, through, names_from)?;
+        plan.texts.retain(|id| !needed.contains(id));
+        plan.sum_up(source)?;
         Ok(plan)
     })
+}
+
+/// What agents hold: their queues, conversations, plans and catalogues.
+fn named_by_states(reader: &Reader) -> Result<BTreeSet<Hash>, LedgerError> {
+    let mut agents = Vec::new();
+    reader.each_agent(|row| agents.push((row.agent, row.event_seq)))?;
+    let mut named = BTreeSet::new();
+    for (agent, through) in agents {
+        let stood = reader.agent_after(&agent, through).map_err(|error| match error {
+            PastError::Ledger(error) => error,
+            error @ (PastError::Beyond { .. } | PastError::TooFar { .. }) => {
+                LedgerError::Refused { doing: "reading the states of agents", problem: error.to_string() }
+            }
+        })?;
+        named.extend(named_by(&stood.agent)?);
+    }
+    Ok(named)
+}
+
+/// The texts that an agent holds.
+pub(super) fn named_by(agent: &Agent) -> Result<BTreeSet<Hash>, LedgerError> {
+    let damaged = |error| LedgerError::damaged(Position::event(agent.id.as_str(), 0, None), error);
+    let state = AgentSnapshot::of(agent).encode().map_err(damaged)?;
+    // Whatever has the form of a name of a text is one.
+    let words = state.split(|letter: char| !letter.is_ascii_hexdigit());
+    Ok(words.filter_map(ContentId::parse).map(|id| id.0).collect())
+}
+
+/// How many of the texts that an agent holds were removed.
+pub(super) fn removed_of(source: Source<'_>, agent: &Agent) -> Result<usize, LedgerError> {
+    let unreadable = || LedgerError::unreadable(Position::default());
+    let sql = "SELECT 1 FROM content WHERE text IS NULL LIMIT 1";
+    if source.first(sql, &[], |row| row.get::<i64>(0)).map_err(unreadable())?.is_none() {
+        return Ok(0);
+    }
+    let mut removed = 0;
+    for id in named_by(agent)? {
+        let sql = "SELECT 1 FROM content WHERE id = ?1 AND text IS NULL";
+        let found = source.first(sql, &[(&id).into()], |row| row.get::<i64>(0)).map_err(unreadable())?;
+        removed += usize::from(found.is_some());
+    }
+    Ok(removed)
+}
+
+/// The last text that was stored with a batch that is older than `cutoff`.
+fn last_text_before(source: Source<'_>, cutoff: Wall) -> Result<i64, LedgerError> {
+    let sql = "SELECT through_content FROM batches WHERE batch =
+        (SELECT batch FROM records WHERE at < ?1 ORDER BY position DESC LIMIT 1)";
+    let found = source.first(sql, &[cutoff.0.into()], |row| row.get::<i64>(0));
+    Ok(found.map_err(LedgerError::unreadable(Position::default()))?.unwrap_or(0))
 }
 
 /// The oldest runtime that stays in the recorder.
@@ -132,7 +207,8 @@ impl Plan {
         }
     }
 
-    fn texts(&mut self, source: Source<'_>, through: i64) -> Result<(), LedgerError> {
+    /// Texts that were stored through a position, but for those that records from a time on name.
+    fn texts(&mut self, source: Source<'_>, through: i64, names_from: Wall) -> Result<(), LedgerError> {
         let unreadable = || LedgerError::unreadable(Position::default());
         let sql = "SELECT id FROM content WHERE position <= ?1 AND text IS NOT NULL";
         let stored = source.all(sql, &[through.into()], |row| row.get::<Hash>(0)).map_err(unreadable())?;
@@ -147,12 +223,17 @@ impl Plan {
             let page = page.map_err(unreadable())?;
             let Some((newest, _)) = page.last() else { break };
             last = *newest;
-            for (_, record) in &page {
+            for (_, record) in page.iter().filter(|(_, record)| record.row.at >= names_from.0) {
                 record.decode()?.event.contents(&mut |content| {
                     self.texts.remove(&content.id.0);
                 });
             }
         }
+        Ok(())
+    }
+
+    fn sum_up(&mut self, source: Source<'_>) -> Result<(), LedgerError> {
+        let unreadable = || LedgerError::unreadable(Position::default());
         for id in &self.texts {
             let sql = "SELECT bytes FROM content WHERE id = ?1";
             let bytes = source.first(sql, &[id.into()], |row| row.get::<i64>(0)).map_err(unreadable())?;
@@ -260,14 +341,14 @@ mod tests {
         let home = home();
         let (before, (skipped, judged)) = (size(&home), in_order(&home));
         assert_eq!(skipped, 0);
-        let found = plan(&home.reader(), LATER).unwrap();
+        let found = plan(&home.reader(), LATER, OldTexts::Unnamed).unwrap();
         assert!(found.garbage().calls > 5 && found.garbage().call_bytes > 2_000, "{found:?}");
         // Looking changes nothing.
-        assert_eq!(plan(&home.reader(), LATER).unwrap().garbage(), found.garbage());
+        assert_eq!(plan(&home.reader(), LATER, OldTexts::Unnamed).unwrap().garbage(), found.garbage());
         collect(&home.ledger(), &found).unwrap();
         assert!(size(&home) < before);
         assert_eq!(in_order(&home), (2, judged), "the last runtime is replayed, the others are folded");
-        assert_eq!(plan(&home.reader(), LATER).unwrap().garbage(), Garbage::default());
+        assert_eq!(plan(&home.reader(), LATER, OldTexts::Unnamed).unwrap().garbage(), Garbage::default());
         // It goes on, and so does what is exported of it.
         home.start().prompt("main", "and on");
         verify(&home.reader(), &mut |_| Ok(())).unwrap();
@@ -282,12 +363,12 @@ mod tests {
     #[test]
     fn what_is_younger_than_the_retention_stays() {
         let home = home();
-        assert_eq!(plan(&home.reader(), Wall(0)).unwrap().garbage(), Garbage::default());
+        assert_eq!(plan(&home.reader(), Wall(0), OldTexts::Unnamed).unwrap().garbage(), Garbage::default());
         let reader = home.reader();
         let starts = "SELECT count(*) FROM recorder WHERE call LIKE '{\"call\":\"runtime_started\"%'";
         let count = || reader.read(|source| source.one(starts, &[], |row| row.get::<i64>(0))).unwrap();
         assert_eq!(count(), 3);
-        collect(&home.ledger(), &plan(&home.reader(), LATER).unwrap()).unwrap();
+        collect(&home.ledger(), &plan(&home.reader(), LATER, OldTexts::Unnamed).unwrap()).unwrap();
         assert_eq!(count(), 3, "how each runtime was started stays");
     }
 
@@ -301,13 +382,13 @@ mod tests {
             .reader()
             .read(|source| source.one("SELECT id FROM content WHERE position = 1", &[], |row| row.get(0)))
             .unwrap();
-        let found = plan(&home.reader(), LATER).unwrap();
+        let found = plan(&home.reader(), LATER, OldTexts::Unnamed).unwrap();
         assert!(!found.texts.contains(&named));
         home.vandal(&format!(
             "UPDATE content SET id = x'{}', text = '{text}' WHERE position = 1",
             holon_platform::hex::write(&id.0)
         ));
-        let found = plan(&home.reader(), LATER).unwrap();
+        let found = plan(&home.reader(), LATER, OldTexts::Unnamed).unwrap();
         assert_eq!((found.garbage().texts, found.texts.contains(&id.0)), (1, true));
         collect(&home.ledger(), &found).unwrap();
         assert!(matches!(home.reader().content(id), Err(LedgerError::Erased { .. })));
@@ -316,16 +397,43 @@ mod tests {
     }
 
     #[test]
+    fn texts_that_nothing_uses_any_more_go_where_that_is_asked_for() {
+        let home = home();
+        let long = |name: &str| format!("{name} {}", "very long ".repeat(100));
+        let mut world = home.start();
+        world.prompt("main", &long("old"));
+        world.ledger.close().unwrap();
+        let found = plan(&home.reader(), LATER, OldTexts::Unused).unwrap();
+        let needed = named_by_states(&home.reader()).unwrap();
+        assert!(found.texts.is_disjoint(&needed), "{found:?}");
+        let unnamed = plan(&home.reader(), LATER, OldTexts::Unnamed).unwrap().garbage();
+        assert!(unnamed.texts <= found.garbage().texts);
+        assert_eq!(plan(&home.reader(), Wall(0), OldTexts::Unused).unwrap().garbage().texts, 0);
+        collect(&home.ledger(), &found).unwrap();
+        in_order_after(&home);
+        for id in needed {
+            let held = home.reader().content(ContentId(id));
+            assert!(!matches!(held, Err(LedgerError::Erased { .. })), "{held:?}");
+        }
+        assert_eq!(plan(&home.reader(), LATER, OldTexts::Unused).unwrap().garbage().texts, 0);
+    }
+
+    fn in_order_after(home: &Home) {
+        verify(&home.reader(), &mut |_| Ok(())).unwrap();
+        replay(&home.reader(), Again::Build(BUILD.to_owned())).unwrap();
+    }
+
+    #[test]
     fn what_is_cut_short_goes_on_the_next_time() {
         let home = home();
-        let found = plan(&home.reader(), LATER).unwrap();
+        let found = plan(&home.reader(), LATER, OldTexts::Unnamed).unwrap();
         let whole = found.garbage();
         let mut connection = open::connect(&home.ledger(), Durability::Full).unwrap();
         // The end of a page, in the middle of a runtime's calls.
         remove_calls(&mut connection, &Plan { from_call: 6, ..found }).unwrap();
         drop(connection);
         in_order(&home);
-        let rest = plan(&home.reader(), LATER).unwrap();
+        let rest = plan(&home.reader(), LATER, OldTexts::Unnamed).unwrap();
         assert!(0 < rest.garbage().calls && rest.garbage().calls < whole.calls, "{rest:?}");
         collect(&home.ledger(), &rest).unwrap();
         assert_eq!(in_order(&home).0, 2);
@@ -334,7 +442,7 @@ mod tests {
     #[test]
     fn a_hash_that_was_changed_is_noticed() {
         let home = home();
-        collect(&home.ledger(), &plan(&home.reader(), LATER).unwrap()).unwrap();
+        collect(&home.ledger(), &plan(&home.reader(), LATER, OldTexts::Unnamed).unwrap()).unwrap();
         home.vandal(
             "UPDATE recorder SET call = replace(call, 'a', 'b') WHERE call LIKE '{\"call\":\"removed\"%'",
         );

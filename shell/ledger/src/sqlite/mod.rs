@@ -90,11 +90,13 @@ pub(crate) mod rows {
 pub use append::{Durability, Ledger, Opened};
 pub use batch::{Batch, EncodedCall};
 pub use content::text_reader;
+#[cfg(feature = "postgres")]
+pub(crate) use copy::copied;
 pub use copy::{Copied, check as check_copy, copy, put_in_place};
 pub use error::{AppendError, LedgerError, Position, WrittenBy, unreadable};
 pub use export::{ExportError, export, export_recorder};
 pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, Past};
-pub use gc::{Garbage, Plan, collect, plan};
+pub use gc::{Garbage, OldTexts, Plan, collect, plan};
 pub use head::Head;
 pub use history::{Beginning, ListedAgent, Listing, Wanted};
 pub use import::{ImportError, import, import_with_texts};

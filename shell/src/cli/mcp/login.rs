@@ -31,7 +31,7 @@ const PATH: &str = "/callback";
 const PAGE: &str = "<!doctype html><title>Holon</title><p>That is all. You can close this page; the terminal shows what came of it.";
 /// It is given so long to take that page.
 const SHOWN: Duration = Duration::from_secs(2);
-/// So many addresses are looked at.
+/// So many addresses wait to be looked at, and are read from whoever pastes them.
 const RETURNS: usize = 4;
 
 #[derive(Debug, Args)]
@@ -94,12 +94,21 @@ async fn in_a_browser(environment: &Environment, login: &Login, args: &LoginArgs
     let serving = spawn::task(serve(listener, router, async move { left.await.unwrap_or_default() }));
     pasted(found)?;
     let opened = !args.print && browser::opens(attempt.page(), environment);
-    output::line(attempt.page())?;
+    match args.printed.json {
+        true => output::note(attempt.page()),
+        false => output::line(attempt.page())?,
+    }
     output::prose(&format!(
         "holon: {}; where that is on another machine, paste here the address at which it ends",
         if opened { "log in in the browser that opens" } else { "log in there with a browser" }
     ));
-    let came = returns.recv().await.ok_or_else(|| anyhow!("nobody listens for the browser any more"))?;
+    let came = loop {
+        let came = returns.recv().await.ok_or_else(|| anyhow!("nobody listens for the browser any more"))?;
+        if of_query(&came, "state") == of_query(attempt.page(), "state") {
+            break came;
+        }
+        output::note("holon: an address of another login was passed over");
+    };
     let done = match declined(&came) {
         Some(declined) => Err(not_in(&args.server, &declined)),
         None => attempt.finish(&came).await.map_err(|error| not_in(&args.server, &error)),
@@ -138,10 +147,15 @@ fn pasted(found: mpsc::Sender<String>) -> io::Result<()> {
 
 /// What the server gives as the reason that it lets nobody in.
 fn declined(address: &str) -> Option<String> {
-    let Query(given) = Query::<BTreeMap<String, String>>::try_from_uri(&address.parse().ok()?).ok()?;
-    let error = given.get("error")?;
-    let text = given.get("error_description").map(|text| format!("{text} ({error})"));
-    Some(holon_present::one_line(text.as_ref().unwrap_or(error)))
+    let error = of_query(address, "error")?;
+    let text = of_query(address, "error_description").map(|text| format!("{text} ({error})"));
+    Some(holon_present::one_line(&text.unwrap_or(error)))
+}
+
+/// What an address has under a name.
+fn of_query(address: &str, name: &str) -> Option<String> {
+    let Query(mut given) = Query::<BTreeMap<String, String>>::try_from_uri(&address.parse().ok()?).ok()?;
+    given.remove(name)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use holon_api::{Activity, RuntimeStatus};
 use holon_facts::AgentId;
 use holon_ledger::postgres::Server;
 use holon_ledger::postgres::node::{
-    AboutNode, CellId, Cluster, Directory, Dropped, Epoch, Event, Lot, Node, NodeStart, Stopped,
+    AboutNode, CellId, Cluster, Deposits, Directory, Dropped, Epoch, Event, Lot, Node, NodeStart, Stopped,
 };
 use holon_ledger::sqlite::LedgerError;
 use holon_platform::{Environment, build, hex, spawn};
@@ -126,7 +126,9 @@ pub(super) async fn serve(
     let default_agent = AgentId::new(&effective.setup.settings.server.default_agent)?;
     let triggers = TriggerAddresses::new(&url, TriggerKey::of_nodes(&secret));
     let about = AboutFront { itself, default_agent, triggers: triggers.clone(), peers: doors.peers.clone() };
-    let front = Front::new((node.routes(), directory.clone()), policy, &secret, about, leave.clone());
+    let deposits = Arc::new(Deposits::new(place.server.clone()));
+    let front =
+        Front::new((node.routes(), directory.clone(), deposits), policy, &secret, about, leave.clone());
     let front = front.ok_or_else(|| anyhow!("the secret of the cluster can't stand in a header"))?;
     let (socket, serving) = addresses.serve(&front.router(), &shutdown)?;
     metadata.write(place.home).context("daemon.json")?;
@@ -253,8 +255,9 @@ impl Running {
 
     /// Lets requests in, once the runtime is ready and its first batch durable.
     fn open(&self, cell: CellId) {
-        if let Some(hosted) = self.tenures.get(&cell).and_then(Tenure::open) {
-            self.front.open(cell, hosted.router.clone());
+        let Some(tenure) = self.tenures.get(&cell) else { return };
+        if let Some(hosted) = tenure.open() {
+            self.front.open(cell, tenure.epoch, hosted.router.clone());
             tracing::info!("this node serves cell {}", cell.0);
         }
     }

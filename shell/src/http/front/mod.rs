@@ -1,12 +1,13 @@
 //! The door of a node (contract: scale.md): the routers of the cells that it owns, and the ways to the owners of the others. A
 //! request goes to the cell of the agent that it is about. None is lost between two owners: it waits a while, and is refused
-//! with `moving` then.
+//! with `moving` then; what comes from outside is kept in the database for the next owner (`deposit`).
 
+mod deposit;
 mod target;
 mod under_way;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
@@ -19,7 +20,7 @@ use axum::{Json, Router};
 use bytes::Bytes;
 use holon_api::{Code, Health, Readiness, RuntimeStatus, Shutdown as Leaves};
 use holon_facts::AgentId;
-use holon_ledger::postgres::node::{CellId, Directory, Routes};
+use holon_ledger::postgres::node::{CellId, Deposits, Directory, Epoch, Routes};
 use holon_platform::spawn;
 use holon_supervise::confine::peer::Standing;
 use hyper_util::client::legacy::Client;
@@ -29,10 +30,12 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
+use self::deposit::Judge;
 use self::target::Target;
 use super::auth::Policy;
 use super::failure::Failure;
 use super::peer::{OtherEnd, Peer, Peers};
+use super::route::IDEMPOTENCY_KEY;
 use super::shutdown::Shutdown;
 use crate::trigger_address::TriggerAddresses;
 
@@ -46,6 +49,8 @@ const NOT_TAKEN: HeaderName = HeaderName::from_static("x-holon-not-taken");
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a request waits for an owner.
 const WAITS: Duration = Duration::from_secs(5);
+/// The same for one that is kept then, and whose sender is not known to be patient.
+const WAITS_TO_BE_KEPT: Duration = Duration::from_secs(1);
 /// How long another node may take to take a connection.
 const CONNECTS: Duration = Duration::from_secs(1);
 /// Bytes of a body that are kept until its request was answered.
@@ -62,6 +67,9 @@ pub struct Front(Arc<Inner>);
 struct Inner {
     /// Serve the cells that this node owns.
     own: watch::Sender<BTreeMap<CellId, Router>>,
+    /// Judge what was deposited for them.
+    judges: Mutex<BTreeMap<CellId, Judge>>,
+    deposits: Arc<Deposits>,
     routes: watch::Receiver<Routes>,
     directory: Arc<Directory>,
     policy: Policy,
@@ -120,7 +128,7 @@ enum Lost {
 impl Front {
     /// `secret` is what nodes know each other by; none if it can't stand in a header.
     pub fn new(
-        (routes, directory): (watch::Receiver<Routes>, Arc<Directory>),
+        (routes, directory, deposits): (watch::Receiver<Routes>, Arc<Directory>, Arc<Deposits>),
         policy: Policy,
         secret: &str,
         about: AboutFront,
@@ -132,8 +140,10 @@ impl Front {
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECTS));
         let client = Client::builder(TokioExecutor::new()).build(connector);
-        let own = watch::channel(BTreeMap::new()).0;
-        Some(Self(Arc::new(Inner { own, routes, directory, policy, about, bearer, shutdown, client })))
+        let (own, judges) = (watch::channel(BTreeMap::new()).0, Mutex::default());
+        let inner =
+            Inner { own, judges, deposits, routes, directory, policy, about, bearer, shutdown, client };
+        Some(Self(Arc::new(inner)))
     }
 
     /// What listeners of the node serve.
@@ -142,18 +152,26 @@ impl Front {
     }
 
     /// Serves a cell here, from now on.
-    pub fn open(&self, cell: CellId, router: Router) {
+    pub fn open(&self, cell: CellId, epoch: Epoch, router: Router) {
+        let judge = self.judge(cell, epoch, router.clone());
         self.0.own.send_modify(|own| drop(own.insert(cell, router)));
+        self.judges().insert(cell, judge);
     }
 
     /// The cell is not this node's any more.
     pub fn close(&self, cell: CellId) {
+        self.judges().remove(&cell);
         self.0.own.send_if_modified(|own| own.remove(&cell).is_some());
     }
 
     /// Nothing is this node's any more.
     pub fn close_all(&self) {
+        self.judges().clear();
         self.0.own.send_modify(BTreeMap::clear);
+    }
+
+    fn judges(&self) -> MutexGuard<'_, BTreeMap<CellId, Judge>> {
+        self.0.judges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn answer(&self, mut request: Request) -> Response {
@@ -169,7 +187,9 @@ impl Front {
             let headers = request.headers().clone();
             return self.of_itself(asked, &headers, &end).await;
         }
-        let until = Instant::now() + WAITS;
+        let kept = target::sender(request.method(), request.uri()).is_some();
+        let patient = !kept || request.headers().contains_key(IDEMPOTENCY_KEY);
+        let until = Instant::now() + if patient { WAITS } else { WAITS_TO_BE_KEPT };
         let cell = match named_cell(request.headers()).filter(|_| passed_on) {
             Some(cell) => cell,
             None => match self.cell_of(Target::of(request.uri())).await {
@@ -322,7 +342,8 @@ impl Front {
         let mut vouched = None;
         loop {
             let Ok(Some(way)) = tokio::time::timeout_at(until, self.way(cell, |_| true)).await else {
-                return self.moving(cell);
+                let kept = self.keep(cell, &parts, &body, end).await;
+                return kept.unwrap_or_else(|| self.moving(cell));
             };
             let mut given_up = Box::pin(self.clone().given_up(cell, way.clone())) as _;
             let answer = async {
@@ -350,8 +371,11 @@ impl Front {
                     continue;
                 }
             };
-            if !is_not_taken(&response) || Instant::now() >= until {
+            if !is_not_taken(&response) {
                 return response;
+            }
+            if Instant::now() >= until {
+                return self.keep(cell, &parts, &body, end).await.unwrap_or(response);
             }
             // Somebody else may own it by then, or this node.
             tokio::time::sleep(LOOK).await;

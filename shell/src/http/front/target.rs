@@ -35,6 +35,30 @@ impl Target {
     }
 }
 
+/// Who sends what is kept where nobody owns its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sender {
+    /// Whoever the policy lets in.
+    Known,
+    /// Whoever signs, or is let in.
+    Signed,
+    /// Whoever has the address.
+    Address,
+}
+
+/// The sender of a request that is kept; none for others, whose senders ask again.
+pub(super) fn sender(method: &Method, uri: &Uri) -> Option<Sender> {
+    let mut segments = uri.path().trim_start_matches('/').split('/');
+    let mut next = || segments.next().unwrap_or_default();
+    let sender = match (next(), next(), next()) {
+        ("enqueue", "", _) | ("agents", _, "enqueue") => Sender::Known,
+        ("webhooks", "generic", _) => Sender::Signed,
+        ("callbacks", _, _) => Sender::Address,
+        _ => return None,
+    };
+    (*method == Method::POST).then_some(sender)
+}
+
 /// Whether a request counts once, however often it is sent: nothing is changed by it, or it has a key and goes where keys count.
 pub(super) fn is_repeatable(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
     *method == Method::GET || (headers.contains_key(IDEMPOTENCY_KEY) && takes_key(uri.path()))
@@ -47,6 +71,8 @@ fn takes_key(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use holon_api::RouteAccess;
+
     use super::*;
     use crate::http::table::routes;
 
@@ -70,6 +96,26 @@ mod tests {
             assert_eq!(target, expected, "{}", route.path);
         }
         assert!(named > 50 && default == 5, "{named} and {default}");
+    }
+
+    #[test]
+    fn what_is_kept_is_what_comes_from_outside() {
+        let mut kept = Vec::new();
+        for route in routes() {
+            let row = &route.described.row;
+            let path = route.path.replace("{agent_id}", "ada").replace(['{', '}'], "");
+            let uri = path.parse().expect("a path");
+            if let Some(sender) = sender(&row.method, &uri) {
+                let access = match sender {
+                    Sender::Known => RouteAccess::Control,
+                    Sender::Signed => RouteAccess::Signed,
+                    Sender::Address => RouteAccess::Token,
+                };
+                assert_eq!(row.access, access, "{path}");
+                kept.push(path);
+            }
+        }
+        assert_eq!(kept.len(), 5, "{kept:?}");
     }
 
     #[test]

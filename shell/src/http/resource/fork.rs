@@ -92,6 +92,9 @@ fn refused(error: ForkError) -> Box<Failure> {
             .hint(format!("holon tail {agent} shows the last events"))
             .detail("last_event_seq", last.0),
         ForkError::TooLarge { records } => Failure::new(Code::TooLarge, text).detail("records", records),
+        ForkError::TextsRemoved { .. } => {
+            Failure::new(Code::TextsRemoved, text).hint("a later event, of what the agent still holds")
+        }
         ForkError::DiskFull => Unavailable::DiskFull.into(),
         ForkError::Waits => Unavailable::NotStoredYet.into(),
         ForkError::Ledger(error) => error.into(),

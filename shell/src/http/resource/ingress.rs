@@ -76,6 +76,7 @@ pub(in super::super) async fn enqueue(app: App, call: Call<PostMessage>) -> Hand
         correlation_id: message.correlation_id,
         causation_id: message.causation_id,
         idempotency,
+        deposit: call.from.deposit,
     };
     admit(&app, call.path.agent_id, ingress).await
 }
@@ -106,6 +107,7 @@ pub(in super::super) async fn webhook(app: App, call: Call<DeliverWebhook>) -> H
         correlation_id: None,
         causation_id: None,
         idempotency,
+        deposit: call.from.deposit,
     };
     admit(&app, call.path.agent_id, ingress).await
 }

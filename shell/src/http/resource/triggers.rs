@@ -7,7 +7,7 @@ use holon_api::{
 use holon_core::agent::external_trigger::ExternalTrigger;
 use holon_core::{Answer as Answered, Input};
 use holon_facts::hint::Hint;
-use holon_facts::ids::ExternalTriggerId;
+use holon_facts::ids::{DepositId, ExternalTriggerId};
 use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange, TriggerStatus};
 use holon_facts::{AgentId, Reject};
 
@@ -39,11 +39,13 @@ pub(in super::super) async fn revoke(app: App, call: Call<RevokeTrigger>) -> Han
 }
 
 pub(in super::super) async fn deliver(app: App, call: Call<DeliverWake>) -> Handled<Delivered> {
-    delivered(&app, call.from.trigger, call.query, call.body, DeliveryMode::WakeHint).await
+    delivered(&app, (call.from.trigger, call.from.deposit), call.query, call.body, DeliveryMode::WakeHint)
+        .await
 }
 
 pub(in super::super) async fn enqueue(app: App, call: Call<DeliverMessage>) -> Handled<Delivered> {
-    delivered(&app, call.from.trigger, call.query, call.body, DeliveryMode::EnqueueMessage).await
+    let mode = DeliveryMode::EnqueueMessage;
+    delivered(&app, (call.from.trigger, call.from.deposit), call.query, call.body, mode).await
 }
 
 /// What is wrong with a delivery is told to those alone whose address is in force (contract: work.md, External triggers).
@@ -61,12 +63,12 @@ pub(in super::super) async fn refusal(
 
 async fn delivered(
     app: &App,
-    trigger: Option<(AgentId, u64)>,
+    (trigger, deposit): (Option<(AgentId, u64)>, Option<DepositId>),
     query: DeliveryQuery,
     body: Anything<WEBHOOK_BYTES>,
     delivery_mode: DeliveryMode,
 ) -> Handled<Delivered> {
-    match take(app, trigger.clone(), query, body, delivery_mode).await {
+    match take(app, (trigger.clone(), deposit), query, body, delivery_mode).await {
         Err(failure) => Err(refusal(app, trigger.as_ref(), failure).await),
         delivered => delivered,
     }
@@ -74,7 +76,7 @@ async fn delivered(
 
 async fn take(
     app: &App,
-    trigger: Option<(AgentId, u64)>,
+    (trigger, deposit): (Option<(AgentId, u64)>, Option<DepositId>),
     query: DeliveryQuery,
     body: Anything<WEBHOOK_BYTES>,
     delivery_mode: DeliveryMode,
@@ -105,6 +107,7 @@ async fn take(
         content_type: plain(content_type),
         correlation_id: plain(query.correlation_id),
         causation_id: plain(query.causation_id),
+        deposit,
         ..Hint::new(source, reason)
     };
     let delivery = Delivery { generation, delivery_mode, hint };

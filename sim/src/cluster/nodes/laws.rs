@@ -105,6 +105,18 @@ pub(super) fn drops(
     Ok(())
 }
 
+/// X7: a batch takes a deposit of its cell that none has taken.
+pub(super) fn takes(world: &World, cell: CellId, number: u64, content: u64) -> Result<(), Failure> {
+    let Some(deposit) = world.deposits.get(&number) else { return Ok(()) };
+    ensure!(deposit.cell == cell, "X7", "batch {content} of {cell:?} takes {deposit:?}");
+    ensure!(
+        deposit.taken.is_none(),
+        "X7",
+        "batch {content} of {cell:?} takes deposit {number} again: {deposit:?}"
+    );
+    Ok(())
+}
+
 /// X2: at the end, what was acknowledged to anybody is in the log.
 pub(super) fn keeps(world: &World) -> Result<(), Failure> {
     let all: std::collections::BTreeSet<u64> =

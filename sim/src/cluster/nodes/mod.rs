@@ -2,11 +2,12 @@
 //! executed after they were given up, nodes pause, die, are cut off and have clocks of another rate, the database restarts,
 //! and operators move cells, drain and stop nodes. Commands run for seconds under supervisors that outlive their node.
 //!
-//! Everything follows from one number: [`run`] gives the same world for the same seed. The laws X1 to X6 and X11 are checked at
-//! each event that they are about, X8 at the end, when one node alone reaches the database.
+//! Everything follows from one number: [`run`] gives the same world for the same seed. Requests wait in the database for
+//! whoever owns their cell. The laws X1 to X7 and X11 are checked at each event that they are about, X8 at the end, when one node alone reaches the database.
 
 mod chaos;
 mod command;
+mod deposit;
 mod draw;
 mod laws;
 mod process;

@@ -1,6 +1,6 @@
 //! One machine: its clock, the process that runs on it, and a host for each cell that it owns.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use holon_cluster::{
     Ask, BatchNumber, CellId, Dropped, Epoch, Head, Input, Label, Mono, Ownership, Standing,
@@ -54,6 +54,8 @@ pub(super) struct Host {
     pub(super) durable: BatchNumber,
     /// Effects that may begin.
     pub(super) ready: Vec<u64>,
+    /// Deposits that it has given a batch for.
+    pub(super) judged: BTreeSet<u64>,
     pub(super) draining: bool,
     /// It has given its last batch.
     pub(super) drained: bool,
@@ -184,18 +186,25 @@ impl World {
             given: BTreeMap::new(),
             durable: head.batch,
             ready,
+            judged: BTreeSet::new(),
             draining: false,
             drained: false,
         };
         self.processes[of].hosts.insert(cell, host);
-        self.give(of, cell, false)?;
+        self.give(of, cell, false, None)?;
         self.begin_ready(of);
         Ok(())
     }
 
     /// A batch of the host, with an effect or without. No batch where there is no space for one.
-    pub(super) fn give(&mut self, of: usize, cell: CellId, effect: bool) -> Result<(), Failure> {
-        let content = self.next_content(cell, effect);
+    pub(super) fn give(
+        &mut self,
+        of: usize,
+        cell: CellId,
+        effect: bool,
+        takes: Option<u64>,
+    ) -> Result<(), Failure> {
+        let content = self.next_content(cell, effect, takes);
         let process = &mut self.processes[of];
         let Some(number) = process.machine.next_batch(cell) else { return Ok(()) };
         let Some(host) = process.hosts.get_mut(&cell) else { return Ok(()) };
@@ -245,6 +254,7 @@ impl World {
                 let host = self.processes[of].hosts.get_mut(&cell);
                 host.into_iter().filter(|_| effect).for_each(|host| host.ready.push(content));
             }
+            self.mark_later(content);
             self.count("acknowledged");
         }
         if let Some(quiet) = self.quiet.as_mut().filter(|quiet| quiet.survivor == of) {

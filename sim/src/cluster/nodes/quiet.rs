@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use holon_cluster::CellId;
 
+use super::deposit::Deposit;
 use super::process::{LABEL, Life};
 use super::setting::Rates;
 use super::world::World;
@@ -47,13 +48,18 @@ impl World {
     pub(super) fn is_over(&self) -> Result<bool, Failure> {
         let Some(quiet) = &self.quiet else { return Ok(false) };
         let due = self.db.cells.iter().filter(|(_, cell)| cell.label.is_none() || self.setting.labelled > 0);
-        let left: Vec<CellId> =
-            due.map(|(cell, _)| *cell).filter(|cell| !quiet.served.contains(cell)).collect();
-        if left.is_empty() {
+        let due: BTreeSet<CellId> = due.map(|(cell, _)| *cell).collect();
+        let left: Vec<CellId> = due.iter().copied().filter(|cell| !quiet.served.contains(cell)).collect();
+        let waiting = |deposit: &&Deposit| deposit.taken.is_none() && due.contains(&deposit.cell);
+        let waits = self.deposits.values().find(waiting);
+        if left.is_empty() && waits.is_none() {
             return Ok(true);
         }
         if self.now < quiet.ends {
             return Ok(false);
+        }
+        if left.is_empty() {
+            return Err(liveness("X7", format!("nobody judges {waits:?}")));
         }
         let of = quiet.survivor;
         let standing: Vec<_> =

@@ -100,7 +100,7 @@ impl World {
             })
             .collect();
         for (cell, number) in open {
-            let content = self.next_content(cell, false);
+            let content = self.next_content(cell, false, None);
             if let Some(host) = self.processes[of].hosts.get_mut(&cell) {
                 host.given.insert(number, content);
             }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use holon_cluster::{Answer, CellId, Epoch, Input, Label, Statement};
 
 use super::command::Command;
+use super::deposit::{Deposit, List};
 use super::draw::Draw;
 use super::process::{LABEL, Life, Process};
 use super::quiet::Quiet;
@@ -36,6 +37,9 @@ pub(super) struct World {
     pub(super) processes: Vec<Process>,
     pub(super) wires: BTreeMap<u64, Wire>,
     pub(super) contents: BTreeMap<u64, Content>,
+    /// What came from outside, by its number, and lists of it that are on their way to an owner.
+    pub(super) deposits: BTreeMap<u64, Deposit>,
+    pub(super) lists: BTreeMap<u64, List>,
     /// Commands that run, and those whose supervisor is about to begin them, by the content of their batch.
     pub(super) commands: Vec<Command>,
     pub(super) waiting: BTreeMap<u64, Command>,
@@ -54,6 +58,8 @@ pub(super) struct Content {
     pub(super) landed: Option<Epoch>,
     pub(super) acknowledged: bool,
     pub(super) begun: bool,
+    /// The deposit that it takes.
+    pub(super) takes: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -103,6 +109,16 @@ pub(super) enum Event {
     Request {
         cell: CellId,
     },
+    /// One that waits for its owner.
+    Deposit {
+        cell: CellId,
+    },
+    Look {
+        cell: CellId,
+    },
+    Found {
+        list: u64,
+    },
     Trouble {
         of: usize,
     },
@@ -124,7 +140,7 @@ pub(super) enum Event {
     /// Nothing goes wrong any more.
     Quiet,
     /// Looks whether the world is over.
-    Look,
+    End,
 }
 
 pub(super) fn play(seed: u64, options: Options) -> Report {
@@ -163,6 +179,8 @@ impl World {
             processes: Vec::new(),
             wires: BTreeMap::new(),
             contents: BTreeMap::new(),
+            deposits: BTreeMap::new(),
+            lists: BTreeMap::new(),
             commands: Vec::new(),
             waiting: BTreeMap::new(),
             quiet: None,
@@ -188,6 +206,7 @@ impl World {
         for cell in 1..=self.setting.cells {
             self.after(SECOND, Event::Request { cell: CellId(cell) });
         }
+        self.begin_deposits();
         let chaos = self.setting.chaos;
         self.at(chaos, Event::Quiet);
         Ok(())
@@ -229,6 +248,9 @@ impl World {
             Event::Exit { content } => self.commands.retain(|command| command.content != content),
             Event::Supervise { content, until } => self.supervise(content, until),
             Event::Request { cell } => return self.request(cell),
+            Event::Deposit { cell } => self.deposit(cell),
+            Event::Look { cell } => self.look(cell),
+            Event::Found { list } => return self.found(list),
             Event::Trouble { of } => return self.trouble(of),
             Event::Heal { of } => self.processes[of].cut = false,
             Event::Resume { of, life } if self.lives(of, life) => return self.resume(of),
@@ -237,10 +259,10 @@ impl World {
                 return self.restart(of);
             }
             Event::Quiet => {
-                self.after(SECOND / 10, Event::Look);
+                self.after(SECOND / 10, Event::End);
                 return self.fall_quiet();
             }
-            Event::Look => self.after(SECOND / 10, Event::Look),
+            Event::End => self.after(SECOND / 10, Event::End),
             Event::Wake { .. }
             | Event::Load { .. }
             | Event::Drained { .. }
@@ -263,7 +285,7 @@ impl World {
         for of in 0..self.processes.len() {
             if self.serves(of, cell) && self.processes[of].machine.next_batch(cell).is_some() {
                 let effect = self.draw.chance("has an effect", of, 500);
-                self.give(of, cell, effect)?;
+                self.give(of, cell, effect, None)?;
             }
         }
         Ok(())
@@ -282,15 +304,16 @@ impl World {
                 if let Some(known) = self.contents.get_mut(&content(batch.link)) {
                     known.landed = Some(batch.landed_in);
                 }
+                self.takes(cell, content(batch.link))?;
                 self.count("landed");
             }
         }
         Ok(answer)
     }
 
-    pub(super) fn next_content(&mut self, cell: CellId, effect: bool) -> u64 {
+    pub(super) fn next_content(&mut self, cell: CellId, effect: bool, takes: Option<u64>) -> u64 {
         let content = self.contents.len() as u64 + 1;
-        let known = Content { cell, effect, landed: None, acknowledged: false, begun: false };
+        let known = Content { cell, effect, landed: None, acknowledged: false, begun: false, takes };
         self.contents.insert(content, known);
         content
     }

@@ -144,7 +144,9 @@ impl State {
                 | Sabotage::NoBurial
                 | Sabotage::SlowClock
                 | Sabotage::KeepCommands
-                | Sabotage::ReleaseEarly,
+                | Sabotage::ReleaseEarly
+                | Sabotage::JudgeAgain
+                | Sabotage::MarkLater,
             )
             | None => until.is_some_and(|until| now < until.0),
         }

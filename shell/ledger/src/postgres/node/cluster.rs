@@ -6,6 +6,7 @@ use holon_facts::{Millis, Wall};
 use holon_platform::entropy;
 use serde::Serialize;
 
+use super::deposits::{Deposited, Deposits};
 use super::statement::{id, number};
 use crate::postgres::open::{ANSWER, hold};
 use crate::postgres::schema;
@@ -14,6 +15,8 @@ use crate::sqlite::LedgerError;
 
 /// The version of the tables that has nodes.
 const HAS_NODES: i64 = 2;
+/// The one that has deposits.
+const HAS_DEPOSITS: i64 = 4;
 /// The cell whose lock a new cluster is made under.
 const FIRST: i64 = 1;
 /// Cells that a cluster has at most: each has some five connections at its owner.
@@ -79,6 +82,8 @@ pub struct CellStatus {
     pub batch: u64,
     pub step: u64,
     pub agents: u64,
+    /// Requests that wait for its owner.
+    pub deposits: u64,
     pub label: Option<String>,
     /// The node that an operator wants it on.
     pub wanted_on: Option<u64>,
@@ -175,10 +180,17 @@ impl Cluster {
             draining: row.get(7),
             cells: number(row.get(8)),
         });
-        let sql = "SELECT c.cell, c.epoch, n.node, c.batch, c.through_step,
-                (SELECT count(*) FROM agents a WHERE a.cell = c.cell AND a.private = 0), c.label, c.wanted_on, c.problem
-            FROM cells c LEFT JOIN nodes n ON n.node = c.node AND NOT n.buried ORDER BY c.cell";
-        let cells = session.query(sql, &[], ANSWER).map_err(failed("reading the cells"))?;
+        let deposits = match has_deposits(&session)? {
+            true => "(SELECT count(*) FROM deposits d WHERE d.cell = c.cell AND d.judged_at IS NULL)",
+            false => "0::bigint",
+        };
+        let sql = format!(
+            "SELECT c.cell, c.epoch, n.node, c.batch, c.through_step,
+                (SELECT count(*) FROM agents a WHERE a.cell = c.cell AND a.private = 0), c.label, c.wanted_on, c.problem,
+                {deposits}
+            FROM cells c LEFT JOIN nodes n ON n.node = c.node AND NOT n.buried ORDER BY c.cell"
+        );
+        let cells = session.query(&sql, &[], ANSWER).map_err(failed("reading the cells"))?;
         let cells = cells.iter().map(|row| CellStatus {
             cell: number(row.get(0)),
             epoch: number(row.get(1)),
@@ -186,11 +198,24 @@ impl Cluster {
             batch: number(row.get(3)),
             step: number(row.get(4)),
             agents: number(row.get(5)),
+            deposits: number(row.get(9)),
             label: row.get(6),
             wanted_on: row.get::<_, Option<i64>>(7).map(number),
             problem: row.get(8),
         });
         Ok(ClusterStatus { nodes: nodes.collect(), cells: cells.collect() })
+    }
+
+    /// Requests that came while nobody owned their cell, the newest first; the verdict of one is kept for a day.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn deposits(server: &Server, at_most: u32) -> Result<Vec<Deposited>, ClusterError> {
+        let session = of_cluster(server)?;
+        match has_deposits(&session)? {
+            true => Ok(Deposits::new(server.clone()).newest(at_most)?),
+            false => Ok(Vec::new()),
+        }
     }
 
     /// A node hands its cells over and gets none from now on.
@@ -270,6 +295,11 @@ impl Cluster {
         let told = session.query(sql, &[&id(cell), &id(epoch), &problem], ANSWER);
         told.map(drop).map_err(failed("telling what is wrong with a cell"))
     }
+}
+
+/// No node of this build has brought the tables up to date before.
+fn has_deposits(session: &Session) -> Result<bool, LedgerError> {
+    Ok(schema::version(session)? >= HAS_DEPOSITS)
 }
 
 fn of_cluster(server: &Server) -> Result<Session, ClusterError> {

@@ -1,7 +1,7 @@
 //! The thread that owns a node's [`Ownership`]. It executes nothing: connections do that, one for the lease alone, and pens
 //! append what they have.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,6 +61,8 @@ pub struct Routes {
     pub own: Option<NodeId>,
     /// The others, by the cell that they own.
     pub owners: BTreeMap<CellId, (NodeId, String)>,
+    /// Cells for which requests wait that came while nobody owned them.
+    pub deposits: BTreeSet<CellId>,
     /// Why the database does not answer.
     pub problem: Option<String>,
     /// How far the clock of the database, which all nodes go by, is ahead of this machine's; in whole seconds.
@@ -96,6 +98,7 @@ pub(super) struct State {
     urls: BTreeMap<NodeId, String>,
     /// Epochs whose loss an operator accepts.
     accepted: BTreeMap<CellId, Epoch>,
+    deposits: BTreeSet<CellId>,
     /// What follows from doing what was asked.
     pending: VecDeque<Input>,
     problem: Option<String>,
@@ -261,6 +264,7 @@ impl Keeper {
     /// What operators have written into the rows of cells.
     fn follow(&mut self, aside: Aside) {
         self.state.urls = aside.urls.into_iter().collect();
+        self.state.deposits = aside.deposits.into_iter().collect();
         for (cell, node) in aside.wanted {
             let serves = self.machine.standing(cell) == Standing::Serving;
             if serves && Some(node) != self.machine.node() && self.state.urls.contains_key(&node) {
@@ -286,6 +290,7 @@ impl Keeper {
         let routes = Routes {
             own,
             owners: owners.collect(),
+            deposits: self.state.deposits.clone(),
             problem: self.state.problem.clone(),
             clock_ahead_s: self.state.clock_ahead_ms / 1_000,
         };

@@ -9,6 +9,7 @@
 
 mod about;
 mod cluster;
+mod deposits;
 mod directory;
 mod keeper;
 mod lot;
@@ -33,6 +34,7 @@ use crate::sql::postgres::{PostgresError, Server, Session};
 
 pub use self::about::AboutNode;
 pub use self::cluster::{CellStatus, Cluster, ClusterError, ClusterStatus, MOST_CELLS, NodeStatus};
+pub use self::deposits::{Deposited, Deposits, Waiting};
 pub use self::directory::Directory;
 pub use self::keeper::{Event, Routes};
 pub use self::lot::Lot;

@@ -30,6 +30,8 @@ pub(super) struct Aside {
     pub(super) wanted: Vec<(CellId, NodeId)>,
     /// Epochs whose loss is accepted.
     pub(super) accepted: Vec<(CellId, Epoch)>,
+    /// Cells for which requests wait.
+    pub(super) deposits: Vec<CellId>,
 }
 
 /// Executes statements on one connection.
@@ -113,12 +115,14 @@ impl Executor {
             NodeRow { node, draining: row.get(1), labels }
         });
         let nodes = nodes.collect();
-        let sql = "SELECT cell, epoch, batch, link, node, hand_to, label, wanted_on, accepted FROM cells";
+        let sql = "SELECT cell, epoch, batch, link, node, hand_to, label, wanted_on, accepted,
+            EXISTS (SELECT 1 FROM deposits d WHERE d.cell = cells.cell AND d.judged_at IS NULL) FROM cells";
         let cells = self.ask(sql, &[])?;
         let cells = cells.iter().map(|row| {
             let (cell, epoch, head) = owned(row);
             aside.wanted.extend(row.get::<_, Option<i64>>(7).map(|node| (cell, NodeId(number(node)))));
             aside.accepted.extend(row.get::<_, Option<i64>>(8).map(|epoch| (cell, Epoch(number(epoch)))));
+            aside.deposits.extend(row.get::<_, bool>(9).then_some(cell));
             let node = |column| row.get::<_, Option<i64>>(column).map(|node| NodeId(number(node)));
             let label = row.get::<_, Option<String>>(6).map(Label);
             CellRow { cell, owner: node(4), offered_to: node(5), epoch, head, label }

@@ -1,11 +1,22 @@
 //! What deliveries to triggers and webhooks send (any JSON, or text and bytes of any type), and what the metrics are: their bodies are whatever others make of them,
 //! and the description says which forms are taken.
 
+use schemars::Schema;
 use serde_json::{Value, json};
 
 const DELIVERIES: &[&str] = &["/callbacks/wake/{token}", "/callbacks/enqueue/{token}"];
 
-pub(super) fn describe(document: &mut Value) {
+/// What a node keeps where no node owns the agent.
+const KEPT: &[&str] =
+    &["/agents/{agent_id}/enqueue", "/enqueue", "/webhooks/generic/{agent_id}", DELIVERIES[0], DELIVERIES[1]];
+
+pub(super) fn describe(document: &mut Value, deposited: &Schema) {
+    for path in KEPT {
+        document["paths"][path]["post"]["responses"]["202"] = json!({
+            "description": "Of several nodes none owns the agent: the request is kept, and the next owner carries it out or refuses it, once.",
+            "content": { "application/json": { "schema": deposited } },
+        });
+    }
     for path in DELIVERIES {
         let body = &mut document["paths"][path]["post"]["requestBody"];
         body["content"] = json!({

@@ -10,7 +10,7 @@ mod tight;
 
 use axum::http::Method;
 use holon_api::{
-    Body as _, Code, Endpoint, ErrorBody, Header, HeaderValue, Reply, RouteAccess as Access, Row,
+    Body as _, Code, Deposited, Endpoint, ErrorBody, Header, HeaderValue, Reply, RouteAccess as Access, Row,
 };
 use holon_facts::Event;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -38,6 +38,7 @@ pub(super) fn document() -> Value {
     let streamed = streams::schemas(&mut generator);
     let payloads = Event::schemas(&mut generator);
     let provenance = generator.subschema_for::<Provenance>();
+    let deposited = generator.subschema_for::<Deposited>();
     let mut schemas: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
     events::describe(&mut schemas, payloads, &provenance);
     let mut document = json!({
@@ -66,7 +67,7 @@ pub(super) fn document() -> Value {
         },
     });
     streams::describe(&mut document, &streamed);
-    callbacks::describe(&mut document);
+    callbacks::describe(&mut document, &deposited);
     tight::describe(&mut document);
     document
 }
