@@ -12,7 +12,7 @@ use holon_facts::content::{Content, ContentId, Text};
 use holon_facts::event::operation::OpKind;
 use holon_facts::hint::Hint;
 use holon_facts::identity::InitialSettings;
-use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WaitId, WorkItemId};
+use holon_facts::ids::{AgentId, DepositId, OpId, ReplyId, RunId, TaskId, TimerId, WaitId, WorkItemId};
 use holon_facts::label::{Description, LabelChange};
 use holon_facts::message::{Idempotency, Ingress, Origin};
 use holon_facts::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
@@ -299,6 +299,12 @@ fn delivery() -> impl Strategy<Value = Delivery> {
         .prop_map(|(generation, delivery_mode, hint)| Delivery { generation, delivery_mode, hint })
 }
 
+/// What was kept before; each is given once.
+fn deliver(world: &mut World, name: &str, mut delivery: Delivery) {
+    delivery.hint.deposit = Some(DepositId(world.log.len() as u64 + 1));
+    ask(world, |reply| Input::Deliver { agent: agent(name), delivery, reply });
+}
+
 /// A folder, as a performer finds it.
 fn place() -> impl Strategy<Value = ExecutionBinding> {
     select(vec![
@@ -493,9 +499,7 @@ impl Act {
             }
             Self::CreateWorkItem(name) => create_work_item(world, name),
             Self::Wake(name, hint) => ask(world, |reply| Input::Wake { agent: agent(name), hint, reply }),
-            Self::Deliver(name, delivery) => {
-                ask(world, |reply| Input::Deliver { agent: agent(name), delivery, reply })
-            }
+            Self::Deliver(name, delivery) => deliver(world, name, delivery),
             Self::ChangeTrigger(name, change) => {
                 ask(world, |reply| Input::ChangeTrigger { agent: agent(name), change, reply })
             }

@@ -186,7 +186,8 @@ fn waits(world: &mut World) {
     world.complete("main", answers("not yet"));
     let sent = ingress(MessageKind::WebhookEvent, Priority::Normal, "passed");
     let origin = holon_facts::message::Origin::Webhook { source: "ci".into(), event_type: None };
-    world.admit("main", holon_facts::message::Ingress { origin, ..sent });
+    let deposit = Some(holon_facts::ids::DepositId(1));
+    world.admit("main", holon_facts::message::Ingress { origin, deposit, ..sent });
     world.complete("main", context());
     world.complete("main", answers("it passed"));
     let hint = r#"{"source":"ci","reason":"it moved"}"#;

@@ -4,6 +4,7 @@
 mod budgets;
 mod children;
 mod debts;
+mod deposits;
 mod episodes;
 mod facts;
 mod hints;

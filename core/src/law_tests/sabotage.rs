@@ -12,7 +12,7 @@ use holon_facts::event::lifecycle::*;
 use holon_facts::event::operation::{OpKind, OperationOpened};
 use holon_facts::event::turn::*;
 use holon_facts::event::{Event, LifecycleFact, OperationFact, TurnFact};
-use holon_facts::ids::{DepositId, EventSeq, MessageId, OpId, RunId, StepSeq};
+use holon_facts::ids::{EventSeq, MessageId, OpId, RunId, StepSeq};
 use holon_facts::lifecycle::{ControlAction, Status};
 use holon_facts::message::{AuthorityClass, Idempotency, Priority};
 use holon_facts::model::{AttemptOutcome, FailureKind, RoundEnd, StopReason};
@@ -63,7 +63,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(super::debts::cases());
     cases.extend(super::unattended::cases());
     cases.extend(super::waits::cases());
-    cases.extend(super::hints::cases());
+    cases.extend(super::hints::cases().into_iter().chain(super::deposits::cases()));
     cases.extend(super::triggers::cases());
     cases.extend(super::budgets::cases());
     cases.extend(super::children::cases());
@@ -397,11 +397,6 @@ fn log() -> Vec<Case> {
         )),
         case("W10", "a closure waits for nothing", |s| {
             s.replace("closure_decided", 0, closed(ClosureOutcome::Waiting));
-        }),
-        case("X7", "a deposit is taken twice", |s| {
-            let of = |id| MessageAdmitted { deposit: Some(DepositId(7)), ..admitted(id, Priority::Normal) };
-            s.replace("message_admitted", 2, of(3));
-            s.replace("message_admitted", 3, of(4));
         }),
         case("D3", "a record is missing", |s| s.gap_at = Some(7)),
         case("D3", "steps go back", |s| s.rows[8].step = StepSeq(1)),

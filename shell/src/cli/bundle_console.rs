@@ -14,7 +14,7 @@ use super::bundle::unreadable;
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::output::{self, Failure};
-use super::stopped::parts;
+use super::stopped::{one, parts};
 use crate::bundle::{self, Description};
 use crate::home::Home;
 use crate::http::auth::Policy;
@@ -35,7 +35,7 @@ pub(super) fn look_at(
         fs::create_dir_all(home.root().join("run"))?;
         let ledger = home.ledger_file();
         let about = bundle::unpack(file, folder.path(), &ledger).map_err(unreadable)?;
-        let app = parts(&home, &environment, Reader::open(&ledger)?, Some(LEFT_OUT))?;
+        let app = parts(&home, &environment, one(Reader::open(&ledger)?), Some(LEFT_OUT))?;
         let done = until_the_end(app, about, &home, |link| show(link, &environment), &ending).await;
         folder.close()?;
         done

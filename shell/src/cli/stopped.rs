@@ -2,20 +2,23 @@
 //! same replies. Nothing is locked and nothing is written; the cost is that of opening the ledger and of the newest
 //! snapshot of the agent that is read.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use axum::Router;
 use holon_api::{Client, Control};
 use holon_core::tool::catalogue;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, Config, Millis, Wall};
 use holon_ledger::LedgerReader;
+use holon_ledger::postgres::node::{CellId, Cluster, Directory};
 use holon_ledger::sqlite::{Reader, import, text_reader};
 use holon_models::{Providers, Tools};
-use holon_platform::{Environment, clock};
+use holon_platform::{Environment, clock, spawn};
 use holon_text::{Secrets, Texts, moment, variables};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -27,7 +30,7 @@ use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
-use crate::http::{About, App, Console, InProcess, Metrics, Parts, Peers, Process, Shutdown, router};
+use crate::http::{About, App, Console, InProcess, Metrics, Parts, Peers, Process, Shutdown, across, router};
 use crate::ledger_check::LedgerChecks;
 use crate::live::LiveSink;
 use crate::names::Names;
@@ -75,10 +78,36 @@ pub(super) async fn find(
     if (holder.is_some() || environment.get("HOLON_HTTP_ADDR").is_some()) && live.handshake().await.is_ok() {
         return Ok(None);
     }
-    let reader = home.ledger().reader()?;
-    let last = reader.newest_record()?;
-    let client = Client::over(InProcess::serve(router(App::new(parts(home, environment, reader, None)?))));
-    Ok(Some(Stopped { client, note: note(holder, last) }))
+    let (home, environment) = (home.clone(), environment.clone());
+    // It asks a database for itself.
+    let served = spawn::blocking(move || serves(&home, &environment)).await;
+    let (router, last) = served.map_err(anyhow::Error::from)??;
+    Ok(Some(Stopped { client: Client::over(InProcess::serve(router)), note: note(holder, last) }))
+}
+
+/// What serves the ledger of a home, or all of those that its nodes share; and when it was last written.
+fn serves(home: &Home, environment: &Environment) -> Result<(Router, Option<Wall>), Failure> {
+    let several = match home.database() {
+        Some(server) => Cluster::of(server)?.filter(|cluster| cluster.cells.len() > 1).zip(Some(server)),
+        None => None,
+    };
+    let Some((cluster, server)) = several else {
+        let reader = Arc::new(home.ledger().reader()?);
+        let last = reader.newest_record()?;
+        return Ok((router(App::new(parts(home, environment, (reader.clone(), reader), None)?)), last));
+    };
+    let overview = Arc::new(home.ledger().reader_of_all()?);
+    let (mut cells, mut last, mut default) = (BTreeMap::new(), None, None);
+    for cell in &cluster.cells {
+        let home = home.of_cell(i64::try_from(*cell).unwrap_or(i64::MAX));
+        let reader = Arc::new(home.ledger().reader()?);
+        last = last.max(reader.newest_record()?);
+        let parts = parts(&home, environment, (reader, overview.clone()), None)?;
+        default.get_or_insert(parts.about.default_agent.clone());
+        cells.insert(CellId(*cell), router(App::new(parts)));
+    }
+    let default = default.ok_or_else(|| anyhow!("the cluster has no cell"))?;
+    Ok((across(Directory::new(server.clone(), &cluster), cells, default), last))
 }
 
 /// Reads an export with its recorder, as a ledger in a folder that goes with it. Settings are those of the home.
@@ -97,7 +126,7 @@ pub(super) fn of_export(home: &Home, environment: &Environment, file: &Path) -> 
     let client = Client::over(InProcess::serve(router(App::new(parts(
         home,
         environment,
-        Reader::open(&path)?,
+        one(Reader::open(&path)?),
         None,
     )?))));
     Ok(Exported { client, folder })
@@ -116,15 +145,20 @@ fn note(holder: Option<Option<u32>>, last: Option<Wall>) -> String {
     }
 }
 
+/// A ledger that is all there is.
+pub(super) fn one(reader: Reader) -> (Arc<Reader>, Arc<Reader>) {
+    let reader = Arc::new(reader);
+    (reader.clone(), reader)
+}
+
 /// What answers for a ledger that is read: nothing is admitted, no model asked, and nobody logs in with a browser. `left_out`
-/// stands for texts that are not stored.
+/// stands for texts that are not stored; `overview` has the agents of all cells.
 pub(super) fn parts(
     home: &Home,
     environment: &Environment,
-    reader: Reader,
+    (reader, overview): (Arc<Reader>, Arc<Reader>),
     left_out: Option<&'static str>,
 ) -> Result<Parts, Failure> {
-    let reader = Arc::new(reader);
     // Whatever else is wrong with the configuration does not matter to whoever reads.
     let configured = Home::at(Home::shared(home.root())).config();
     let mut settings = Settings::survey(&configured, environment).ok().map(|(settings, _)| settings);
@@ -159,7 +193,7 @@ pub(super) fn parts(
         runtime: Runtime::stopped(reader.clone(), texts, performers, config),
         hub: Hub::default(),
         about: About {
-            default_agent: default_agent(&reader, default)?,
+            default_agent: default_agent(&overview, default)?,
             home: home.clone(),
             socket_path: home.socket().display().to_string(),
             listen: None,
@@ -169,7 +203,7 @@ pub(super) fn parts(
             started_at: clock::now().wall,
             confinement: None,
         },
-        overview: reader.clone(),
+        overview,
         reader,
         names: Names::default(),
         process: Process::default(),

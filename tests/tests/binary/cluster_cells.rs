@@ -166,6 +166,16 @@ fn agents_of_all_cells_are_reached_at_every_node() {
     let later = nodes.events(1);
     assert_eq!(later[..events.len()], events, "what had its place keeps it");
     nodes.whole();
+
+    // What a stopped node reads, it reads of the agent's cell, and of all of them.
+    let stopped = &nodes.nodes[0];
+    let list = stopped.ok(&["agent", "list", "--json"]).json();
+    assert_eq!(list["agents"].as_array().map(Vec::len), Some(names.len()), "{list}");
+    for agent in AGENTS {
+        let shown = stopped.ok(&["transcript", agent]);
+        assert!(shown.stdout.contains(&format!("I am for {agent}")), "{shown:?}");
+    }
+    stopped.0.run(&["transcript", "nobody"]).refused(3, &["nobody"]);
 }
 
 #[test]

@@ -33,9 +33,9 @@ impl Reader {
 /// The ledger as [`holon_text::Texts`] reads it.
 pub fn text_reader(reader: Arc<Reader>) -> holon_text::Reader {
     Box::new(move |id| {
-        reader.content(id).map_err(|error| match error {
-            LedgerError::Erased { .. } => ReadError::Removed,
-            error => ReadError::Unreadable(error.to_string()),
+        reader.content(id).map_err(|error| {
+            let removed = matches!(error, LedgerError::Erased { .. });
+            if removed { ReadError::Removed } else { ReadError::Unreadable(error.to_string()) }
         })
     })
 }

@@ -2,6 +2,7 @@
 //! request goes to the cell of the agent that it is about. None is lost between two owners: it waits a while, and is refused
 //! with `moving` then; what comes from outside is kept in the database for the next owner (`deposit`).
 
+mod across;
 mod deposit;
 mod target;
 mod under_way;
@@ -30,6 +31,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
+pub use self::across::across;
 use self::deposit::Judge;
 use self::target::Target;
 use super::auth::Policy;
