@@ -31,11 +31,16 @@ pub fn yielding_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<thread::JoinHandle<T>> {
     thread(name, move || {
-        // At its usual rank it does the same work.
-        #[cfg(target_os = "linux")]
-        let _ = rustix::process::nice(NICE);
+        yield_processor();
         work()
     })
+}
+
+/// The calling thread leaves the processor to others from now on, where the kernel ranks threads one by one.
+pub fn yield_processor() {
+    // At its usual rank it does the same work.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(NICE);
 }
 
 /// Starts a named thread.

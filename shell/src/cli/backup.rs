@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 use holon_ledger::sqlite::LedgerError;
-use holon_platform::Environment;
+use holon_platform::{Environment, spawn};
 
 use super::exit::Exit;
 use super::output::{self, Failure};
@@ -59,6 +59,7 @@ pub(super) fn backup(home: Option<PathBuf>, args: BackupArgs) -> Result<Exit, Fa
         credentials: args.with_credentials,
         verify: args.verify,
     };
+    spawn::yield_processor();
     let made = backup::make(&request).map_err(not_made)?;
     let failed = match made.left_out.count {
         0 => Exit::Completed,

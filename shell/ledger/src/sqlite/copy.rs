@@ -1,6 +1,10 @@
 //! A copy of a ledger as it is at one moment, also while a runtime writes it; and the same put in the place of a ledger.
 
+use std::fs::File;
+use std::io;
 use std::path::Path;
+use std::thread::{sleep, yield_now};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
@@ -16,6 +20,8 @@ use crate::sql::Source;
 
 /// Pages of 4 KiB that are copied at once.
 const PAGES: std::ffi::c_int = 4_096;
+/// From one part of a copy to the next.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 /// What a copy holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,13 +67,23 @@ fn pages(source: &Connection, to: &Path) -> Result<(), LedgerError> {
     // A copy that was cut short is removed, and whoever asked for it syncs what it makes of it.
     copy.pragma_update(None, "journal_mode", "OFF").map_err(failed())?;
     copy.pragma_update(None, "synchronous", "OFF").map_err(failed())?;
+    let unwritten = |error: io::Error| match error.kind() {
+        io::ErrorKind::StorageFull => LedgerError::Full,
+        _ => LedgerError::Open { path: to.to_owned(), problem: error.to_string() },
+    };
+    let written = File::open(to).map_err(unwritten)?;
     let backup = Backup::new(source, &mut copy).map_err(failed())?;
     loop {
+        let begun = Instant::now();
         match backup.step(PAGES).map_err(failed())? {
             StepResult::Done => break,
-            StepResult::More => {}
+            // The disk is half of the time for whoever writes the ledger, and never has much of the copy to write at once.
+            StepResult::More => {
+                written.sync_data().map_err(unwritten)?;
+                sleep(begun.elapsed().min(LONGEST_PAUSE));
+            }
             // Locks of others are in the way of neither side: this one reads at one moment, that one is nobody else's.
-            StepResult::Busy | StepResult::Locked | _ => std::thread::yield_now(),
+            StepResult::Busy | StepResult::Locked | _ => yield_now(),
         }
     }
     drop(backup);
