@@ -69,6 +69,7 @@ pub fn verify(
         check.nothing_behind(last)?;
         check.agents()?;
         check.contents()?;
+        check.pages()?;
         Ok(check.report)
     })
 }
@@ -262,6 +263,22 @@ impl Check<'_> {
             if read < TEXTS {
                 return Ok(());
             }
+        }
+    }
+
+    /// What finds rows leads to them: everything above has read them in the order of the ledger alone.
+    fn pages(&self) -> Result<(), LedgerError> {
+        if !matches!(self.source, Source::Sqlite(_)) {
+            return Ok(());
+        }
+        let failed = LedgerError::unreadable(Position::default());
+        let found = self.source.first("PRAGMA integrity_check(1)", &[], |row| row.get::<String>(0));
+        match found.map_err(failed)? {
+            Some(found) if found != "ok" => {
+                let first = found.lines().find(|line| !line.starts_with("***")).unwrap_or(&found);
+                Err(LedgerError::damaged(Position::default(), format!("the file is damaged: {first}")))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 

@@ -72,18 +72,12 @@ impl Report {
         );
         let open = policy.network != Network::Off;
         gap(open, self.servers(policy.network));
-        // The kernel lets root read what another process began with.
-        let places = if geteuid().is_root() { "a file or an environment" } else { "a file" };
-        let token = format!(
-            "this runtime's control token may be found in {places}, and passed to a process that is not confined"
-        );
-        gap(open && peer::can_be_identified(), &token);
-        gap(open && !peer::can_be_identified(), "this runtime can be asked to do what a command can't");
         gap(
-            geteuid().is_root(),
-            "root can read whole disks, what is hidden on them included, and what other processes began with, and set up the \
-             network",
+            open && peer::can_be_identified(),
+            "this runtime's control token may be found in a file, and passed to a process that is not confined",
         );
+        gap(open && !peer::can_be_identified(), "this runtime can be asked to do what a command can't");
+        gap(geteuid().is_root(), "root can read whole disks, what is hidden on them included");
         let scoped = self.landlock >= SCOPES && !limits;
         ExecutionPolicy {
             paths: Enforcement::NotEnforced,
