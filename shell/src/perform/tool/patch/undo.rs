@@ -13,11 +13,17 @@ use super::journal::{Entry, Journal, sync};
 /// Puts every file back that is as the patch left it, in the opposite order. Returns those that are neither
 /// as before nor as the patch left them: whoever changed them keeps the change.
 pub(super) fn roll_back(journal: &Journal) -> io::Result<Vec<PathBuf>> {
-    let mut left = Vec::new();
+    let (mut left, mut failed) = (Vec::new(), None);
     for entry in journal.files.iter().rev() {
-        if !put_back(entry)? {
-            left.push(entry.target.clone());
+        match put_back(entry) {
+            Ok(true) => {}
+            Ok(false) => left.push(entry.target.clone()),
+            // The others are put back all the same.
+            Err(problem) => drop(failed.get_or_insert(problem)),
         }
+    }
+    if let Some(problem) = failed {
+        return Err(problem);
     }
     tidy(journal)?;
     for folder in journal.folders.iter().rev() {
@@ -89,7 +95,9 @@ pub(super) fn digest(bytes: &[u8]) -> String {
 }
 
 fn missing(problem: &io::Error) -> bool {
-    matches!(problem.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    // A name that is too long is nobody's.
+    let kinds = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory, io::ErrorKind::InvalidFilename];
+    kinds.contains(&problem.kind())
 }
 
 fn gone(result: io::Result<()>) -> io::Result<()> {
