@@ -479,8 +479,7 @@ impl Act {
                 world.later(|reply| Input::RunTask { agent: agent(name), arguments, key: None, reply });
             }
             Self::StopTask(name, task, force) => {
-                let task = TaskId(task);
-                ask(world, |reply| Input::StopTask { agent: agent(name), task, force, reply });
+                ask(world, |reply| Input::StopTask { agent: agent(name), task: TaskId(task), force, reply });
             }
             Self::WriteTask(name, task) => {
                 let (agent, task, text) = (agent(name), TaskId(task), Text::short("y"));
@@ -589,8 +588,7 @@ proptest! {
 /// What never meets a law proves nothing about it.
 #[test]
 fn what_happens_concerns_every_law() {
-    let mut runner = TestRunner::deterministic();
-    let mut concerned = BTreeMap::new();
+    let (mut runner, mut concerned) = (TestRunner::deterministic(), BTreeMap::new());
     for _ in 0..192 {
         let (config, acts) = (tight(), acts()).new_tree(&mut runner).unwrap().current();
         for (law, count) in after(config, acts).laws.antecedents() {

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::thread::{sleep, yield_now};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use holon_platform::clock;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 use serde::{Deserialize, Serialize};
@@ -67,20 +68,22 @@ fn pages(source: &Connection, to: &Path) -> Result<(), LedgerError> {
     // A copy that was cut short is removed, and whoever asked for it syncs what it makes of it.
     copy.pragma_update(None, "journal_mode", "OFF").map_err(failed())?;
     copy.pragma_update(None, "synchronous", "OFF").map_err(failed())?;
-    let unwritten = |error: io::Error| match error.kind() {
-        io::ErrorKind::StorageFull => LedgerError::Full,
-        _ => LedgerError::Open { path: to.to_owned(), problem: error.to_string() },
+    let unwritten = |error: io::Error| {
+        let full = error.kind() == io::ErrorKind::StorageFull;
+        let other = || LedgerError::Open { path: to.to_owned(), problem: error.to_string() };
+        if full { LedgerError::Full } else { other() }
     };
     let written = File::open(to).map_err(unwritten)?;
     let backup = Backup::new(source, &mut copy).map_err(failed())?;
     loop {
-        let begun = Instant::now();
+        let begun = clock::boot();
         match backup.step(PAGES).map_err(failed())? {
             StepResult::Done => break,
             // The disk is half of the time for whoever writes the ledger, and never has much of the copy to write at once.
             StepResult::More => {
                 written.sync_data().map_err(unwritten)?;
-                sleep(begun.elapsed().min(LONGEST_PAUSE));
+                let took = Duration::from_micros(clock::boot().saturating_sub(begun));
+                sleep(took.min(LONGEST_PAUSE));
             }
             // Locks of others are in the way of neither side: this one reads at one moment, that one is nobody else's.
             StepResult::Busy | StepResult::Locked | _ => yield_now(),

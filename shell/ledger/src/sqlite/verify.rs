@@ -271,6 +271,11 @@ impl Check<'_> {
         if !matches!(self.source, Source::Sqlite(_)) {
             return Ok(());
         }
+        // Where there is no state, nothing has read their columns.
+        let states =
+            format!("SELECT agent, event_seq, {} FROM snapshots LIMIT 1", Kept::columns(self.source)?);
+        let read = self.source.first(&states, &[], |_| Ok(()));
+        read.map_err(LedgerError::unreadable(Position::default()))?;
         let failed = LedgerError::unreadable(Position::default());
         let found = self.source.first("PRAGMA integrity_check(1)", &[], |row| row.get::<String>(0));
         match found.map_err(failed)? {

@@ -1,5 +1,6 @@
 //! What a new agent begins with.
 
+use std::io;
 use std::time::Duration;
 
 use holon_api::{Code, CreateAgent};
@@ -63,6 +64,21 @@ fn failure(error: TemplateError) -> Box<Failure> {
         TemplateError::Invalid { .. } | TemplateError::Remote { .. } => {
             Failure::new(Code::InvalidTemplate, text)
         }
+        // Whoever asks has named the folder.
+        TemplateError::Unusable { problem, .. } if is_of_name(&problem) => {
+            Failure::new(Code::InvalidTemplate, text).hint("holon template list")
+        }
         TemplateError::Unusable { .. } | TemplateError::Home(_) => Failure::internal(text),
     }
+}
+
+/// Whether there is nothing of that name, or nothing that this runtime may read.
+fn is_of_name(problem: &io::Error) -> bool {
+    matches!(
+        problem.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::InvalidFilename
+            | io::ErrorKind::PermissionDenied
+    )
 }
