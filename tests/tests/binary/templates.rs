@@ -102,7 +102,7 @@ fn what_is_no_template_makes_no_agent_and_says_what_is_wrong() {
     create("holon-reviewr")
         .refused(3, &["there is no template holon-reviewr", "did you mean holon-reviewer?"]);
     create("Not One").refused(2, &["names no template"]);
-    create("/nowhere/at/all").refused(1, &["/nowhere/at/all", "can't be read"]);
+    create("/nowhere/at/all").refused(2, &["/nowhere/at/all", "can't be read"]);
     let empty = daemon.0.folder().join("empty");
     fs::create_dir(&empty).expect("a folder");
     create(empty.to_str().expect("UTF-8")).refused(2, &["it has no AGENTS.md"]);
