@@ -13,7 +13,7 @@ use super::header::sole;
 use super::route::Handled;
 
 /// The header, as its name is compared.
-pub(super) const HEADER: &str = "x-hub-signature-256";
+const HEADER: &str = "x-hub-signature-256";
 const HINT: &str = "the sender signs with the key of `server.webhook_credential`";
 
 /// The key, where there is one.

@@ -42,7 +42,7 @@ WITH fence AS (
         name = excluded.name, continues = excluded.continues
     WHERE agents.event_seq = excluded.continues RETURNING 1
 ), d AS (
-    UPDATE deposits d SET batch = $3::bigint, judged_at = clock_timestamp() FROM fence f
+    UPDATE deposits d SET batch = $3::bigint, judged_at = clock_timestamp(), request = '' FROM fence f
     WHERE d.deposit = ANY ($41::bigint[]) AND d.cell = f.cell AND d.judged_at IS NULL RETURNING 1
 )
 SELECT f.cell, 1 / (CASE WHEN (SELECT count(*) FROM a) = cardinality($29::text[])

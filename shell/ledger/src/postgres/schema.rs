@@ -169,7 +169,7 @@ const V4: &str = "
 CREATE TABLE deposits (
     deposit bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     cell bigint NOT NULL,
-    request text NOT NULL,
+    request text NOT NULL, -- empty once it was judged
     made_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     judged_at timestamptz, -- none: it waits
     batch bigint, -- that took it

@@ -134,10 +134,6 @@ pub(super) fn named_by(agent: &Agent) -> Result<BTreeSet<Hash>, LedgerError> {
 /// How many of the texts that an agent holds were removed.
 pub(super) fn removed_of(source: Source<'_>, agent: &Agent) -> Result<usize, LedgerError> {
     let unreadable = || LedgerError::unreadable(Position::default());
-    let sql = "SELECT 1 FROM content WHERE text IS NULL LIMIT 1";
-    if source.first(sql, &[], |row| row.get::<i64>(0)).map_err(unreadable())?.is_none() {
-        return Ok(0);
-    }
     let mut removed = 0;
     for id in named_by(agent)? {
         let sql = "SELECT 1 FROM content WHERE id = ?1 AND text IS NULL";

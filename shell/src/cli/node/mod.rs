@@ -38,6 +38,7 @@ use super::service_manager::notify;
 use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata};
 use crate::driver::StartError;
 use crate::home::{Home, secret};
+use crate::http::signature::Signatures;
 use crate::http::{AboutFront, Front, Shutdown};
 use crate::settings::Origin;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
@@ -125,7 +126,13 @@ pub(super) async fn serve(
     let doors = Doors::of(place.home, effective.setup.settings.server.web_console)?;
     let default_agent = AgentId::new(&effective.setup.settings.server.default_agent)?;
     let triggers = TriggerAddresses::new(&url, TriggerKey::of_nodes(&secret));
-    let about = AboutFront { itself, default_agent, triggers: triggers.clone(), peers: doors.peers.clone() };
+    let about = AboutFront {
+        itself,
+        default_agent,
+        triggers: triggers.clone(),
+        signatures: Signatures::new(effective.webhook_key.as_deref()),
+        peers: doors.peers.clone(),
+    };
     let deposits = Arc::new(Deposits::new(place.server.clone()));
     let front =
         Front::new((node.routes(), directory.clone(), deposits), policy, &secret, about, leave.clone());

@@ -8,11 +8,10 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use holon_facts::AgentId;
 use holon_ledger::postgres::node::{CellId, Directory};
-use holon_platform::spawn;
 
 use super::super::failure::Failure;
-use super::served;
 use super::target::Target;
+use super::{look_up, served};
 
 /// Where each agent is.
 #[derive(Clone)]
@@ -43,12 +42,8 @@ async fn answer(State(across): State<Across>, request: Request) -> Response {
 impl Across {
     /// Of the agent's cell; without an agent any.
     async fn router(&self, agent: Option<String>) -> Result<Router, Box<Failure>> {
-        let directory = self.directory.clone();
         let cell = match agent {
-            Some(agent) => {
-                let found = spawn::blocking(move || directory.cell_of(&agent)).await;
-                Some(found.map_err(Failure::internal)??)
-            }
+            Some(agent) => Some(look_up(&self.directory, agent).await?),
             None => None,
         };
         let of_agent = cell.and_then(|cell| self.cells.get(&cell));

@@ -27,9 +27,8 @@ use tokio::task::JoinHandle;
 
 use super::super::peer::{OtherEnd, Peer};
 use super::super::reply::json;
-use super::super::signature;
 use super::target::{Sender, Target, sender};
-use super::{Front, PASSED_ON, served};
+use super::{AboutFront, Front, PASSED_ON, served};
 
 /// Between two looks at what waits.
 const LOOK: Duration = Duration::from_millis(250);
@@ -81,17 +80,23 @@ impl Front {
         if body.len() > WEBHOOK_BYTES || self.0.routes.borrow().problem.is_some() {
             return None;
         }
-        let admitted = if whose == Sender::Address {
-            let Target::Address(token) = Target::of(&parts.uri) else { return None };
-            self.0.about.triggers.read(&token)?;
-            false
-        } else {
-            let is_signed = whose == Sender::Signed && parts.headers.contains_key(signature::HEADER);
-            match self.refuses(parts, end).await {
-                None => true,
-                Some(_) if is_signed => false,
-                refused => return refused,
+        let AboutFront { triggers, signatures, .. } = &self.0.about;
+        let admitted = match whose {
+            Sender::Address => {
+                let Target::Address(token) = Target::of(&parts.uri) else { return None };
+                triggers.read(&token)?;
+                false
             }
+            Sender::Signed if signatures.are_required() => {
+                if let Err(refused) = signatures.check(&parts.headers, body) {
+                    return Some(refused.into_response());
+                }
+                false
+            }
+            Sender::Signed | Sender::Known => match self.refuses(parts, end).await {
+                None => true,
+                refused => return refused,
+            },
         };
         let request = serde_json::to_string(&Kept::of(parts, body, admitted)).ok()?;
         let deposits = self.0.deposits.clone();
@@ -114,14 +119,14 @@ impl Front {
 
     /// Begins to judge what was deposited for a cell, and what will be.
     pub(super) fn judge(&self, cell: CellId, epoch: Epoch, router: Router) -> Judge {
-        let bench = Bench {
+        let judging = Judging {
             deposits: self.0.deposits.clone(),
             own: (cell, epoch),
             router,
             bearer: self.0.bearer.clone(),
             open: BTreeSet::new(),
         };
-        Judge(spawn::task(bench.sit(self.0.routes.clone())))
+        Judge(spawn::task(judging.run(self.0.routes.clone())))
     }
 }
 
@@ -158,8 +163,8 @@ impl Kept {
     }
 }
 
-/// Where deposits of one cell are judged, one after the other.
-struct Bench {
+/// Deposits of one cell, judged one after the other.
+struct Judging {
     deposits: Arc<Deposits>,
     own: (CellId, Epoch),
     router: Router,
@@ -168,8 +173,8 @@ struct Bench {
     open: BTreeSet<DepositId>,
 }
 
-impl Bench {
-    async fn sit(mut self, mut routes: watch::Receiver<Routes>) {
+impl Judging {
+    async fn run(mut self, mut routes: watch::Receiver<Routes>) {
         loop {
             let cell = self.own.0;
             if routes.wait_for(|routes| routes.deposits.contains(&cell)).await.is_err() {

@@ -39,6 +39,7 @@ use super::failure::Failure;
 use super::peer::{OtherEnd, Peer, Peers};
 use super::route::IDEMPOTENCY_KEY;
 use super::shutdown::Shutdown;
+use super::signature::Signatures;
 use crate::trigger_address::TriggerAddresses;
 
 /// Tells that a node has passed a request on: it goes no further, and where it came from proves nothing.
@@ -89,6 +90,7 @@ pub struct AboutFront {
     pub itself: RuntimeStatus,
     pub default_agent: AgentId,
     pub triggers: TriggerAddresses,
+    pub signatures: Signatures,
     pub peers: Peers,
 }
 
@@ -229,12 +231,10 @@ impl Front {
             },
             Target::Any => return Ok(self.any()),
         };
-        let directory = self.0.directory.clone();
-        if !directory.has_several() {
-            return Ok(self.any());
+        match self.0.directory.has_several() {
+            true => look_up(&self.0.directory, agent).await,
+            false => Ok(self.any()),
         }
-        let found = spawn::blocking(move || directory.cell_of(&agent)).await.map_err(Failure::internal)?;
-        Ok(found?)
     }
 
     /// A cell of this node, or else one that has an owner.
@@ -427,6 +427,13 @@ impl Front {
         let hint = "ask again; `holon cluster status` shows nodes and cells";
         Failure::new(Code::Moving, text).hint(hint).into_response()
     }
+}
+
+/// The cell of an agent. It waits for the database where that is not known yet.
+async fn look_up(directory: &Arc<Directory>, agent: String) -> Result<CellId, Box<Failure>> {
+    let directory = directory.clone();
+    let found = spawn::blocking(move || directory.cell_of(&agent)).await.map_err(Failure::internal)?;
+    Ok(found?)
 }
 
 /// Whether a request was refused because its cell is not here, or goes elsewhere.

@@ -6,12 +6,12 @@
 //! command could do as well: see [`within`].
 
 mod calls;
+mod capabilities;
 mod hidden;
 mod machine;
 mod network;
 mod others;
 pub mod peer;
-mod powers;
 mod profile;
 mod report;
 mod writes;
@@ -67,8 +67,8 @@ pub enum ConfineError {
     Writes(#[from] landlock::RulesetError),
     #[error("the runtime's own files can't be hidden: {0}")]
     Hidden(io::Error),
-    #[error("the kernel takes no powers of root back: {0}")]
-    Powers(io::Error),
+    #[error("the kernel does not take capabilities of root back: {0}")]
+    Capabilities(io::Error),
     #[error("the kernel refused to hold back the network: {0}")]
     Network(#[from] seccompiler::Error),
     #[error("the network can't be held back on this kind of processor ({})", std::env::consts::ARCH)]
@@ -87,7 +87,7 @@ impl Policy {
     pub fn enter(&self) -> Result<(), ConfineError> {
         let hidden = self.hidden.as_ref();
         writes::hold_back(&self.writable, writes::Neighbours::Spared, hidden)?;
-        powers::give_up().map_err(ConfineError::Powers)?;
+        capabilities::give_up().map_err(ConfineError::Capabilities)?;
         if calls_can_be_refused() {
             others::hold_back()?;
         }

@@ -95,7 +95,7 @@ impl Deposits {
         status: u16,
         answer: &str,
     ) -> Result<(), LedgerError> {
-        let sql = "UPDATE deposits d SET status = $4, answer = $5,
+        let sql = "UPDATE deposits d SET status = $4, answer = $5, request = '',
                 judged_at = coalesce(d.judged_at, clock_timestamp())
             FROM (SELECT 1 FROM cells WHERE cell = $1 AND epoch = $2 FOR SHARE) own
             WHERE d.deposit = $3 AND d.cell = $1 AND d.status IS NULL";

@@ -1,4 +1,4 @@
-//! Powers of root that nothing else holds back: to look at what another process began with, where the kernel lets those do so
+//! Capabilities of root that nothing else holds back: to look at what another process began with, where the kernel lets those do so
 //! who measure programs, and to set up machine and network. Whoever is not root has none of them.
 
 use std::io;
@@ -15,20 +15,20 @@ const GIVEN_UP: [CapabilitySet; 4] =
 /// Gives them up for good: not even a program of root gets them back.
 pub(super) fn give_up() -> io::Result<()> {
     let mut own = capabilities(None)?;
-    for power in GIVEN_UP {
-        match capability_is_in_bounding_set(power) {
+    for capability in GIVEN_UP {
+        match capability_is_in_bounding_set(capability) {
             Ok(true) if own.permitted.contains(CapabilitySet::SETPCAP) => {
-                remove_capability_from_bounding_set(power)?;
+                remove_capability_from_bounding_set(capability)?;
             }
-            // Nobody without rights over powers gets one: nothing that is executed brings more along.
+            // Whoever may not do that gains none: nothing that is executed brings more along.
             Ok(_) => {}
             // An older kernel does not know it.
             Err(Errno::INVAL) => continue,
             Err(error) => return Err(error.into()),
         }
-        own.effective.remove(power);
-        own.permitted.remove(power);
-        own.inheritable.remove(power);
+        own.effective.remove(capability);
+        own.permitted.remove(capability);
+        own.inheritable.remove(capability);
     }
     Ok(set_capabilities(None, own)?)
 }
