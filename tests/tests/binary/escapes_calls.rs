@@ -189,7 +189,7 @@ const TOOLS: [(&str, &str); 8] = [
     ),
     (
         "npm",
-        "echo '{\"name\":\"x\",\"version\":\"1.0.0\"}' > package.json && npm --cache $PWD/n pack --offline",
+        "echo '{\"name\":\"x\",\"version\":\"1.0.0\"}' > package.json && npm --cache $PWD/../npm-cache pack --offline",
     ),
     ("strace", "strace -f -o t sh -c true && grep -q execve t"),
 ];
