@@ -37,6 +37,14 @@ fn address(pair: &Pair) -> String {
     url[url.find("/callbacks/").expect("an address")..].to_owned()
 }
 
+/// Both nodes live, and give up what they own.
+fn nobody_owns(pair: &Pair) {
+    for node in pair.status()["nodes"].as_array().cloned().expect("nodes") {
+        pair.nodes[0].ok(&["cluster", "drain", &node["node"].to_string()]);
+    }
+    wait_for("nobody to own it", || pair.status()["cells"][0]["node"].is_null());
+}
+
 #[test]
 fn what_comes_while_nobody_owns_an_agent_is_judged_by_its_next_owner() {
     let provider = Provider::start(replies());
@@ -45,10 +53,7 @@ fn what_comes_while_nobody_owns_an_agent_is_judged_by_its_next_owner() {
     pair.nodes[0].ok(&["prompt", "--wait", "hello"]);
     assert!(deposits(&pair).is_empty());
     let address = address(&pair);
-    for node in pair.status()["nodes"].as_array().cloned().expect("nodes") {
-        pair.nodes[0].ok(&["cluster", "drain", &node["node"].to_string()]);
-    }
-    wait_for("nobody to own it", || pair.status()["cells"][0]["node"].is_null());
+    nobody_owns(&pair);
 
     let kept = |answered: Answered| {
         assert_eq!(answered.status, 202, "{answered:?}");
@@ -89,6 +94,36 @@ fn what_comes_while_nobody_owns_an_agent_is_judged_by_its_next_owner() {
         assert_eq!(exported.matches(&named).count(), usize::from(taken), "{named}");
     }
     assert_eq!(pair.status()["cells"][0]["deposits"], 0);
+    pair.whole();
+}
+
+#[test]
+fn a_webhook_that_is_not_signed_is_not_kept() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
+    for node in &pair.nodes {
+        node.ok(&["config", "set", "server.webhook_credential", "forge"]);
+        let set = ["config", "credentials", "set", "forge", "-"];
+        let set = node.0.run_with_input(&set, b"canary-of-the-forge");
+        assert_eq!(set.code, Some(0), "{set:?}");
+    }
+    pair.start();
+    pair.nodes[0].ok(&["prompt", "--wait", "hello"]);
+    nobody_owns(&pair);
+    let sent = |headers: &[(&str, &str)]| {
+        let answered = post(&pair, 0, "/webhooks/generic/main", headers, &json!({ "ref": "main" }));
+        (answered.status, answered.body["code"].as_str().unwrap_or_default().to_owned())
+    };
+    // Of `{"ref":"main"}` under that key.
+    let right = "sha256=042d2c09bfa8127cf0f04767cf6a79951f01ff5f498eea00a07678a7714383b3";
+    let wrong = right.replace('0', "1");
+    assert_eq!(sent(&[]), (401, "missing_signature".to_owned()));
+    assert_eq!(sent(&[("X-Hub-Signature-256", &wrong)]), (401, "wrong_signature".to_owned()));
+    assert!(deposits(&pair).is_empty());
+    assert_eq!(sent(&[("X-Hub-Signature-256", right)]), (202, String::new()));
+    pair.nodes[1].ok(&["daemon", "restart"]);
+    wait_for("a verdict", || deposits(&pair).iter().all(|deposit| deposit["status"] == 200));
+    wait_until_quiet(&pair.nodes[1], &["main"]);
     pair.whole();
 }
 
