@@ -19,8 +19,8 @@ use super::read::{self, Reader};
 use super::{open, schema, whole};
 use crate::sql::Source;
 
-/// Pages of 4 KiB that are copied at once.
-const PAGES: std::ffi::c_int = 4_096;
+/// Pages of 4 KiB that are copied at once: so much of the disk a commit may have to wait for.
+const PAGES: std::ffi::c_int = 256;
 /// From one part of a copy to the next.
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
