@@ -31,7 +31,11 @@ pub fn diary(rows: &[Row]) -> String {
         match &row.call {
             Call::RuntimeStarted { .. } => diary.starts += 1,
             Call::Recover { now, .. } => diary.started(now.wall),
-            Call::Admit { .. } | Call::Step { .. } | Call::Park { .. } | Call::Copy { .. } => {}
+            Call::Admit { .. }
+            | Call::Step { .. }
+            | Call::Park { .. }
+            | Call::Copy { .. }
+            | Call::AgentsLeft { .. } => {}
         }
         for record in &row.records {
             if let Some(line) = line(&record.event) {

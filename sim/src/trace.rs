@@ -133,7 +133,7 @@ impl Trace {
 /// Whom a call is for, and its name.
 fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
     match call {
-        Call::RuntimeStarted { .. } => None,
+        Call::RuntimeStarted { .. } | Call::AgentsLeft { .. } => None,
         Call::Admit { agent, .. } => Some((agent, "admit")),
         Call::Recover { agent, .. } => Some((agent, "recover")),
         Call::Park { agent } => Some((agent, "park")),
@@ -198,6 +198,7 @@ fn call(call: &Call) -> String {
         Call::Recover { now, agent, .. } => format!("recover {agent} ({})", moment(now)),
         Call::Park { agent } => format!("park {agent}"),
         Call::Copy { agent, from, of } => format!("copy step {of} of {from} to {agent}"),
+        Call::AgentsLeft { agents, to } => format!("{} agents left for cell {to}", agents.len()),
         Call::Step { now, input } => {
             format!("{} ({})", serde_json::to_string(input).unwrap_or_default(), moment(now))
         }

@@ -40,6 +40,10 @@ pub enum Input {
         cell: CellId,
         to: NodeId,
     },
+    /// An operator wants nobody to own a cell of this node for a while.
+    Release {
+        cell: CellId,
+    },
     /// An operator accepts why a cell of this node works no more: it begins again in a new epoch, at the head that there is.
     Accept {
         cell: CellId,

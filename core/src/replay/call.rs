@@ -2,6 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use holon_facts::config::Config;
 use holon_facts::ids::{AgentId, EventSeq, Seed, StepSeq};
@@ -46,6 +47,12 @@ pub enum Call {
         agent: AgentId,
         from: AgentId,
         of: StepSeq,
+    },
+    /// The ledger was split while no runtime had it: these agents go on in another one, with their logs so far.
+    AgentsLeft {
+        agents: Vec<AgentId>,
+        /// The number of its cell.
+        to: u64,
     },
 }
 

@@ -94,6 +94,13 @@ impl Machine for Replay {
                 drop(self.host()?.evict(agent));
                 Ok(None)
             }
+            Call::AgentsLeft { agents, .. } => {
+                self.host = None;
+                for agent in agents {
+                    self.agents.remove(agent);
+                }
+                Ok(None)
+            }
             Call::Copy { .. } => Ok(Some(self.host()?.copy(recorded.to_vec()))),
             Call::Recover { now, agent, report } => {
                 Ok(Some(self.host()?.recover(*now, agent, report.clone())))

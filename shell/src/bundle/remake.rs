@@ -141,7 +141,8 @@ impl Remake {
             | Call::Admit { .. }
             | Call::Recover { .. }
             | Call::Step { .. }
-            | Call::Park { .. } => Vec::new(),
+            | Call::Park { .. }
+            | Call::AgentsLeft { .. } => Vec::new(),
         };
         let step = self.machine.make(&call, &copied).map_err(|error| error.to_string())?;
         let made = step.as_ref().map_or(&[][..], Replay::records).to_vec();

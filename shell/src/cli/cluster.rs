@@ -6,7 +6,8 @@ use clap::{Args, Subcommand};
 use holon_facts::Millis;
 use holon_ledger::LedgerPlace;
 use holon_ledger::postgres::node::{
-    CellStatus, Cluster, ClusterError, ClusterStatus, Deposited, MOST_CELLS, NodeStatus,
+    self, CellStatus, Cluster, ClusterError, ClusterStatus, Deposited, MOST_CELLS, NodeStatus, Split,
+    SplitError,
 };
 use holon_ledger::postgres::transfer::{self, TransferError};
 use holon_ledger::postgres::{self, Server};
@@ -39,6 +40,8 @@ pub(super) enum ClusterCommand {
     Move(MoveArgs),
     /// Let nodes with a label alone own a cell, or every node again
     Label(LabelArgs),
+    /// Split a cell: half of its agents, or those that are named, go on in a new one
+    Split(SplitArgs),
     /// Take the ledger of another home into a cell that has none
     Import(ImportArgs),
     /// Write the ledger of a cell into a home that has none
@@ -107,6 +110,18 @@ pub(super) struct LabelArgs {
     /// Let nodes that have this in store.labels own it; every node where it is left out
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     label: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SplitArgs {
+    /// Split this cell
+    cell: u64,
+    /// Let this agent go, with its children; half of what has happened in the cell where none is named
+    #[arg(long = "agent", value_name = "AGENT")]
+    agents: Vec<String>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -183,6 +198,7 @@ pub(super) fn cluster(home: Option<PathBuf>, command: ClusterCommand) -> Result<
             let said = format!("{whose} can own cell {}", args.cell);
             done(args.json, &json!({ "cell": args.cell, "label": args.label }), &said)
         }
+        ClusterCommand::Split(args) => split(database, &args),
         ClusterCommand::Import(args) => import(database, &args),
         ClusterCommand::Export(args) => export(database, &args),
         ClusterCommand::Accept(args) => {
@@ -205,6 +221,35 @@ fn init(database: &Server, args: &InitArgs) -> Result<Exit, Failure> {
         output::hint("start a node on each machine", "holon daemon start");
     }
     Ok(exit)
+}
+
+fn split(database: &Server, args: &SplitArgs) -> Result<Exit, Failure> {
+    let Split { cell, agents, trees, held_for } =
+        node::split(database, args.cell, &args.agents).map_err(|error| not_split(error, args.cell))?;
+    let document = json!({ "cell": args.cell, "new_cell": cell, "agents": agents, "trees": trees, "held_for_ms": held_for.0 });
+    let text = format!(
+        "{agents} agents in {trees} trees go on in cell {cell}; nobody owned cell {} for {} ms",
+        args.cell, held_for.0
+    );
+    done(args.json, &document, &text)
+}
+
+fn not_split(error: SplitError, cell: u64) -> Failure {
+    let status = "holon cluster status";
+    match error {
+        SplitError::Cluster(error) => failure(error),
+        SplitError::NoAgent { .. } => Failure::new(Exit::NotFound, error).hint("holon agent list"),
+        SplitError::NoRoot { ref root, .. } => {
+            let hint = format!("holon cluster split {cell} --agent {root}");
+            Failure::usage(error).hint(&hint)
+        }
+        SplitError::Whole { .. }
+        | SplitError::TooMany
+        | SplitError::OtherBuild { .. }
+        | SplitError::Busy
+        | SplitError::NotReleased { .. } => Failure::new(Exit::RefusedByState, error).hint(status),
+        SplitError::Unknown { .. } => Failure::from(error).hint("holon cluster cells"),
+    }
 }
 
 /// What is taken is in order before and after.

@@ -144,7 +144,9 @@ impl Reference {
                 self.config = config.clone();
                 return Ok(());
             }
-            Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } => return Ok(()),
+            Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } | Call::AgentsLeft { .. } => {
+                return Ok(());
+            }
             Call::Recover { .. } => None,
             Call::Step { input, .. } => Some(input),
         };

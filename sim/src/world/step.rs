@@ -100,7 +100,11 @@ impl World<'_> {
                 let parked = self.checks.agents().get(agent).cloned();
                 self.checks.parked.extend(parked.map(|parked| (agent.clone(), parked)));
             }
-            Call::Step { .. } | Call::Recover { .. } | Call::RuntimeStarted { .. } | Call::Copy { .. } => {}
+            Call::Step { .. }
+            | Call::Recover { .. }
+            | Call::RuntimeStarted { .. }
+            | Call::Copy { .. }
+            | Call::AgentsLeft { .. } => {}
         }
         self.disk.get_mut().accept(row);
         Ok(true)
@@ -249,7 +253,11 @@ impl World<'_> {
 fn moment(call: &Call) -> Option<holon_facts::Now> {
     match call {
         Call::Step { now, .. } | Call::Recover { now, .. } => Some(*now),
-        Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } => None,
+        Call::RuntimeStarted { .. }
+        | Call::Admit { .. }
+        | Call::Park { .. }
+        | Call::Copy { .. }
+        | Call::AgentsLeft { .. } => None,
     }
 }
 
@@ -264,6 +272,7 @@ fn new_calls(call: &Call) -> usize {
         | Call::Admit { .. }
         | Call::Park { .. }
         | Call::Copy { .. }
+        | Call::AgentsLeft { .. }
         | Call::Recover { .. } => 0,
     }
 }
@@ -273,6 +282,10 @@ fn whose(call: &Call) -> Option<AgentId> {
     match call {
         Call::Step { input, .. } => input.agent().cloned(),
         Call::Recover { agent, .. } => Some(agent.clone()),
-        Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } => None,
+        Call::RuntimeStarted { .. }
+        | Call::Admit { .. }
+        | Call::Park { .. }
+        | Call::Copy { .. }
+        | Call::AgentsLeft { .. } => None,
     }
 }

@@ -216,6 +216,7 @@ fn brings(call: &Call, agent: &AgentId, known: &Supervised) -> bool {
         | Call::RuntimeStarted { .. }
         | Call::Admit { .. }
         | Call::Park { .. }
-        | Call::Copy { .. } => false,
+        | Call::Copy { .. }
+        | Call::AgentsLeft { .. } => false,
     }
 }

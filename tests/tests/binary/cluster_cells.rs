@@ -13,11 +13,11 @@ use holon_ledger::postgres::testing::{Database, NOT_TRIED};
 use serde_json::{Value, json};
 
 const CELLS: usize = 4;
-const AGENTS: [&str; 8] = ["ada", "bob", "cleo", "dan", "eve", "fay", "gus", "hal"];
+pub(super) const AGENTS: [&str; 8] = ["ada", "bob", "cleo", "dan", "eve", "fay", "gus", "hal"];
 
-/// Two nodes over four cells.
-struct Nodes {
-    nodes: [Daemon; 2],
+/// Two nodes over several cells.
+pub(super) struct Nodes {
+    pub(super) nodes: [Daemon; 2],
     _database: Database,
     _agents: Holon,
 }
@@ -25,6 +25,13 @@ struct Nodes {
 impl Nodes {
     /// None where this machine has no PostgreSQL.
     fn start(provider: &Provider) -> Option<Self> {
+        let nodes = Self::over(CELLS, provider)?;
+        wait_for("both nodes to own cells", || nodes.owners(0).len() == 2);
+        Some(nodes)
+    }
+
+    /// Likewise.
+    pub(super) fn over(cells: usize, provider: &Provider) -> Option<Self> {
         let (database, agents) = (Database::new()?, Holon::new());
         let node = || {
             let holon = Holon::new().with("HOLON_STORE_URL", &database.url);
@@ -32,24 +39,43 @@ impl Nodes {
             Daemon::asking(holon, provider)
         };
         let nodes = [node(), node()];
-        let cells = CELLS.to_string();
+        let cells = cells.to_string();
         nodes[0].ok(&["cluster", "init", "--lease-ms", "1000", "--grace-ms", "200", "--cells", &cells]);
         for node in &nodes {
             node.start();
         }
-        let nodes = Self { nodes, _database: database, _agents: agents };
-        wait_for("both nodes to own cells", || nodes.owners(0).len() == 2);
-        Some(nodes)
+        Some(Self { nodes, _database: database, _agents: agents })
     }
 
     /// The nodes that own cells, as one of them sees it; none while a cell has no owner.
-    fn owners(&self, at: usize) -> BTreeSet<u64> {
+    pub(super) fn owners(&self, at: usize) -> BTreeSet<u64> {
         let cells = self.nodes[at].ok(&["cluster", "cells", "--json"]).json();
         let owners = cells["cells"].as_array().expect("cells").iter().map(|cell| cell["node"].as_u64());
         owners.collect::<Option<BTreeSet<u64>>>().unwrap_or_default()
     }
 
-    fn prompt(&self, at: usize, agent: &str, text: &str) -> String {
+    pub(super) fn cells(&self) -> usize {
+        let cells = self.nodes[0].ok(&["cluster", "cells", "--json"]).json();
+        cells["cells"].as_array().expect("cells").len()
+    }
+
+    /// Everything that is recorded, in the order of cells. What happened before a cell was split is in both.
+    pub(super) fn records(&self) -> Vec<Value> {
+        let cells = (1..=self.cells()).map(|cell| cell.to_string());
+        let exported = cells.map(|cell| self.nodes[0].ok(&["ledger", "export", "--cell", &cell]).stdout);
+        let mut known = BTreeSet::new();
+        let mut records = Vec::new();
+        for line in exported.flat_map(|lines| lines.lines().map(str::to_owned).collect::<Vec<_>>()) {
+            let record: Value = serde_json::from_str(&line).expect("a record");
+            let agent = record["agent"].as_str().expect("a name").to_owned();
+            if known.insert((agent, record["event_seq"].as_u64())) {
+                records.push(record);
+            }
+        }
+        records
+    }
+
+    pub(super) fn prompt(&self, at: usize, agent: &str, text: &str) -> String {
         self.nodes[at].ok(&["prompt", "--agent", agent, "--wait=settled", text]).stdout
     }
 
@@ -58,7 +84,7 @@ impl Nodes {
     }
 
     /// Positions and agents of all events, as one node shows them.
-    fn events(&self, at: usize) -> Vec<(u64, String, u64)> {
+    pub(super) fn events(&self, at: usize) -> Vec<(u64, String, u64)> {
         let (mut all, mut after) = (Vec::new(), 0);
         loop {
             let page = self.get(at, &format!("/events?limit=512&after={after}"));
@@ -78,7 +104,7 @@ impl Nodes {
     }
 
     /// Prompts one of the agents, at any node that answers.
-    fn acknowledged(&self, number: usize) -> ((String, String), String) {
+    pub(super) fn acknowledged(&self, number: usize) -> ((String, String), String) {
         let agent = AGENTS[number % AGENTS.len()];
         let (key, body) = (format!("{agent}.{number}"), json!({ "text": format!("message {number}") }));
         let (path, mut asked, mut id) = (format!("/control/agents/{agent}/prompt"), number, None);
@@ -98,11 +124,11 @@ impl Nodes {
     }
 
     /// Both leave in good order, and every ledger is whole.
-    fn whole(&self) {
+    pub(super) fn whole(&self) {
         for node in &self.nodes {
             node.ok(&["daemon", "stop"]);
         }
-        for cell in 1..=CELLS {
+        for cell in 1..=self.cells() {
             self.nodes[0].ok(&["ledger", "verify", "--cell", &cell.to_string()]);
             self.nodes[0].ok(&["ledger", "replay", "--cell", &cell.to_string()]);
         }
@@ -110,7 +136,7 @@ impl Nodes {
 }
 
 #[expect(clippy::print_stdout, reason = "whoever runs the tests sees why one did nothing")]
-fn not_tried() {
+pub(super) fn not_tried() {
     println!("{NOT_TRIED}");
 }
 
@@ -202,13 +228,7 @@ fn nodes_that_are_killed_and_drained_lose_and_double_nothing_of_any_cell() {
     };
     let acknowledged = acknowledged_under(harm, AGENTS.len(), |number| nodes.acknowledged(number));
     wait_until_quiet(&nodes.nodes[0], &AGENTS);
-    let exported =
-        (1..=CELLS).map(|cell| nodes.nodes[0].ok(&["ledger", "export", "--cell", &cell.to_string()]).stdout);
-    let records: Vec<Value> = exported
-        .flat_map(|lines| {
-            lines.lines().map(|line| serde_json::from_str(line).expect("a record")).collect::<Vec<_>>()
-        })
-        .collect();
+    let records = nodes.records();
     every_key_once(&records, &acknowledged);
     nothing_is_open(&records);
     nodes.whole();

@@ -31,7 +31,7 @@ impl Ownership {
     }
 
     /// Whoever leaves already goes on; what was not begun, or works no more, has no last batch to wait for.
-    fn leave(&mut self, id: CellId, to: Option<NodeId>, asks: &mut Vec<Ask>) {
+    pub(super) fn leave(&mut self, id: CellId, to: Option<NodeId>, asks: &mut Vec<Ask>) {
         let until = self.now.after(self.terms.drain_within);
         let Some(cell) = self.cells.get_mut(&id) else { return };
         match cell.phase {

@@ -122,6 +122,7 @@ impl Ownership {
             Input::Drained { cell, epoch } => self.on_drained(cell, epoch),
             Input::HostFailed { cell, epoch } => self.on_host_failed(cell, epoch, &mut asks),
             Input::Move { cell, to } => self.on_move(cell, to, &mut asks),
+            Input::Release { cell } => self.leave(cell, None, &mut asks),
             Input::Accept { cell } => self.on_accept(cell),
             Input::Drain => self.on_drain(false, &mut asks),
             Input::Stop => self.on_drain(true, &mut asks),

@@ -52,6 +52,9 @@ pub enum AuditError<E: Error> {
 /// The call that is a start of the runtime.
 pub const RUNTIME_STARTED: &str = "runtime_started";
 
+/// The call that says who goes on in another ledger: whoever decided before, it concerns everything after it.
+pub const AGENTS_LEFT: &str = "agents_left";
+
 /// What stands for a call of which only the hash is left.
 pub const REMOVED: &str = "removed";
 
@@ -102,7 +105,7 @@ impl<M: Machine> Audit<M> {
             self.skipping = true;
             self.report.skipped_segments += 1;
         }
-        if self.skipping {
+        if self.skipping && head.call != AGENTS_LEFT {
             self.report.skipped_calls += 1;
             return self.records(recorded);
         }

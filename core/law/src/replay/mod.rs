@@ -16,7 +16,7 @@ use core::error::Error;
 use holon_facts::record::Record;
 use holon_facts::replay::Machine;
 
-pub use audit::{Again, Audit, AuditError, AuditReport, REMOVED, RUNTIME_STARTED};
+pub use audit::{AGENTS_LEFT, Again, Audit, AuditError, AuditReport, REMOVED, RUNTIME_STARTED};
 pub use difference::Difference;
 pub use export::{ExportError, ExportProblem, ExportReader};
 pub use line::{Line, LineError, call_line};

@@ -73,7 +73,18 @@ pub(super) fn append_within(
     arrays: &Arrays<'_>,
     within: Option<Millis>,
 ) -> Result<Appended, PostgresError> {
-    let (cell, row) = (session.cell(), &arrays.row);
+    append_to(session, session.cell(), before, arrays, within)
+}
+
+/// The same with the session of another cell.
+pub(super) fn append_to(
+    session: &Session,
+    cell: i64,
+    before: &[u8; 32],
+    arrays: &Arrays<'_>,
+    within: Option<Millis>,
+) -> Result<Appended, PostgresError> {
+    let row = &arrays.row;
     let (ends, records, calls) = (&row.ends, &arrays.records, &arrays.calls);
     let (contents, agents) = (&arrays.contents, &arrays.agents);
     let (before, link) = (before.as_slice(), row.link.as_slice());

@@ -9,6 +9,9 @@ use crate::sqlite::{LedgerError, Plan, Reader};
 
 const DOING: &str = "removing what is old";
 
+/// Whoever removes from a cell and whoever splits it do that one after the other ("gcsp").
+pub(super) const WHOLE: i64 = 0x6763_7370;
+
 /// Takes away what may go, whole or not at all. The database uses the space again.
 ///
 /// # Errors
@@ -37,10 +40,15 @@ pub fn collect(server: &Server, cell: i64, plan: &Plan) -> Result<(), LedgerErro
 
 /// Whoever would claim the cell waits for the row.
 fn nobody_writes(session: &Session, plan: &Plan) -> Result<(), LedgerError> {
+    let refused = |problem: String| Err(LedgerError::Refused { doing: DOING, problem });
+    let sql = "SELECT pg_try_advisory_xact_lock($1)";
+    let free = session.query(sql, &[&WHOLE], ANSWER).map_err(LedgerError::postgres(DOING))?;
+    if !free.first().is_some_and(|row| row.get(0)) {
+        return refused("a cell is being split: the same again when that is done".to_owned());
+    }
     let sql = "SELECT batch, (SELECT name FROM nodes n WHERE n.node = cells.node AND NOT buried
             AND lease_until > clock_timestamp()) FROM cells WHERE cell = $1 FOR UPDATE";
     let found = session.query(sql, &[&session.cell()], ANSWER).map_err(LedgerError::postgres(DOING))?;
-    let refused = |problem: String| Err(LedgerError::Refused { doing: DOING, problem });
     let Some((batch, owner)) =
         found.first().map(|row| (row.get::<_, i64>(0), row.get::<_, Option<String>>(1)))
     else {

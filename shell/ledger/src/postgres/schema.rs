@@ -7,7 +7,7 @@ use crate::sql::postgres::Session;
 use crate::sqlite::{LedgerError, WrittenBy};
 
 /// Version `n` of the tables is reached by the `n` first of these.
-const VERSIONS: &[&str] = &[V1, V2, V3, V4];
+const VERSIONS: &[&str] = &[V1, V2, V3, V4, V5];
 
 /// Two nodes that begin at once bring the tables about one after the other ("Holn").
 const LOCK: i64 = 0x486f_6c6e;
@@ -178,6 +178,13 @@ CREATE TABLE deposits (
 );
 CREATE INDEX deposits_waiting ON deposits (cell, deposit) WHERE judged_at IS NULL;
 CREATE INDEX deposits_judged ON deposits (judged_at) WHERE judged_at IS NOT NULL;
+";
+
+/// Cells that are split.
+const V5: &str = "
+ALTER TABLE cells
+    ADD COLUMN begins bigint NOT NULL DEFAULT 0, -- records up to here came about in the cell that it was split from
+    ADD COLUMN held_until timestamptz; -- nobody is to own it before
 ";
 
 /// Brings the tables up to date, in one transaction. Nothing is changed where they are.

@@ -178,7 +178,8 @@ fn first_kept(source: Source<'_>, cutoff: Wall) -> Result<Option<Kept>, LedgerEr
 
 /// What [`calls`] reads: those that were not removed, and are longer than what stands for them then.
 const CALLS: &str = "position > ?1 AND position < ?2 AND length(call) > 128 \
-    AND call NOT LIKE '{\"call\":\"runtime_started\"%' AND call NOT LIKE '{\"call\":\"removed\"%'";
+    AND call NOT LIKE '{\"call\":\"runtime_started\"%' AND call NOT LIKE '{\"call\":\"agents_left\"%' \
+    AND call NOT LIKE '{\"call\":\"removed\"%'";
 
 /// Gives pages of calls that may go to `each`.
 fn calls(source: Source<'_>, after: i64, before: i64) -> Result<Vec<StoredCall>, LedgerError> {

@@ -35,6 +35,7 @@ mod head;
 mod history;
 mod import;
 mod landmarks;
+mod left;
 mod link;
 mod lock;
 mod locked;

@@ -11,6 +11,7 @@ use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};
 use holon_platform::build;
 
 use super::error::{LedgerError, Position};
+use super::left::agents_left;
 use super::packed::Kept;
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
@@ -138,6 +139,9 @@ impl Reader {
         let at = |event_seq| Position::event(agent.as_str(), event_seq, None);
         let (last, stored) = match ends.map_err(LedgerError::unreadable(at(0)))?.unwrap_or_default() {
             (None, None) => return Err(LedgerError::NoAgent { agent: agent.as_str().to_owned() }),
+            (None, Some(_)) if self.read(agents_left)?.contains_key(agent) => {
+                return Err(LedgerError::NoAgent { agent: agent.as_str().to_owned() });
+            }
             (None, Some(_)) => return Err(LedgerError::damaged(at(1), "the agent has a log, but no row")),
             (Some(last), stored) => (last, stored.unwrap_or(0)),
         };

@@ -11,6 +11,7 @@ use holon_platform::build;
 use holon_text::hash;
 
 use super::error::{LedgerError, Position};
+use super::left::agents_left;
 use super::link::{self, BATCH_COLUMNS, BatchRow, Ends, Part};
 use super::packed::Kept;
 use super::read::Reader;
@@ -62,9 +63,10 @@ pub fn verify(
 ) -> Result<VerifyReport, VerifyError> {
     reader.at_one_moment(|source| {
         let snapshots = snapshot_positions(source)?;
+        let left = agents_left(source)?;
         let agents = BTreeMap::new();
         let report = VerifyReport::default();
-        let mut check = Check { source, laws, agents, snapshots, report };
+        let mut check = Check { source, laws, agents, left, snapshots, report };
         let last = check.batches()?;
         check.nothing_behind(last)?;
         check.agents()?;
@@ -78,6 +80,8 @@ struct Check<'a> {
     source: Source<'a>,
     laws: &'a mut dyn FnMut(&Record) -> Result<(), String>,
     agents: BTreeMap<AgentId, Agent>,
+    /// Agents that go on in another cell, with the batch after which they do.
+    left: BTreeMap<AgentId, i64>,
     /// Snapshots that the fold has not come by yet.
     snapshots: BTreeSet<(String, i64)>,
     report: VerifyReport,
@@ -128,6 +132,10 @@ impl Check<'_> {
 
     fn record(&mut self, record: &Record, at: &Position, ends: Ends) -> Result<(), VerifyError> {
         self.report.records += 1;
+        if self.left.get(&record.agent).is_some_and(|left| at.batch.is_some_and(|batch| batch > *left)) {
+            let problem = "the agent had gone to another cell before";
+            return Err(LedgerError::damaged(at.clone(), problem).into());
+        }
         let fold = |source| VerifyError::Fold { at: Box::new(at.clone()), source };
         match self.agents.get_mut(&record.agent) {
             Some(agent) => agent.fold(record).map_err(fold)?,
@@ -203,6 +211,7 @@ impl Check<'_> {
 
     fn agents(&mut self) -> Result<(), LedgerError> {
         let accounts = self.accounts()?;
+        self.agents.retain(|agent, _| !self.left.contains_key(agent));
         let rows = restore::agent_rows(self.source)?;
         let at = |row: &AgentRow| {
             Position::event(row.agent.as_str(), i64::try_from(row.event_seq.0).unwrap_or(i64::MAX), None)

@@ -21,6 +21,9 @@ use crate::perform::tool::end_all_commands;
 /// For commands that are asked to end when a cell goes elsewhere; supervisors kill them after `runtime.command_grace_ms`.
 const COMMANDS_END_WITHIN: Duration = Duration::from_secs(15);
 
+/// Between two tries to look at the cells. A start that takes too long is given up by the node.
+const LOOK: Duration = Duration::from_millis(250);
+
 pub(super) struct Tenure {
     pub(super) epoch: Epoch,
     /// What belongs to its runtime.
@@ -69,6 +72,11 @@ impl Tenure {
         let of_tenure = shutdown.clone();
         let starting = spawn::task(async move {
             own.create()?;
+            // Who is in the cell may have changed while nobody owned it.
+            while let Err(error) = look_at_cells(&common).await {
+                tracing::warn!("the cells can't be looked at: {error:#}");
+                tokio::time::sleep(LOOK).await;
+            }
             // What was configured meanwhile is in effect from now on.
             let effective = Effective::load(&common.home, &common.environment, &common.options)?;
             let place = Place {
@@ -160,4 +168,9 @@ impl Tenure {
             State::Over => {}
         }
     }
+}
+
+async fn look_at_cells(common: &Common) -> anyhow::Result<()> {
+    let directory = common.directory.clone();
+    Ok(spawn::blocking(move || directory.refresh()).await??)
 }

@@ -62,6 +62,8 @@ enum Judged {
     Verdict(StatusCode, String),
     /// The runtime may have taken it in, and has not said so yet.
     Open,
+    /// The agent is in another cell now.
+    Elsewhere(CellId),
     /// Later.
     No,
 }
@@ -120,6 +122,7 @@ impl Front {
     /// Begins to judge what was deposited for a cell, and what will be.
     pub(super) fn judge(&self, cell: CellId, epoch: Epoch, router: Router) -> Judge {
         let judging = Judging {
+            front: self.clone(),
             deposits: self.0.deposits.clone(),
             own: (cell, epoch),
             router,
@@ -165,6 +168,7 @@ impl Kept {
 
 /// Deposits of one cell, judged one after the other.
 struct Judging {
+    front: Front,
     deposits: Arc<Deposits>,
     own: (CellId, Epoch),
     router: Router,
@@ -204,6 +208,10 @@ impl Judging {
                         let (own, status) = (self.own, status.as_u16());
                         self.ask(move |deposits| deposits.judge(own, deposit, status, &answer)).await?;
                     }
+                    Judged::Elsewhere(to) => {
+                        let own = self.own;
+                        self.ask(move |deposits| deposits.pass_on(own, deposit, to)).await?;
+                    }
                     Judged::Open => drop(self.open.insert(deposit)),
                     Judged::No => return Ok(()),
                 }
@@ -218,6 +226,11 @@ impl Judging {
         let Some(request) = kept.and_then(|kept| kept.request(deposit, &self.bearer)) else {
             return Judged::Verdict(StatusCode::BAD_REQUEST, "this build can't read it".to_owned());
         };
+        match self.front.cell_of(Target::of(request.uri())).await {
+            Ok(cell) if cell != self.own.0 => return Judged::Elsewhere(cell),
+            Ok(_) => {}
+            Err(_) => return Judged::No,
+        }
         let answered = tokio::time::timeout(ANSWERS, served(self.router.clone(), request)).await;
         let Ok(response) = answered else { return Judged::Open };
         let status = response.status();

@@ -202,7 +202,11 @@ impl Front {
             },
         };
         if passed_on {
-            return self.take(cell, request).await;
+            return match self.goes_to(cell, request.uri()).await {
+                Ok(now) if now == cell => self.take(cell, request).await,
+                Ok(_) => not_taken(self.moving(cell)),
+                Err(failure) => failure.into_response(),
+            };
         }
         self.carry((cell, request), &end, until).await
     }
@@ -210,14 +214,29 @@ impl Front {
     /// Serves what another node has passed on. It looks for the owner again where that is not this node, or no more.
     async fn take(&self, cell: CellId, request: Request) -> Response {
         let own = self.0.own.borrow().get(&cell).cloned();
-        let mut response = match own {
+        let response = match own {
             Some(router) => served(router, request).await,
             None => self.moving(cell),
         };
-        if is_not_taken(&response) {
-            response.headers_mut().insert(NOT_TAKEN, HeaderValue::from_static("1"));
+        if is_not_taken(&response) { not_taken(response) } else { response }
+    }
+
+    /// The cell that a request goes to, where this node owns the one that it was thought to go to: the agent may have left that
+    /// one when it was split.
+    async fn goes_to(&self, cell: CellId, uri: &Uri) -> Result<CellId, Box<Failure>> {
+        let owns = self.0.own.borrow().contains_key(&cell);
+        match Target::of(uri) {
+            Target::Any => Ok(cell),
+            target if owns => self.cell_of(target).await,
+            Target::Agent(_) | Target::Default | Target::Address(_) => Ok(cell),
         }
-        response
+    }
+
+    /// The cell that a request goes to, after it was not taken where it was thought to go.
+    async fn cell_anew(&self, uri: &Uri) -> Result<CellId, Box<Failure>> {
+        let directory = self.0.directory.clone();
+        spawn::blocking(move || directory.refresh()).await.map_err(Failure::internal)??;
+        self.cell_of(Target::of(uri)).await
     }
 
     /// The cell that a request goes to.
@@ -280,8 +299,9 @@ impl Front {
 
     fn nobody_owns(&self) -> Option<String> {
         let routes = self.0.routes.borrow();
-        let mut free = self.0.directory.cells().iter().filter(|cell| !routes.owners.contains_key(cell));
-        free.next().map(|cell| self.nobody(*cell))
+        let cells = self.0.directory.cells();
+        let free = cells.iter().find(|cell| !routes.owners.contains_key(cell));
+        free.map(|cell| self.nobody(*cell))
     }
 
     fn nobody(&self, cell: CellId) -> String {
@@ -331,7 +351,7 @@ impl Front {
     /// Brings a request to whoever owns its cell, again where that one does not take it any more.
     async fn carry(
         &self,
-        (cell, request): (CellId, Request),
+        (mut cell, request): (CellId, Request),
         end: &OtherEnd,
         mut until: Instant,
     ) -> Response {
@@ -347,6 +367,15 @@ impl Front {
                 let kept = self.keep(cell, &parts, &body, end).await;
                 return kept.unwrap_or_else(|| self.moving(cell));
             };
+            // It may have waited while the cell was split.
+            match self.goes_to(cell, &parts.uri).await {
+                Ok(now) if now != cell => {
+                    (cell, vouched) = (now, None);
+                    continue;
+                }
+                Ok(_) => {}
+                Err(failure) => return failure.into_response(),
+            }
             let mut given_up = Box::pin(self.clone().given_up(cell, way.clone())) as _;
             let answer = async {
                 match &way {
@@ -379,8 +408,13 @@ impl Front {
             if Instant::now() >= until {
                 return self.keep(cell, &parts, &body, end).await.unwrap_or(response);
             }
-            // Somebody else may own it by then, or this node.
+            // Somebody else may own it by then, or this node; and the agent may be in another cell.
             tokio::time::sleep(LOOK).await;
+            match self.cell_anew(&parts.uri).await {
+                Ok(now) if now != cell => (cell, vouched) = (now, None),
+                // A database that is away is asked again when it is needed.
+                Ok(_) | Err(_) => {}
+            }
         }
     }
 
@@ -431,6 +465,9 @@ impl Front {
 
 /// The cell of an agent. It waits for the database where that is not known yet.
 async fn look_up(directory: &Arc<Directory>, agent: String) -> Result<CellId, Box<Failure>> {
+    if let Some(known) = directory.known_cell_of(&agent) {
+        return Ok(known);
+    }
     let directory = directory.clone();
     let found = spawn::blocking(move || directory.cell_of(&agent)).await.map_err(Failure::internal)?;
     Ok(found?)
@@ -443,6 +480,12 @@ fn is_not_taken(response: &Response) -> bool {
             .extensions()
             .get::<Code>()
             .is_some_and(|code| matches!(code, Code::Moving | Code::Draining))
+}
+
+/// Tells the node that has passed a request on to look for the owner again.
+fn not_taken(mut response: Response) -> Response {
+    response.headers_mut().insert(NOT_TAKEN, HeaderValue::from_static("1"));
+    response
 }
 
 fn lost(why: &str) -> Response {

@@ -38,6 +38,19 @@ fn a_move_waits_for_the_last_batch() {
 }
 
 #[test]
+fn a_cell_that_nobody_is_to_own_is_released_to_nobody() {
+    let mut node = Node::serving();
+    node.input(Input::Release { cell: CELL });
+    assert_eq!(node.asked(), [Ask::DrainCell { cell: CELL, epoch: Epoch(5), until: Mono(500) }]);
+    node.input(Input::Drained { cell: CELL, epoch: Epoch(5) });
+    assert!(asks_for(&node, &release(None)));
+    node.asks.clear();
+    node.answer(Slot::Release(CELL), Answer::Done);
+    assert_eq!(node.asked(), [DROPPED]);
+    assert_eq!(node.machine.standing(CELL), Standing::NotOwned);
+}
+
+#[test]
 fn an_offer_that_nobody_takes_is_for_everybody() {
     let mut node = Node::serving();
     node.input(Input::Move { cell: CELL, to: OTHER });

@@ -105,6 +105,23 @@ impl Deposits {
         judged.map(drop).map_err(LedgerError::postgres("judging what was deposited"))
     }
 
+    /// Leaves one to the cell that its agent is in now. Only the owner of the cell that it waits for can do that.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn pass_on(
+        &self,
+        (cell, epoch): (CellId, Epoch),
+        deposit: DepositId,
+        to: CellId,
+    ) -> Result<(), LedgerError> {
+        let sql = "UPDATE deposits d SET cell = $4
+            FROM (SELECT 1 FROM cells WHERE cell = $1 AND epoch = $2 FOR SHARE) own
+            WHERE d.deposit = $3 AND d.cell = $1 AND d.judged_at IS NULL";
+        let passed = self.0.query(sql, &[&id(cell.0), &id(epoch.0), &id(deposit.0), &id(to.0)], ANSWER);
+        passed.map(drop).map_err(LedgerError::postgres("passing on what was deposited"))
+    }
+
     /// Forgets verdicts that nobody has looked at for a day.
     ///
     /// # Errors

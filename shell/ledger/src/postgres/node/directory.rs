@@ -2,7 +2,7 @@
 //! nobody has yet belongs to the cell that its hash chooses, or to the one that has claimed it first.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use holon_cluster::CellId;
 use holon_text::hash;
@@ -20,7 +20,7 @@ const KNOWN: usize = 100_000;
 #[derive(Debug)]
 pub struct Directory {
     session: Session,
-    cells: Vec<CellId>,
+    cells: RwLock<Arc<[CellId]>>,
     known: Mutex<HashMap<String, CellId>>,
 }
 
@@ -28,17 +28,43 @@ impl Directory {
     /// Of a cluster as it is now.
     pub fn new(server: Server, cluster: &Cluster) -> Self {
         let cells = cluster.cells.iter().copied().map(CellId).collect();
-        Self { session: Session::new(server, 0), cells, known: Mutex::default() }
+        Self { session: Session::new(server, 0), cells: RwLock::new(cells), known: Mutex::default() }
     }
 
-    /// All cells, in the order of their numbers.
-    pub fn cells(&self) -> &[CellId] {
-        &self.cells
+    /// All cells that are known here, in the order of their numbers.
+    pub fn cells(&self) -> Arc<[CellId]> {
+        self.cells.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether there is anything to choose.
     pub fn has_several(&self) -> bool {
-        self.cells.len() > 1
+        self.cells().len() > 1
+    }
+
+    /// Looks whether a cell was split, and who went: what was known before counts no more then. Whoever owns a cell has looked
+    /// since its epoch began, so that it knows who is in it.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub fn refresh(&self) -> Result<(), LedgerError> {
+        let sql = "SELECT cell FROM cells ORDER BY cell";
+        let rows =
+            self.session.query(sql, &[], ANSWER).map_err(LedgerError::postgres("reading the cells"))?;
+        let cells: Arc<[CellId]> = rows.iter().map(|row| CellId(number(row.get(0)))).collect();
+        if cells == self.cells() {
+            return Ok(());
+        }
+        *self.cells.write().unwrap_or_else(PoisonError::into_inner) = cells;
+        self.known().clear();
+        Ok(())
+    }
+
+    /// The same without waiting for anybody; none where it has to be looked up.
+    pub fn known_cell_of(&self, name: &str) -> Option<CellId> {
+        match *self.cells() {
+            [only] => Some(only),
+            _ => self.known().get(name).copied(),
+        }
     }
 
     /// The cell of an agent by its id or its second name, or where one of that name begins. Waits for the database where that
@@ -47,11 +73,8 @@ impl Directory {
     /// # Errors
     /// When the database does not answer.
     pub fn cell_of(&self, name: &str) -> Result<CellId, LedgerError> {
-        if let [only] = self.cells.as_slice() {
-            return Ok(*only);
-        }
-        if let Some(known) = self.known().get(name) {
-            return Ok(*known);
+        if let Some(known) = self.known_cell_of(name) {
+            return Ok(known);
         }
         let found = self.look_up(name)?;
         if let Some(found) = found {
@@ -94,9 +117,10 @@ impl Directory {
     fn chosen(&self, name: &str) -> CellId {
         let of_name = hash(name.as_bytes()).0;
         let number = of_name.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-        let count = u64::try_from(self.cells.len()).unwrap_or(1).max(1);
+        let cells = self.cells();
+        let count = u64::try_from(cells.len()).unwrap_or(1).max(1);
         let at = usize::try_from(number % count).unwrap_or_default();
-        self.cells.get(at).copied().unwrap_or(CellId(1))
+        cells.get(at).copied().unwrap_or(CellId(1))
     }
 
     fn remember(&self, name: &str, cell: CellId) {

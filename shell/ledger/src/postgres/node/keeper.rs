@@ -271,6 +271,11 @@ impl Keeper {
                 self.step(Input::Move { cell, to: node });
             }
         }
+        for cell in aside.held {
+            if self.machine.standing(cell) == Standing::Serving {
+                self.step(Input::Release { cell });
+            }
+        }
         self.state.accepted = aside.accepted.iter().copied().collect();
         for (cell, epoch) in aside.accepted {
             let own = self.machine.cells().any(|(id, own, _)| id == cell && own == epoch);

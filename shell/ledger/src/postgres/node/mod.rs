@@ -14,6 +14,7 @@ mod directory;
 mod keeper;
 mod lot;
 mod pen;
+mod split;
 mod statement;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ pub use self::keeper::{Event, Routes};
 pub use self::lot::Lot;
 pub(crate) use self::lot::OpenedLot;
 pub use self::pen::NodePen;
+pub use self::split::{Split, SplitError, split};
 pub use holon_cluster::{CellId, Dropped, Epoch, NodeId, Stopped};
 
 /// Statements that wait for a connection.

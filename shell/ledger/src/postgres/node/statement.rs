@@ -32,6 +32,8 @@ pub(super) struct Aside {
     pub(super) accepted: Vec<(CellId, Epoch)>,
     /// Cells for which requests wait.
     pub(super) deposits: Vec<CellId>,
+    /// Cells that nobody is to own for a while.
+    pub(super) held: Vec<CellId>,
 }
 
 /// Executes statements on one connection.
@@ -116,13 +118,15 @@ impl Executor {
         });
         let nodes = nodes.collect();
         let sql = "SELECT cell, epoch, batch, link, node, hand_to, label, wanted_on, accepted,
-            EXISTS (SELECT 1 FROM deposits d WHERE d.cell = cells.cell AND d.judged_at IS NULL) FROM cells";
+            EXISTS (SELECT 1 FROM deposits d WHERE d.cell = cells.cell AND d.judged_at IS NULL),
+            coalesce(held_until > clock_timestamp(), false) FROM cells";
         let cells = self.ask(sql, &[])?;
         let cells = cells.iter().map(|row| {
             let (cell, epoch, head) = owned(row);
             aside.wanted.extend(row.get::<_, Option<i64>>(7).map(|node| (cell, NodeId(number(node)))));
             aside.accepted.extend(row.get::<_, Option<i64>>(8).map(|epoch| (cell, Epoch(number(epoch)))));
             aside.deposits.extend(row.get::<_, bool>(9).then_some(cell));
+            aside.held.extend(row.get::<_, bool>(10).then_some(cell));
             let node = |column| row.get::<_, Option<i64>>(column).map(|node| NodeId(number(node)));
             let label = row.get::<_, Option<String>>(6).map(Label);
             CellRow { cell, owner: node(4), offered_to: node(5), epoch, head, label }
@@ -138,6 +142,7 @@ impl Executor {
             WHERE cell IN (
                 SELECT c.cell FROM cells c LEFT JOIN nodes n ON n.node = c.node
                 WHERE (n.node IS NULL OR n.buried OR c.hand_to = $1)
+                    AND (c.held_until IS NULL OR c.held_until < clock_timestamp())
                     AND EXISTS (SELECT 1 FROM nodes me WHERE me.node = $1 AND NOT me.buried
                         AND (c.label IS NULL OR c.label = ANY (me.labels)))
                 ORDER BY md5(c.cell::text || ' ' || $1::text) LIMIT $2 FOR UPDATE OF c SKIP LOCKED)

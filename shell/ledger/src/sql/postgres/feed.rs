@@ -21,7 +21,7 @@ pub(crate) const LAST: &str = "SELECT coalesce(max(first + through - after), 1) 
 /// Where each cell ends, and how much of it has a place.
 const NEW: &str = "SELECT cell, after, through FROM (
         SELECT c.cell,
-            coalesce((SELECT max(f.through) FROM feed f WHERE f.cell = c.cell), 0) AS after,
+            coalesce((SELECT max(f.through) FROM feed f WHERE f.cell = c.cell), c.begins) AS after,
             coalesce((SELECT max(r.position) FROM records r WHERE r.cell = c.cell), 0) AS through
         FROM cells c) ends
     WHERE through > after";
