@@ -36,7 +36,7 @@ pub(crate) mod tests;
 
 pub use app::{About, App, Parts, Process, WAITS};
 pub use console::Console;
-pub use front::{AboutFront, Front, across};
+pub use front::{AboutFront, Connector, Front, Link, across, to_other_nodes};
 pub use in_process::InProcess;
 pub use local::{LocalAllEvents, LocalEvents, LocalOutput};
 pub use metrics::{Metrics, report};

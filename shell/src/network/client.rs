@@ -15,16 +15,17 @@ use turmoil::net::TcpStream;
 
 use super::server::{NAME, PORT, TOKEN};
 
+/// The host that is asked.
 #[derive(Debug)]
-struct Network;
+struct Network(&'static str);
 
 impl Connect for Network {
     fn connect(&self) -> Connecting<'_> {
         Box::pin(async {
-            let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect((NAME, PORT))).await;
+            let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect((self.0, PORT))).await;
             match connected.unwrap_or_else(|_| Err(silent())) {
                 Ok(stream) => Ok(Connection { stream: Box::new(stream), own_bearer: None }),
-                Err(error) => Err(not_reachable(&NAME, &error)),
+                Err(error) => Err(not_reachable(&self.0, &error)),
             }
         })
     }
@@ -32,7 +33,12 @@ impl Connect for Network {
 
 /// The product's client.
 pub(super) fn client() -> Client {
-    Client::over(Network).with_bearer(Bearer::new(TOKEN))
+    client_at(NAME)
+}
+
+/// The same of another host.
+pub(super) fn client_at(host: &'static str) -> Client {
+    Client::over(Network(host)).with_bearer(Bearer::new(TOKEN))
 }
 
 pub(super) fn main() -> AgentId {
@@ -41,8 +47,13 @@ pub(super) fn main() -> AgentId {
 
 /// Makes the agent `main`, once the server is there.
 pub(super) async fn create_main() {
+    create_main_at(NAME).await;
+}
+
+/// The same by way of another host.
+pub(super) async fn create_main_at(host: &'static str) {
     for _ in 0..100 {
-        match client().create_agent(&main(), CreateAgent::default()).await {
+        match client_at(host).create_agent(&main(), CreateAgent::default()).await {
             Ok(_) => return,
             Err(ClientError::NotReachable { .. }) => sleep(Duration::from_millis(100)).await,
             Err(error) => panic!("{error}"),

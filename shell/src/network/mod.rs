@@ -7,6 +7,7 @@ mod client;
 mod follower;
 mod half_open;
 mod models;
+mod nodes;
 mod once;
 mod reset;
 mod server;

@@ -29,7 +29,7 @@ pub(super) struct Server {
     _folder: Rc<TempDir>,
 }
 
-struct Port(TcpListener);
+pub(super) struct Port(pub(super) TcpListener);
 
 impl Listener for Port {
     type Io = TcpStream;

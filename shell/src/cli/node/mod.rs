@@ -39,7 +39,7 @@ use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata};
 use crate::driver::StartError;
 use crate::home::{Home, secret};
 use crate::http::signature::Signatures;
-use crate::http::{AboutFront, Front, Shutdown};
+use crate::http::{AboutFront, Front, Shutdown, to_other_nodes};
 use crate::settings::Origin;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
@@ -132,6 +132,7 @@ pub(super) async fn serve(
         triggers: triggers.clone(),
         signatures: Signatures::new(effective.webhook_key.as_deref()),
         peers: doors.peers.clone(),
+        connector: to_other_nodes(),
     };
     let deposits = Arc::new(Deposits::new(place.server.clone()));
     let front =

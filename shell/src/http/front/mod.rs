@@ -4,6 +4,7 @@
 
 mod across;
 mod deposit;
+mod others;
 mod target;
 mod under_way;
 
@@ -24,15 +25,14 @@ use holon_facts::AgentId;
 use holon_ledger::postgres::node::{CellId, Deposits, Directory, Epoch, Routes};
 use holon_platform::spawn;
 use holon_supervise::confine::peer::Standing;
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 pub use self::across::across;
 use self::deposit::Judge;
+use self::others::Others;
+pub use self::others::{Connector, Link, to_other_nodes};
 use self::target::Target;
 use super::auth::Policy;
 use super::failure::Failure;
@@ -54,8 +54,6 @@ const LOOK: Duration = Duration::from_millis(50);
 const WAITS: Duration = Duration::from_secs(5);
 /// The same for one that is kept then, and whose sender is not known to be patient.
 const WAITS_TO_BE_KEPT: Duration = Duration::from_secs(1);
-/// How long another node may take to take a connection.
-const CONNECTS: Duration = Duration::from_secs(1);
 /// Bytes of a body that are kept until its request was answered.
 const BODY: usize = 64 << 20;
 const SHUTDOWN: &str = "/control/runtime/shutdown";
@@ -80,7 +78,7 @@ struct Inner {
     /// Shown to other nodes.
     bearer: HeaderValue,
     shutdown: Shutdown,
-    client: Client<HttpConnector, Body>,
+    others: Others,
 }
 
 /// What a door knows of its node.
@@ -92,6 +90,8 @@ pub struct AboutFront {
     pub triggers: TriggerAddresses,
     pub signatures: Signatures,
     pub peers: Peers,
+    /// How other nodes are reached.
+    pub connector: Connector,
 }
 
 /// Where a request goes.
@@ -140,13 +140,10 @@ impl Front {
     ) -> Option<Self> {
         let mut bearer = HeaderValue::from_str(&format!("Bearer {secret}")).ok()?;
         bearer.set_sensitive(true);
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(CONNECTS));
-        let client = Client::builder(TokioExecutor::new()).build(connector);
+        let others = Others::new(about.connector.clone());
         let (own, judges) = (watch::channel(BTreeMap::new()).0, Mutex::default());
         let inner =
-            Inner { own, judges, deposits, routes, directory, policy, about, bearer, shutdown, client };
+            Inner { own, judges, deposits, routes, directory, policy, about, bearer, shutdown, others };
         Some(Self(Arc::new(inner)))
     }
 
@@ -442,9 +439,8 @@ impl Front {
         let mut request = Request::new(Body::from(body));
         (*request.method_mut(), *request.uri_mut()) = (parts.method.clone(), uri);
         *request.headers_mut() = parts.headers.clone();
-        match self.0.client.request(request).await {
-            Ok(response) => {
-                let mut response = response.map(Body::new);
+        match self.0.others.request(request).await {
+            Ok(mut response) => {
                 response.headers_mut().remove(CONNECTION);
                 response.headers_mut().remove(TRANSFER_ENCODING);
                 Ok(response)
