@@ -7,6 +7,7 @@ pub mod durable;
 pub mod editor_laws;
 pub mod fences;
 pub mod http;
+pub mod https;
 pub mod life;
 pub mod lines;
 pub mod load;
@@ -204,10 +205,14 @@ impl Holon {
     pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Ended {
         let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().expect("the binary starts");
         let mut stdin = child.stdin.take().expect("a pipe");
-        // A program that refuses early closes the pipe: that is its right.
-        stdin.write_all(input).ok();
-        drop(stdin);
-        child.wait_with_output().expect("the binary ends").into()
+        // One that answers while it is asked may wait until its answers are read.
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // A program that refuses early closes the pipe: that is its right.
+                stdin.write_all(input).ok();
+            });
+            child.wait_with_output().expect("the binary ends").into()
+        })
     }
 
     pub fn spawn(&self, arguments: &[&str]) -> Child {

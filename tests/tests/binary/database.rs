@@ -2,9 +2,6 @@
 //! happens to runtime and connections.
 
 use std::net::TcpListener;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use end_to_end::daemon::Daemon;
@@ -12,6 +9,7 @@ use end_to_end::durable::{
     Acknowledged, acknowledged_under, every_key_once, nothing_is_open, wait_until_quiet,
 };
 use end_to_end::http::{ask, post_until_acknowledged};
+use end_to_end::https::certificates;
 use end_to_end::life::Life;
 use end_to_end::provider::{Provider, Reply, command, says};
 use end_to_end::{Holon, wait_for};
@@ -288,32 +286,6 @@ fn a_ledger_in_a_file_stays_where_it_is() {
     in_file(&["ledger", "verify"]);
     in_file(&["daemon", "start"]);
     in_file(&["daemon", "stop"]);
-}
-
-/// A certificate of an authority of its own, and the authority; none without the program that makes them.
-fn certificates(folder: &Path) -> Option<PathBuf> {
-    let made = |arguments: &str| {
-        let made = Command::new("openssl").args(arguments.split(' ')).current_dir(folder).output();
-        made.is_ok_and(|made| made.status.success())
-    };
-    std::fs::write(folder.join("names"), "subjectAltName=DNS:localhost\n").expect("a file");
-    let all = made(
-        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=authority",
-    ) && made("req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost")
-        && made(
-            "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out server.crt -days 2 -extfile names",
-        );
-    if !all {
-        return None;
-    }
-    // The server reads its key as whoever it runs as.
-    let owner = std::fs::metadata(folder).expect("a folder").uid();
-    for name in ["server.key", "server.crt"] {
-        let path = folder.join(name);
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).expect("a mode");
-        chown(&path, Some(owner), None).expect("an owner");
-    }
-    Some(folder.join("ca.crt"))
 }
 
 #[test]

@@ -124,7 +124,7 @@ enum Asked {
 /// How another node did not answer.
 enum Lost {
     /// It did not get the request.
-    NotSent,
+    NotSent(String),
     /// It may have carried it out.
     Unknown(String),
 }
@@ -392,7 +392,8 @@ impl Front {
             let response = match under_way::answered(answer, &mut given_up).await {
                 Some(Ok(response)) => under_way::until(response, given_up),
                 Some(Err(Lost::Unknown(why))) if !repeatable => return lost(&why),
-                Some(Err(Lost::Unknown(_) | Lost::NotSent)) => self.moving(cell),
+                Some(Err(Lost::NotSent(why))) => not_reached(&why),
+                Some(Err(Lost::Unknown(_))) => self.moving(cell),
                 None if !repeatable => return lost("it did not answer, and another node owns the agent now"),
                 None => {
                     until = Instant::now() + WAITS;
@@ -435,7 +436,8 @@ impl Front {
 
     async fn send(&self, url: &str, parts: &Parts, body: Bytes) -> Result<Response, Lost> {
         let rest = parts.uri.path_and_query().map_or("/", |rest| rest.as_str());
-        let uri = format!("{}{rest}", url.trim_end_matches('/')).parse::<Uri>().map_err(|_| Lost::NotSent)?;
+        let uri = format!("{}{rest}", url.trim_end_matches('/')).parse::<Uri>();
+        let uri = uri.map_err(|error| Lost::NotSent(format!("{url} is no address: {error}")))?;
         let mut request = Request::new(Body::from(body));
         (*request.method_mut(), *request.uri_mut()) = (parts.method.clone(), uri);
         *request.headers_mut() = parts.headers.clone();
@@ -445,7 +447,7 @@ impl Front {
                 response.headers_mut().remove(TRANSFER_ENCODING);
                 Ok(response)
             }
-            Err(error) if error.is_connect() => Err(Lost::NotSent),
+            Err(error) if error.is_connect() => Err(Lost::NotSent(format!("{url}: {}", root_of(&error)))),
             Err(error) => Err(Lost::Unknown(error.to_string())),
         }
     }
@@ -482,6 +484,22 @@ fn is_not_taken(response: &Response) -> bool {
 fn not_taken(mut response: Response) -> Response {
     response.headers_mut().insert(NOT_TAKEN, HeaderValue::from_static("1"));
     response
+}
+
+fn not_reached(why: &str) -> Response {
+    let text =
+        format!("the node that owns the agent can't be reached at {why}: the request was not accepted");
+    let hint = "look at server.advertise of that node, and at the network between the two";
+    Failure::new(Code::Moving, text).hint(hint).into_response()
+}
+
+/// What an error comes from.
+fn root_of(error: &dyn std::error::Error) -> String {
+    let mut root = error;
+    while let Some(source) = root.source() {
+        root = source;
+    }
+    root.to_string()
 }
 
 fn lost(why: &str) -> Response {

@@ -6,6 +6,11 @@ use holon_facts::receipt::ToolErrorKind;
 
 use super::Refusal;
 
+/// Parts that a path below the root may have: whoever lists a folder goes down so far.
+const PARTS: usize = 64;
+/// Characters of a path that are shown where it has more.
+const SHOWN: usize = 80;
+
 /// A root with all symbolic links resolved, and as it was given.
 #[derive(Debug)]
 pub(super) struct Root(PathBuf, PathBuf);
@@ -67,6 +72,11 @@ impl Root {
         let (Some(name), true) = (relative.file_name(), plain && !path.contains('\0')) else {
             return Err(self.left(path));
         };
+        if relative.components().count() > PARTS {
+            let begins: String = path.chars().take(SHOWN).collect();
+            let message = format!("{begins}…: the path has more than {PARTS} parts");
+            return Err(Refusal::new(ToolErrorKind::PatchRejected, message).hint("choose a shorter path"));
+        }
         let mut folder = self.0.clone();
         for part in relative.parent().into_iter().flat_map(Path::components) {
             folder.push(part);

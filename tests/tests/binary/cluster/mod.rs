@@ -2,6 +2,7 @@
 //! stays open, and nothing runs on a node that others have given up.
 
 mod deposits;
+mod https;
 mod pair;
 
 use std::io::{ErrorKind, Read, Write};
