@@ -35,14 +35,13 @@ pub struct BudgetState {
 }
 
 impl Spending {
-    /// Of two hosts together; of a budget, which each has for itself, the one that has used more of it.
+    /// Of two hosts together; each has a share of a budget.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        let budgets = self
-            .budgets
-            .iter()
-            .zip(&other.budgets)
-            .map(|(own, other)| BudgetState { used: own.used.max(other.used), ..own.clone() });
+        let budgets = self.budgets.iter().zip(&other.budgets).map(|(own, other)| BudgetState {
+            used: own.used.saturating_add(other.used),
+            budget: Budget { limit: own.budget.limit.saturating_add(other.budget.limit), ..own.budget },
+        });
         Self {
             total: self.total.plus(other.total),
             today: self.today.plus(other.today),

@@ -393,15 +393,15 @@ fn state(node: &NodeStatus) -> String {
 }
 
 fn show_cells(status: &ClusterStatus) -> Result<(), Failure> {
-    let heads = ["CELL", "NODE", "EPOCH", "BATCH", "STEP", "AGENTS", "DEPOSITS", "STATE"];
+    let heads = ["CELL", "NODE", "EPOCH", "BATCH", "STEP", "AGENTS", "SHARE", "DEPOSITS", "STATE"];
     let heads = heads.map(ToOwned::to_owned).to_vec();
     let rows = status.cells.iter().map(|cell| {
         let owner = cell.node.map_or_else(|| "none".to_owned(), |node| node.to_string());
-        let numbers = [cell.epoch, cell.batch, cell.step, cell.agents, cell.deposits];
-        let numbers = numbers.map(|number| number.to_string());
+        let numbers = [cell.epoch, cell.batch, cell.step, cell.agents].map(|number| number.to_string());
         let mut row = vec![cell.cell.to_string(), owner];
         row.extend(numbers);
-        row.push(standing(cell));
+        let share = format!("{}.{} %", cell.share / 10_000, cell.share / 1_000 % 10);
+        row.extend([share, cell.deposits.to_string(), standing(cell)]);
         row
     });
     Ok(output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?)

@@ -74,6 +74,8 @@ pub(super) struct OfNode<'a> {
     pub(super) lease: PathBuf,
     pub(super) cell: CellId,
     /// Which agents are in it.
+    /// What the cell has of the budgets that are for all agents, in millionths.
+    pub(super) share: u64,
     pub(super) directory: Arc<Directory>,
     /// What browsers and streams are let in by, at whichever cell they ask.
     pub(super) doors: Doors,
@@ -182,6 +184,9 @@ fn settle(start: &mut Start, own: &Home, ledger: &LedgerPlace, node: Option<&OfN
     start.performing.home = own.clone();
     start.performing.names = Names::of(node.map(|node| (node.directory.clone(), node.cell)));
     start.performing.lease = node.map(|node| node.lease.clone());
+    if let Some(node) = node {
+        start.config.budgets = start.config.budgets.share(node.share);
+    }
 }
 
 /// For requests: what reads the ledger, and what reads those of all agents, also in other cells.

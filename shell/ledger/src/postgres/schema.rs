@@ -184,7 +184,9 @@ CREATE INDEX deposits_judged ON deposits (judged_at) WHERE judged_at IS NOT NULL
 const V5: &str = "
 ALTER TABLE cells
     ADD COLUMN begins bigint NOT NULL DEFAULT 0, -- records up to here came about in the cell that it was split from
-    ADD COLUMN held_until timestamptz; -- nobody is to own it before
+    ADD COLUMN held_until timestamptz, -- nobody is to own it before
+    ADD COLUMN share bigint NOT NULL DEFAULT 1000000; -- millionths of what is for the agents of all cells
+UPDATE cells SET share = 1000000 / (SELECT count(*) FROM cells);
 ";
 
 /// Brings the tables up to date, in one transaction. Nothing is changed where they are.

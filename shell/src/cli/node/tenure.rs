@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use holon_ledger::LedgerPlace;
-use holon_ledger::postgres::node::{Epoch, Lot};
+use holon_ledger::postgres::node::{CellId, Epoch, Lot};
 use holon_platform::spawn;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -73,10 +73,13 @@ impl Tenure {
         let starting = spawn::task(async move {
             own.create()?;
             // Who is in the cell may have changed while nobody owned it.
-            while let Err(error) = look_at_cells(&common).await {
-                tracing::warn!("the cells can't be looked at: {error:#}");
+            let share = loop {
+                match look_at_cells(&common, cell).await {
+                    Ok(share) => break share,
+                    Err(error) => tracing::warn!("the cells can't be looked at: {error:#}"),
+                }
                 tokio::time::sleep(LOOK).await;
-            }
+            };
             // What was configured meanwhile is in effect from now on.
             let effective = Effective::load(&common.home, &common.environment, &common.options)?;
             let place = Place {
@@ -92,6 +95,7 @@ impl Tenure {
                     secret: &common.secret,
                     lease: path,
                     cell,
+                    share,
                     directory: common.directory.clone(),
                     doors: common.doors.clone(),
                 }),
@@ -170,7 +174,12 @@ impl Tenure {
     }
 }
 
-async fn look_at_cells(common: &Common) -> anyhow::Result<()> {
+/// Gives what the cell has of what is for all of them.
+async fn look_at_cells(common: &Common, cell: CellId) -> anyhow::Result<u64> {
     let directory = common.directory.clone();
-    Ok(spawn::blocking(move || directory.refresh()).await??)
+    let looked = spawn::blocking(move || {
+        directory.refresh()?;
+        directory.share_of(cell)
+    });
+    Ok(looked.await??)
 }

@@ -17,6 +17,8 @@ use crate::sqlite::LedgerError;
 const HAS_NODES: i64 = 2;
 /// The one that has deposits.
 const HAS_DEPOSITS: i64 = 4;
+/// The one in which each cell has a share of the budgets.
+const HAS_SHARES: i64 = 5;
 /// The cell whose lock a new cluster is made under.
 const FIRST: i64 = 1;
 /// Cells that a cluster has at most: each has some five connections at its owner.
@@ -82,6 +84,8 @@ pub struct CellStatus {
     pub batch: u64,
     pub step: u64,
     pub agents: u64,
+    /// Millionths of `budget.runtime_*` that its agents may spend.
+    pub share: u64,
     /// Requests that wait for its owner.
     pub deposits: u64,
     pub label: Option<String>,
@@ -152,7 +156,9 @@ impl Cluster {
         if made.map_err(failed("making the cluster"))?.is_empty() {
             return Err(ClusterError::AlreadyThere { database: server.to_string() });
         }
-        let sql = "INSERT INTO cells (cell) SELECT generate_series(1, $1::bigint) ON CONFLICT DO NOTHING";
+        let sql =
+            "INSERT INTO cells (cell, share) SELECT generate_series(1, $1::bigint), 1000000 / $1::bigint
+            ON CONFLICT (cell) DO UPDATE SET share = excluded.share";
         session.query(sql, &[&id(cells)], ANSWER).map_err(failed("making the cells"))?;
         Ok(Self { secret, lease, grace, cells: (1..=cells).collect() })
     }
@@ -180,14 +186,16 @@ impl Cluster {
             draining: row.get(7),
             cells: number(row.get(8)),
         });
-        let deposits = match has_deposits(&session)? {
+        let version = schema::version(&session)?;
+        let deposits = match version >= HAS_DEPOSITS {
             true => "(SELECT count(*) FROM deposits d WHERE d.cell = c.cell AND d.judged_at IS NULL)",
             false => "0::bigint",
         };
+        let share = if version >= HAS_SHARES { "c.share" } else { "1000000::bigint" };
         let sql = format!(
             "SELECT c.cell, c.epoch, n.node, c.batch, c.through_step,
                 (SELECT count(*) FROM agents a WHERE a.cell = c.cell AND a.private = 0), c.label, c.wanted_on, c.problem,
-                {deposits}
+                {deposits}, {share}
             FROM cells c LEFT JOIN nodes n ON n.node = c.node AND NOT n.buried ORDER BY c.cell"
         );
         let cells = session.query(&sql, &[], ANSWER).map_err(failed("reading the cells"))?;
@@ -198,6 +206,7 @@ impl Cluster {
             batch: number(row.get(3)),
             step: number(row.get(4)),
             agents: number(row.get(5)),
+            share: number(row.get(10)),
             deposits: number(row.get(9)),
             label: row.get(6),
             wanted_on: row.get::<_, Option<i64>>(7).map(number),

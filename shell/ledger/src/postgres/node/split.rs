@@ -298,12 +298,12 @@ impl Splitting<'_> {
             &both,
         )?;
         self.ask("INSERT INTO kinds (cell, kind, v) SELECT $2, kind, v FROM kinds WHERE cell = $1", &both)?;
-        let sql = "UPDATE cells SET epoch = epoch + 1, node = NULL, hand_to = NULL, wanted_on = NULL, held_until = NULL
-            WHERE cell = $1 RETURNING epoch";
-        let epoch = self.ask(sql, &[&cell])?.first().map_or(0, |row| row.get::<_, i64>(0));
-        let sql = "INSERT INTO cells (cell, epoch, batch, through_step, link, label, begins)
-            SELECT $2, epoch, batch, through_step, link, label, $3 FROM cells WHERE cell = $1";
+        let sql = "INSERT INTO cells (cell, epoch, batch, through_step, link, label, begins, share)
+            SELECT $2, epoch + 1, batch, through_step, link, label, $3, share / 2 FROM cells WHERE cell = $1";
         self.ask(sql, &[&cell, &new, &last.ends.record])?;
+        let sql = "UPDATE cells SET epoch = epoch + 1, node = NULL, hand_to = NULL, wanted_on = NULL, held_until = NULL,
+            share = share - share / 2 WHERE cell = $1 RETURNING epoch";
+        let epoch = self.ask(sql, &[&cell])?.first().map_or(0, |row| row.get::<_, i64>(0));
         self.tell(&last, epoch, (cell, number(new)), &goes)?;
         self.tell(&last, epoch, (new, self.cell), &stays)?;
         let of_new: [&(dyn ToSql + Sync); 3] = [&cell, &new, &goes];
