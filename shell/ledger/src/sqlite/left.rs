@@ -30,3 +30,67 @@ pub(super) fn agents_left(source: Source<'_>) -> Result<BTreeMap<AgentId, i64>, 
     }
     Ok(left)
 }
+
+#[cfg(test)]
+mod tests {
+    use holon_law::replay::Again;
+
+    use super::super::testing::{Home, encoded, id};
+    use super::super::{Batch, OldTexts, collect, plan, replay, verify};
+    use super::*;
+    use crate::store::StoreError as _;
+
+    const EVERYBODY: &[&str] = &["goes", "stays"];
+
+    /// What a split records, after two agents have worked.
+    fn split() -> (Home, super::super::testing::World) {
+        let home = Home::new();
+        let mut world = home.start();
+        for agent in EVERYBODY {
+            world.create(agent);
+            world.prompt(agent, "work");
+        }
+        let mut batch = Batch::default();
+        batch.call(encoded(&Call::AgentsLeft { agents: vec![id("goes")], to: 2 }));
+        world.ledger.append(&batch).unwrap();
+        (home, world)
+    }
+
+    fn whole(home: &Home) -> Result<u64, String> {
+        let reader = home.reader();
+        let report = verify(&reader, &mut |_| Ok(())).map_err(|error| error.to_string())?;
+        let replayed = replay(&reader, Again::Every).map_err(|error| error.to_string())?;
+        assert_eq!((replayed.agents, replayed.judged), (report.agents, report.records));
+        Ok(report.agents)
+    }
+
+    #[test]
+    fn an_agent_that_left_has_a_log_and_no_row() {
+        let (home, world) = split();
+        world.ledger.close().unwrap();
+        let error = whole(&home).unwrap_err();
+        assert!(error.contains("goes"), "its row is there still: {error}");
+        home.vandal("DELETE FROM agents WHERE agent = 'goes'; DELETE FROM snapshots WHERE agent = 'goes'");
+        assert_eq!(whole(&home), Ok(1));
+        assert!(home.reader().last_event(&id("goes")).unwrap_err().is_absent());
+        // The next runtime knows nothing of it, and what is recorded then is replayed.
+        let mut world = home.start();
+        assert!(world.host.view().agent(&id("goes")).is_none());
+        world.prompt("stays", "go on");
+        world.ledger.close().unwrap();
+        assert_eq!(whole(&home), Ok(1));
+        // Without the call there would be an agent too many.
+        let plan = plan(&home.reader(), holon_facts::Wall(i64::MAX), OldTexts::Unnamed).unwrap();
+        collect(&home.ledger(), &plan).unwrap();
+        assert_eq!(whole(&home), Ok(1));
+    }
+
+    #[test]
+    fn an_agent_that_left_and_goes_on_is_damage() {
+        let (home, mut world) = split();
+        world.prompt("goes", "go on");
+        world.ledger.close().unwrap();
+        let error = whole(&home).unwrap_err();
+        assert!(error.contains("the agent had gone to another cell before"), "{error}");
+    }
+}
