@@ -25,7 +25,8 @@ impl Selector {
     /// # Errors
     /// For what has none of the forms.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        if Path::new(text).is_absolute() {
+        // No path has a zero byte.
+        if Path::new(text).is_absolute() && !text.contains('\0') {
             return Ok(Self::Folder(PathBuf::from(text)));
         }
         if text.starts_with(GITHUB) {
