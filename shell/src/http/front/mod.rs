@@ -224,6 +224,8 @@ impl Front {
         let owns = self.0.own.borrow().contains_key(&cell);
         match Target::of(uri) {
             Target::Any => Ok(cell),
+            // An address that nobody has is refused by whatever cell it came to.
+            Target::Address(token) if self.0.about.triggers.read(&token).is_none() => Ok(cell),
             target if owns => self.cell_of(target).await,
             Target::Agent(_) | Target::Default | Target::Address(_) => Ok(cell),
         }
