@@ -9,8 +9,8 @@ use crate::sqlite::{LedgerError, Plan, Reader};
 
 const DOING: &str = "removing what is old";
 
-/// Whoever removes from a cell and whoever splits it do that one after the other ("gcsp").
-pub(super) const WHOLE: i64 = 0x6763_7370;
+/// What whoever removes from a cell, and whoever splits one, holds of the database: they do that one after the other.
+pub(super) const WHOLE: &str = "(hashtext('holon whole cells ' || current_schema()), 0)";
 
 /// Takes away what may go, whole or not at all. The database uses the space again.
 ///
@@ -41,8 +41,8 @@ pub fn collect(server: &Server, cell: i64, plan: &Plan) -> Result<(), LedgerErro
 /// Whoever would claim the cell waits for the row.
 fn nobody_writes(session: &Session, plan: &Plan) -> Result<(), LedgerError> {
     let refused = |problem: String| Err(LedgerError::Refused { doing: DOING, problem });
-    let sql = "SELECT pg_try_advisory_xact_lock($1)";
-    let free = session.query(sql, &[&WHOLE], ANSWER).map_err(LedgerError::postgres(DOING))?;
+    let sql = format!("SELECT pg_try_advisory_xact_lock{WHOLE}");
+    let free = session.query(&sql, &[], ANSWER).map_err(LedgerError::postgres(DOING))?;
     if !free.first().is_some_and(|row| row.get(0)) {
         return refused("a cell is being split: the same again when that is done".to_owned());
     }

@@ -100,7 +100,7 @@ pub fn split(server: &Server, cell: u64, named: &[String]) -> Result<Split, Spli
         return Err(ClusterError::None { database: server.to_string() }.into());
     }
     let session = Session::new(server.clone(), id(cell));
-    let lock = ask(&session, "SELECT pg_try_advisory_lock($1)", &[&WHOLE])?;
+    let lock = ask(&session, &format!("SELECT pg_try_advisory_lock{WHOLE}"), &[])?;
     if !lock.first().is_some_and(|row| row.get(0)) {
         return Err(SplitError::Busy);
     }
