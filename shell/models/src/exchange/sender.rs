@@ -49,7 +49,11 @@ impl<'a> Sender<'a> {
 
     /// What is left of the attempt's time.
     pub(super) fn left(&self) -> Millis {
-        Millis(self.lowering.request.timeout.0.saturating_sub(clock::since(self.started).0))
+        Millis(self.lowering.request.timeout.0.saturating_sub(self.passed().0))
+    }
+
+    fn passed(&self) -> Millis {
+        clock::since(self.started)
     }
 
     /// The answer, or what refuses the request; what is refused for its form is repeated in another one.
@@ -132,7 +136,9 @@ impl<'a> Sender<'a> {
         self.sent = Some(lowered);
         let spec = self.lowering.spec;
         let headers = stated(self.headers.clone(), P::TURN_STATE.zip(self.state.clone()));
-        let ask = Ask { url: &self.url, headers, body, options: &spec.options, timeout: self.left() };
+        let timeout = self.lowering.request.timeout;
+        let ask =
+            Ask { url: &self.url, headers, body, options: &spec.options, timeout, passed: self.passed() };
         let received = post(self.client, ask).await;
         let received = received.map_err(|failure| advice::unreachable(failure, &self.url, spec))?;
         self.given = P::TURN_STATE.and_then(|name| received.headers.get(name).cloned());

@@ -40,8 +40,9 @@ pub(super) struct Ask<'a> {
     pub(super) headers: HeaderMap,
     pub(super) body: String,
     pub(super) options: &'a ProviderOptions,
-    /// Bound on the whole of it.
+    /// Bound on the whole of it, and how much of that is over already.
     pub(super) timeout: Millis,
+    pub(super) passed: Millis,
 }
 
 /// Sends, and waits for the head of the answer.
@@ -57,7 +58,7 @@ pub(super) async fn list(
     options: &ProviderOptions,
     left: Millis,
 ) -> Option<Vec<u8>> {
-    let ask = Ask { url, headers, body: String::new(), options, timeout: LIST.min(left) };
+    let ask = Ask { url, headers, body: String::new(), options, timeout: LIST.min(left), passed: Millis(0) };
     let mut received = send(client, Method::GET, ask).await.ok()?;
     let mut body = Vec::new();
     while let Some(chunk) = received.chunk().await.ok()? {
@@ -70,8 +71,8 @@ pub(super) async fn list(
 }
 
 async fn send(client: &dyn HttpClient, method: Method, ask: Ask<'_>) -> Result<Received, Failure> {
-    let Ask { url, headers, body, options, timeout } = ask;
-    let timeouts = Timeouts::begin(options, timeout);
+    let Ask { url, headers, body, options, timeout, passed } = ask;
+    let timeouts = Timeouts::begin(options, (passed, timeout));
     let (left, late) = timeouts.until_first_byte();
     let uri: Uri = url.as_str().parse().map_err(|error| failure::no_address(&error, url))?;
     let mut request = Request::new(body);
