@@ -15,7 +15,7 @@ use super::error::LedgerError;
 use super::schema;
 use crate::sql::Source;
 #[cfg(feature = "postgres")]
-use crate::sql::postgres::{ALL, Server, Session};
+use crate::sql::postgres::{ALL, Server, Session, Work};
 
 /// How long a reader waits for another program's lock.
 const BUSY: Duration = Duration::from_secs(5);
@@ -82,7 +82,7 @@ impl Reader {
     /// Reads a cell of a database. Its session comes about with the first read.
     #[cfg(feature = "postgres")]
     pub(crate) fn of_cell(server: Server, cell: i64) -> Self {
-        Self { database: Mutex::new(Database::Postgres(Session::new(server, cell))) }
+        Self { database: Mutex::new(Database::Postgres(Session::shared(server, cell, Work::Reading))) }
     }
 
     /// Reads what all cells of a database say of agents. Positions, steps and batches mean nothing in it.

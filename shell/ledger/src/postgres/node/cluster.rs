@@ -21,8 +21,8 @@ const HAS_DEPOSITS: i64 = 4;
 const HAS_SHARES: i64 = 5;
 /// The cell whose lock a new cluster is made under.
 const FIRST: i64 = 1;
-/// Cells that a cluster has at most: each has some five connections at its owner.
-pub const MOST_CELLS: u64 = 16;
+/// Cells that a cluster has at most.
+pub const MOST_CELLS: u64 = 256;
 
 /// A database that nodes share.
 #[derive(Debug, Clone, PartialEq, Eq)]

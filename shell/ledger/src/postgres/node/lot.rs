@@ -13,7 +13,7 @@ use super::pen::{NodePen, Order, Progress};
 use super::statement::{id, number};
 use crate::permit::Permit;
 use crate::postgres::open::kinds;
-use crate::sql::postgres::{Server, Session};
+use crate::sql::postgres::{Server, Session, Work};
 use crate::sqlite::rows::{HeadOnly, newest};
 use crate::sqlite::{Durability, LedgerError, Reader};
 
@@ -93,7 +93,7 @@ impl Lot {
         let parts = &self.0.parts;
         let orders = self.0.orders.lock().unwrap_or_else(PoisonError::into_inner).take();
         let orders = orders.ok_or(LedgerError::NotOwner)?;
-        let session = Session::new(parts.server.clone(), id(parts.cell.0));
+        let session = Session::shared(parts.server.clone(), id(parts.cell.0), Work::Appending);
         let kinds = kinds(&session)?;
         let reader = self.reader();
         let last = reader.read(newest)?;

@@ -16,8 +16,6 @@ mod lot;
 mod pen;
 mod split;
 mod statement;
-#[cfg(test)]
-mod tests;
 
 use std::io;
 use std::path::PathBuf;

@@ -42,10 +42,5 @@ pub(crate) fn extend(session: &Session) -> Result<(), PostgresError> {
         FROM ({NEW}) new, (SELECT coalesce(max(first + through - after), 1) AS next FROM feed) known;
         COMMIT"
     );
-    let done = session.execute(&put);
-    if done.is_err() {
-        // What was begun goes with its connection.
-        session.lose();
-    }
-    done
+    session.execute(&put)
 }

@@ -3,10 +3,12 @@
 
 mod block;
 pub(crate) mod feed;
+mod pool;
 mod server;
 mod session;
 mod statement;
 
+pub(crate) use pool::Work;
 pub use server::{Server, UrlError};
 pub(crate) use session::Session;
 pub(crate) use statement::{ALL, Statements};

@@ -14,6 +14,7 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::pool::{Pool, Work};
 use super::{PostgresError, block};
 
 /// How long a connection may take to come about.
@@ -30,6 +31,8 @@ pub struct Server(Arc<Inner>);
 struct Inner {
     config: Config,
     handle: Handle,
+    reading: Arc<Pool>,
+    appending: Arc<Pool>,
     /// The thread ends when it is dropped.
     _alive: oneshot::Sender<()>,
 }
@@ -109,7 +112,7 @@ impl Server {
         Ok(Self::of_config(config)?)
     }
 
-    /// The same with a thread of its own: what others read and write keeps nobody waiting there.
+    /// The same with a thread and connections of its own: what others read and write keeps nobody waiting there.
     pub(crate) fn apart(&self) -> io::Result<Self> {
         Self::of_config(self.0.config.clone())
     }
@@ -120,7 +123,8 @@ impl Server {
         let (alive, ended) = oneshot::channel::<()>();
         // The sender sends nothing: it is dropped.
         spawn::thread("postgres", move || drop(runtime.block_on(ended)))?;
-        Ok(Self(Arc::new(Inner { config, handle, _alive: alive })))
+        let (reading, appending) = (Arc::default(), Arc::default());
+        Ok(Self(Arc::new(Inner { config, handle, reading, appending, _alive: alive })))
     }
 
     /// Whether an address can be read.
@@ -134,6 +138,14 @@ impl Server {
     /// An address without user, password and parameters.
     pub fn shown(url: &str) -> Option<String> {
         parse(url).ok().map(|config| Shown(&config).to_string())
+    }
+
+    /// The connections that sessions share.
+    pub(super) fn pool(&self, work: Work) -> &Arc<Pool> {
+        match work {
+            Work::Reading => &self.0.reading,
+            Work::Appending => &self.0.appending,
+        }
     }
 
     /// A connection of its own.

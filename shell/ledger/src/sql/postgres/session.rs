@@ -1,4 +1,4 @@
-//! One connection of a cell. It comes about with the first statement, and again after it was lost.
+//! Statements about a cell, one at a time. Their connection comes about with the first one, and again after it was lost.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,25 +8,49 @@ use holon_facts::Millis;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
 
-use super::statement::of_cell;
+use super::pool::{Lent, Work};
+use super::statement::Form;
 use super::{PostgresError, Server, Statements, block};
 
 /// How long an answer to a read is waited for.
 pub(super) const ANSWER: Millis = Millis::seconds(30);
 
-/// One connection of a cell, for one caller at a time.
+/// Asks a database about a cell, for one caller at a time.
 pub(crate) struct Session {
     server: Server,
     cell: i64,
-    open: Mutex<Option<Arc<Open>>>,
+    /// None: the connection is its own for as long as it lives.
+    shares: Option<Work>,
+    connection: Mutex<Option<Connection>>,
     /// A lost connection has lost it, too: nothing more is read in it.
     in_transaction: AtomicBool,
     stopped: Arc<AtomicBool>,
 }
 
-struct Open {
+enum Connection {
+    Own(Arc<Open>),
+    Lent(Lent),
+}
+
+/// A connection, with the statements that it knows.
+pub(super) struct Open {
     client: Client,
     statements: Mutex<Statements>,
+}
+
+impl Open {
+    pub(super) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+}
+
+impl Connection {
+    fn open(&self) -> &Arc<Open> {
+        match self {
+            Self::Own(open) => open,
+            Self::Lent(lent) => lent.open(),
+        }
+    }
 }
 
 impl std::fmt::Debug for Session {
@@ -42,11 +66,22 @@ impl std::fmt::Display for Session {
 }
 
 impl Session {
+    /// With a connection of its own.
     pub(crate) fn new(server: Server, cell: i64) -> Self {
+        Self::with(server, cell, None)
+    }
+
+    /// With a connection that others use in between.
+    pub(crate) fn shared(server: Server, cell: i64, work: Work) -> Self {
+        Self::with(server, cell, Some(work))
+    }
+
+    fn with(server: Server, cell: i64, shares: Option<Work>) -> Self {
         Self {
             server,
             cell,
-            open: Mutex::new(None),
+            shares,
+            connection: Mutex::new(None),
             in_transaction: AtomicBool::new(false),
             stopped: Arc::new(AtomicBool::new(false)),
         }
@@ -70,7 +105,7 @@ impl Session {
         sql: &str,
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, PostgresError> {
-        self.ask(sql, |sql| of_cell(sql, self.cell), params, Some(ANSWER))
+        self.ask(sql, Form::of(self.cell), params, Some(ANSWER))
     }
 
     /// The rows of a statement as it stands, for which an answer is waited so long; for as long as it takes where there is
@@ -84,16 +119,17 @@ impl Session {
         params: &[&(dyn ToSql + Sync)],
         limit: Option<Millis>,
     ) -> Result<Vec<Row>, PostgresError> {
-        self.ask(sql, str::to_owned, params, limit)
+        self.ask(sql, Form::AsItStands, params, limit)
     }
 
-    /// Several statements without values.
+    /// Several statements without values. Where one is refused, the connection is given up, with what was begun on it.
     ///
     /// # Errors
     /// Likewise.
     pub(crate) fn execute(&self, sql: &str) -> Result<(), PostgresError> {
-        let open = self.open()?;
-        self.answer(open.client.batch_execute(sql), Some(ANSWER))
+        let done = self.execute_here(sql);
+        self.give_back();
+        done
     }
 
     /// Begins to read the database as it is at one moment.
@@ -101,48 +137,84 @@ impl Session {
     /// # Errors
     /// Likewise.
     pub(crate) fn begin(&self) -> Result<(), PostgresError> {
-        self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        self.execute_here("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         self.in_transaction.store(true, Ordering::Relaxed);
+        self.is_clean(false);
         Ok(())
     }
 
     /// Ends it. A connection that can't is given up.
     pub(crate) fn end(&self) {
         self.in_transaction.store(false, Ordering::Relaxed);
-        if self.execute("COMMIT").is_err() {
-            self.lose();
+        let is_open = self.lock().is_some();
+        if is_open && self.execute_here("COMMIT").is_ok() {
+            self.is_clean(true);
         }
+        self.give_back();
     }
 
     /// Gives the connection up: what was under way on it is not waited for.
     pub(crate) fn lose(&self) {
+        self.is_clean(false);
         *self.lock() = None;
+    }
+
+    /// Lets others have it, where it is shared.
+    fn give_back(&self) {
+        if self.shares.is_some() {
+            *self.lock() = None;
+        }
+    }
+
+    fn is_clean(&self, is_clean: bool) {
+        if let Some(Connection::Lent(lent)) = &mut *self.lock() {
+            lent.is_clean = is_clean;
+        }
+    }
+
+    fn execute_here(&self, sql: &str) -> Result<(), PostgresError> {
+        let open = self.open(Some(ANSWER))?;
+        let done = self.answer(open.client.batch_execute(sql), Some(ANSWER));
+        if done.is_err() {
+            self.lose();
+        }
+        done
     }
 
     fn ask(
         &self,
         sql: &str,
-        text: impl FnOnce(&str) -> String,
+        form: Form,
         params: &[&(dyn ToSql + Sync)],
         limit: Option<Millis>,
     ) -> Result<Vec<Row>, PostgresError> {
-        let open = self.open()?;
-        let statement = self.prepared(&open, sql, text)?;
-        self.answer(open.client.query(&statement, params), limit)
+        let open = self.open(limit)?;
+        let asked = self.prepared(&open, sql, form, params.len()).and_then(|statement| {
+            let mut params = params.to_vec();
+            if statement.params().len() > params.len() && form == Form::OfCell {
+                params.push(&self.cell);
+            }
+            self.answer(open.client.query(&statement, &params), limit)
+        });
+        if !self.in_transaction.load(Ordering::Relaxed) {
+            self.give_back();
+        }
+        asked
     }
 
     fn prepared(
         &self,
         open: &Open,
         sql: &str,
-        text: impl FnOnce(&str) -> String,
+        form: Form,
+        values: usize,
     ) -> Result<Statement, PostgresError> {
         let statements = || open.statements.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(statement) = statements().get(sql) {
+        if let Some(statement) = statements().get(form, sql) {
             return Ok(statement);
         }
-        let statement = self.answer(open.client.prepare(&text(sql)), Some(ANSWER))?;
-        statements().keep(sql, statement.clone());
+        let statement = self.answer(open.client.prepare(&form.text(sql, values)), Some(ANSWER))?;
+        statements().keep(form, sql, statement.clone());
         Ok(statement)
     }
 
@@ -162,12 +234,13 @@ impl Session {
         answer
     }
 
-    fn open(&self) -> Result<Arc<Open>, PostgresError> {
+    /// Its connection. Where all that are shared are in use, one is waited for.
+    fn open(&self, limit: Option<Millis>) -> Result<Arc<Open>, PostgresError> {
         if self.stopped.load(Ordering::Relaxed) {
             return Err(PostgresError::Unanswered("the read was ended".to_owned()));
         }
-        let mut open = self.lock();
-        if let Some(open) = open.as_ref().filter(|open| !open.client.is_closed()) {
+        let mut connection = self.lock();
+        if let Some(open) = connection.as_ref().map(Connection::open).filter(|open| !open.is_closed()) {
             return Ok(open.clone());
         }
         if self.in_transaction.load(Ordering::Relaxed) {
@@ -175,11 +248,17 @@ impl Session {
                 "the connection was lost in the middle of a read".to_owned(),
             ));
         }
-        let new = Open { client: self.server.connect()?, statements: Mutex::default() };
-        Ok(open.insert(Arc::new(new)).clone())
+        // One that is closed goes back before another is waited for.
+        *connection = None;
+        let connect = || self.server.connect().map(|client| Open { client, statements: Mutex::default() });
+        let new = match self.shares {
+            None => Connection::Own(Arc::new(connect()?)),
+            Some(work) => Connection::Lent(self.server.pool(work).lend(limit.unwrap_or(ANSWER), connect)?),
+        };
+        Ok(connection.insert(new).open().clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Open>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
