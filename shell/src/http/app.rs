@@ -44,24 +44,40 @@ pub struct App {
 
 /// The runtimes of one process, where a node has several. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Process(Arc<Mutex<BTreeMap<u64, App>>>);
+pub struct Process(Arc<Mutex<OfProcess>>);
+
+#[derive(Default)]
+struct OfProcess {
+    apps: BTreeMap<u64, App>,
+    /// What keeps all of them from working.
+    problem: Option<String>,
+}
 
 impl Process {
     /// A runtime of a cell is ready.
     pub fn add(&self, cell: u64, app: App) {
-        self.lock().insert(cell, app);
+        self.lock().apps.insert(cell, app);
     }
 
     /// It is no more.
     pub fn remove(&self, cell: u64) {
-        self.lock().remove(&cell);
+        self.lock().apps.remove(&cell);
+    }
+
+    /// What keeps all runtimes of the process from working; none: nothing.
+    pub fn set_problem(&self, problem: Option<String>) {
+        self.lock().problem = problem;
+    }
+
+    pub fn problem(&self) -> Option<String> {
+        self.lock().problem.clone()
     }
 
     fn all(&self) -> Vec<App> {
-        self.lock().values().cloned().collect()
+        self.lock().apps.values().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, App>> {
+    fn lock(&self) -> MutexGuard<'_, OfProcess> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

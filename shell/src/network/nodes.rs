@@ -33,7 +33,7 @@ use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
 use crate::http::tests::{Setup, Started, start};
-use crate::http::{AboutFront, Connector, Front, Link, Peers, Shutdown, router, serve};
+use crate::http::{AboutFront, Connector, Front, Link, Peers, Process, Shutdown, router, serve};
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
 /// The node that owns nothing.
@@ -135,6 +135,7 @@ fn front(token: &str, routes: watch::Receiver<Routes>) -> Front {
         triggers: TriggerAddresses::new("http://holon.example", TriggerKey::of_nodes(SECRET)),
         signatures: Signatures::new(None),
         peers: Peers::default(),
+        process: Process::default(),
         connector: connector(),
     };
     Front::new((routes, directory, deposits), policy, SECRET, about, Shutdown::default()).unwrap()

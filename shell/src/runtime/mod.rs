@@ -74,8 +74,8 @@ pub enum Unavailable {
     DatabaseAway { problem: String },
     /// It was taken in and can't be taken back.
     #[error(
-        "it is not stored yet: the disk of the ledger is full, or another process has it locked. It was taken in, and is \
-         done as soon as it can be written; it is forgotten if the runtime ends before that"
+        "it is not stored yet: the disk of the ledger is full, its database does not take it, or another process has it \
+         locked. It was taken in, and is done as soon as it can be written; it is forgotten if the runtime ends before that"
     )]
     NotStoredYet,
     /// The log of that agent is damaged; others are not concerned.

@@ -62,12 +62,16 @@ impl Database {
 
     /// Whether its runtimes may connect. Where they may not, those that are connected are cut off.
     pub fn lets_in(&self, lets: bool) {
-        let session = Session::new(self.admin.clone(), 0);
-        let may = if lets { "LOGIN" } else { "NOLOGIN" };
-        session.execute(&format!("ALTER ROLE {} {may}", self.name)).unwrap();
+        self.changes_role(if lets { "LOGIN" } else { "NOLOGIN" });
         if !lets {
             self.cut();
         }
+    }
+
+    /// Changes what its user may do, from the next connection on.
+    pub fn changes_role(&self, to: &str) {
+        let sql = format!("ALTER ROLE {} {to}", self.name);
+        Session::new(self.admin.clone(), 0).execute(&sql).unwrap();
     }
 
     /// Cuts all connections of its runtimes, whatever they are at.

@@ -230,6 +230,10 @@ impl LedgerError {
         move |source| match source {
             PostgresError::Unanswered(problem) => Self::Away { doing, problem },
             PostgresError::Refused(refusal) if refusal.is_full() => Self::Full,
+            PostgresError::Refused(refusal) if refusal.lacks_rights() => {
+                let needs = "its user needs CREATE in the first schema of its search path, and to read and write its tables";
+                Self::Refused { doing, problem: format!("{refusal}; {needs}") }
+            }
             PostgresError::Refused(refusal) => Self::Refused { doing, problem: refusal.to_string() },
         }
     }

@@ -2,6 +2,7 @@
 //! is behind its door are the cells that it owns, and the ways to the owners of the others.
 
 mod lease_file;
+mod problems;
 mod tenure;
 
 use std::collections::BTreeMap;
@@ -17,15 +18,18 @@ use holon_api::{Activity, RuntimeStatus};
 use holon_facts::AgentId;
 use holon_ledger::postgres::Server;
 use holon_ledger::postgres::node::{
-    AboutNode, CellId, Cluster, Deposits, Directory, Dropped, Epoch, Event, Lot, Node, NodeStart, Stopped,
+    AboutNode, CellId, Cluster, Deposits, Directory, Dropped, Epoch, Event, Lot, Node, NodeStart, Routes,
+    Stopped,
 };
 use holon_ledger::sqlite::LedgerError;
 use holon_platform::{Environment, build, hex, spawn};
 use holon_supervise::confine::Confinement;
 use sd_notify::NotifyState;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use self::lease_file::LeaseFile;
+use self::problems::Problems;
 use self::tenure::{Change, Tenure};
 use super::addresses::Addresses;
 use super::exit::Exit;
@@ -74,9 +78,11 @@ struct Running {
     common: Common,
     server: Server,
     node: Node,
+    routes: watch::Receiver<Routes>,
     front: Front,
     /// Asked for when the node is to leave.
     leave: Shutdown,
+    problems: Problems,
     tenures: BTreeMap<CellId, Tenure>,
     /// Cells whose runtimes give their last batch.
     draining: Vec<(CellId, Epoch, JoinHandle<()>)>,
@@ -88,6 +94,7 @@ enum Woken {
     Event(Event),
     Changed(CellId, Change),
     Drained(CellId, Epoch),
+    Routes,
 }
 
 impl Common {
@@ -132,6 +139,7 @@ pub(super) async fn serve(
         triggers: triggers.clone(),
         signatures: Signatures::new(effective.webhook_key.as_deref()),
         peers: doors.peers.clone(),
+        process: doors.process.clone(),
         connector: to_other_nodes(),
     };
     let deposits = Arc::new(Deposits::new(place.server.clone()));
@@ -159,7 +167,9 @@ pub(super) async fn serve(
         doors,
     };
     let (server, tenures, draining) = (place.server, BTreeMap::new(), Vec::new());
-    Running { common, server, node, front, leave, tenures, draining }.until_the_end(ending).await;
+    let (routes, problems) = (node.routes(), Problems::of(common.doors.process.clone()));
+    let running = Running { common, server, node, routes, front, leave, problems, tenures, draining };
+    running.until_the_end(ending).await;
     if let Err(error) = Metadata::remove(home) {
         tracing::warn!("daemon.json can't be removed: {error}");
     }
@@ -187,6 +197,7 @@ impl Running {
                 Woken::Event(event) => self.handle(event),
                 Woken::Changed(cell, change) => self.changed(cell, change),
                 Woken::Drained(cell, epoch) => self.node.drained(cell, epoch),
+                Woken::Routes => self.problems.follow(&self.routes.borrow_and_update()),
             }
         }
         self.front.close_all();
@@ -201,6 +212,7 @@ impl Running {
             event = self.node.next() => Woken::Event(event),
             (cell, change) = first_changed(&mut self.tenures) => Woken::Changed(cell, change),
             (cell, epoch) = first_drained(&mut self.draining) => Woken::Drained(cell, epoch),
+            Ok(()) = self.routes.changed() => Woken::Routes,
         }
     }
 
@@ -237,6 +249,7 @@ impl Running {
     fn take_over(&mut self, lot: Lot) {
         let (cell, epoch) = (lot.cell(), lot.epoch());
         self.end(cell);
+        self.problems.taken(cell);
         tracing::info!("this node takes cell {} over (epoch {})", cell.0, epoch.0);
         let home = self.common.home_of(cell);
         LeaseFile::remove_old(&home);
@@ -249,10 +262,11 @@ impl Running {
         match change {
             Change::Ready => self.open(cell),
             Change::NotStarted(failure) if is_of_this_node(&failure) => {
-                tracing::error!(
+                let problem = format!(
                     "{:#}; this node hands over, and takes nothing until it is started again",
                     failure.error
                 );
+                self.problems.unfit(problem);
                 self.node.drain();
             }
             Change::NotStarted(failure) => self.broke_down(cell, &format!("{:#}", failure.error)),
@@ -299,7 +313,8 @@ impl Running {
     }
 
     /// For whoever looks at the cluster. The log has it, too.
-    fn tell_problem(&self, cell: CellId, epoch: Epoch, problem: String) {
+    fn tell_problem(&mut self, cell: CellId, epoch: Epoch, problem: String) {
+        self.problems.stopped(cell, &problem);
         let server = self.server.clone();
         drop(spawn::blocking(move || {
             if let Err(error) = Cluster::tell_problem(&server, cell.0, epoch.0, &problem) {

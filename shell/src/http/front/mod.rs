@@ -34,6 +34,7 @@ use self::deposit::Judge;
 use self::others::Others;
 pub use self::others::{Connector, Link, to_other_nodes};
 use self::target::Target;
+use super::app::Process;
 use super::auth::Policy;
 use super::failure::Failure;
 use super::peer::{OtherEnd, Peer, Peers};
@@ -90,6 +91,8 @@ pub struct AboutFront {
     pub triggers: TriggerAddresses,
     pub signatures: Signatures,
     pub peers: Peers,
+    /// What keeps the process from working.
+    pub process: Process,
     /// How other nodes are reached.
     pub connector: Connector,
 }
@@ -293,7 +296,7 @@ impl Front {
     /// What keeps requests from their owners.
     fn problem(&self) -> Option<String> {
         let nobody = || self.nobody_owns().map(|text| format!("{text} at this moment"));
-        self.0.routes.borrow().problem.clone().or_else(nobody)
+        self.0.about.process.problem().or_else(nobody)
     }
 
     fn nobody_owns(&self) -> Option<String> {
@@ -455,7 +458,7 @@ impl Front {
     }
 
     fn moving(&self, cell: CellId) -> Response {
-        let problem = self.0.routes.borrow().problem.clone();
+        let problem = self.0.about.process.problem();
         let why = problem.map_or(String::new(), |problem| format!(" ({problem})"));
         let text = format!("{} at this moment{why}: the request was not accepted", self.nobody(cell));
         let hint = "ask again; `holon cluster status` shows nodes and cells";

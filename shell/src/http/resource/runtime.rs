@@ -74,7 +74,8 @@ pub(in super::super) async fn healthz(app: App, _: Call<ShowHealth>) -> Handled<
 
 pub(in super::super) async fn readiness(app: App, _: Call<ShowReadiness>) -> Handled<Readiness> {
     let apps = app.of_process();
-    let problem = apps.iter().find_map(|app| app.runtime.problem());
+    let of_runtimes = || apps.iter().find_map(|app| app.runtime.problem()).map(|problem| problem.to_string());
+    let problem = app.process.problem().or_else(of_runtimes);
     if problem.is_none() {
         for app in &apps {
             // Whoever can ask has waited for the recovery: listeners come after it.
@@ -82,8 +83,7 @@ pub(in super::super) async fn readiness(app: App, _: Call<ShowReadiness>) -> Han
         }
     }
     let config_fingerprint = app.about.config_fingerprint.clone();
-    let (ready, problem) = (problem.is_none(), problem.map(|problem| problem.to_string()));
-    Ok(Readiness { ok: true, ready, problem, pid: std::process::id(), config_fingerprint })
+    Ok(Readiness { ok: true, ready: problem.is_none(), problem, pid: std::process::id(), config_fingerprint })
 }
 
 /// What runtimes of a process are up to together, and what is wrong with their ledgers.
@@ -111,6 +111,7 @@ async fn together(apps: &[App]) -> Handled<(Activity, Spending, Vec<String>)> {
 pub(in super::super) async fn status(app: App, _: Call<ShowRuntime>) -> Handled<RuntimeStatus> {
     let apps = app.of_process();
     let (activity, spending, problems) = together(&apps).await?;
+    let problems = app.process.problem().into_iter().chain(problems);
     let failures = apps.iter().filter_map(|app| app.metrics.last_failure());
     let newest = failures.max_by_key(|(occurred_at, ..)| *occurred_at);
     let last_failure = newest.map(|(occurred_at, agent, summary)| LastFailure {
@@ -132,7 +133,7 @@ pub(in super::super) async fn status(app: App, _: Call<ShowRuntime>) -> Handled<
         auth: Some(app.policy.mode()),
         config_fingerprint: app.about.config_fingerprint.clone(),
         started_at: Some(app.about.started_at),
-        problem: problems.into_iter().reduce(|first, second| format!("{first}; {second}")),
+        problem: problems.reduce(|first, second| format!("{first}; {second}")),
         activity: activity.into(),
         spending: Some(spending.into()),
         last_failure: last_failure.map(holon_api::Document::from),

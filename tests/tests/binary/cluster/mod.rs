@@ -4,6 +4,7 @@
 mod deposits;
 mod https;
 mod pair;
+mod troubles;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};

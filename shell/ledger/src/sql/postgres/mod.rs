@@ -44,6 +44,11 @@ impl Refusal {
         self.code == "22012"
     }
 
+    /// Its user may not do it.
+    pub(crate) fn lacks_rights(&self) -> bool {
+        matches!(self.code.as_str(), "42501" | "3F000")
+    }
+
     /// It takes no writes: a standby, or one that was told so.
     pub(crate) fn is_read_only(&self) -> bool {
         self.code == "25006"

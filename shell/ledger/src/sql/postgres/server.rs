@@ -169,9 +169,10 @@ impl Server {
         let limit = Millis(u64::try_from((2 * CONNECT).as_millis()).unwrap_or(u64::MAX));
         match block::on(connected, Some(limit)) {
             // Whatever keeps a connection from coming about may pass: a start, a password that is changed.
-            Some(Ok(connected)) => {
-                connected.map_err(|error: PostgresError| PostgresError::Unanswered(error.to_string()))
-            }
+            Some(Ok(connected)) => connected.map_err(|error| match error {
+                PostgresError::Unanswered(problem) => PostgresError::Unanswered(problem),
+                PostgresError::Refused(refusal) => PostgresError::Unanswered(refusal.to_string()),
+            }),
             Some(Err(error)) => Err(PostgresError::Unanswered(error.to_string())),
             None => Err(PostgresError::Unanswered("no connection came about".to_owned())),
         }
