@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use holon_facts::Text;
+use holon_facts::call::ToolName;
 use holon_facts::frame::{Part, PromptBlock};
 use holon_facts::model::{Block, CallResult, Item, ModelRequest};
 use holon_text::{TextError, Texts};
@@ -14,20 +16,36 @@ use super::exchange::Lowering;
 use super::parts::joined;
 use super::tools::{Offered, Tools};
 
-/// The tools of a request, each in the form of its protocol.
+/// The tools of a request as a list in JSON, each in the form of its protocol; none where it has none. The last one
+/// is marked where its protocol does that.
 pub(super) fn offered(
     lowering: &Lowering<'_>,
     form: impl Fn(&Offered) -> Value,
-) -> Result<Vec<Value>, TextError> {
-    let Lowering { texts, request, tools, .. } = *lowering;
+    mark: Option<&dyn Fn(&mut Value)>,
+) -> Result<Option<String>, TextError> {
+    let Lowering { texts, request, spec, tools, .. } = *lowering;
+    if request.tools.is_empty() {
+        return Ok(None);
+    }
     // Where they are found and not offered, nobody reads what they are.
     let of_servers = request.tools.iter().any(|name| tools.get(name).is_none());
     let others = match request.server_tools.as_ref().filter(|_| of_servers) {
         Some(servers) => Tools::of_servers(&texts.resolve(&servers.definitions)?),
         None => Tools::default(),
     };
-    let offered = request.tools.iter().filter_map(|name| tools.get(name).or_else(|| others.get(name)));
-    Ok(offered.map(form).collect())
+    let text = |name: &ToolName| match (tools.get(name), others.get(name)) {
+        (Some(own), _) => Some(tools.text(&spec.id, own, &form)),
+        (None, Some(other)) => Some(form(other).to_string().into()),
+        (None, None) => None,
+    };
+    let mut list: Vec<Arc<str>> = request.tools.iter().filter_map(text).collect();
+    if let (Some(mark), Some(last)) = (mark, list.last_mut())
+        && let Ok(mut marked) = serde_json::from_str(last)
+    {
+        mark(&mut marked);
+        *last = marked.to_string().into();
+    }
+    Ok(Some(format!("[{}]", list.join(","))))
 }
 
 /// Names of the tools that were called, by the id of the call: a result carries only the id.

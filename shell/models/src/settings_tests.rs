@@ -20,7 +20,7 @@ fn lowered<P: Protocol>(id: &str, model: &str, own: ModelOptions, most: u64) -> 
     let mut spec = spec(id, "http://server/v1", ProviderOptions::default());
     spec.models = BTreeMap::from([(model.to_owned(), own)]);
     let lowering = Lowering::new(&texts, &request, &spec, &tools);
-    P::lower(&lowering).unwrap()
+    P::lower(&lowering).unwrap().document()
 }
 
 fn all() -> ModelOptions {

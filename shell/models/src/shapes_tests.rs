@@ -148,7 +148,7 @@ fn each<P: Protocol>(id: &str, own: &ModelOptions, thoughts: &[Value], check: im
             let mut spec = spec(id, "http://server/v1", options);
             spec.models = BTreeMap::from([("some/model".to_owned(), own)]);
             let lowering = Lowering::new(&texts, &request, &spec, &tools);
-            check(&P::lower(&lowering).unwrap());
+            check(&P::lower(&lowering).unwrap().document());
         }
     }
 }

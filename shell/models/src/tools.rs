@@ -1,6 +1,7 @@
 //! The tools that requests may offer, as providers are sent them.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use holon_facts::call::ToolName;
 use holon_facts::tool::ToolSpec;
@@ -12,7 +13,11 @@ use super::options::ProviderOptions;
 
 /// The tools of a runtime: their schemas are made once, for all requests.
 #[derive(Default)]
-pub struct Tools(BTreeMap<ToolName, Offered>);
+pub struct Tools {
+    offered: BTreeMap<ToolName, Offered>,
+    /// As providers are sent them.
+    texts: Mutex<BTreeMap<(String, ToolName), Arc<str>>>,
+}
 
 /// A tool, as it is sent.
 pub(super) struct Offered {
@@ -32,17 +37,33 @@ struct Definition {
 
 impl Tools {
     pub fn new(specs: Vec<ToolSpec>) -> Self {
-        Self(specs.into_iter().map(|spec| (spec.name.clone(), Offered::new(spec))).collect())
+        Self::of(specs.into_iter().map(|spec| (spec.name.clone(), Offered::new(spec))).collect())
     }
 
     /// Tools of other programs, as they are on record: their schemas are sent as they are.
     pub(super) fn of_servers(definitions: &str) -> Self {
         let listed: Vec<Definition> = serde_json::from_str(definitions).unwrap_or_default();
-        Self(listed.into_iter().map(|listed| (listed.name.clone(), Offered::of_server(listed))).collect())
+        Self::of(listed.into_iter().map(|listed| (listed.name.clone(), Offered::of_server(listed))).collect())
+    }
+
+    fn of(offered: BTreeMap<ToolName, Offered>) -> Self {
+        Self { offered, texts: Mutex::default() }
     }
 
     pub(super) fn get(&self, name: &ToolName) -> Option<&Offered> {
-        self.0.get(name)
+        self.offered.get(name)
+    }
+
+    /// A tool as a provider is sent it, which is made with its first request: a provider's options never change.
+    pub(super) fn text(
+        &self,
+        provider: &str,
+        offered: &Offered,
+        form: impl FnOnce(&Offered) -> Value,
+    ) -> Arc<str> {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = texts.entry((provider.to_owned(), offered.spec.name.clone()));
+        text.or_insert_with(|| form(offered).to_string().into()).clone()
     }
 }
 

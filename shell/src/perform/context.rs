@@ -11,11 +11,14 @@ use holon_text::{Texts, hash};
 use super::instructions::{Source, Unreadable, read_memory, read_sources};
 use super::tool::CommandEnvironment;
 use crate::skills::Skills;
+use crate::templates::TemplateError;
 use crate::workplace;
 
 /// What a turn needs to begin, and is not to be had.
 #[derive(Debug, thiserror::Error)]
 pub enum ContextError {
+    #[error(transparent)]
+    Home(#[from] TemplateError),
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
     #[error("reading the instructions was interrupted: {0}")]
@@ -33,10 +36,11 @@ pub struct Looks {
     pub work_tree: bool,
 }
 
-/// Reads what the beginning of a turn needs. An absent file is no instructions.
+/// Reads what the beginning of a turn needs, once `make` has made what of the agent's home is missing. An absent file is no
+/// instructions.
 pub(super) async fn load(
     texts: &Texts,
-    agent_home: PathBuf,
+    make: impl FnOnce() -> Result<PathBuf, TemplateError> + Send + 'static,
     binding: ExecutionBinding,
     commands: &CommandEnvironment,
     policy: Option<ExecutionPolicy>,
@@ -44,17 +48,19 @@ pub(super) async fn load(
     (skills, supervisor, looks): (&Skills, &Path, Looks),
 ) -> Result<LoadedContext, ContextError> {
     let started = clock::now();
-    let (home, anchor) = (agent_home.clone(), PathBuf::from(&binding.workspace_anchor));
+    let anchor = PathBuf::from(&binding.workspace_anchor);
     let (looking, root) = (commands.clone(), PathBuf::from(&binding.execution_root));
     let skills = skills.clone();
     let Looks { user_skills, untrusted, work_tree } = looks;
     let read = spawn::blocking(move || {
+        let home = make()?;
         let mut sources = read_sources(&home, &anchor)?;
         sources.extend(read_memory(&home));
         let offered = skills.find(&home, &anchor, (user_skills, untrusted));
-        Ok::<_, Unreadable>((sources, offered, workplace::git_head(&root), looking.programs().to_vec()))
+        let looked = (sources, offered, workplace::git_head(&root), looking.programs().to_vec());
+        Ok::<_, ContextError>((home, looked))
     });
-    let (found, offered, git, programs) = read.await??;
+    let (agent_home, (found, offered, git, programs)) = read.await??;
     let work_tree = match &git {
         Some(GitHead::Branch { .. } | GitHead::Detached { .. }) if work_tree => {
             let installed = programs.iter().any(|program| program == "git");
@@ -109,7 +115,8 @@ mod tests {
         let (commands, skills) = (CommandEnvironment::new([]), Skills::default());
         let looks = Looks { user_skills: true, untrusted: false, work_tree: false };
         let beside = (&skills, Path::new("holon"), looks);
-        let context = load(&texts, home.to_owned(), binding(root), &commands, None, false, beside).await?;
+        let home = home.to_owned();
+        let context = load(&texts, move || Ok(home), binding(root), &commands, None, false, beside).await?;
         let whole = |source: &InstructionSource| texts.resolve(&source.content).unwrap().to_string();
         Ok(context.sources.iter().map(|source| (source.scope, whole(source))).collect())
     }

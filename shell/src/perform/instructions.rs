@@ -63,7 +63,10 @@ pub(super) fn read_sources(agent_home: &Path, anchor: &Path) -> Result<Vec<Sourc
             break;
         }
     }
-    let mut imports = Imports::beside(files.iter().map(|(_, path, _)| path.as_path()));
+    // Where nothing is imported, nobody asks which files these are.
+    let imports_some = files.iter().any(|(_, _, text)| named(text).next().is_some());
+    let known = files.iter().filter(|_| imports_some);
+    let mut imports = Imports::beside(known.map(|(_, path, _)| path.as_path()));
     let mut sources = Vec::new();
     for (scope, path, mut text) in files {
         let imported = imports.of(scope, &path, &mut text)?;
@@ -128,7 +131,8 @@ fn read_bounded(path: &Path, most: usize) -> io::Result<Option<String>> {
     if !about.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    let mut bytes = Vec::new();
+    let expected = usize::try_from(about.len()).unwrap_or(most).min(most);
+    let mut bytes = Vec::with_capacity(expected + 1);
     File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.contains(&0) {
         return Ok(None);

@@ -252,17 +252,12 @@ impl Performers {
         let (home, named) = (self.home(), agent.clone());
         let (templates, template) = (settings.templates.clone(), template.cloned());
         let make = move || templates::make_home((&templates, &home), &named, template.as_ref());
-        let home = match spawn::blocking(make).await {
-            Ok(Ok(home)) => home,
-            Ok(Err(problem)) => return self.failed(&problem.to_string()),
-            Err(interrupted) => return self.failed(&interrupted.to_string()),
-        };
         let policy = settings.confinement.as_ref().zip(settings.policy(agent, execution));
         let policy = policy.map(|(confinement, policy)| confinement.told(&policy));
         let triggers = settings.triggers.is_some();
         let loaded = context::load(
             &self.inner.texts,
-            home,
+            make,
             execution.clone(),
             &settings.environment,
             policy,

@@ -152,11 +152,11 @@ pub(crate) struct Room {
     pub(crate) worth: u64,
 }
 
-/// For a request that was built.
-pub(crate) fn room(tx: &Tx<'_>, run: &Run, request: &ModelRequest) -> Room {
-    let ratio = tx.agent().requests.ratio(&request.model);
-    let fits = Window::of(tx.env.config, &request.model).estimated(ratio).input;
-    let fixed = request::fixed_tokens(tx.agent(), run, &request.frame).min(fits);
+/// For a request to a model that has so many tokens around its conversation.
+pub(crate) fn room(tx: &Tx<'_>, run: &Run, model: &ModelRef, around: u64) -> Room {
+    let ratio = tx.agent().requests.ratio(model);
+    let fits = Window::of(tx.env.config, model).estimated(ratio).input;
+    let fixed = request::fixed_tokens(run, around).min(fits);
     let limit = fixed.saturating_add(tx.env.config.context.compact_at.of(fits - fixed));
     let refused = run.conversation.recap.refused_at.map(|refused| refused / 4 * 3);
     match refused {

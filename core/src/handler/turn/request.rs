@@ -77,39 +77,41 @@ pub(crate) fn again(tx: &mut Tx<'_>) {
 
 /// Makes the next attempt at the round in progress. Where it would take too much of the window, the episode closes first.
 pub(crate) fn request(tx: &mut Tx<'_>) {
-    let Some((mut input, mut request)) = sized(tx) else { return };
+    let Some(mut next) = sized(tx) else { return };
     if episode::open_is_to_close(tx.agent()) {
-        let size = Size { est_tokens: input, limit: input };
+        let size = Size { est_tokens: next.input, limit: next.input };
         if episode::make_room(tx, size, EpisodeBoundary::Operator, 0) {
             let Some(shorter) = sized(tx) else { return };
-            (input, request) = shorter;
+            next = shorter;
         }
     }
     if tx.extending().1.names_images() {
-        let size = Size { est_tokens: input, limit: input };
+        let size = Size { est_tokens: next.input, limit: next.input };
         if episode::make_room(tx, size, EpisodeBoundary::Images, 0) {
             let Some(fewer) = sized(tx) else { return };
-            (input, request) = fewer;
+            next = fewer;
         }
     }
     let Some(run) = &tx.agent().run else { return };
-    let Room { fits, limit, worth } = episode::room(tx, run, &request);
-    while input > limit {
-        let size = Size { est_tokens: input, limit };
+    let Room { fits, limit, worth } = episode::room(tx, run, &next.request.model, next.around);
+    while next.input > limit {
+        let size = Size { est_tokens: next.input, limit };
         // A part of the window, and what a provider refused once, are no bounds: only the window is.
-        let worth = if input > fits { 0 } else { worth };
+        let worth = if next.input > fits { 0 } else { worth };
         if !episode::make_room(tx, size, EpisodeBoundary::Size, worth) {
-            if input <= fits {
+            if next.input <= fits {
                 break;
             }
-            let ratio = tx.agent().requests.ratio(&request.model);
-            let failure = episode::too_long(&request.model, ratio.times(input), ratio.times(fits));
+            let model = &next.request.model;
+            let ratio = tx.agent().requests.ratio(model);
+            let failure = episode::too_long(model, ratio.times(next.input), ratio.times(fits));
             end::end(tx, End::ContextLength { reason: TurnReason::ContextWindow, failure });
             return;
         }
         let Some(shorter) = sized(tx) else { return };
-        (input, request) = shorter;
+        next = shorter;
     }
+    let Sized { input, request, .. } = next;
     let record = on_record_extended(tx, (input, &request));
     let size = record.size;
     let (wanted, sent) = budget::estimate(tx, &request.model, size.tokens(), request.max_output_tokens);
@@ -124,13 +126,22 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
     budget::reserve(tx, run_id, op, (wanted, sent));
 }
 
-/// The next request, which goes on from the last one, and the tokens that it is estimated to take.
-fn sized(tx: &mut Tx<'_>) -> Option<(u64, ModelRequest)> {
+/// A request, and the tokens that it is estimated to take.
+struct Sized {
+    request: ModelRequest,
+    input: u64,
+    /// Of those, what stands around the conversation: the frame and the tools.
+    around: u64,
+}
+
+/// The next request, which goes on from the last one.
+fn sized(tx: &mut Tx<'_>) -> Option<Sized> {
     let config = tx.env.config;
     let (agent, extended) = tx.extending();
     let request = with(agent, config, |run, recap| extended.next(agent, run, recap))?;
     debug_assert_eq!(of(agent, config).as_ref(), Some(&request), "made anew it is another request");
-    Some((prompt::tokens_around(&request).saturating_add(extended.tokens()), request))
+    let around = prompt::tokens_around(&request);
+    Some(Sized { input: around.saturating_add(extended.tokens()), around, request })
 }
 
 /// What is on record of the request that was made last.
@@ -168,7 +179,7 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
     if run.conversation.recap.refused_at.is_some() {
         return false;
     }
-    let Some((input, _)) = sized(tx) else { return false };
+    let Some(Sized { input, .. }) = sized(tx) else { return false };
     let size = Size { est_tokens: input, limit: input };
     if !episode::make_room(tx, size, EpisodeBoundary::Refused, 0) {
         return false;
@@ -177,11 +188,17 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
     true
 }
 
-/// What every request of the run takes that begins with this frame, whatever was said in it and before it.
-pub(crate) fn fixed_tokens(agent: &Agent, run: &Run, frame: &PromptFrame) -> u64 {
+/// What every request of the run takes that has so many tokens around its conversation, whatever was said in it and before
+/// it.
+pub(crate) fn fixed_tokens(run: &Run, around: u64) -> u64 {
     let input: u64 = conversation::input(&run.about).iter().map(Part::est_tokens).sum();
+    around.saturating_add(input)
+}
+
+/// What stands around the conversation in requests of the run.
+pub(crate) fn tokens_around(agent: &Agent, run: &Run, frame: &PromptFrame) -> u64 {
     let tools = prompt::tool_tokens(&run.environment.tools, agent.servers.offered.as_deref());
-    frame.est_tokens().saturating_add(input).saturating_add(tools)
+    frame.est_tokens().saturating_add(tools)
 }
 
 /// The request for the round in progress, as the agent's state has it.

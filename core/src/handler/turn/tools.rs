@@ -180,7 +180,7 @@ pub(crate) fn output_tokens(tx: &Tx<'_>) -> u64 {
     let open = round.verdicts.len().saturating_sub(round.results.len()).max(1) as u64;
     let window = Window::of_chain(tx.env.config, &run.chain.models);
     let fixed = request::frame(tx.agent(), tx.env.config)
-        .map_or(0, |frame| request::fixed_tokens(tx.agent(), run, &frame));
+        .map_or(0, |frame| request::fixed_tokens(run, request::tokens_around(tx.agent(), run, &frame)));
     let ratio = run.chain.models.iter().map(|model| tx.agent().requests.ratio(model)).max();
     let room = ratio.map_or(window, |ratio| window.estimated(ratio)).results(fixed);
     (room.saturating_sub(used) / open).max(FEWEST_TOKENS)

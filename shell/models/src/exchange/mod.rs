@@ -4,6 +4,7 @@
 //! ever returned.
 
 mod advice;
+mod body;
 pub(super) mod classify;
 mod endpoint;
 mod excerpt;
@@ -48,6 +49,7 @@ use super::options::ProviderOptions;
 use super::provider::{Attempt, Attempting, Listing, Provider, ProviderError, ProviderSpec, Transport};
 use super::tools::Tools;
 
+pub(super) use body::Body;
 pub(super) use reported::ReportedError;
 pub(super) use stream::Shown;
 
@@ -78,10 +80,10 @@ pub(crate) trait Protocol: Send + Sync {
     }
 
     /// The body of a request: equal requests are equal bytes.
-    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError>;
+    fn lower(lowering: &Lowering<'_>) -> Result<Body, TextError>;
 
     /// The request as it is sent, where that is not all of it.
-    fn shortened(_: &Lowering<'_>, body: Value) -> Result<Lowered, TextError> {
+    fn shortened(_: &Lowering<'_>, body: Body) -> Result<Lowered, TextError> {
         Ok(Lowered::whole(body))
     }
 
@@ -174,14 +176,14 @@ impl<'a> Lowering<'a> {
 
 /// A request on its way.
 pub(super) struct Lowered {
-    pub(super) body: Value,
+    pub(super) body: Body,
     pub(super) incremental: Option<Incremental>,
     /// What its answer will be kept for, without its id, where the provider keeps it.
     pub(super) kept: Option<StoredResponse>,
 }
 
 impl Lowered {
-    pub(super) fn whole(body: Value) -> Self {
+    pub(super) fn whole(body: Body) -> Self {
         Self { body, incremental: None, kept: None }
     }
 }
@@ -259,7 +261,7 @@ impl<P: Protocol> Provider for OverHttp<P> {
         (texts, tools): (&Texts, &Tools),
         request: &ModelRequest,
     ) -> Option<Result<Value, TextError>> {
-        Some(P::lower(&Lowering::new(texts, request, spec, tools)))
+        Some(P::lower(&Lowering::new(texts, request, spec, tools)).map(Body::document))
     }
 
     fn models<'a>(

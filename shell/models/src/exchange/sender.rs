@@ -132,7 +132,7 @@ impl<'a> Sender<'a> {
         let lowered = lowered.map_err(|problem| {
             Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
         })?;
-        let body = lowered.body.to_string();
+        let body = lowered.body.text();
         self.sent = Some(lowered);
         let spec = self.lowering.spec;
         let headers = stated(self.headers.clone(), P::TURN_STATE.zip(self.state.clone()));

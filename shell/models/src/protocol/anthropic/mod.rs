@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::answer::Reply;
 use crate::context_editing::ContextEditing;
-use crate::exchange::{Lowering, Malformed, Protocol, transport};
+use crate::exchange::{Body, Lowering, Malformed, Protocol, transport};
 use crate::options::ProviderOptions;
 use crate::provider::Transport;
 
@@ -35,7 +35,7 @@ impl Protocol for AnthropicMessages {
         if base.ends_with("/v1") { "/messages" } else { "/v1/messages" }
     }
 
-    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+    fn lower(lowering: &Lowering<'_>) -> Result<Body, TextError> {
         request::lower(lowering)
     }
 

@@ -9,7 +9,7 @@ use holon_text::TextError;
 use serde_json::{Value, json};
 
 use super::{editing, thinking};
-use crate::exchange::Lowering;
+use crate::exchange::{Body, Lowering};
 use crate::images::{Images, Piece, pieces};
 use crate::lower::{Calls, arguments, block_text, conversation, offered, reasoning};
 use crate::model_options::ModelOptions;
@@ -19,7 +19,7 @@ use crate::tools::Offered;
 /// Characters of base64 that the provider takes of one image: 5 MB.
 const IMAGE: u64 = 5 << 20;
 
-pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Body, TextError> {
     let Lowering { request, spec, .. } = *lowering;
     let options = &spec.options;
     let mut messages = messages(lowering)?;
@@ -35,24 +35,19 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         "messages": messages,
         "stream": options.stream,
     });
-    if !request.tools.is_empty() {
-        let mut tools = offered(lowering, |offered| tool(offered, options))?;
-        if let Some(last) = tools.last_mut() {
-            mark(last, options);
-        }
-        body["tools"] = tools.into();
-    }
+    let tools =
+        offered(lowering, |offered| tool(offered, options), Some(&|last: &mut Value| mark(last, options)))?;
     if let Some(model) = lowering.model() {
-        configured(&mut body, model, request.max_output_tokens);
+        configured(&mut body, model, (request.max_output_tokens, tools.is_some()));
     }
     let thinks = matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive"));
     if let Some(editing) = editing::asked(&options.context_editing, thinks) {
         body["context_management"] = editing;
     }
-    Ok(body)
+    Ok(Body::new(body, tools))
 }
 
-fn configured(body: &mut Value, model: &ModelOptions, most: u64) {
+fn configured(body: &mut Value, model: &ModelOptions, (most, has_tools): (u64, bool)) {
     if let Some(thinking) = thinking::asked(model, most, &body["messages"]) {
         body["thinking"] = thinking;
     }
@@ -62,7 +57,7 @@ fn configured(body: &mut Value, model: &ModelOptions, most: u64) {
     if let Some(temperature) = model.temperature {
         body["temperature"] = temperature.value();
     }
-    if let (Some(parallel), true) = (model.parallel_tool_calls, body.get("tools").is_some()) {
+    if let (Some(parallel), true) = (model.parallel_tool_calls, has_tools) {
         body["tool_choice"] = json!({"type": "auto", "disable_parallel_tool_use": !parallel});
     }
 }

@@ -12,7 +12,7 @@ use holon_text::{TextError, Texts};
 use serde_json::Value;
 
 use crate::answer::Reply;
-use crate::exchange::{Lowering, Malformed, Protocol, transport};
+use crate::exchange::{Body, Lowering, Malformed, Protocol, transport};
 use crate::provider::Transport;
 
 pub(crate) const TRANSPORT: Transport = transport::<OpenaiChat>("openai_chat_completions");
@@ -33,7 +33,7 @@ impl Protocol for OpenaiChat {
         format!("{}/models", method.trim_end_matches("/chat/completions"))
     }
 
-    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+    fn lower(lowering: &Lowering<'_>) -> Result<Body, TextError> {
         request::lower(lowering)
     }
 

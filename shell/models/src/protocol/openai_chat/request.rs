@@ -6,14 +6,14 @@ use holon_facts::model::{Block, Item};
 use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
 
-use crate::exchange::Lowering;
+use crate::exchange::{Body, Lowering};
 use crate::images::{Images, Piece, data_url, pieces};
 use crate::lower::{Calls, arguments, conversation, instructions, offered};
 use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
 use crate::tools::Offered;
 
-pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Body, TextError> {
     let Lowering { texts, request, spec, .. } = *lowering;
     let options = &spec.options;
     let mut messages = vec![json!({"role": "system", "content": instructions(lowering)?})];
@@ -56,13 +56,11 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     if spec.sends_prompt_cache_key() {
         body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
     }
-    if !request.tools.is_empty() {
-        body["tools"] = offered(lowering, |offered| tool(offered, options))?.into();
-    }
+    let tools = offered(lowering, |offered| tool(offered, options), None)?;
     if let Some(model) = lowering.model() {
-        configured(&mut body, model);
+        configured(&mut body, model, tools.is_some());
     }
-    Ok(body)
+    Ok(Body::new(body, tools))
 }
 
 /// One text, unless there are images.
@@ -83,7 +81,7 @@ fn image(image: &Image, base64: &str) -> Value {
     json!({"type": "image_url", "image_url": {"url": data_url(image, base64)}})
 }
 
-fn configured(body: &mut Value, model: &ModelOptions) {
+fn configured(body: &mut Value, model: &ModelOptions, has_tools: bool) {
     if let Some(effort) = &model.reasoning_effort {
         body["reasoning_effort"] = effort.clone().into();
     }
@@ -94,7 +92,7 @@ fn configured(body: &mut Value, model: &ModelOptions) {
         body["temperature"] = temperature.value();
     }
     // Without tools it is refused.
-    if let (Some(parallel), true) = (model.parallel_tool_calls, body.get("tools").is_some()) {
+    if let (Some(parallel), true) = (model.parallel_tool_calls, has_tools) {
         body["parallel_tool_calls"] = parallel.into();
     }
 }

@@ -34,7 +34,7 @@ fn what_only_some_servers_know_is_sent_to_them_only() {
         let request = testing::request(&texts, &format!("{id}/m"), 1_000);
         let spec = spec(id, base, options);
         let tools = &Tools::default();
-        super::request::lower(&Lowering::new(&texts, &request, &spec, tools)).unwrap()
+        super::request::lower(&Lowering::new(&texts, &request, &spec, tools)).unwrap().document()
     };
     let public = lowered("openai-chat", "https://api.openai.com/v1", ProviderOptions::default());
     assert_eq!(public["prompt_cache_key"], "cache-key");

@@ -9,17 +9,16 @@ use serde_json::{Value, json};
 
 use super::openai_responses::OpenaiResponses;
 use crate::answer::Reply;
-use crate::exchange::{Lowering, Malformed, Protocol, transport};
+use crate::exchange::{Body, Lowering, Malformed, Protocol, transport};
 use crate::provider::{ProviderSpec, Transport};
 
 pub(crate) const TRANSPORT: Transport = transport::<OpenaiCodex>("openai_codex_responses");
 
-/// What a request may have: anything else is refused.
-const FIELDS: [&str; 12] = [
+/// What a request may have beside its tools: anything else is refused.
+const FIELDS: [&str; 11] = [
     "model",
     "instructions",
     "input",
-    "tools",
     "tool_choice",
     "parallel_tool_calls",
     "store",
@@ -42,8 +41,9 @@ impl Protocol for OpenaiCodex {
         "/responses"
     }
 
-    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
-        let mut body = OpenaiResponses::lower(lowering)?;
+    fn lower(lowering: &Lowering<'_>) -> Result<Body, TextError> {
+        let mut whole = OpenaiResponses::lower(lowering)?;
+        let body = &mut whole.fields;
         let fields: [(&str, Value); 6] = [
             ("store", false.into()),
             ("stream", true.into()),
@@ -60,7 +60,7 @@ impl Protocol for OpenaiCodex {
         if let Some(body) = body.as_object_mut() {
             body.retain(|name, _| FIELDS.contains(&name.as_str()));
         }
-        Ok(body)
+        Ok(whole)
     }
 
     fn sign(headers: &mut HeaderMap, key: Option<HeaderValue>) {
@@ -135,9 +135,10 @@ mod tests {
             };
             spec.models.insert(model.to_owned(), own);
             let lowering = Lowering::new(&texts, &request, &spec, &tools);
-            let body = OpenaiCodex::lower(&lowering).unwrap();
+            let body = OpenaiCodex::lower(&lowering).unwrap().document();
             let object = body.as_object().unwrap();
-            assert!(object.keys().all(|name| FIELDS.contains(&name.as_str())), "{object:?}");
+            let known = |name: &str| name == "tools" || FIELDS.contains(&name);
+            assert!(object.keys().all(|name| known(name)), "{object:?}");
             assert_eq!((&body["store"], &body["stream"]), (&json!(false), &json!(true)));
             assert!(!body.to_string().contains(r#""role":"system""#));
             match effort {

@@ -8,18 +8,18 @@ use holon_text::{TextError, hash};
 use serde_json::Value;
 
 use super::request;
-use crate::exchange::{Lowered, Lowering};
+use crate::exchange::{Body, Lowered, Lowering};
 
 /// Longest id of a response, in bytes: another one is not gone on from.
 pub(super) const ID_BYTES: usize = 256;
 
 /// The request as it is sent, where its provider keeps responses.
-pub(super) fn shortened(lowering: &Lowering<'_>, mut body: Value) -> Result<Lowered, TextError> {
+pub(super) fn shortened(lowering: &Lowering<'_>, mut body: Body) -> Result<Lowered, TextError> {
     if !lowering.spec.options.incremental_responses {
         return Ok(Lowered::whole(body));
     }
-    let Value::Array(input) = body["input"].take() else { return Ok(Lowered::whole(body)) };
-    let settings = hash(body.to_string().as_bytes());
+    let Value::Array(input) = body.fields["input"].take() else { return Ok(Lowered::whole(body)) };
+    let settings = hash(body.text().as_bytes());
     let from = lowering.request.goes_on_from.as_deref();
     let covered = from.map_or(0, |from| from.response.items as usize);
     let (before, all) = digests(&input, covered);
@@ -35,7 +35,7 @@ pub(super) fn shortened(lowering: &Lowering<'_>, mut body: Value) -> Result<Lowe
         Incremental { response_id: None, whole: None, items: count(&input), items_sent: count(&input) };
     let sent = match (found, from) {
         (Ok(rest), Some(from)) => {
-            body["previous_response_id"] = from.response.id.clone().into();
+            body.fields["previous_response_id"] = from.response.id.clone().into();
             incremental.response_id = Some(from.response.id.clone());
             incremental.items_sent = count(&rest);
             rest
@@ -46,7 +46,7 @@ pub(super) fn shortened(lowering: &Lowering<'_>, mut body: Value) -> Result<Lowe
             input
         }
     };
-    body["input"] = sent.into();
+    body.fields["input"] = sent.into();
     Ok(Lowered { body, incremental: Some(incremental), kept: Some(kept) })
 }
 

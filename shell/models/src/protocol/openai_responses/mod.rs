@@ -11,7 +11,7 @@ use holon_text::{TextError, Texts};
 use serde_json::Value;
 
 use crate::answer::Reply;
-use crate::exchange::{Lowered, Lowering, Malformed, Protocol, transport};
+use crate::exchange::{Body, Lowered, Lowering, Malformed, Protocol, transport};
 use crate::provider::Transport;
 
 pub(crate) const TRANSPORT: Transport = transport::<OpenaiResponses>("openai_responses");
@@ -29,11 +29,11 @@ impl Protocol for OpenaiResponses {
         "/responses"
     }
 
-    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+    fn lower(lowering: &Lowering<'_>) -> Result<Body, TextError> {
         request::lower(lowering)
     }
 
-    fn shortened(lowering: &Lowering<'_>, body: Value) -> Result<Lowered, TextError> {
+    fn shortened(lowering: &Lowering<'_>, body: Body) -> Result<Lowered, TextError> {
         incremental::shortened(lowering, body)
     }
 

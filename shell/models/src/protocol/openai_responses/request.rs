@@ -9,14 +9,14 @@ use holon_text::{TextError, hash};
 use serde_json::{Value, json};
 
 use super::freeform;
-use crate::exchange::Lowering;
+use crate::exchange::{Body, Lowering};
 use crate::images::{Images, Piece, data_url, pieces};
 use crate::lower::{Calls, arguments, conversation, instructions, offered, reasoning};
 use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
 use crate::tools::Offered;
 
-pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Body, TextError> {
     let Lowering { request, spec, .. } = *lowering;
     let options = &spec.options;
     let conversation = conversation(lowering);
@@ -31,18 +31,16 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     if spec.sends_prompt_cache_key() {
         body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
     }
-    if !request.tools.is_empty() {
-        body["tools"] = offered(lowering, |offered| tool(offered, options))?.into();
-    }
+    let tools = offered(lowering, |offered| tool(offered, options), None)?;
     // Nothing is stored at the provider, so what the model has thought is asked for, to be sent back. Models that don't
     // think refuse that.
     if spec.reasons(&request.model) {
         body["include"] = json!(["reasoning.encrypted_content"]);
     }
     if let Some(model) = lowering.model() {
-        configured(&mut body, model);
+        configured(&mut body, model, tools.is_some());
     }
-    Ok(body)
+    Ok(Body::new(body, tools))
 }
 
 /// These elements of the conversation, or of its rest.
@@ -71,7 +69,7 @@ pub(super) fn input<T: Borrow<Item>>(lowering: &Lowering<'_>, items: &[T]) -> Re
     Ok(input)
 }
 
-fn configured(body: &mut Value, model: &ModelOptions) {
+fn configured(body: &mut Value, model: &ModelOptions, has_tools: bool) {
     if let Some(effort) = &model.reasoning_effort {
         body["reasoning"] = json!({"effort": effort});
     }
@@ -81,7 +79,7 @@ fn configured(body: &mut Value, model: &ModelOptions) {
     if let Some(temperature) = model.temperature {
         body["temperature"] = temperature.value();
     }
-    if let (Some(parallel), true) = (model.parallel_tool_calls, body.get("tools").is_some()) {
+    if let (Some(parallel), true) = (model.parallel_tool_calls, has_tools) {
         body["parallel_tool_calls"] = parallel.into();
     }
 }
