@@ -58,7 +58,9 @@ pub fn newest_verified(report: &NewestReport) -> String {
 pub fn replayed(report: &AuditReport) -> String {
     let skipped = match report.skipped_segments {
         0 => String::new(),
-        skipped => format!("; {skipped} segments of other builds were left out (--all-builds)"),
+        skipped => format!(
+            "; {skipped} segments were left out: of other builds (--all-builds), or removed by ledger gc"
+        ),
     };
     format!(
         "the same: {} calls in {} segments decided the same {} records, byte for byte; {} laws hold{skipped}",

@@ -220,7 +220,7 @@ pub(super) async fn send(
         let interject = if sent.interject { " --interject" } else { "" };
         let key = quoted(&key);
         failure.hint(format!(
-            "see holon daemon status, then holon prompt --agent {agent}{interject} --key {key} with the same text: it is admitted once"
+            "free space on that disk, or see holon daemon status; then holon prompt --agent {agent}{interject} --key {key} with the same text: it is admitted once"
         ))
     })
 }

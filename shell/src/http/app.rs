@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::auth::{Caller, Policy};
 use super::console::Console;
 use super::failure::Failure;
+use super::in_process::InProcess;
 use super::metrics::Metrics;
 use super::peer::Peers;
 use super::route::Handled;
@@ -51,6 +52,8 @@ struct OfProcess {
     apps: BTreeMap<u64, App>,
     /// What keeps all of them from working.
     problem: Option<String>,
+    /// Reaches agents of all cells, in this process or another.
+    door: Option<InProcess>,
 }
 
 impl Process {
@@ -67,6 +70,15 @@ impl Process {
     /// What keeps all runtimes of the process from working; none: nothing.
     pub fn set_problem(&self, problem: Option<String>) {
         self.lock().problem = problem;
+    }
+
+    /// What reaches agents of all cells.
+    pub fn set_door(&self, door: InProcess) {
+        self.lock().door = Some(door);
+    }
+
+    pub(super) fn door(&self) -> Option<InProcess> {
+        self.lock().door.clone()
     }
 
     pub fn problem(&self) -> Option<String> {

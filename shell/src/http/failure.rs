@@ -22,8 +22,7 @@ const FREE_SPACE: &str =
 
 const UNLOCK: &str = "end the process that holds the lock, or wait for it; then try again";
 const ANSWERS: &str = "see that the database runs and can be reached; then try again";
-const STORED_LATER: &str =
-    "see holon daemon status, and check the outcome before you try again: without a key it may be done twice";
+const STORED_LATER: &str = "free space on that disk, or see holon daemon status; check the outcome before you try again: without a key it may be done twice";
 
 /// A request without its answer.
 #[derive(Debug, thiserror::Error)]

@@ -10,14 +10,13 @@ use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use holon_api::{Code, PROMPT_BODY_BYTES};
+use holon_api::{Client, PROMPT_BODY_BYTES};
 use holon_mcp_server::Server;
 use holon_rpc::{Call, Error, Message, Peer, Service, answer};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::App;
-use super::failure::Failure;
 use super::resource::sse::{ALIVE, HEARTBEAT, Steps, stream};
 use super::route::of_protocol;
 
@@ -34,10 +33,6 @@ const BEGIN: &str = ": answer\n\n";
 type Answering = Pin<Box<dyn Future<Output = Result<Value, Error>> + Send>>;
 
 pub(super) async fn speak(State(app): State<App>, request: Request) -> Response {
-    if app.names.are_shared() {
-        let text = "a runtime with several cells has no /mcp";
-        return Failure::new(Code::UnknownRoute, text).hint("holon mcp serve").into_response();
-    }
     let streams = takes_streams(request.headers());
     let (caller, body) = match of_protocol(&app, request, PROMPT_BODY_BYTES).await {
         Ok(received) => received,
@@ -55,7 +50,11 @@ pub(super) async fn speak(State(app): State<App>, request: Request) -> Response 
             let shows = listens || streams && !params["_meta"]["progressToken"].is_null();
             let (sender, notifications) = mpsc::channel(UNREAD);
             let call = Call { id: id.clone(), method, params, peer: Peer::new(sender) };
-            let answering: Answering = Box::pin(Server::for_all(app.asked_by(caller)).call(call));
+            let answering: Answering = match app.process.door().filter(|_| app.names.are_shared()) {
+                // Agents of other cells are reached as a client of this process reaches them.
+                Some(door) => Box::pin(Server::for_all(Client::over(door.asked_by(caller))).call(call)),
+                None => Box::pin(Server::for_all(app.asked_by(caller)).call(call)),
+            };
             if shows {
                 return stream(Conversation { id, answering: Some(answering), notifications }, BEGIN).0;
             }

@@ -181,7 +181,7 @@ fn what_is_no_backup_and_where_none_belongs_is_refused() {
     let database = daemon.0.command(&["ledger", "backup", &at(&folder.join("none"))]);
     let url = ("HOLON_STORE_URL", "postgres://somebody@127.0.0.1:1/holon");
     let refused: Ended = { database }.env(url.0, url.1).output().unwrap().into();
-    refused.refused(1, &["the database does not answer"]);
+    refused.refused(1, &["gave no answer"]);
     let restore = { daemon.0.command(&["--home", &at(&other.home), "ledger", "restore", &at(&file)]) }
         .env(url.0, url.1)
         .output();

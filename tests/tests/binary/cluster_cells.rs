@@ -204,6 +204,30 @@ fn agents_of_all_cells_are_reached_at_every_node() {
     stopped.0.run(&["transcript", "nobody"]).refused(3, &["nobody"]);
 }
 
+/// A client of the Model Context Protocol reaches agents of all cells at every node.
+#[test]
+fn mcp_over_http_reaches_agents_of_all_cells() {
+    let provider = Provider::answering(|_| says("Done."));
+    let Some(nodes) = Nodes::start(&provider) else { return not_tried() };
+    for (number, node) in nodes.nodes.iter().enumerate() {
+        let metadata = node.metadata().expect("ready");
+        let url = format!("http://{}/mcp", metadata["http_addr"].as_str().expect("an address"));
+        let client = Holon::new();
+        assert_eq!(client.run(&["mcp", "add", "runtime", "--url", &url]).code, Some(0));
+        let call = |tool: &str, arguments: Value| {
+            let called = client.run(&["mcp", "call", "runtime", tool, &arguments.to_string(), "--json"]);
+            assert_eq!(called.code, Some(0), "{called:?}");
+            called.json()["structured"].clone()
+        };
+        for agent in AGENTS.iter().skip(number).step_by(2) {
+            nodes.nodes[1 - number].ok(&["agent", "create", agent, "--own-home"]);
+            let prompted = call("prompt_agent", json!({ "agent": agent, "text": "do it" }));
+            assert_eq!(prompted["final_text"], "Done.", "{prompted}");
+        }
+    }
+    nodes.whole();
+}
+
 #[test]
 fn nodes_that_are_killed_and_drained_lose_and_double_nothing_of_any_cell() {
     let provider = Provider::start((0..10_000).map(|number| match number % 5 {

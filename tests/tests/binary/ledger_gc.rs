@@ -166,7 +166,7 @@ fn what_can_not_be_is_refused() {
     daemon.0.run(&["ledger", "verify", "--quick", "--full"]).refused(2, &["--full"]);
     let mut in_database = daemon.0.command(&["ledger", "gc"]);
     let refused = in_database.env("HOLON_STORE_URL", "postgres://somebody@127.0.0.1:1/holon").output();
-    end_to_end::Ended::from(refused.unwrap()).refused(1, &["does not answer"]);
+    end_to_end::Ended::from(refused.unwrap()).refused(1, &["gave no answer"]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use holon_api::{Activity, RuntimeStatus};
+use holon_api::{Activity, Bearer, RuntimeStatus};
 use holon_facts::AgentId;
 use holon_ledger::postgres::Server;
 use holon_ledger::postgres::node::{
@@ -43,7 +43,7 @@ use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata};
 use crate::driver::StartError;
 use crate::home::{Home, secret};
 use crate::http::signature::Signatures;
-use crate::http::{AboutFront, Front, Shutdown, to_other_nodes};
+use crate::http::{AboutFront, Front, InProcess, Shutdown, to_other_nodes};
 use crate::settings::Origin;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
@@ -146,6 +146,7 @@ pub(super) async fn serve(
     let front =
         Front::new((node.routes(), directory.clone(), deposits), policy, &secret, about, leave.clone());
     let front = front.ok_or_else(|| anyhow!("the secret of the cluster can't stand in a header"))?;
+    doors.process.set_door(InProcess::serve(front.router()).with_bearer(Bearer::new(&secret)));
     let (socket, serving) = addresses.serve(&front.router(), &shutdown)?;
     metadata.write(place.home).context("daemon.json")?;
     if let Err(error) = LastFailure::clear(place.home) {

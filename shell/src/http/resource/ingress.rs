@@ -179,7 +179,7 @@ fn unanswered(unavailable: Unavailable, key: Option<String>) -> Box<Failure> {
     match (unavailable, key) {
         (Unavailable::NotStoredYet, Some(key)) => {
             let failure: Box<Failure> = Unavailable::NotStoredYet.into();
-            let hint = "see holon daemon status, then try again with the same key: it is admitted once";
+            let hint = "free space on that disk, or see holon daemon status; then try again with the same key: it is admitted once";
             failure.hint(hint).detail("idempotency_key", key)
         }
         (unavailable, _) => unavailable.into(),
