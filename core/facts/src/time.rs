@@ -201,11 +201,30 @@ impl fmt::Display for Wall {
         let (year, month, day) = civil_from_days(days);
         let seconds = micros / 1_000_000;
         let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:06}Z",
-            micros % 1_000_000
-        )
+        let (year, from) = if (0..=9_999).contains(&year) {
+            (year, 0)
+        } else {
+            write!(f, "{year:04}")?;
+            (0, 4)
+        };
+        // Every record has some of these: they are written digit by digit.
+        let mut text = *b"0000-00-00T00:00:00.000000Z";
+        digits(&mut text[0..4], year);
+        digits(&mut text[5..7], month);
+        digits(&mut text[8..10], day);
+        digits(&mut text[11..13], hour);
+        digits(&mut text[14..16], minute);
+        digits(&mut text[17..19], second);
+        digits(&mut text[20..26], micros % 1_000_000);
+        f.write_str(core::str::from_utf8(&text[from..]).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// Writes a number that has no more digits than there is room for.
+fn digits(room: &mut [u8], mut number: i64) {
+    for digit in room.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
     }
 }
 
