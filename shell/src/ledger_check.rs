@@ -199,7 +199,9 @@ async fn ended(ledger: LedgerPlace, kind: LedgerCheckKind) -> (LedgerCheckState,
 }
 
 fn open(ledger: &LedgerPlace) -> Result<Reader, String> {
-    ledger.check_end().and_then(|()| ledger.reader()).map_err(|error| error.to_string())
+    let reader = ledger.check_end().and_then(|()| ledger.reader());
+    // A check of a large ledger takes minutes, and each cell of a node may have one.
+    reader.map(Reader::apart).map_err(|error| error.to_string())
 }
 
 fn checked(reader: &Reader, kind: LedgerCheckKind) -> Result<String, String> {

@@ -85,6 +85,16 @@ impl Reader {
         Self { database: Mutex::new(Database::Postgres(Session::shared(server, cell, Work::Reading))) }
     }
 
+    /// The same with a connection of its own, for what takes long: it keeps none from others meanwhile.
+    #[must_use]
+    pub fn apart(self) -> Self {
+        #[cfg(feature = "postgres")]
+        if let Database::Postgres(session) = &*self.lock() {
+            return Self { database: Mutex::new(Database::Postgres(session.apart())) };
+        }
+        self
+    }
+
     /// Reads what all cells of a database say of agents. Positions, steps and batches mean nothing in it.
     #[cfg(feature = "postgres")]
     pub(crate) fn of_all_cells(server: Server) -> Self {

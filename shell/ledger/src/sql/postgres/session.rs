@@ -76,6 +76,11 @@ impl Session {
         Self::with(server, cell, Some(work))
     }
 
+    /// The same with a connection of its own.
+    pub(crate) fn apart(&self) -> Self {
+        Self::new(self.server.clone(), self.cell)
+    }
+
     fn with(server: Server, cell: i64, shares: Option<Work>) -> Self {
         Self {
             server,
