@@ -120,14 +120,7 @@ pub(super) async fn serve(
     let secret = place.cluster.secret.clone();
     let policy = hosted::policy(&endpoint, effective.own_token.as_ref(), listen)?;
     let policy = policy.among_commands(among_commands).with_nodes(&secret);
-    let node = Node::begin(NodeStart {
-        server: place.server.clone(),
-        about: AboutNode { name: machine(), url: url.clone(), build: build::id().to_owned() },
-        labels: effective.setup.settings.store_labels.clone(),
-        heads: place.home.root().to_owned(),
-        lease: place.cluster.lease,
-        grace: place.cluster.grace,
-    })?;
+    let node = Node::begin(about_node(&place, &effective, &url))?;
     let itself = itself(place.home, &metadata, &endpoint);
     let directory = Arc::new(Directory::new(place.server.clone(), &place.cluster));
     let doors = Doors::of(place.home, effective.setup.settings.server.web_console)?;
@@ -181,6 +174,17 @@ pub(super) async fn serve(
     }
     drop(tokio::time::timeout(ANSWERS, socket).await);
     Ok(())
+}
+
+fn about_node(place: &NodePlace<'_>, effective: &Effective, url: &str) -> NodeStart {
+    NodeStart {
+        server: place.server.clone(),
+        about: AboutNode { name: machine(), url: url.to_owned(), build: build::id().to_owned() },
+        labels: effective.setup.settings.store_labels.clone(),
+        heads: place.home.root().to_owned(),
+        lease: place.cluster.lease,
+        grace: place.cluster.grace,
+    }
 }
 
 impl Running {
