@@ -105,10 +105,10 @@ impl Wal {
         let length = file.metadata()?.len();
         let mut file = BufReader::with_capacity(1 << 18, file.take(length));
         let mut header = [0_u8; HEADER];
-        if length < HEADER as u64 {
+        // It may be shorter by now: who had the ledger before cuts it off when it closes.
+        if !read_whole(&mut file, &mut header)? {
             return Ok(None);
         }
-        file.read_exact(&mut header)?;
         let word = |at: usize| be(&header, at);
         let magic = word(0);
         let holds_magic = magic & !1 == MAGIC;
