@@ -81,6 +81,11 @@ impl Pool {
         Lent { pool: self.clone(), open, is_clean: true }
     }
 
+    /// Closes those that nobody uses.
+    fn close_idle(&self) {
+        self.lock().idle.clear();
+    }
+
     fn take_back(&self, open: Option<Arc<Open>>) {
         let mut connections = self.lock();
         connections.lent -= 1;
@@ -96,6 +101,12 @@ impl Pool {
 impl Lent {
     pub(super) fn open(&self) -> &Arc<Open> {
         &self.open
+    }
+
+    /// It does not answer. The others lead to the same database: whoever asks next does not find out one after the other.
+    pub(super) fn is_lost(&mut self) {
+        self.is_clean = false;
+        self.pool.close_idle();
     }
 }
 

@@ -160,8 +160,11 @@ impl Session {
 
     /// Gives the connection up: what was under way on it is not waited for.
     pub(crate) fn lose(&self) {
-        self.is_clean(false);
-        *self.lock() = None;
+        let mut connection = self.lock();
+        if let Some(Connection::Lent(lent)) = &mut *connection {
+            lent.is_lost();
+        }
+        *connection = None;
     }
 
     /// Lets others have it, where it is shared.
