@@ -168,6 +168,12 @@ mod tests {
         let mut world = filled(&home);
         let log = wal::path_of(&home.ledger());
         let other = Connection::open(home.ledger()).unwrap();
+        let waits = |ledger: &Ledger| {
+            let asked =
+                ledger.connection.pragma_query_value(None, "busy_timeout", |row| row.get::<_, i64>(0));
+            asked.map_err(LedgerError::sqlite("asking how long it waits"))
+        };
+        assert_eq!(world.ledger.without_waiting(waits).unwrap(), 0);
         for begins in ["BEGIN; SELECT count(*) FROM records", "BEGIN IMMEDIATE"] {
             other.execute_batch(begins).unwrap();
             let asks = |_| ASKED.fetch_add(1, Ordering::Relaxed) > 1_000_000;
