@@ -12,8 +12,10 @@ case "$(uname -m)" in
   aarch64) architecture=arm64 ;;
   *) architecture="$(uname -m)" ;;
 esac
-# Of a program without libraries ldd says so, or that it is no dynamic one.
-if ldd "$binary" 2>/dev/null | grep -q '=>' && [ -z "$root" ]; then
+# Of a program without libraries ldd says so, or that it is no dynamic one. Its output is kept first: in a pipe, a reader that
+# leaves at the first match lets ldd fail, and the answer would depend on who is faster.
+libraries="$(ldd "$binary" 2>/dev/null || true)"
+if [[ "$libraries" == *'=>'* && -z "$root" ]]; then
   echo "$0: $binary needs libraries, and an image without a system has none: build it for a musl target, or name ROOT" >&2
   exit 2
 fi

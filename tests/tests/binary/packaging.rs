@@ -161,10 +161,16 @@ fn the_image_is_a_layout_that_needs_no_daemon_to_make() {
             |name: &str| fs::metadata(files.join(name)).expect("a folder").permissions().mode() & 0o7777;
         assert_eq!((mode("tmp"), mode("var/lib/holon")), (0o1777, 0o700));
     }
-    // A program that needs libraries would not start.
-    let refused =
-        Command::new(script("image.sh")).args([binary(), folder.as_path()]).output().expect("it starts");
-    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    // A program that needs libraries would not start, however slowly they are listed.
+    let slow = place.path().join("ldd");
+    fs::write(&slow, "#!/bin/sh\necho 'a => /a'\nsleep 0.2\necho 'b => /b'\n").expect("a program");
+    fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).expect("its mode");
+    let found = std::env::var("PATH").expect("a path");
+    for path in [found.clone(), format!("{}:{found}", text(place.path()))] {
+        let mut asked = Command::new(script("image.sh"));
+        let refused = asked.env("PATH", path).args([binary(), folder.as_path()]).output().expect("it starts");
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    }
 }
 
 /// The units, with the program of this test.
