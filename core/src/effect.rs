@@ -26,6 +26,7 @@ use crate::agent::external_trigger::ExternalTrigger;
 use crate::agent::task::Task;
 use crate::agent::timer::Timer;
 use crate::agent::work::WorkItem;
+use crate::grants::Loan;
 use crate::summary::AgentSummary;
 use crate::summary::children::{ActiveChild, ChildObservability};
 use crate::summary::model::ModelState;
@@ -52,6 +53,9 @@ pub enum Effect {
     /// Keep the files of an execution root as they are now, before any tool of the agent that is called later begins; ends in
     /// [`crate::Input::TreeKept`], or in nothing where they can't be kept.
     KeepTree { agent: AgentId, execution: ExecutionBinding, moment: TreeMoment },
+    /// Have more lent of what several hosts may spend together. Ends in [`crate::Input::Granted`]; a request that needs it waits,
+    /// and asks again after a while.
+    Borrow { loan: Loan },
     /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
     Cancel { agent: AgentId, op: OpId },
 }

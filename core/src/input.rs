@@ -17,6 +17,8 @@ use holon_facts::work::NewWorkItem;
 use holon_facts::workspace::{ExecutionBinding, WorkspaceChange, WorkspaceTree};
 use serde::{Deserialize, Serialize};
 
+use crate::grants::Grant;
+
 /// One input of [`crate::Host::step`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
@@ -100,6 +102,8 @@ pub enum Input {
     },
     /// The login that requests to a provider show is another one now; whoever waits for that goes on.
     LoginChanged { provider: String },
+    /// More is lent to this host, or no more is there; requests that wait for it go on.
+    Granted { grant: Grant },
     /// Time has passed; deadlines are looked at in every step anyway.
     Tick,
     /// The service shuts down: no new turn starts, runs are interrupted, nothing is written as stopped.
@@ -131,7 +135,7 @@ impl Input {
             | Self::Completed { agent, .. }
             | Self::PlanProbed { agent, .. }
             | Self::TreeKept { agent, .. } => Some(agent),
-            Self::LoginChanged { .. } | Self::Tick | Self::Drain { .. } => None,
+            Self::LoginChanged { .. } | Self::Granted { .. } | Self::Tick | Self::Drain { .. } => None,
         }
     }
 
@@ -163,6 +167,7 @@ impl Input {
             | Self::PlanProbed { .. }
             | Self::TreeKept { .. }
             | Self::LoginChanged { .. }
+            | Self::Granted { .. }
             | Self::Tick => false,
         }
     }

@@ -31,6 +31,7 @@ pub mod agent;
 pub mod closure;
 pub mod continuation;
 pub mod effect;
+pub mod grants;
 pub(crate) mod handler;
 pub mod host;
 pub mod input;

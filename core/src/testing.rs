@@ -30,6 +30,7 @@ use crate::accounts::Accounts;
 use crate::agent::Agent;
 use crate::agent::budget::Account;
 use crate::effect::{AgentView, Answer, Effect, ServerCall, TaskWork, Work, WorkView};
+use crate::grants::Loan;
 use crate::host::Host;
 use crate::input::{ControlRequest, Input};
 use crate::prompt::reworded::reworded;
@@ -79,6 +80,8 @@ pub(crate) struct World {
     to_load: Vec<AgentId>,
     /// Plans that are to be looked at, and what is known of each.
     pub(crate) plans: Vec<(WorkItemId, PlanSeen)>,
+    /// What was to be lent, in order.
+    pub(crate) loans: Vec<Loan>,
     /// Where files are to be kept, and when.
     pub(crate) trees: Vec<(ExecutionBinding, TreeMoment)>,
     to_prepare: Vec<(AgentId, OpId)>,
@@ -158,6 +161,7 @@ impl World {
             loads: true,
             to_load: Vec::new(),
             plans: Vec::new(),
+            loans: Vec::new(),
             trees: Vec::new(),
             to_prepare: Vec::new(),
             answers: BTreeMap::new(),
@@ -487,6 +491,7 @@ impl World {
             Effect::LoadChild { child, .. } => self.to_load.push(child),
             Effect::ProbePlan { item, known, .. } => self.plans.push((item, known)),
             Effect::KeepTree { execution, moment, .. } => self.trees.push((execution, moment)),
+            Effect::Borrow { loan } => self.loans.push(loan),
             Effect::StopCommand { agent, op, force } => self.stops.push((agent, op, force)),
         }
     }

@@ -23,6 +23,7 @@ use holon_facts::workspace::WorktreePlan;
 use crate::agent::Agent;
 use crate::agent::budget::Others;
 use crate::effect::{Answer, Effect, Work};
+use crate::grants::Grants;
 use crate::names::Names;
 use crate::occupancy::Occupied;
 use crate::prompt::extended::Extended;
@@ -50,6 +51,8 @@ pub(crate) enum Alarm {
     Op(OpId),
     /// The next attempt may be made.
     Backoff,
+    /// What the next request needs of a budget was not lent in time.
+    Grant,
     /// The turn has taken as long as it may.
     TurnLimit,
     /// A task that was asked to end has not done so in time.
@@ -108,6 +111,7 @@ pub(crate) struct Env<'a> {
     pub(crate) seed: Seed,
     pub(crate) host: HostFacts,
     pub(crate) others: Others,
+    pub(crate) grants: &'a Grants,
     pub(crate) mono: Mono,
 }
 
@@ -285,7 +289,7 @@ impl<'a> Tx<'a> {
     pub(crate) fn disarm_run(&mut self) {
         self.alarms.retain(|alarm, _| match alarm {
             Alarm::Op(_) | Alarm::StopTask(_) => true,
-            Alarm::Backoff | Alarm::TurnLimit => false,
+            Alarm::Backoff | Alarm::Grant | Alarm::TurnLimit => false,
         });
     }
 }

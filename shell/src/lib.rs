@@ -20,6 +20,7 @@ pub mod http;
 pub mod images;
 pub mod in_flight;
 pub mod ledger_check;
+pub mod lender;
 pub mod live;
 pub mod memory;
 pub mod names;

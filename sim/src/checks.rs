@@ -126,6 +126,7 @@ impl Checks {
             return self.laws_alone(row);
         }
         self.bounds.call(&row.call);
+        self.spending.call(&row.call);
         for record in &row.records {
             self.laws.step(record).map_err(|broken| safety(broken.law, broken.to_string()))?;
             self.sleeps.follow(record);

@@ -29,6 +29,7 @@ pub mod ingress;
 pub mod isolation;
 mod kin;
 pub mod laws;
+pub mod lender;
 pub mod life;
 pub mod options;
 mod patience;

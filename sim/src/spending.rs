@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use holon_core::Input;
 use holon_core::host::Host;
+use holon_core::replay::Call;
 use holon_facts::budget::BudgetKind;
 use holon_facts::event::scheduling::HoldEnd;
 use holon_facts::event::task::TaskCause;
@@ -25,6 +27,8 @@ pub struct Spending {
     agents: BTreeMap<AgentId, Own>,
     /// Whose child each is, and by which task; of one that is lost nobody.
     parents: BTreeMap<AgentId, (AgentId, TaskId)>,
+    /// What was lent to this life, by budget and day.
+    lent: BTreeMap<(BudgetKind, i64), u64>,
     /// How often the law had something to say.
     pub checked: u64,
 }
@@ -46,6 +50,28 @@ struct Own {
 }
 
 impl Spending {
+    /// A life begins with nothing that was lent, and may spend what it was notified of.
+    pub fn call(&mut self, call: &Call) {
+        if let Call::RuntimeStarted { .. } = call {
+            self.lent.clear();
+        }
+        if let Call::Step { input: Input::Granted { grant }, .. } = call {
+            let lent = self.lent.entry((grant.budget, grant.day)).or_default();
+            *lent = grant.lent.max(*lent);
+        }
+    }
+
+    /// How much of a budget is there for this host.
+    fn there(&self, config: &Config, (budget, limit): (BudgetKind, u64), day: i64) -> u64 {
+        let of_all = [BudgetKind::RuntimeTokens, BudgetKind::RuntimeCost].contains(&budget);
+        let of_day = [BudgetKind::RuntimeDayTokens, BudgetKind::RuntimeDayCost].contains(&budget);
+        if !config.shares_budgets || !(of_all || of_day) {
+            return limit;
+        }
+        let lent = self.lent.get(&(budget, if of_day { day } else { 0 }));
+        lent.map_or(0, |lent| limit.min(*lent))
+    }
+
     /// Judges a record under the configuration in force. `twice` counts what was spent twice.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub fn record(&mut self, record: &Record, config: &Config, twice: bool) -> Result<(), Failure> {
@@ -104,7 +130,12 @@ impl Spending {
                 for (budget, limit) in limits(config) {
                     let (used, others) = self.counted(id, budget, fact.day);
                     let all = used.saturating_add(others).saturating_add(of(budget, wanted));
-                    ensure!(all <= limit, "B3", "{id} asks, and {budget} ({limit}) does not cover {all}");
+                    let there = self.there(config, (budget, limit), fact.day);
+                    ensure!(
+                        all <= there,
+                        "B3",
+                        "{id} asks, and {budget} ({there} of {limit}) does not cover {all}"
+                    );
                 }
                 let own = self.own(id);
                 (own.of_day, own.day) = (own.on(fact.day), fact.day);
@@ -144,7 +175,8 @@ impl Spending {
         self.checked += 1;
         let limit = limits(config).find(|(budget, _)| *budget == fact.budget).map(|(_, limit)| limit);
         ensure!(limit == Some(fact.limit), "B3", "{id} has exhausted {fact:?}, set is {limit:?}");
-        let used = self.counted(id, fact.budget, day).0;
+        let others = fact.limit - self.there(config, (fact.budget, fact.limit), day);
+        let used = self.counted(id, fact.budget, day).0.saturating_add(others);
         ensure!(used == fact.used, "B3", "{id} has used {used} of {}, told are {}", fact.budget, fact.used);
         Ok(())
     }

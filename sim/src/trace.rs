@@ -109,6 +109,7 @@ impl Trace {
             Effect::KeepTree { agent, execution, moment } => {
                 format!("keep_tree {agent} {} {}", execution.execution_root, moment.name())
             }
+            Effect::Borrow { loan } => format!("borrow {}", serde_json::to_string(loan).unwrap_or_default()),
             Effect::LoadChild { agent, op, child } => format!("load_child {agent} {op} {child}"),
             Effect::Cancel { agent, op } => format!("cancel {agent} {op}"),
         };
@@ -160,7 +161,7 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::PlanProbed { agent, .. } => Some((agent, "plan_probed")),
             Input::TreeKept { agent, .. } => Some((agent, "tree_kept")),
-            Input::LoginChanged { .. } | Input::Tick | Input::Drain { .. } => None,
+            Input::LoginChanged { .. } | Input::Granted { .. } | Input::Tick | Input::Drain { .. } => None,
         },
     }
 }

@@ -140,26 +140,7 @@ pub struct Bounds {
     pub cost_micros: Option<Cost>,
 }
 
-impl Bounds {
-    /// So many millionths of it, rounded down: shares never come to more than the whole.
-    #[must_use]
-    pub fn share(self, millionths: u64) -> Self {
-        let of = |whole: u64| {
-            let part = u128::from(whole) * u128::from(millionths) / 1_000_000;
-            u64::try_from(part).unwrap_or(u64::MAX)
-        };
-        Self { tokens: self.tokens.map(of), cost_micros: self.cost_micros.map(|cost| Cost(of(cost.0))) }
-    }
-}
-
 impl Budgets {
-    /// What is for all agents of a runtime, where there are several runtimes: so many millionths of it.
-    #[must_use]
-    pub fn share(self, millionths: u64) -> Self {
-        let (runtime, runtime_day) = (self.runtime.share(millionths), self.runtime_day.share(millionths));
-        Self { runtime, runtime_day, ..self }
-    }
-
     /// The limit of a budget, in tokens or millionths of a dollar.
     pub fn limit(&self, budget: BudgetKind) -> Option<u64> {
         let (scope, period, of_money) = budget.counts();
@@ -187,24 +168,5 @@ impl Budgets {
 
     pub fn is_none(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_come_to_no_more_than_the_whole() {
-        let whole = Bounds { tokens: Some(1_000_001), cost_micros: Some(Cost(u64::MAX)) };
-        let budgets = Budgets { runtime: whole, runtime_day: whole, agent: whole, ..Budgets::default() };
-        let third = budgets.share(333_333);
-        assert_eq!(
-            (third.runtime.tokens, third.runtime_day, third.agent),
-            (Some(333_333), third.runtime, whole)
-        );
-        assert!(third.runtime.cost_micros.is_some_and(|cost| cost.0 <= u64::MAX / 3));
-        assert_eq!(budgets.share(1_000_000), budgets);
-        assert_eq!(Budgets::default().share(1), Budgets::default());
     }
 }

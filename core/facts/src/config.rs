@@ -52,6 +52,9 @@ pub struct Config {
     /// Other hosts have agents, too: a name is claimed before an agent begins another one of that name.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub shares_names: bool,
+    /// Likewise: of a budget for all agents this host has what is lent to it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub shares_budgets: bool,
     /// What happens to ingress for a stopped agent.
     pub while_stopped: WhileStopped,
 }
@@ -418,6 +421,7 @@ impl Config {
             homes: homes(),
             worktrees: worktrees(),
             shares_names: false,
+            shares_budgets: false,
             while_stopped: WhileStopped::Refuse,
         }
     }

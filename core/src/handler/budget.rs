@@ -14,6 +14,8 @@ use holon_facts::time::Millis;
 use holon_facts::usage::TokenUsage;
 
 use crate::agent::turn::Run;
+use crate::effect::Effect;
+use crate::grants::Loan;
 use crate::tx::{Alarm, Tx};
 
 /// How long a turn waits, time and again, for what others have reserved and may not need.
@@ -47,38 +49,88 @@ impl Exhausted {
 }
 
 /// Whether every budget covers the next request. One that does not ends the turn; where it would, were it not for what
-/// others have reserved, the turn waits a little and asks again.
+/// others have reserved, the turn waits a little and asks again. It waits, too, for what is to be lent.
 pub(crate) fn affords(tx: &mut Tx<'_>, wanted: Amount) -> bool {
     // Which day it is must be known.
     tx.follow_clock();
-    let Some(run) = &tx.agent().run else { return false };
-    let mut crowded = false;
+    let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return false };
+    let (mut crowded, mut borrows) = (false, false);
     for (budget, limit) in tx.env.config.budgets.bounds() {
-        let (used, reserved) = counted(tx, run, budget);
-        let (used, wanted) = (budget.measure(used), budget.measure(wanted));
-        if used.saturating_add(wanted) > limit {
-            let run_id = run.id;
+        let Some(asked) = Asked::new(tx, budget, limit, wanted) else { return false };
+        let Some(there) = asked.there(tx) else {
+            borrows = true;
+            continue;
+        };
+        let Asked { used, reserved, wanted, .. } = asked;
+        if used.saturating_add(wanted) > there {
+            // The rest is for other hosts.
+            let used = used.saturating_add(limit - there);
             tx.record(BudgetExhausted { run_id, budget, limit, used, wanted });
             let exhausted = Exhausted { budget: Budget { budget, limit }, used, wanted };
             super::turn::outage::budget_exhausted(tx, exhausted);
             return false;
         }
-        crowded |= used.saturating_add(budget.measure(reserved)).saturating_add(wanted) > limit;
+        crowded |= used.saturating_add(reserved).saturating_add(wanted) > there;
     }
-    if crowded {
+    if borrows {
+        tx.arm(Alarm::Grant, CROWDED);
+    } else if crowded {
         tx.arm(Alarm::Backoff, CROWDED);
     }
-    !crowded
+    !borrows && !crowded
 }
 
 /// Whether every budget covers a request that nothing depends on, with all that is reserved.
 pub(crate) fn covers(tx: &mut Tx<'_>, wanted: Amount) -> bool {
     tx.follow_clock();
-    let Some(run) = &tx.agent().run else { return false };
-    tx.env.config.budgets.bounds().all(|(budget, limit)| {
-        let (used, reserved) = counted(tx, run, budget);
-        budget.measure(used.plus(reserved).plus(wanted)) <= limit
-    })
+    let mut bounds = tx.env.config.budgets.bounds();
+    let mut covered = |(budget, limit)| {
+        let asked = Asked::new(tx, budget, limit, wanted)?;
+        let there = asked.there(tx)?;
+        Some(asked.used.saturating_add(asked.reserved).saturating_add(asked.wanted) <= there)
+    };
+    bounds.all(|bound| covered(bound) == Some(true))
+}
+
+/// A request, and one of the budgets that it counts for.
+struct Asked {
+    budget: BudgetKind,
+    limit: u64,
+    used: u64,
+    reserved: u64,
+    wanted: u64,
+}
+
+impl Asked {
+    fn new(tx: &Tx<'_>, budget: BudgetKind, limit: u64, wanted: Amount) -> Option<Self> {
+        let (used, reserved) = counted(tx, tx.agent().run.as_ref()?, budget);
+        let [used, reserved, wanted] = [used, reserved, wanted].map(|amount| budget.measure(amount));
+        Some(Self { budget, limit, used, reserved, wanted })
+    }
+
+    /// How much of the budget is there for this host: all of it, or what is lent to it. What the next request like this one
+    /// needs is asked for in advance; none where this one has to wait for the answer.
+    fn there(&self, tx: &mut Tx<'_>) -> Option<u64> {
+        let Self { budget, limit, used, reserved, wanted } = *self;
+        if !tx.env.config.shares_budgets || budget.scope() != Scope::Runtime {
+            return Some(limit);
+        }
+        let day = if budget.period() == Period::Day { tx.now().day() } else { 0 };
+        let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
+        let grants = tx.env.grants;
+        let lent = grants.lent(budget, day);
+        let with_others = sum(&[used, reserved, wanted]);
+        // The most that is there, of what is not lent yet.
+        let needs = [sum(&[with_others, wanted]), with_others, sum(&[used, wanted])];
+        let mut more = needs.into_iter().filter(|needed| *needed > lent && *needed <= limit);
+        if let Some(needed) = more.find(|needed| !grants.refuses(budget, day, *needed)) {
+            tx.effect(Effect::Borrow { loan: Loan { budget, day, needed, limit } });
+            if lent < with_others {
+                return None;
+            }
+        }
+        Some(lent.min(limit))
+    }
 }
 
 /// What counts for a budget: what was spent, and what others have reserved of it.

@@ -1,5 +1,6 @@
 //! Budgets of turns, agents, days and the runtime: what exhausts them, what waits for them, and what ends that.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -16,7 +17,8 @@ use holon_facts::terminal::{TurnKind, TurnReason};
 use holon_facts::time::Millis;
 use holon_facts::usage::TokenUsage;
 
-use crate::input::ControlRequest;
+use crate::grants::{Grant, Loan};
+use crate::input::{ControlRequest, Input};
 use crate::testing::{World, agent, answers, calls, config, context, fails, prompt, tool_answers};
 use crate::view::RunVerdict;
 
@@ -275,6 +277,71 @@ fn all_agents_share_what_the_runtime_may_spend() {
     let spending = world.host.view().spending();
     assert_eq!(spending.total.tokens, limit - 100 + 15);
     assert_eq!(spending.budgets[0].budget.budget, BudgetKind::RuntimeTokens);
+}
+
+/// A host that shares a budget of so many tokens with others, with agents that want to ask their models.
+fn sharing(budgets: Budgets, names: &[&str]) -> World {
+    let mut world = World::new(Config { shares_budgets: true, ..with(budgets) });
+    for name in names {
+        world.create(name);
+        world.admit(name, prompt("go"));
+        world.complete(name, context());
+    }
+    world
+}
+
+fn lend(world: &mut World, Loan { budget, day, .. }: Loan, lent: u64, refused: Option<u64>) {
+    world.step(Input::Granted { grant: Grant { budget, day, lent, refused } });
+}
+
+#[test]
+fn a_request_waits_until_what_it_needs_is_lent() {
+    let request = one_request();
+    let limit = request * 10;
+    let mut world = sharing(Budgets { runtime: tokens(limit), ..Budgets::default() }, &["main", "other"]);
+    assert!(world.waits_for("main").is_none() && world.waits_for("other").is_none());
+    // Each asks for its request and the next one.
+    let loan = Loan { budget: BudgetKind::RuntimeTokens, day: 0, needed: request * 2, limit };
+    assert_eq!(world.loans, [loan; 2]);
+    // An answer that never comes is asked for again.
+    assert!(world.pass_to_deadline());
+    assert_eq!(world.loans, [loan; 4]);
+    lend(&mut world, loan, request, None);
+    assert!(world.waits_for("main").is_some() && world.waits_for("other").is_none());
+    assert_eq!(world.loans.pop(), Some(Loan { needed: request * 3, ..loan }));
+    lend(&mut world, loan, request * 5, None);
+    assert!(world.waits_for("other").is_some());
+    assert_eq!(world.host.view().spending().budgets[0].budget.limit, limit);
+}
+
+#[test]
+fn what_is_not_to_be_had_is_exhausted() {
+    let request = one_request();
+    let limit = request * 10;
+    let mut world = sharing(Budgets { runtime: tokens(limit), ..Budgets::default() }, &["main"]);
+    let loan = world.loans[0];
+    lend(&mut world, loan, request / 2, Some(request * 2));
+    assert_eq!(world.loans.last(), Some(&Loan { needed: request, ..loan }), "for this one alone");
+    lend(&mut world, loan, request / 2, Some(request));
+    assert_eq!(last_turn(&world), (TurnKind::BudgetExhausted, Some(TurnReason::RuntimeTokens)));
+    let used = format!("{} tokens used", limit - request / 2);
+    assert!(described(&world).contains(&used), "the others have the rest: {}", described(&world));
+}
+
+#[test]
+fn what_is_lent_for_a_day_ends_with_it() {
+    let request = one_request();
+    let budgets = Budgets { runtime_day: tokens(request * 10), ..Budgets::default() };
+    let mut world = sharing(budgets, &["main"]);
+    let loan = world.loans[0];
+    lend(&mut world, loan, request * 10, None);
+    world.complete("main", answers("done"));
+    world.pass(Millis::seconds(24 * 60 * 60));
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    assert!(world.waits_for("main").is_none());
+    let next = world.loans.pop().unwrap();
+    assert_eq!((next.budget, next.day), (BudgetKind::RuntimeDayTokens, loan.day + 1));
 }
 
 #[test]

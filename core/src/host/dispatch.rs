@@ -12,8 +12,10 @@ use holon_facts::record::Record;
 use holon_facts::reject::Reject;
 
 use super::Host;
+use super::registry::Resident;
 use crate::agent::Agent;
 use crate::effect::{Answer, Effect};
+use crate::grants::Grant;
 use crate::handler::turn::outage;
 use crate::handler::{
     admission, asks, control, episode, external_trigger, label, model, recovery, settle, task, timer, turn,
@@ -91,6 +93,7 @@ impl Host {
             Input::Completed { agent, op, outcome } => self.complete(batch, &agent, op, outcome),
             looked @ (Input::PlanProbed { .. } | Input::TreeKept { .. }) => self.looked(batch, looked),
             Input::LoginChanged { provider } => self.login_changed(batch, &provider),
+            Input::Granted { grant } => self.granted(batch, grant),
             Input::Tick => Boundary::IdleTick,
             Input::Drain { reply } => self.drain(batch, reply),
         }
@@ -138,6 +141,7 @@ impl Host {
             | Input::PlanProbed { .. }
             | Input::TreeKept { .. }
             | Input::LoginChanged { .. }
+            | Input::Granted { .. }
             | Input::Tick
             | Input::Drain { .. } => return None,
         };
@@ -266,6 +270,18 @@ impl Host {
         Boundary::IdleTick
     }
 
+    /// Whoever waits for more asks its model, or is told that there is none.
+    fn granted(&mut self, batch: &mut Batch, grant: Grant) -> Boundary {
+        self.grants.note(grant);
+        let waits = |resident: &Resident| resident.alarms.contains_key(&Alarm::Grant);
+        let waiting = self.agents.iter().filter(|(_, resident)| waits(resident));
+        let waiting: Vec<AgentId> = waiting.map(|(id, _)| id.clone()).collect();
+        for agent in waiting {
+            self.seen(batch, &agent, turn::request::granted);
+        }
+        Boundary::IdleTick
+    }
+
     /// Interrupts every run and lets nothing new begin. Draining twice answers twice.
     fn drain(&mut self, batch: &mut Batch, reply: ReplyId) -> Boundary {
         self.draining = true;
@@ -294,6 +310,7 @@ impl Host {
             self.with(batch, &agent, |tx| match alarm {
                 Alarm::Op(op) => operation::timed_out(tx, op),
                 Alarm::Backoff => turn::request::backed_off(tx),
+                Alarm::Grant => turn::request::granted(tx),
                 Alarm::TurnLimit => turn::limits::out_of_time(tx),
                 Alarm::StopTask(task) => task::stop::overdue(tx, task),
             });

@@ -29,6 +29,7 @@ use slots::SlotQueue;
 use crate::accounts::Accounts;
 use crate::agent::FoldError;
 use crate::agent::budget::Account;
+use crate::grants::Grants;
 use crate::input::Input;
 use crate::names::Names;
 use crate::occupancy::Occupied;
@@ -60,6 +61,7 @@ pub struct Host {
     /// Commands that are executed or about to be, over all agents.
     commands: u64,
     accounts: Accounts,
+    grants: Grants,
     pub(crate) occupied: Occupied,
     /// Agents that were refused a slot for a turn.
     waiting_for_slot: SlotQueue,
@@ -131,6 +133,7 @@ impl Host {
             running: 0,
             commands: 0,
             accounts: Accounts::default(),
+            grants: Grants::default(),
             occupied: Occupied::default(),
             waiting_for_slot: SlotQueue::default(),
             unsettled: BTreeSet::new(),
@@ -185,6 +188,7 @@ impl Host {
             | Input::PlanProbed { .. }
             | Input::TreeKept { .. }
             | Input::LoginChanged { .. }
+            | Input::Granted { .. }
             | Input::Tick
             | Input::Drain { .. } => None,
         };
@@ -350,7 +354,7 @@ impl From<Alarm> for DeadlineReason {
     fn from(alarm: Alarm) -> Self {
         match alarm {
             Alarm::Op(_) => Self::OperationTimeout,
-            Alarm::Backoff => Self::Backoff,
+            Alarm::Backoff | Alarm::Grant => Self::Backoff,
             Alarm::TurnLimit => Self::TurnLimit,
             Alarm::StopTask(_) => Self::StopTask,
         }

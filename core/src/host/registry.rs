@@ -205,7 +205,7 @@ impl Host {
         let others = Others { subtree, ..self.accounts.without(&account, host.now.day()) };
         let recorded = batch.records.len();
         let (config, names, occupied, seed) = (&self.config, &self.names, &self.occupied, self.seed);
-        let env = Env { config, names, occupied, seed, host, others, mono };
+        let env = Env { config, names, occupied, seed, host, others, grants: &self.grants, mono };
         let Resident { agent, alarms, waiting, extended } = resident;
         let mut tx = Tx::new(agent, alarms, waiting, batch, extended, env);
         let result = work(&mut tx);
@@ -255,7 +255,7 @@ fn waits_outside(reason: DeadlineReason) -> bool {
 fn meant(agent: &Agent, alarm: Alarm) -> bool {
     match alarm {
         Alarm::Op(op) => agent.ops.contains_key(&op),
-        Alarm::Backoff | Alarm::TurnLimit => agent.run.is_some(),
+        Alarm::Backoff | Alarm::Grant | Alarm::TurnLimit => agent.run.is_some(),
         Alarm::StopTask(task) => agent.tasks.is_active(task),
     }
 }

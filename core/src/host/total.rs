@@ -1,13 +1,14 @@
 //! The core is total: no sequence of inputs, however absurd, makes it panic, break a law or lose itself.
 
+mod tight;
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use holon_facts::budget::{Bounds, Budgets};
-use holon_facts::config::{ChildLimits, Config, SummaryBy, WhileStopped};
+use holon_facts::config::Config;
 use holon_facts::content::{Content, ContentId, Text};
 use holon_facts::event::operation::OpKind;
 use holon_facts::hint::Hint;
@@ -18,7 +19,6 @@ use holon_facts::message::{Idempotency, Ingress, Origin};
 use holon_facts::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::{Certainty, CommandEnd, OpFailure, Outcome, Removal};
-use holon_facts::price::{Cost, ModelPrice, Price, Prices};
 use holon_facts::provenance::{MessageKind, Priority};
 use holon_facts::receipt::{InputReceipt, InputTarget};
 use holon_facts::time::{Millis, Mono, Wall};
@@ -30,11 +30,13 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use tight::{grant, tight};
 
+use crate::grants::Grant;
 use crate::input::{ControlRequest, Input};
 use crate::recovery::Found;
 use crate::testing::{
-    World, agent, answer, answers, calls, command_ends, config, context, context_offering, context_with,
+    World, agent, answer, answers, calls, command_ends, context, context_offering, context_with,
     context_with_notes, fails, given, ingress, long, prepared, skill, tool_answers, tool_gives, uses,
 };
 
@@ -67,6 +69,7 @@ enum Act {
     ChangeTrigger(&'static str, TriggerChange),
     ChangeWorkspace(&'static str, WorkspaceChange),
     LoginChanged,
+    Granted(Grant),
     Drain,
     Crash,
     /// A crash that the supervisors of commands survive.
@@ -81,70 +84,6 @@ fn name() -> impl Strategy<Value = &'static str> {
         3 => Just("other"),
         1 => select(vec!["nobody", "new", "main--1", "main--2", "main--1--1", "other--1"]),
     ]
-}
-
-/// Bounds so small that every one of them is met.
-fn tight() -> impl Strategy<Value = Config> {
-    (1..4_u64, 1..4_u32, 1..5_u64, budgets(), any::<(bool, bool, bool)>()).prop_map(
-        |(slots, few, keys, budgets, (queue, hold, roomy))| {
-            let mut config = config();
-            config.queue.entries = 6;
-            config.queue.reserved_entries = 2;
-            config.queue.bytes = 400;
-            config.queue.reserved_bytes = 100;
-            config.queue.body_bytes = 200;
-            config.queue.keys = keys;
-            config.queue.keys_for = Millis::seconds(keys * 20);
-            config.queue.crashes = few;
-            config.turn.rounds = few + 1;
-            config.budgets = budgets;
-            config.prices = prices();
-            config.turn.calls_per_round = few;
-            config.turn.repeats_remind = few;
-            config.turn.repeats_end = few * 2;
-            // The smallest, and one with room for every tool.
-            config.context.window_tokens = if roomy { 16_384 } else { 8_192 };
-            // Where there is more of both, more can be summed up.
-            if slots == 1 {
-                (config.context.window_tokens, config.budgets) = (32_768, Budgets::default());
-            }
-            config.context.summary = SummaryBy::Model;
-            config.retry.retries = few - 1;
-            config.hold.on_outage = hold;
-            config.tasks.per_agent = slots;
-            config.tasks.running = keys;
-            config.limits.concurrent_turns = slots;
-            config.limits.agents = 5;
-            config.children = ChildLimits { depth: 2, per_agent: slots };
-            config.limits.decisions_per_step = few;
-            config.limits.deadlines_per_step = few;
-            config.while_stopped = if queue { WhileStopped::Queue } else { WhileStopped::Refuse };
-            config
-        },
-    )
-}
-
-fn budgets() -> impl Strategy<Value = Budgets> {
-    let bounds = || {
-        let bound = || prop::option::weighted(0.2, 0..60_000_u64);
-        (bound(), bound()).prop_map(|(tokens, cost)| Bounds { tokens, cost_micros: cost.map(Cost) })
-    };
-    (bounds(), bounds(), bounds(), bounds(), bounds(), bounds()).prop_map(
-        |(turn, agent, agent_day, runtime, runtime_day, subtree)| Budgets {
-            subtree,
-            turn,
-            agent,
-            agent_day,
-            runtime,
-            runtime_day,
-        },
-    )
-}
-
-fn prices() -> Prices {
-    let price = Price { input: Cost(1_000_000), cached_input: Cost(100_000), output: Cost(2_000_000) };
-    let models = ["local/one", "local/two"].map(|name| ModelRef::new(name).unwrap());
-    Prices(models.map(|model| ModelPrice { model, price }).into())
 }
 
 fn message() -> impl Strategy<Value = Ingress> {
@@ -384,6 +323,7 @@ fn act() -> impl Strategy<Value = Act> {
         }),
         4 => select(vec![Act::LoginChanged, Act::Drain, Act::Crash, Act::Crash]),
         2 => found().prop_map(Act::CrashFinding),
+        2 => grant().prop_map(Act::Granted),
         1 => tight().prop_map(|config| Act::Restart(config.into())),
     ]
 }
@@ -510,6 +450,7 @@ impl Act {
                 ask(world, |reply| Input::CompleteWorkItem { agent: agent(name), item, reply });
             }
             Self::LoginChanged => world.step(Input::LoginChanged { provider: "local".into() }),
+            Self::Granted(grant) => world.step(Input::Granted { grant }),
             Self::Drain => drop(world.drain()),
             Self::Crash => {
                 world.found.clear();

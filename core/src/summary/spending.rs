@@ -35,12 +35,12 @@ pub struct BudgetState {
 }
 
 impl Spending {
-    /// Of two hosts together; each has a share of a budget.
+    /// Of two hosts together, which have their budgets together.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let budgets = self.budgets.iter().zip(&other.budgets).map(|(own, other)| BudgetState {
             used: own.used.saturating_add(other.used),
-            budget: Budget { limit: own.budget.limit.saturating_add(other.budget.limit), ..own.budget },
+            budget: own.budget,
         });
         Self {
             total: self.total.plus(other.total),

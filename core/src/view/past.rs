@@ -22,6 +22,7 @@ use crate::agent::budget::Others;
 use crate::agent::episode::Turn;
 use crate::agent::turn::window::Window;
 use crate::effect::{Effect, Work};
+use crate::grants::Grants;
 use crate::handler::episode;
 use crate::handler::turn::request;
 use crate::names::Names;
@@ -133,6 +134,7 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
         seed: Seed(0),
         host,
         others: Others::default(),
+        grants: &Grants::default(),
         mono: Default::default(),
     };
     let mut anew = Extended::default();
@@ -145,6 +147,7 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
         | Effect::LoadChild { .. }
         | Effect::ProbePlan { .. }
         | Effect::KeepTree { .. }
+        | Effect::Borrow { .. }
         | Effect::StopCommand { .. } => None,
     });
     let refused = || String::from(UNFIT);

@@ -34,6 +34,8 @@ pub(super) enum ClusterCommand {
     Cells(ShowArgs),
     /// List requests that came while nobody owned their agent, the newest first, and what became of them
     Deposits(DepositsArgs),
+    /// List what is lent to each cell of the budgets that all cells have together
+    Grants(ShowArgs),
     /// Let a node hand over what it owns; it gets nothing more
     Drain(DrainArgs),
     /// Move a cell to a node
@@ -58,7 +60,7 @@ pub(super) struct InitArgs {
     /// Wait this much longer before others take over, in milliseconds, at most 60000
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(..=60_000))]
     grace_ms: u64,
-    /// Divide the agents among so many cells, each owned by one node at a time, at most 16
+    /// Divide the agents among so many cells, each owned by one node at a time, at most 256
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=MOST_CELLS))]
     cells: u64,
     /// Print one JSON document
@@ -176,6 +178,7 @@ pub(super) fn cluster(home: Option<PathBuf>, command: ClusterCommand) -> Result<
         ClusterCommand::Nodes(args) => status(database, args.json, true, false),
         ClusterCommand::Cells(args) => status(database, args.json, false, true),
         ClusterCommand::Deposits(args) => deposits(database, &args),
+        ClusterCommand::Grants(args) => grants(database, &args),
         ClusterCommand::Drain(args) => {
             Cluster::drain(database, args.node).map_err(failure)?;
             done(
@@ -372,6 +375,25 @@ fn verdict(deposited: &Deposited) -> String {
     }
 }
 
+fn grants(database: &Server, args: &ShowArgs) -> Result<Exit, Failure> {
+    let grants = Cluster::grants(database).map_err(failure)?;
+    if args.json {
+        output::document(&json!({ "ok": true, "grants": grants }))?;
+        return Ok(Exit::Completed);
+    }
+    if grants.is_empty() {
+        output::line("nothing was lent")?;
+        return Ok(Exit::Completed);
+    }
+    let heads = ["BUDGET", "DAY", "CELL", "LENT"].map(ToOwned::to_owned).to_vec();
+    let rows = grants.iter().map(|grant| {
+        let day = grant.day.clone().unwrap_or_else(|| "all".to_owned());
+        vec![grant.budget.to_string(), day, grant.cell.to_string(), grant.budget.format(grant.lent)]
+    });
+    output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?;
+    Ok(Exit::Completed)
+}
+
 fn show_nodes(status: &ClusterStatus) -> Result<(), Failure> {
     if status.nodes.is_empty() {
         return Ok(output::line("no node lives")?);
@@ -393,15 +415,14 @@ fn state(node: &NodeStatus) -> String {
 }
 
 fn show_cells(status: &ClusterStatus) -> Result<(), Failure> {
-    let heads = ["CELL", "NODE", "EPOCH", "BATCH", "STEP", "AGENTS", "SHARE", "DEPOSITS", "STATE"];
+    let heads = ["CELL", "NODE", "EPOCH", "BATCH", "STEP", "AGENTS", "DEPOSITS", "STATE"];
     let heads = heads.map(ToOwned::to_owned).to_vec();
     let rows = status.cells.iter().map(|cell| {
         let owner = cell.node.map_or_else(|| "none".to_owned(), |node| node.to_string());
         let numbers = [cell.epoch, cell.batch, cell.step, cell.agents].map(|number| number.to_string());
         let mut row = vec![cell.cell.to_string(), owner];
         row.extend(numbers);
-        let share = format!("{}.{} %", cell.share / 10_000, cell.share / 1_000 % 10);
-        row.extend([share, cell.deposits.to_string(), standing(cell)]);
+        row.extend([cell.deposits.to_string(), standing(cell)]);
         row
     });
     Ok(output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?)

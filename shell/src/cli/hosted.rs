@@ -14,7 +14,7 @@ use holon_core::{Answer, Input};
 use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::{AgentId, Millis, Record, Reject, Wall};
 use holon_ledger::LedgerPlace;
-use holon_ledger::postgres::node::{CellId, Directory};
+use holon_ledger::postgres::node::{CellId, Directory, Grants};
 use holon_ledger::sqlite::Reader;
 use holon_platform::{Environment, clock, spawn};
 use holon_supervise::confine::Confinement;
@@ -31,6 +31,7 @@ use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
 use crate::http::{self, About, App, Console, Metrics, Parts, Peers, Process, Shutdown, StreamTokens};
 use crate::ledger_check::LedgerChecks;
+use crate::lender::Lender;
 use crate::memory::{Follower, Memory};
 use crate::names::Names;
 use crate::runtime::{Ended, Runtime};
@@ -74,9 +75,9 @@ pub(super) struct OfNode<'a> {
     pub(super) lease: PathBuf,
     pub(super) cell: CellId,
     /// Which agents are in it.
-    /// What the cell has of the budgets that are for all agents, in millionths.
-    pub(super) share: u64,
     pub(super) directory: Arc<Directory>,
+    /// What is lent to it of the budgets of all cells.
+    pub(super) grants: Arc<Grants>,
     /// What browsers and streams are let in by, at whichever cell they ask.
     pub(super) doors: Doors,
 }
@@ -184,9 +185,8 @@ fn settle(start: &mut Start, own: &Home, ledger: &LedgerPlace, node: Option<&OfN
     start.performing.home = own.clone();
     start.performing.names = Names::of(node.map(|node| (node.directory.clone(), node.cell)));
     start.performing.lease = node.map(|node| node.lease.clone());
-    if let Some(node) = node {
-        start.config.budgets = start.config.budgets.share(node.share);
-    }
+    let lends = node.map(|node| (node.grants.clone(), node.directory.clone(), node.cell));
+    start.performing.lender = Lender::of(lends);
 }
 
 /// For requests: what reads the ledger, and what reads those of all agents, also in other cells.

@@ -55,6 +55,7 @@ impl Driver {
                     drop(self.work.look(capture));
                 }
             }
+            Effect::Borrow { loan } => drop(self.work.look(self.performers.borrow(loan))),
             Effect::LoadChild { agent, op, child } => self.engine.wants_child(agent, op, child),
             Effect::Cancel { agent, op } => self.cancel(&agent, op),
         }

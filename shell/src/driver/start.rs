@@ -78,6 +78,7 @@ impl Driver {
         config.tasks.stop_grace = start.performing.commands.grace;
         config.homes = start.performing.real_homes().display().to_string();
         config.shares_names = start.performing.names.are_shared();
+        config.shares_budgets = start.performing.lender.is_needed();
         config.worktrees = start.performing.real_worktrees().display().to_string();
         let host = Host::new(config.clone(), seed)?;
         warnings.extend(perform::tool::recover(&start.performing));

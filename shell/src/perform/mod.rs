@@ -27,6 +27,7 @@ use given::GivenAnswers;
 use holon_api::GivenAnswer;
 use holon_core::Input;
 use holon_core::effect::{AgentView, ServerCall, TaskWork, ToolCall, WantedWorkspace, WorkView};
+use holon_core::grants::Loan;
 use holon_core::recovery::Found;
 use holon_facts::ids::{TaskId, WorkItemId};
 use holon_facts::model::ModelRequest;
@@ -47,6 +48,7 @@ use tool::{CommandEnvironment, Commands, Whose};
 
 use crate::home::Home;
 use crate::in_flight::InFlight;
+use crate::lender::Lender;
 use crate::live::{LiveSink, LiveText};
 use crate::memory::Memory;
 use crate::names::Names;
@@ -107,6 +109,8 @@ pub struct Settings {
     pub keep_trees: bool,
     /// Names of agents, where other cells have some too.
     pub names: Names,
+    /// Who lends what is for the agents of all cells.
+    pub lender: Lender,
 }
 
 impl Settings {
@@ -128,6 +132,7 @@ impl Settings {
             servers: DefinedServers::default(),
             keep_trees: true,
             names: Names::default(),
+            lender: Lender::default(),
         }
     }
 
@@ -430,6 +435,11 @@ impl Performers {
             let hash = looked.await.ok()?.ok()?;
             (known != PlanSeen::of(hash)).then_some(Input::PlanProbed { agent, item, hash })
         }
+    }
+
+    /// Has more of a budget lent; ends in what was lent.
+    pub fn borrow(&self, loan: Loan) -> impl Future<Output = Option<Input>> + Send + use<> {
+        self.inner.settings.lender.borrow(loan)
     }
 
     /// Whether requests to a provider show a login, which somebody may renew.

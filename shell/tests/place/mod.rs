@@ -73,6 +73,7 @@ impl Place {
             servers: Default::default(),
             keep_trees: false,
             names: holon_shell::names::Names::default(),
+            lender: holon_shell::lender::Lender::default(),
         };
         let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);
         let texts = Texts::new(secrets, Box::new(|_| Ok(None)));

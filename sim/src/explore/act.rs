@@ -342,7 +342,7 @@ impl Situation {
             | Input::Completed { agent, .. }
             | Input::PlanProbed { agent, .. }
             | Input::TreeKept { agent, .. } => self.admit(agent),
-            Input::LoginChanged { .. } | Input::Tick | Input::Drain { .. } => Ok(()),
+            Input::LoginChanged { .. } | Input::Granted { .. } | Input::Tick | Input::Drain { .. } => Ok(()),
         }
     }
 }

@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holon_core::Input;
 use holon_core::host::Deadline;
+use holon_core::replay::Call;
 use holon_facts::config::TaskLimits;
 use holon_facts::event::operation::{OpKind, OperationOpened};
 use holon_facts::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
@@ -14,6 +16,7 @@ use holon_facts::lifecycle::ControlAction;
 use holon_facts::{AgentId, Config, Event, Millis, Mono, Now, OpId, Record, Wall};
 
 use super::Due;
+use crate::disk::Row;
 use crate::failure::{Failure, ensure};
 
 /// A supervisor reports within so long, beyond the grace; and once more after it was told to kill.
@@ -50,7 +53,8 @@ pub(crate) struct Sleeps {
 
 impl Armed {
     /// The records of a call at its moment, and what is released with them.
-    pub(crate) fn step(&mut self, records: &[Record], due: &Due, now: Now, config: &Config) {
+    pub(crate) fn step(&mut self, row: &Row, due: &Due, now: Now, config: &Config) {
+        let records = &row.records;
         for record in records {
             self.record(record, now.mono, config);
         }
@@ -59,7 +63,8 @@ impl Armed {
             let wait = if force { REPORT } else { Millis(stop_grace.0.saturating_add(REPORT.0)) };
             self.arm(agent, Alarm::Stop(op), now.mono.after(wait));
         }
-        self.crowded(now.mono, config);
+        let granted = matches!(row.call, Call::Step { input: Input::Granted { .. }, .. });
+        self.crowded(now.mono, config, granted);
         // Who was asked, and has ended in the same step.
         for record in records {
             if let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event {
@@ -68,12 +73,14 @@ impl Armed {
         }
     }
 
-    /// Who was due, and finds a budget reserved by others or for a summary, asks again soon.
-    fn crowded(&mut self, now: Mono, config: &Config) {
+    /// Who was due, and finds a budget reserved by others or for a summary, asks again soon. What is lent lets all who wait for it
+    /// look at once.
+    fn crowded(&mut self, now: Mono, config: &Config, granted: bool) {
         if config.budgets.bounds().next().is_none() {
             return;
         }
-        let due = self.order.iter().take_while(|(at, ..)| *at <= now);
+        let until = if granted { now.after(CROWDED) } else { now };
+        let due = self.order.iter().take_while(|(at, ..)| *at <= until);
         let due = due.filter(|(.., alarm)| *alarm == Alarm::Attempt).map(|(_, agent, _)| agent.clone());
         for agent in due.collect::<Vec<_>>() {
             self.arm(&agent, Alarm::Attempt, now.after(CROWDED));

@@ -105,7 +105,10 @@ impl Promise {
             Effect::Cancel { agent, op } => (agent, Self::Cancel(*op)),
             Effect::StopCommand { agent, op, force } => (agent, Self::Stop(*op, *force)),
             Effect::LoadChild { agent, child, .. } => (agent, Self::Load(child.clone())),
-            Effect::Reply { .. } | Effect::ProbePlan { .. } | Effect::KeepTree { .. } => return None,
+            Effect::Reply { .. }
+            | Effect::ProbePlan { .. }
+            | Effect::KeepTree { .. }
+            | Effect::Borrow { .. } => return None,
         })
     }
 

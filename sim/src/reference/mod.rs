@@ -253,6 +253,7 @@ impl Reference {
             | Input::PlanProbed { .. }
             | Input::TreeKept { .. }
             | Input::LoginChanged { .. }
+            | Input::Granted { .. }
             | Input::Tick
             | Input::Drain { .. } => None,
         };
@@ -327,6 +328,7 @@ impl Reference {
             | Input::PlanProbed { .. }
             | Input::TreeKept { .. }
             | Input::LoginChanged { .. }
+            | Input::Granted { .. }
             | Input::Tick => return,
         };
         self.expected.insert(reply, replies);

@@ -45,6 +45,7 @@ use crate::disk::shared::SharedDisk;
 use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
 use crate::ingress::{Clients, Request, agent_id};
+use crate::lender::Lender;
 use crate::options::{Options, Sabotage};
 use crate::promise::Due;
 use crate::promise::armed::Armed;
@@ -189,6 +190,7 @@ struct Outside {
     ordinals: BTreeMap<(&'static str, u32), u64>,
     story: Progress,
     trees: Trees,
+    lender: Lender,
 }
 
 impl Outside {

@@ -3,6 +3,7 @@
 use std::mem;
 
 use holon_core::effect::Work;
+use holon_core::grants::Loan;
 use holon_core::tool::Tool;
 use holon_core::{Answer, Effect, Input};
 use holon_facts::ids::{TaskId, WorkItemId};
@@ -37,6 +38,10 @@ impl World<'_> {
             }
             // No folder of this world is a repository.
             Effect::KeepTree { .. } => Ok(()),
+            Effect::Borrow { loan } => {
+                self.lend(loan);
+                Ok(())
+            }
             Effect::LoadChild { agent, op, child } => {
                 self.child_is_wanted(&child);
                 if let Some(engine) = &mut self.life.engine {
@@ -169,6 +174,23 @@ impl World<'_> {
             let after = u64::from(self.choices.below(site.about("after"), 400_000));
             let input = Box::new(Input::PlanProbed { agent: agent.clone(), item, hash });
             self.plan(self.at + after, number, Happening::Looked { input, life: self.life.number });
+        }
+    }
+
+    /// Others may have been faster; the answer may be late, or lost.
+    fn lend(&mut self, loan: Loan) {
+        let site = self.site("lender", 0, "others");
+        let others = [0, 0, 0, 10, 60, 100][self.choices.below(site, 6) as usize];
+        let in_advance = [0, loan.limit / 16][self.choices.below(site.about("in advance"), 2) as usize];
+        let grant = self.outside.lender.lend(loan, if self.quiet { 0 } else { others }, in_advance);
+        if grant.refused.is_some() {
+            self.injector.saw("a loan is refused");
+        }
+        let lost = self.choices.below(site.about("lost"), 8) == 0;
+        if !lost || self.quiet {
+            let after = u64::from(self.choices.below(site.about("after"), 400_000));
+            let input = Box::new(Input::Granted { grant });
+            self.plan(self.at + after, 0, Happening::Looked { input, life: self.life.number });
         }
     }
 
@@ -362,8 +384,13 @@ impl World<'_> {
     fn only_farewells(&mut self, effect: &Effect, step: StepSeq) -> Result<(), Failure> {
         let sure = self.options.sabotage != Some(Sabotage::GoOn);
         let Some(drained) = self.life.drained.or((!sure).then_some(StepSeq(0))) else { return Ok(()) };
-        let farewell =
-            !matches!(effect, Effect::Perform { .. } | Effect::ProbePlan { .. } | Effect::KeepTree { .. });
+        let farewell = !matches!(
+            effect,
+            Effect::Perform { .. }
+                | Effect::ProbePlan { .. }
+                | Effect::KeepTree { .. }
+                | Effect::Borrow { .. }
+        );
         self.checks.say("L7");
         ensure!(farewell || step <= drained, "L7", "{effect:?} of step {step} after the shutdown");
         Ok(())

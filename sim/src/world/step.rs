@@ -146,7 +146,7 @@ impl World<'_> {
             return Ok(());
         };
         self.checks.due.loads(|agent| host.view().agent(agent).is_some());
-        self.life.armed.step(&row.records, &self.checks.due, now, host.config());
+        self.life.armed.step(row, &self.checks.due, now, host.config());
         self.checks.time(row, now, self.at)?;
         self.checks.cost(row, open)?;
         let config = self.scenario.config_of(self.life.number);

@@ -124,14 +124,15 @@ impl Shown {
         *self == Self::default()
     }
 
-    /// What a run has shown is shown again, after everything else.
-    pub(super) fn again(&mut self, run: &Run) {
-        for changes in run.changes() {
+    /// What a run has shown is shown again, after everything else: by what it differs from what other turns have shown
+    /// meanwhile.
+    pub(super) fn again(&mut self, run: &mut Run) {
+        for changes in run.changes_mut() {
             if let Some(change) = &changes.work {
                 self.work.clone_from(&change.now);
             }
-            if let Some(change) = &changes.standing {
-                self.standing = Some(change.now.clone());
+            if let Some(change) = &mut changes.standing {
+                change.before = self.standing.replace(change.now.clone()).unwrap_or(change.before.clone());
             }
         }
     }

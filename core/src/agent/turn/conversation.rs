@@ -161,8 +161,8 @@ impl Conversation {
     }
 
     /// What was shown of changes, in order.
-    pub(super) fn changes(&self) -> impl Iterator<Item = &Changes> {
-        let notes = self.rounds.iter().flat_map(|round| &round.notes).chain(&self.notes);
+    pub(super) fn changes_mut(&mut self) -> impl Iterator<Item = &mut Changes> {
+        let notes = self.rounds.iter_mut().flat_map(|round| &mut round.notes).chain(&mut self.notes);
         notes.filter_map(|note| if let Note::Changed { changes } = note { Some(changes) } else { None })
     }
 

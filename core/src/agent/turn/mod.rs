@@ -255,8 +255,8 @@ impl Run {
     }
 
     /// What its requests show of changes, in order.
-    pub(super) fn changes(&self) -> impl Iterator<Item = &Changes> {
-        core::iter::once(&self.about.changes).chain(self.conversation.changes())
+    pub(super) fn changes_mut(&mut self) -> impl Iterator<Item = &mut Changes> {
+        core::iter::once(&mut self.about.changes).chain(self.conversation.changes_mut())
     }
 
     /// What changed once is no news any more, but for the newest summary for which `stays` is true.

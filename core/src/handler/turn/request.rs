@@ -69,6 +69,12 @@ pub(crate) fn backed_off(tx: &mut Tx<'_>) {
     again(tx);
 }
 
+/// More of a budget was lent, or the answer takes too long.
+pub(crate) fn granted(tx: &mut Tx<'_>) {
+    tx.disarm(Alarm::Grant);
+    again(tx);
+}
+
 /// The round in progress is asked for again: of the same candidate, or of the next one.
 pub(crate) fn again(tx: &mut Tx<'_>) {
     interject::take(tx, SafePoint::BeforeRequest);

@@ -7,7 +7,7 @@ use crate::sql::postgres::Session;
 use crate::sqlite::{LedgerError, WrittenBy};
 
 /// Version `n` of the tables is reached by the `n` first of these.
-const VERSIONS: &[&str] = &[V1, V2, V3, V4, V5];
+const VERSIONS: &[&str] = &[V1, V2, V3, V4, V5, V6];
 
 /// Two nodes that begin at once bring the tables about one after the other ("Holn").
 const LOCK: i64 = 0x486f_6c6e;
@@ -187,6 +187,23 @@ ALTER TABLE cells
     ADD COLUMN held_until timestamptz, -- nobody is to own it before
     ADD COLUMN share bigint NOT NULL DEFAULT 1000000; -- millionths of what is for the agents of all cells
 UPDATE cells SET share = 1000000 / (SELECT count(*) FROM cells);
+";
+
+/// Budgets that are lent to cells as they need them. The shares of V5 are what earlier builds go by.
+const V6: &str = "
+CREATE TABLE budgets (
+    budget text NOT NULL,
+    day bigint NOT NULL, -- since 1970; 0 of a budget that has no days
+    lent bigint NOT NULL, -- to all cells, in tokens or millionths of a dollar
+    PRIMARY KEY (budget, day)
+);
+CREATE TABLE grants (
+    budget text NOT NULL,
+    day bigint NOT NULL,
+    cell bigint NOT NULL,
+    lent bigint NOT NULL,
+    PRIMARY KEY (budget, day, cell)
+);
 ";
 
 /// Brings the tables up to date, in one transaction. Nothing is changed where they are.

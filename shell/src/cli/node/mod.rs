@@ -18,8 +18,8 @@ use holon_api::{Activity, Bearer, RuntimeStatus};
 use holon_facts::AgentId;
 use holon_ledger::postgres::Server;
 use holon_ledger::postgres::node::{
-    AboutNode, CellId, Cluster, Deposits, Directory, Dropped, Epoch, Event, Lot, Node, NodeStart, Routes,
-    Stopped,
+    AboutNode, CellId, Cluster, Deposits, Directory, Dropped, Epoch, Event, Grants, Lot, Node, NodeStart,
+    Routes, Stopped,
 };
 use holon_ledger::sqlite::LedgerError;
 use holon_platform::{Environment, build, hex, spawn};
@@ -70,6 +70,7 @@ struct Common {
     metadata: Metadata,
     triggers: TriggerAddresses,
     directory: Arc<Directory>,
+    grants: Arc<Grants>,
     doors: Doors,
 }
 
@@ -123,6 +124,7 @@ pub(super) async fn serve(
     let node = Node::begin(about_node(&place, &effective, &url))?;
     let itself = itself(place.home, &metadata, &endpoint);
     let directory = Arc::new(Directory::new(place.server.clone(), &place.cluster));
+    let grants = Arc::new(Grants::new(place.server.clone()));
     let doors = Doors::of(place.home, effective.setup.settings.server.web_console)?;
     let default_agent = AgentId::new(&effective.setup.settings.server.default_agent)?;
     let triggers = TriggerAddresses::new(&url, TriggerKey::of_nodes(&secret));
@@ -158,6 +160,7 @@ pub(super) async fn serve(
         metadata,
         triggers,
         directory,
+        grants,
         doors,
     };
     let (server, tenures, draining) = (place.server, BTreeMap::new(), Vec::new());

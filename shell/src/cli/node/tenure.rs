@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use holon_ledger::LedgerPlace;
-use holon_ledger::postgres::node::{CellId, Epoch, Lot};
+use holon_ledger::postgres::node::{Epoch, Lot};
 use holon_platform::spawn;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -73,13 +73,10 @@ impl Tenure {
         let starting = spawn::task(async move {
             own.create()?;
             // Who is in the cell may have changed while nobody owned it.
-            let share = loop {
-                match look_at_cells(&common, cell).await {
-                    Ok(share) => break share,
-                    Err(error) => tracing::warn!("the cells can't be looked at: {error:#}"),
-                }
+            while let Err(error) = look_at_cells(&common).await {
+                tracing::warn!("the cells can't be looked at: {error:#}");
                 tokio::time::sleep(LOOK).await;
-            };
+            }
             // What was configured meanwhile is in effect from now on.
             let effective = Effective::load(&common.home, &common.environment, &common.options)?;
             let place = Place {
@@ -95,8 +92,8 @@ impl Tenure {
                     secret: &common.secret,
                     lease: path,
                     cell,
-                    share,
                     directory: common.directory.clone(),
+                    grants: common.grants.clone(),
                     doors: common.doors.clone(),
                 }),
             };
@@ -174,12 +171,8 @@ impl Tenure {
     }
 }
 
-/// Gives what the cell has of what is for all of them.
-async fn look_at_cells(common: &Common, cell: CellId) -> anyhow::Result<u64> {
+/// Looks which cells there are.
+async fn look_at_cells(common: &Common) -> anyhow::Result<()> {
     let directory = common.directory.clone();
-    let looked = spawn::blocking(move || {
-        directory.refresh()?;
-        directory.share_of(cell)
-    });
-    Ok(looked.await??)
+    Ok(spawn::blocking(move || directory.refresh()).await??)
 }

@@ -7,6 +7,7 @@ use holon_platform::entropy;
 use serde::Serialize;
 
 use super::deposits::{Deposited, Deposits};
+use super::grants::{Granted, Grants};
 use super::statement::{id, number};
 use crate::postgres::open::{ANSWER, hold};
 use crate::postgres::schema;
@@ -17,8 +18,8 @@ use crate::sqlite::LedgerError;
 const HAS_NODES: i64 = 2;
 /// The one that has deposits.
 const HAS_DEPOSITS: i64 = 4;
-/// The one in which each cell has a share of the budgets.
-const HAS_SHARES: i64 = 5;
+/// The one in which budgets are lent to cells.
+const HAS_GRANTS: i64 = 6;
 /// The cell whose lock a new cluster is made under.
 const FIRST: i64 = 1;
 /// Cells that a cluster has at most.
@@ -84,8 +85,6 @@ pub struct CellStatus {
     pub batch: u64,
     pub step: u64,
     pub agents: u64,
-    /// Millionths of `budget.runtime_*` that its agents may spend.
-    pub share: u64,
     /// Requests that wait for its owner.
     pub deposits: u64,
     pub label: Option<String>,
@@ -191,11 +190,10 @@ impl Cluster {
             true => "(SELECT count(*) FROM deposits d WHERE d.cell = c.cell AND d.judged_at IS NULL)",
             false => "0::bigint",
         };
-        let share = if version >= HAS_SHARES { "c.share" } else { "1000000::bigint" };
         let sql = format!(
             "SELECT c.cell, c.epoch, n.node, c.batch, c.through_step,
                 (SELECT count(*) FROM agents a WHERE a.cell = c.cell AND a.private = 0), c.label, c.wanted_on, c.problem,
-                {deposits}, {share}
+                {deposits}
             FROM cells c LEFT JOIN nodes n ON n.node = c.node AND NOT n.buried ORDER BY c.cell"
         );
         let cells = session.query(&sql, &[], ANSWER).map_err(failed("reading the cells"))?;
@@ -206,7 +204,6 @@ impl Cluster {
             batch: number(row.get(3)),
             step: number(row.get(4)),
             agents: number(row.get(5)),
-            share: number(row.get(10)),
             deposits: number(row.get(9)),
             label: row.get(6),
             wanted_on: row.get::<_, Option<i64>>(7).map(number),
@@ -223,6 +220,18 @@ impl Cluster {
         let session = of_cluster(server)?;
         match has_deposits(&session)? {
             true => Ok(Deposits::new(server.clone()).newest(at_most)?),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// What is lent to cells of the budgets that all have together, by budget and day.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn grants(server: &Server) -> Result<Vec<Granted>, ClusterError> {
+        let session = of_cluster(server)?;
+        match schema::version(&session)? >= HAS_GRANTS {
+            true => Ok(Grants::new(server.clone()).all()?),
             false => Ok(Vec::new()),
         }
     }

@@ -67,17 +67,6 @@ impl Directory {
         }
     }
 
-    /// What a cell has of what is for the agents of all cells, in millionths.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub fn share_of(&self, cell: CellId) -> Result<u64, LedgerError> {
-        let sql = "SELECT share FROM cells WHERE cell = $1";
-        let rows = self.session.query(sql, &[&id(cell.0)], ANSWER);
-        let rows = rows.map_err(LedgerError::postgres("reading the share of a cell"))?;
-        Ok(rows.first().map_or(0, |row| number(row.get(0))))
-    }
-
     /// The cell of an agent by its id or its second name, or where one of that name begins. Waits for the database where that
     /// is not known yet.
     ///

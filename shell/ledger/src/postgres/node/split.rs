@@ -15,6 +15,7 @@ use holon_platform::{build, clock};
 use tokio_postgres::types::ToSql;
 
 use super::cluster::{Cluster, ClusterError, MOST_CELLS};
+use super::grants;
 use super::statement::{id, number};
 use crate::postgres::append::{Appended, append_to};
 use crate::postgres::arrays::Arrays;
@@ -306,6 +307,7 @@ impl Splitting<'_> {
         let epoch = self.ask(sql, &[&cell])?.first().map_or(0, |row| row.get::<_, i64>(0));
         self.tell(&last, epoch, (cell, number(new)), &goes)?;
         self.tell(&last, epoch, (new, self.cell), &stays)?;
+        grants::divide(self.session, cell, new, &goes)?;
         let of_new: [&(dyn ToSql + Sync); 3] = [&cell, &new, &goes];
         for table in ["agents", "snapshots"] {
             self.ask(&format!("UPDATE {table} SET cell = $2 WHERE cell = $1 AND agent = ANY ($3)"), &of_new)?;
