@@ -298,40 +298,6 @@ fn a_labelled_cell_is_owned_by_a_node_with_its_label() {
     nodes.whole();
 }
 
-/// What is for the agents of all cells is divided among them, also when one is split.
-#[test]
-fn cells_have_shares_of_the_budgets() {
-    let provider = Provider::answering(|_| says("hello"));
-    let Some(nodes) = Nodes::start(&provider) else { return not_tried() };
-    for agent in AGENTS {
-        nodes.nodes[0].ok(&["agent", "create", agent, "--own-home"]);
-    }
-    let shares = || {
-        let cells = nodes.nodes[0].ok(&["cluster", "cells", "--json"]).json();
-        let cells = cells["cells"].as_array().expect("cells").iter();
-        cells.map(|cell| cell["share"].as_u64().expect("a number")).collect::<Vec<_>>()
-    };
-    assert_eq!(shares(), [250_000; CELLS]);
-    let whole = (1..=CELLS)
-        .find(|cell| nodes.nodes[1].0.run(&["cluster", "split", &cell.to_string()]).code == Some(0));
-    let at = whole.expect("a cell with two agents") - 1;
-    let shared = shares();
-    assert_eq!((shared.iter().sum::<u64>(), shared[at], shared[CELLS]), (1_000_000, 125_000, 125_000));
-    for node in &nodes.nodes {
-        node.ok(&["config", "set", "budget.runtime_tokens", "80000"]);
-        node.ok(&["daemon", "restart"]);
-    }
-    wait_for("both nodes to own cells", || nodes.owners(0).len() == 2);
-    wait_for("limits that come to the whole", || {
-        let limits = nodes.nodes.each_ref().map(|node| {
-            let status = node.ok(&["daemon", "status", "--json"]).json();
-            status["spending"]["budgets"][0]["limit"].as_u64().unwrap_or_default()
-        });
-        limits.iter().sum::<u64>() == 80_000
-    });
-    nodes.whole();
-}
-
 #[test]
 fn a_name_is_one_agent_whoever_begins_it() {
     let provider = Provider::answering(|request| match (round(request), input(request)) {

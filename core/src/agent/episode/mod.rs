@@ -259,6 +259,10 @@ impl Episodes {
     /// conversation is shown after all that other turns have shown since it was left.
     pub(super) fn run_began(&mut self, at: (EventSeq, Wall), run: &mut Run, now: Now, goes_on: bool) {
         if self.open.is_none() {
+            if goes_on {
+                // The head says how things stand now.
+                run.forget_changes(|summary| !self.has_summary(summary.episode_id));
+            }
             self.open(at, run, now.clone(), false);
         }
         let Some(open) = &mut self.open else { return };

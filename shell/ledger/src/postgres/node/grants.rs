@@ -147,3 +147,75 @@ fn spent(account: &Account, budget: BudgetKind, day: i64) -> Amount {
         Period::Turn | Period::All => account.total.plus(account.reserved()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use holon_facts::Millis;
+
+    use super::super::Cluster;
+    use super::*;
+    use crate::postgres::testing::Database;
+
+    const LIMIT: u64 = 100_000;
+
+    fn shared() -> Option<(Server, Database)> {
+        let database = Database::new()?;
+        let server = Server::new(&database.url).unwrap();
+        Cluster::init(&server, (Millis(3_000), Millis(500)), 4).unwrap();
+        Some((server, database))
+    }
+
+    fn loan(day: i64, needed: u64) -> Loan {
+        Loan { budget: BudgetKind::RuntimeDayTokens, day, needed, limit: LIMIT }
+    }
+
+    #[test]
+    fn cells_that_borrow_at_once_are_never_lent_more_than_there_is() {
+        let Some((server, _database)) = shared() else { return };
+        let borrow = |cell| {
+            let server = server.clone();
+            thread::spawn(move || {
+                let grants = Grants::new(server);
+                let mut lent = 0;
+                loop {
+                    let grant = grants.lend(cell, loan(7, lent + 1_500), 4).unwrap();
+                    if grant.refused.is_some() {
+                        return (grant.lent, grant.refused);
+                    }
+                    assert!(grant.lent >= lent + 1_500);
+                    lent = grant.lent;
+                }
+            })
+        };
+        let lent: Vec<_> =
+            (1..=4).map(borrow).collect::<Vec<_>>().into_iter().map(|cell| cell.join().unwrap()).collect();
+        let in_all: u64 = lent.iter().map(|(lent, _)| lent).sum();
+        assert!(in_all <= LIMIT && in_all > LIMIT - 1_500, "{lent:?}");
+        // All of it is on record, and the next day begins anew.
+        let grants = Grants::new(server);
+        let listed = grants.all().unwrap();
+        assert_eq!(listed.iter().map(|grant| grant.lent).sum::<u64>(), in_all);
+        assert_eq!(listed[0].day.as_deref(), Some("1970-01-08"));
+        assert_eq!(grants.lend(1, loan(8, 10), 4).unwrap().lent, LIMIT / 4 / IN_ADVANCE);
+    }
+
+    #[test]
+    fn what_is_there_is_not_lent_again_and_old_days_are_forgotten() {
+        let Some((server, _database)) = shared() else { return };
+        let grants = Grants::new(server);
+        let first = grants.lend(1, loan(7, 60_000), 4).unwrap();
+        assert_eq!((first.lent, first.refused), (60_000, None));
+        assert_eq!(grants.lend(1, loan(7, 50_000), 4).unwrap(), first);
+        let refused = grants.lend(2, loan(7, 40_001), 4).unwrap();
+        assert_eq!((refused.lent, refused.refused), (0, Some(40_001)));
+        // What is left is lent although it is less than what is lent in advance otherwise.
+        assert_eq!(grants.lend(2, loan(7, 40_000), 4).unwrap().lent, 40_000);
+        grants.lend(1, loan(7 + REMEMBERED + 1, 1), 4).unwrap();
+        assert_eq!(grants.all().unwrap().len(), 1);
+        // A budget that was lowered lends nothing more, and takes nothing back.
+        let lower = Loan { limit: 50_000, ..loan(7 + REMEMBERED + 1, 60_000) };
+        assert_eq!(grants.lend(1, lower, 4).unwrap().refused, Some(60_000));
+    }
+}
