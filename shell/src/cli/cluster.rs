@@ -398,11 +398,15 @@ fn show_nodes(status: &ClusterStatus) -> Result<(), Failure> {
     if status.nodes.is_empty() {
         return Ok(output::line("no node lives")?);
     }
-    let heads = ["NODE", "STATE", "CELLS", "BEGAN", "BUILD", "ADDRESS"].map(ToOwned::to_owned).to_vec();
+    let heads = ["NODE", "STATE", "CELLS", "BEGAN", "DATABASE", "REFUSED", "BUILD", "ADDRESS"]
+        .map(ToOwned::to_owned)
+        .to_vec();
     let rows = status.nodes.iter().map(|node| {
         let (began, cells) = (moment::relative(node.began_at), node.cells.to_string());
         let address = format!("{} {}", node.url, node.name);
-        vec![node.node.to_string(), state(node), cells, began, node.build.clone(), address]
+        let answer = format!("{}.{} ms", node.answer_us / 1_000, node.answer_us / 100 % 10);
+        let refused = node.appends_refused.to_string();
+        vec![node.node.to_string(), state(node), cells, began, answer, refused, node.build.clone(), address]
     });
     Ok(output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?)
 }

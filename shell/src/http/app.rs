@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, EventSeq, Millis, Wall};
+use holon_ledger::postgres::node::Tally;
 use holon_ledger::sqlite::Reader;
 use holon_models::Providers;
 use holon_platform::spawn;
@@ -15,6 +16,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::auth::{Caller, Policy};
 use super::console::Console;
 use super::failure::Failure;
+use super::ids::KnownIds;
 use super::in_process::InProcess;
 use super::metrics::Metrics;
 use super::peer::Peers;
@@ -39,6 +41,7 @@ pub const WAITS: usize = CONNECTIONS;
 #[derive(Clone)]
 pub struct App {
     parts: Arc<Parts>,
+    pub(super) ids: Arc<KnownIds>,
     /// Who asks where this is asked as a `Control`.
     asks: Caller,
 }
@@ -54,6 +57,8 @@ struct OfProcess {
     problem: Option<String>,
     /// Reaches agents of all cells, in this process or another.
     door: Option<InProcess>,
+    /// What the node counts, where the process is one.
+    node: Option<Arc<Tally>>,
 }
 
 impl Process {
@@ -79,6 +84,15 @@ impl Process {
 
     pub(super) fn door(&self) -> Option<InProcess> {
         self.lock().door.clone()
+    }
+
+    /// The process is a node, which counts this.
+    pub fn set_node(&self, node: Arc<Tally>) {
+        self.lock().node = Some(node);
+    }
+
+    pub(super) fn node(&self) -> Option<Arc<Tally>> {
+        self.lock().node.clone()
     }
 
     pub fn problem(&self) -> Option<String> {
@@ -164,12 +178,12 @@ impl Deref for App {
 impl App {
     /// Whoever asks in this process is as good as who may open the socket.
     pub fn new(parts: Parts) -> Self {
-        Self { parts: Arc::new(parts), asks: Caller::Socket }
+        Self { parts: Arc::new(parts), ids: Arc::default(), asks: Caller::Socket }
     }
 
     /// The same for somebody who was let in.
     pub(super) fn asked_by(&self, caller: Caller) -> Self {
-        Self { parts: self.parts.clone(), asks: caller }
+        Self { asks: caller, ..self.clone() }
     }
 
     /// The runtimes of this process, each with what is around it.

@@ -16,6 +16,7 @@ mod field;
 mod front;
 mod guard;
 mod header;
+mod ids;
 mod in_process;
 mod local;
 mod mcp;

@@ -277,9 +277,14 @@ async fn resolve(app: &App, path: &mut impl holon_api::Path) -> Handled<()> {
 }
 
 async fn resolve_agent(app: &App, agent: &mut AgentId) -> Handled<()> {
+    if app.ids.contains(agent) {
+        return Ok(());
+    }
     let name = agent.clone();
-    if let Some(named) = app.blocking(move |app| Ok(app.reader.agent_named(&name)?)).await? {
-        *agent = named;
+    match app.blocking(move |app| Ok(app.reader.agent_called(&name)?)).await? {
+        Some(id) if id == *agent => app.ids.remember(id),
+        Some(id) => *agent = id,
+        None => {}
     }
     Ok(())
 }

@@ -189,8 +189,13 @@ ALTER TABLE cells
 UPDATE cells SET share = 1000000 / (SELECT count(*) FROM cells);
 ";
 
-/// Budgets that are lent to cells as they need them. The shares of V5 are what earlier builds go by.
+/// Budgets that are lent to cells as they need them, and what nodes count. The shares of V5 are what earlier builds go by.
 const V6: &str = "
+ALTER TABLE nodes
+    ADD COLUMN take_overs bigint NOT NULL DEFAULT 0, -- of cells, as of the last renewal
+    ADD COLUMN appends_refused bigint NOT NULL DEFAULT 0,
+    ADD COLUMN appends_unsettled bigint NOT NULL DEFAULT 0, -- that got no answer
+    ADD COLUMN answer_us bigint NOT NULL DEFAULT 0; -- of the database to the last renewal
 CREATE TABLE budgets (
     budget text NOT NULL,
     day bigint NOT NULL, -- since 1970; 0 of a budget that has no days

@@ -115,12 +115,22 @@ impl Reader {
 
     /// The agent that has this second name.
     pub fn agent_named(&self, name: &AgentId) -> Result<Option<AgentId>, LedgerError> {
+        self.agent_by("SELECT agent FROM agents WHERE name = ?1", name)
+    }
+
+    /// The agent that has it as its id or as its second name.
+    pub fn agent_called(&self, name: &AgentId) -> Result<Option<AgentId>, LedgerError> {
+        let either =
+            "SELECT agent FROM agents WHERE name = ?1 UNION ALL SELECT agent FROM agents WHERE agent = ?1";
+        self.agent_by(either, name)
+    }
+
+    fn agent_by(&self, sql: &str, name: &AgentId) -> Result<Option<AgentId>, LedgerError> {
         let failed = "looking for the agent of a name";
         let agent = self.read(|source| {
             if schema::version(source)? < schema::NAMES {
                 return Ok(None);
             }
-            let sql = "SELECT agent FROM agents WHERE name = ?1";
             let agent = source.first(sql, &[name.as_str().into()], |row| row.get::<String>(0));
             agent.map_err(LedgerError::database(failed))
         })?;

@@ -141,6 +141,7 @@ pub(super) async fn serve(
     let front =
         Front::new((node.routes(), directory.clone(), deposits), policy, &secret, about, leave.clone());
     let front = front.ok_or_else(|| anyhow!("the secret of the cluster can't stand in a header"))?;
+    doors.process.set_node(node.tally());
     doors.process.set_door(InProcess::serve(front.router()).with_bearer(Bearer::new(&secret)));
     let (socket, serving) = addresses.serve(&front.router(), &shutdown)?;
     metadata.write(place.home).context("daemon.json")?;

@@ -20,6 +20,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use bytes::Bytes;
+use holon_api::rows::ShowMetrics;
 use holon_api::{Code, Health, Readiness, RuntimeStatus, Shutdown as Leaves};
 use holon_facts::AgentId;
 use holon_ledger::postgres::node::{CellId, Deposits, Directory, Epoch, Routes};
@@ -37,7 +38,9 @@ use self::target::Target;
 use super::app::Process;
 use super::auth::Policy;
 use super::failure::Failure;
+use super::metrics;
 use super::peer::{OtherEnd, Peer, Peers};
+use super::reply::Respond;
 use super::route::IDEMPOTENCY_KEY;
 use super::shutdown::Shutdown;
 use super::signature::Signatures;
@@ -61,6 +64,7 @@ const SHUTDOWN: &str = "/control/runtime/shutdown";
 const HEALTH: &str = "/healthz";
 const STATUS: &str = "/control/runtime/status";
 const READINESS: &str = "/control/runtime/readiness";
+const METRICS: &str = "/metrics";
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -120,6 +124,7 @@ enum Asked {
     Shutdown,
     Readiness,
     Status,
+    Metrics,
     /// For everybody, as at the owner.
     Health,
 }
@@ -285,6 +290,12 @@ impl Front {
                 let (ready, config_fingerprint) =
                     (problem.is_none(), self.0.about.itself.config_fingerprint.clone());
                 Json(Readiness { ok: true, ready, problem, pid, config_fingerprint }).into_response()
+            }
+            Asked::Metrics => {
+                let node = self.0.about.process.node();
+                let shown = node.map(|node| metrics::of_node(&node, headers));
+                let text = shown.unwrap_or_else(|| Err(Failure::internal("the node counts nothing")));
+                text.map_or_else(IntoResponse::into_response, Respond::<ShowMetrics>::respond)
             }
             Asked::Status => {
                 let status = RuntimeStatus { problem: self.problem(), ..self.0.about.itself.clone() };
@@ -525,6 +536,7 @@ fn asked_itself(method: &Method, path: &str) -> Option<Asked> {
         READINESS if method == Method::GET => Some(Asked::Readiness),
         HEALTH if method == Method::GET => Some(Asked::Health),
         STATUS if method == Method::GET => Some(Asked::Status),
+        METRICS if method == Method::GET => Some(Asked::Metrics),
         _ => None,
     }
 }

@@ -2,6 +2,7 @@
 //! outlive it stands in the ledger.
 
 mod now;
+mod of_node;
 mod times;
 mod together;
 
@@ -22,6 +23,7 @@ use holon_facts::lifecycle::Status;
 use holon_facts::request::RequestRecord;
 use holon_facts::usage::TokenUsage;
 use holon_facts::{AgentId, Event, Record, Wall};
+use holon_ledger::postgres::node::Tally;
 use holon_mcp::ServerState;
 use holon_platform::clock;
 use prometheus_client::encoding::text::encode;
@@ -229,8 +231,19 @@ pub(super) async fn metrics(app: App, call: Call<ShowMetrics>) -> Handled<Text> 
     for app in app.of_process() {
         texts.push(shown(&app).await?);
     }
-    let text = together::families(&texts);
-    Ok(Text { metrics: OpenMetrics(text), plain: takes_plain_text_alone(&call.from.headers) })
+    if let Some(node) = app.process.node() {
+        texts.push(of_node::shown(&node)?);
+    }
+    Ok(text(&texts, &call.from.headers))
+}
+
+/// The same of a node that owns nothing at this moment.
+pub(super) fn of_node(node: &Tally, headers: &HeaderMap) -> Handled<Text> {
+    Ok(text(&[of_node::shown(node)?], headers))
+}
+
+fn text(texts: &[String], headers: &HeaderMap) -> Text {
+    Text { metrics: OpenMetrics(together::families(texts)), plain: takes_plain_text_alone(headers) }
 }
 
 /// What one runtime counts, and what is so at this moment, in OpenMetrics.

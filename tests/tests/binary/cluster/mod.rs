@@ -1,6 +1,7 @@
 //! Nodes that share a ledger in a real PostgreSQL: whatever happens to them, each acknowledged message is there once, nothing
 //! stays open, and nothing runs on a node that others have given up.
 
+mod counts;
 mod deposits;
 mod https;
 mod pair;

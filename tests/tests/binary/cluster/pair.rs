@@ -118,13 +118,36 @@ impl Pair {
 
     /// Everything that was acknowledged is there once, and the ledger is whole.
     pub(super) fn settled(&self, acknowledged: &Acknowledged) {
-        wait_until_quiet(&self.nodes[0], &["main"]);
-        let exported = self.nodes[0].ok(&["ledger", "export"]).stdout;
-        let records: Vec<Value> =
-            exported.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+        let records = self.records();
         every_key_once(&records, acknowledged);
         nothing_is_open(&records);
         self.whole();
+    }
+
+    /// The same where a server loses commits: how much of it is left.
+    pub(super) fn kept(&self, acknowledged: &Acknowledged) -> usize {
+        let records = self.records();
+        let admitted = |key: &str, id: &str| {
+            records.iter().any(|record| {
+                let payload = &record["payload"];
+                record["type"] == "message_admitted"
+                    && payload["idempotency"]["key"] == key
+                    && payload["message"]["id"] == id
+            })
+        };
+        let kept = acknowledged.iter().filter(|((_, key), id)| admitted(key, id));
+        let kept: Acknowledged = kept.map(|(key, id)| (key.clone(), id.clone())).collect();
+        every_key_once(&records, &kept);
+        nothing_is_open(&records);
+        self.whole();
+        kept.len()
+    }
+
+    /// What is recorded once nobody has anything to do.
+    fn records(&self) -> Vec<Value> {
+        wait_until_quiet(&self.nodes[0], &["main"]);
+        let exported = self.nodes[0].ok(&["ledger", "export"]).stdout;
+        exported.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
     }
 
     /// Both nodes leave in good order, and the ledger is whole.

@@ -1,12 +1,15 @@
 //! A database that does not do what nodes need, and what they make of it: nothing is lost, the reason is named, and they go on
 //! once it does.
 
+use std::time::Duration;
+
 use end_to_end::provider::Provider;
 use end_to_end::{Holon, daemon::Daemon, wait_for};
+use holon_ledger::postgres::local::LocalServer;
 use holon_ledger::postgres::testing::Database;
 
 use super::pair::Pair;
-use super::{not_tried, replies};
+use super::{not_tried, replies, rounds};
 
 /// What keeps a node from working, as it answers itself.
 fn problem(node: &Daemon) -> String {
@@ -103,4 +106,41 @@ fn a_user_who_may_not_make_tables_is_told_what_is_needed() {
         assert_ne!(refused.code, Some(0), "{refused:?}");
         assert!(refused.stderr.contains("its user needs CREATE in the first schema"), "{refused:?}");
     }
+}
+
+/// With `synchronous_commit = off` a server that crashes forgets what it has acknowledged.
+#[test]
+fn commits_that_a_server_loses_in_a_crash_are_noticed() {
+    let provider = Provider::start(replies());
+    let place = Holon::new();
+    std::fs::create_dir_all(place.home()).expect("a folder");
+    let Some(server) = LocalServer::find(&place.home().join("database")) else { return not_tried() };
+    let careless = ["-c synchronous_commit=off", "-c wal_writer_delay=10s"];
+    server.make().and_then(|()| server.start(&careless)).expect("a server");
+    let Some(database) = Database::new() else { return };
+    let pair = Pair::at(&provider, database, &server.url());
+    pair.start();
+    let problem = || pair.status()["cells"][0]["problem"].as_str().map(str::to_owned);
+    let mut lost = 0;
+    let acknowledged = pair.under_prompts(|| {
+        for crash in 0..rounds(2) {
+            std::thread::sleep(Duration::from_millis(400 + crash * 71 % 300));
+            server.stop().expect("it ends");
+            server.start(&careless).expect("it starts again");
+            // Nothing is performed before an operator knows.
+            let mut noticed = None;
+            wait_for("an owner that goes on, or a problem", || {
+                noticed = problem();
+                noticed.is_some() || pair.nodes.iter().any(|node| node.0.run(&["status"]).code == Some(0))
+            });
+            if let Some(problem) = noticed {
+                assert!(problem.contains("has lost something that was acknowledged"), "{problem}");
+                pair.nodes[0].ok(&["cluster", "accept", "1"]);
+                lost += 1;
+            }
+        }
+    });
+    let kept = pair.kept(&acknowledged);
+    assert!(lost > 0 || kept == acknowledged.len(), "{kept} of {} are left", acknowledged.len());
+    server.stop().expect("it ends");
 }

@@ -18,7 +18,7 @@ use crate::sqlite::LedgerError;
 const HAS_NODES: i64 = 2;
 /// The one that has deposits.
 const HAS_DEPOSITS: i64 = 4;
-/// The one in which budgets are lent to cells.
+/// The one in which budgets are lent to cells and nodes count what happens to them.
 const HAS_GRANTS: i64 = 6;
 /// The cell whose lock a new cluster is made under.
 const FIRST: i64 = 1;
@@ -73,6 +73,14 @@ pub struct NodeStatus {
     pub lease_left_ms: i64,
     pub draining: bool,
     pub cells: u64,
+    /// Of cells, since it began.
+    pub take_overs: u64,
+    /// Appends that the database did not take: another node owned the cell.
+    pub appends_refused: u64,
+    /// Appends whose answer was lost.
+    pub appends_unsettled: u64,
+    /// How long the database took to answer its last renewal, in microseconds.
+    pub answer_us: u64,
 }
 
 /// A cell as the database has it.
@@ -168,12 +176,19 @@ impl Cluster {
     /// When there is no cluster.
     pub fn status(server: &Server) -> Result<ClusterStatus, ClusterError> {
         let session = of_cluster(server)?;
-        let sql = "SELECT n.node, n.name, n.url, n.build, n.labels,
+        let version = schema::version(&session)?;
+        let counts = match version >= HAS_GRANTS {
+            true => "n.take_overs, n.appends_refused, n.appends_unsettled, n.answer_us",
+            false => "0::bigint, 0::bigint, 0::bigint, 0::bigint",
+        };
+        let sql = format!(
+            "SELECT n.node, n.name, n.url, n.build, n.labels,
                 (extract(epoch FROM n.began_at) * 1000000)::bigint,
                 (extract(epoch FROM n.lease_until - clock_timestamp()) * 1000)::bigint, n.draining,
-                (SELECT count(*) FROM cells c WHERE c.node = n.node)
-            FROM nodes n WHERE NOT n.buried ORDER BY n.node";
-        let rows = session.query(sql, &[], ANSWER).map_err(failed("reading the nodes"))?;
+                (SELECT count(*) FROM cells c WHERE c.node = n.node), {counts}
+            FROM nodes n WHERE NOT n.buried ORDER BY n.node"
+        );
+        let rows = session.query(&sql, &[], ANSWER).map_err(failed("reading the nodes"))?;
         let nodes = rows.iter().map(|row| NodeStatus {
             node: number(row.get(0)),
             name: row.get(1),
@@ -184,8 +199,11 @@ impl Cluster {
             lease_left_ms: row.get(6),
             draining: row.get(7),
             cells: number(row.get(8)),
+            take_overs: number(row.get(9)),
+            appends_refused: number(row.get(10)),
+            appends_unsettled: number(row.get(11)),
+            answer_us: number(row.get(12)),
         });
-        let version = schema::version(&session)?;
         let deposits = match version >= HAS_DEPOSITS {
             true => "(SELECT count(*) FROM deposits d WHERE d.cell = c.cell AND d.judged_at IS NULL)",
             false => "0::bigint",

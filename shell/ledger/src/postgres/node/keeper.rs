@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, watch};
 use super::lot::Lot;
 use super::pen::Order;
 use super::statement::Aside;
+use super::tally::Tally;
 use crate::permit::{Permit, Until};
 use crate::sql::postgres::Server;
 
@@ -89,6 +90,7 @@ pub(super) struct Keeper {
     pub(super) events: mpsc::Sender<Event>,
     pub(super) until: watch::Sender<Until>,
     pub(super) routes: watch::Sender<Routes>,
+    pub(super) tally: Arc<Tally>,
     pub(super) state: State,
 }
 
@@ -133,10 +135,12 @@ impl Keeper {
     fn step(&mut self, input: Input) {
         self.state.pending.push_back(input);
         while let Some(input) = self.state.pending.pop_front() {
-            let renewed = matches!(
-                &input,
-                Input::Answer { answer: Answer::Registered { .. } | Answer::Renewed { .. }, .. }
-            );
+            let renewed = match &input {
+                Input::Answer { ask, answer: Answer::Registered { .. } | Answer::Renewed { .. } } => {
+                    Some(*ask)
+                }
+                _ => None,
+            };
             if let Input::Answer { answer: Answer::Polled(poll), .. } = &input {
                 let own = self.machine.node();
                 let drains = poll.nodes.iter().any(|node| Some(node.node) == own && node.draining);
@@ -147,10 +151,14 @@ impl Keeper {
             for ask in self.machine.step(Mono(clock::boot()), input) {
                 self.obey(ask);
             }
-            if renewed && let Some(wall) = self.machine.wall(Mono(clock::boot())) {
+            if let Some(ask) = renewed
+                && let Some(wall) = self.machine.wall(Mono(clock::boot()))
+            {
+                self.tally.renewed_in(clock::boot().saturating_sub(ask.sent.0));
                 self.state.clock_ahead_ms = clock::go_by(Wall(wall.0)) / 1_000;
             }
         }
+        self.tally.owns(self.state.hosts.len());
         self.show_routes();
     }
 
@@ -162,9 +170,15 @@ impl Keeper {
             Ask::TakeOver { cell, epoch, head } => self.take_over(cell, epoch, head),
             Ask::Serve { cell, epoch } => self.tell(cell, epoch, Event::Serve { cell, epoch }),
             Ask::Durable { cell, epoch, through } => self.order(cell, epoch, Order::Durable(through)),
-            Ask::Refused { cell, epoch, why, .. } => self.order(cell, epoch, Order::Refused(why)),
+            Ask::Refused { cell, epoch, why, .. } => {
+                self.tally.was_refused();
+                self.order(cell, epoch, Order::Refused(why));
+            }
             Ask::DrainCell { cell, epoch, .. } => self.tell(cell, epoch, Event::Drain { cell, epoch }),
             Ask::DropCell { cell, epoch, why } => {
+                if let Dropped::Fenced { .. } = why {
+                    self.tally.was_refused();
+                }
                 self.end(cell, epoch, Order::Dropped(why));
                 self.tell(cell, epoch, Event::Drop { cell, epoch, why });
             }
@@ -172,14 +186,19 @@ impl Keeper {
                 self.end(cell, epoch, Order::Stopped(why));
                 self.tell(cell, epoch, Event::Stop { cell, epoch, why });
             }
-            Ask::Effects { until } => drop(self.until.send_replace(Some(until.0))),
-            Ask::HoldEffects => drop(self.until.send_replace(None)),
+            Ask::Effects { until } => self.may_begin_until(Some(until.0)),
+            Ask::HoldEffects => self.may_begin_until(None),
             Ask::Ended => {
                 self.state.ended = true;
                 // Whoever waits for it sees that the events end, too.
                 drop(self.events.try_send(Event::Ended));
             }
         }
+    }
+
+    fn may_begin_until(&self, until: Option<u64>) {
+        self.tally.may_begin_until(until);
+        self.until.send_replace(until);
     }
 
     fn query(&mut self, id: AskId, statement: Statement) {
@@ -194,7 +213,10 @@ impl Keeper {
                 return;
             }
             Statement::Register { .. } | Statement::Renew { .. } => &self.lease,
-            Statement::Settle { .. } => &self.settles,
+            Statement::Settle { .. } => {
+                self.tally.settles();
+                &self.settles
+            }
             Statement::Poll { .. }
             | Statement::Claim { .. }
             | Statement::Release { .. }
@@ -211,6 +233,7 @@ impl Keeper {
         let over = Arc::new(AtomicBool::new(false));
         let permit = Permit::limited(self.until.subscribe(), over.clone());
         self.state.hosts.insert(cell, Host { epoch, orders, over });
+        self.tally.took_over();
         let lot = Lot::new(
             super::lot::Parts {
                 server: self.server.clone(),

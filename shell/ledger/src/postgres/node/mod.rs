@@ -17,9 +17,11 @@ mod lot;
 mod pen;
 mod split;
 mod statement;
+mod tally;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SendError, Sender, SyncSender, sync_channel};
 
 use holon_cluster::{Answer, AskId, Input, Label, Ownership, Slot, Span, Statement, Terms};
@@ -42,6 +44,7 @@ pub use self::lot::Lot;
 pub(crate) use self::lot::OpenedLot;
 pub use self::pen::NodePen;
 pub use self::split::{Split, SplitError, split};
+pub use self::tally::Tally;
 pub use holon_cluster::{CellId, Dropped, Epoch, NodeId, Stopped};
 
 /// Statements that wait for a connection.
@@ -55,6 +58,7 @@ pub struct Node {
     events: mpsc::Receiver<Event>,
     routes: watch::Receiver<Routes>,
     until: watch::Receiver<Until>,
+    tally: Arc<Tally>,
 }
 
 /// What a node begins with.
@@ -93,7 +97,9 @@ impl Node {
     pub fn begin(start: NodeStart) -> io::Result<Self> {
         let terms = terms(start.lease, start.grace);
         let (answer_within, append_within) = (millis(terms.answer_within), millis(terms.append_within));
+        let tally = Arc::<Tally>::default();
         let executor = |server: Server| Executor {
+            tally: tally.clone(),
             session: Session::new(server, 0),
             about: start.about.clone(),
             lease: terms.lease,
@@ -122,10 +128,11 @@ impl Node {
             events: events_sender,
             until: until_sender,
             routes: routes_sender,
+            tally: tally.clone(),
             state: State::default(),
         };
         spawn::thread("keeper", move || keeper.run(&notes))?;
-        Ok(Self { notes: sender, events, routes, until })
+        Ok(Self { notes: sender, events, routes, until, tally })
     }
 
     /// What is to be done next. Nothing more comes after [`Event::Ended`].
@@ -136,6 +143,11 @@ impl Node {
     /// Who owns which cell.
     pub fn routes(&self) -> watch::Receiver<Routes> {
         self.routes.clone()
+    }
+
+    /// What the node counts of itself.
+    pub fn tally(&self) -> Arc<Tally> {
+        self.tally.clone()
     }
 
     /// Before which moment of [`holon_platform::clock::boot`] effects may begin and commands may run; none: not now.

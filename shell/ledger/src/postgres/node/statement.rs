@@ -1,6 +1,8 @@
 //! The statements of [`Ownership`](holon_cluster::Ownership) as SQL. Times are the database's, and `clock_timestamp()`: `now()`
 //! stands still in a transaction.
 
+use std::sync::Arc;
+
 use holon_cluster::{
     Answer, BatchNumber, CellId, CellRow, Claimed, Epoch, Head, Label, Link, NodeId, NodeRow, Poll, Span,
     Statement, Wall,
@@ -10,6 +12,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::about::AboutNode;
+use super::tally::Tally;
 use crate::sql::postgres::{PostgresError, Session};
 
 /// The database's clock in microseconds.
@@ -40,6 +43,7 @@ pub(super) struct Aside {
 pub(super) struct Executor {
     pub(super) session: Session,
     pub(super) about: AboutNode,
+    pub(super) tally: Arc<Tally>,
     pub(super) lease: Span,
     pub(super) grace: Span,
     pub(super) within: Millis,
@@ -94,10 +98,16 @@ impl Executor {
 
     fn renew(&self, node: NodeId) -> Result<Answer, PostgresError> {
         let sql = format!(
-            "UPDATE nodes SET lease_until = clock_timestamp() + $2{MICROS}
+            "UPDATE nodes SET lease_until = clock_timestamp() + $2{MICROS},
+                take_overs = $3, appends_refused = $4, appends_unsettled = $5, answer_us = $6
                 WHERE node = $1 AND NOT buried AND lease_until > clock_timestamp() RETURNING {WALL}"
         );
-        let rows = self.ask(&sql, &[&id(node.0), &span(self.lease)])?;
+        let tally = &self.tally;
+        let counts = [tally.take_overs(), tally.refused(), tally.unsettled(), tally.answer_us()];
+        let [take_overs, refused, unsettled, answer_us] = counts.map(id);
+        let values: [&(dyn ToSql + Sync); 6] =
+            [&id(node.0), &span(self.lease), &take_overs, &refused, &unsettled, &answer_us];
+        let rows = self.ask(&sql, &values)?;
         Ok(rows.first().map_or(Answer::Refused, |row| Answer::Renewed { wall: Wall(row.get(0)) }))
     }
 
