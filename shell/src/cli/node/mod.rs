@@ -206,11 +206,22 @@ impl Running {
                 Woken::Event(event) => self.handle(event),
                 Woken::Changed(cell, change) => self.changed(cell, change),
                 Woken::Drained(cell, epoch) => self.node.drained(cell, epoch),
-                Woken::Routes => self.problems.follow(&self.routes.borrow_and_update()),
+                Woken::Routes => self.follow_routes(),
             }
         }
         self.front.close_all();
         self.tenures.into_values().for_each(Tenure::end);
+    }
+
+    fn follow_routes(&mut self) {
+        let unnamed = {
+            let routes = self.routes.borrow_and_update();
+            self.problems.follow(&routes);
+            self.problems.unnamed(&routes)
+        };
+        for (cell, epoch, problem) in unnamed {
+            self.name_problem(cell, epoch, problem);
+        }
     }
 
     async fn next(&mut self, ending: &Ending, leaving: bool) -> Woken {
@@ -323,7 +334,12 @@ impl Running {
 
     /// For whoever looks at the cluster. The log has it, too.
     fn tell_problem(&mut self, cell: CellId, epoch: Epoch, problem: String) {
-        self.problems.stopped(cell, &problem);
+        self.problems.stopped(cell, epoch, problem.clone());
+        self.name_problem(cell, epoch, problem);
+    }
+
+    /// Writes it into the row of the cell. Where that fails, the lease is not renewed either, and it is written once it is.
+    fn name_problem(&self, cell: CellId, epoch: Epoch, problem: String) {
         let server = self.server.clone();
         drop(spawn::blocking(move || {
             if let Err(error) = Cluster::tell_problem(&server, cell.0, epoch.0, &problem) {

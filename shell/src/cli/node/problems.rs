@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holon_ledger::postgres::node::{CellId, Routes};
+use holon_ledger::postgres::node::{CellId, Epoch, Routes};
 
 use crate::http::Process;
 
@@ -13,7 +13,7 @@ pub(super) struct Problems {
     /// Why its lease can't be renewed.
     lease: Option<String>,
     /// Cells that stay as they are until an operator has looked at them.
-    stopped: BTreeMap<CellId, String>,
+    stopped: BTreeMap<CellId, (Epoch, String)>,
 }
 
 impl Problems {
@@ -45,9 +45,15 @@ impl Problems {
         self.show();
     }
 
-    pub(super) fn stopped(&mut self, cell: CellId, problem: &str) {
-        self.stopped.insert(cell, format!("cell {} is stopped: {problem}", cell.0));
+    pub(super) fn stopped(&mut self, cell: CellId, epoch: Epoch, problem: String) {
+        self.stopped.insert(cell, (epoch, problem));
         self.show();
+    }
+
+    /// Those of stopped cells that their rows do not name: the database was away, or has forgotten them.
+    pub(super) fn unnamed(&self, routes: &Routes) -> Vec<(CellId, Epoch, String)> {
+        let unnamed = self.stopped.iter().filter(|(cell, _)| !routes.named.contains(cell));
+        unnamed.map(|(cell, (epoch, problem))| (*cell, *epoch, problem.clone())).collect()
     }
 
     /// The cell is taken over anew.
@@ -57,7 +63,8 @@ impl Problems {
     }
 
     fn show(&self) {
-        let problem = self.unfit.as_ref().or(self.lease.as_ref()).or(self.stopped.values().next());
-        self.process.set_problem(problem.cloned());
+        let stopped = self.stopped.iter().next();
+        let stopped = stopped.map(|(cell, (_, problem))| format!("cell {} is stopped: {problem}", cell.0));
+        self.process.set_problem(self.unfit.clone().or_else(|| self.lease.clone()).or(stopped));
     }
 }

@@ -64,6 +64,11 @@ fn a_cell_whose_last_batch_is_damaged_is_stopped_until_it_is_repaired() {
     let damaged = "cell 1 is stopped: the ledger is damaged at call";
     wait_for("a problem with a name", || problem(node).starts_with(damaged));
     node.0.run(&["prompt", "hello"]).refused(4, &["no node owns the ledger", damaged]);
+    // A database that forgets the reason is given it again: without it nobody could accept anything.
+    let named = || pair.status()["cells"][0]["problem"].is_string();
+    wait_for("a problem of the cell", named);
+    pair.database.vandal("UPDATE cells SET problem = NULL");
+    wait_for("the problem once more", named);
     pair.database.vandal(&format!("UPDATE recorder SET call = rtrim(call) WHERE {last}"));
     node.ok(&["cluster", "accept", "1"]);
     wait_for("a prompt that is answered", || node.0.run(&["prompt", "--wait", "go on"]).code == Some(0));

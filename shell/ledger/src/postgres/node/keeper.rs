@@ -64,6 +64,8 @@ pub struct Routes {
     pub owners: BTreeMap<CellId, (NodeId, String)>,
     /// Cells for which requests wait that came while nobody owned them.
     pub deposits: BTreeSet<CellId>,
+    /// Cells whose row names why they are stopped.
+    pub named: BTreeSet<CellId>,
     /// Why the database does not answer.
     pub problem: Option<String>,
     /// How far the clock of the database, which all nodes go by, is ahead of this machine's; in whole seconds.
@@ -101,6 +103,7 @@ pub(super) struct State {
     /// Epochs whose loss an operator accepts.
     accepted: BTreeMap<CellId, Epoch>,
     deposits: BTreeSet<CellId>,
+    named: BTreeSet<CellId>,
     /// What follows from doing what was asked.
     pending: VecDeque<Input>,
     problem: Option<String>,
@@ -288,6 +291,7 @@ impl Keeper {
     fn follow(&mut self, aside: Aside) {
         self.state.urls = aside.urls.into_iter().collect();
         self.state.deposits = aside.deposits.into_iter().collect();
+        self.state.named = aside.named.into_iter().collect();
         for (cell, node) in aside.wanted {
             let serves = self.machine.standing(cell) == Standing::Serving;
             if serves && Some(node) != self.machine.node() && self.state.urls.contains_key(&node) {
@@ -319,6 +323,7 @@ impl Keeper {
             own,
             owners: owners.collect(),
             deposits: self.state.deposits.clone(),
+            named: self.state.named.clone(),
             problem: self.state.problem.clone(),
             clock_ahead_s: self.state.clock_ahead_ms / 1_000,
         };

@@ -37,6 +37,8 @@ pub(super) struct Aside {
     pub(super) deposits: Vec<CellId>,
     /// Cells that nobody is to own for a while.
     pub(super) held: Vec<CellId>,
+    /// Cells whose row names why they are stopped.
+    pub(super) named: Vec<CellId>,
 }
 
 /// Executes statements on one connection.
@@ -129,7 +131,7 @@ impl Executor {
         let nodes = nodes.collect();
         let sql = "SELECT cell, epoch, batch, link, node, hand_to, label, wanted_on, accepted,
             EXISTS (SELECT 1 FROM deposits d WHERE d.cell = cells.cell AND d.judged_at IS NULL),
-            coalesce(held_until > clock_timestamp(), false) FROM cells";
+            coalesce(held_until > clock_timestamp(), false), problem IS NOT NULL FROM cells";
         let cells = self.ask(sql, &[])?;
         let cells = cells.iter().map(|row| {
             let (cell, epoch, head) = owned(row);
@@ -137,6 +139,7 @@ impl Executor {
             aside.accepted.extend(row.get::<_, Option<i64>>(8).map(|epoch| (cell, Epoch(number(epoch)))));
             aside.deposits.extend(row.get::<_, bool>(9).then_some(cell));
             aside.held.extend(row.get::<_, bool>(10).then_some(cell));
+            aside.named.extend(row.get::<_, bool>(11).then_some(cell));
             let node = |column| row.get::<_, Option<i64>>(column).map(|node| NodeId(number(node)));
             let label = row.get::<_, Option<String>>(6).map(Label);
             CellRow { cell, owner: node(4), offered_to: node(5), epoch, head, label }
