@@ -174,24 +174,23 @@ mod tests {
     #[test]
     fn cells_that_borrow_at_once_are_never_lent_more_than_there_is() {
         let Some((server, _database)) = shared() else { return };
-        let borrow = |cell| {
-            let server = server.clone();
-            thread::spawn(move || {
-                let grants = Grants::new(server);
-                let mut lent = 0;
-                loop {
-                    let grant = grants.lend(cell, loan(7, lent + 1_500), 4).unwrap();
-                    if grant.refused.is_some() {
-                        return (grant.lent, grant.refused);
-                    }
-                    assert!(grant.lent >= lent + 1_500);
-                    lent = grant.lent;
+        let borrow = &|cell| {
+            let grants = Grants::new(server.clone());
+            let mut lent = 0;
+            loop {
+                let grant = grants.lend(cell, loan(7, lent + 1_500), 4).unwrap();
+                if grant.refused.is_some() {
+                    return grant.lent;
                 }
-            })
+                assert!(grant.lent >= lent + 1_500);
+                lent = grant.lent;
+            }
         };
-        let lent: Vec<_> =
-            (1..=4).map(borrow).collect::<Vec<_>>().into_iter().map(|cell| cell.join().unwrap()).collect();
-        let in_all: u64 = lent.iter().map(|(lent, _)| lent).sum();
+        let lent: Vec<u64> = thread::scope(|scope| {
+            let cells: Vec<_> = (1..=4).map(|cell| scope.spawn(move || borrow(cell))).collect();
+            cells.into_iter().map(|cell| cell.join().unwrap()).collect()
+        });
+        let in_all: u64 = lent.iter().sum();
         assert!(in_all <= LIMIT && in_all > LIMIT - 1_500, "{lent:?}");
         // All of it is on record, and the next day begins anew.
         let grants = Grants::new(server);

@@ -138,12 +138,7 @@ impl Keeper {
     fn step(&mut self, input: Input) {
         self.state.pending.push_back(input);
         while let Some(input) = self.state.pending.pop_front() {
-            let renewed = match &input {
-                Input::Answer { ask, answer: Answer::Registered { .. } | Answer::Renewed { .. } } => {
-                    Some(*ask)
-                }
-                _ => None,
-            };
+            let renewed = renewal(&input);
             if let Input::Answer { answer: Answer::Polled(poll), .. } = &input {
                 let own = self.machine.node();
                 let drains = poll.nodes.iter().any(|node| Some(node.node) == own && node.draining);
@@ -335,6 +330,12 @@ impl Keeper {
             other
         });
     }
+}
+
+/// The statement that this is the good answer to, where it was about the lease.
+fn renewal(input: &Input) -> Option<AskId> {
+    let Input::Answer { ask, answer } = input else { return None };
+    matches!(answer, Answer::Registered { .. } | Answer::Renewed { .. }).then_some(*ask)
 }
 
 /// Whether a statement has waited for its connection for so long that its answer comes too late anyway.
