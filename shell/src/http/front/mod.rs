@@ -20,7 +20,6 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use bytes::Bytes;
-use holon_api::rows::ShowMetrics;
 use holon_api::{Code, Health, Readiness, RuntimeStatus, Shutdown as Leaves};
 use holon_facts::AgentId;
 use holon_ledger::postgres::node::{CellId, Deposits, Directory, Epoch, Routes};
@@ -40,7 +39,6 @@ use super::auth::Policy;
 use super::failure::Failure;
 use super::metrics;
 use super::peer::{OtherEnd, Peer, Peers};
-use super::reply::Respond;
 use super::route::IDEMPOTENCY_KEY;
 use super::shutdown::Shutdown;
 use super::signature::Signatures;
@@ -293,9 +291,7 @@ impl Front {
             }
             Asked::Metrics => {
                 let node = self.0.about.process.node();
-                let shown = node.map(|node| metrics::of_node(&node, headers));
-                let text = shown.unwrap_or_else(|| Err(Failure::internal("the node counts nothing")));
-                text.map_or_else(IntoResponse::into_response, Respond::<ShowMetrics>::respond)
+                node.map_or_else(|| self.moving(self.any()), |node| metrics::of_node(&node, headers))
             }
             Asked::Status => {
                 let status = RuntimeStatus { problem: self.problem(), ..self.0.about.itself.clone() };

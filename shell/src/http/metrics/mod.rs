@@ -13,7 +13,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use holon_api::OpenMetrics;
 use holon_api::rows::ShowMetrics;
 use holon_core::summary::context::cached_share;
@@ -36,7 +36,7 @@ use self::now::{InMemory, Now};
 use self::times::Times;
 use super::App;
 use super::failure::Failure;
-use super::reply::Text;
+use super::reply::{Respond, Text};
 use super::route::{Call, Handled};
 use crate::telemetry::{Following, Reporter};
 
@@ -238,8 +238,11 @@ pub(super) async fn metrics(app: App, call: Call<ShowMetrics>) -> Handled<Text> 
 }
 
 /// The same of a node that owns nothing at this moment.
-pub(super) fn of_node(node: &Tally, headers: &HeaderMap) -> Handled<Text> {
-    Ok(text(&[of_node::shown(node)?], headers))
+pub(super) fn of_node(node: &Tally, headers: &HeaderMap) -> Response {
+    match of_node::shown(node) {
+        Ok(shown) => Respond::<ShowMetrics>::respond(text(&[shown], headers)),
+        Err(failure) => failure.into_response(),
+    }
 }
 
 fn text(texts: &[String], headers: &HeaderMap) -> Text {

@@ -6,6 +6,7 @@ use end_to_end::wait_for;
 
 use super::pair::Pair;
 use super::{not_tried, replies};
+use crate::metrics::{OF_NODES, families, names, page};
 
 #[test]
 fn each_node_counts_for_itself_also_while_it_owns_nothing() {
@@ -22,6 +23,9 @@ fn each_node_counts_for_itself_also_while_it_owns_nothing() {
         })
     };
     let spare = 1 - owner;
+    let mut documented = names(&page("metrics.md"));
+    documented.retain(|name| name.starts_with(OF_NODES));
+    assert_eq!(families(&metrics(&pair.nodes[spare].run_file("holon.sock"))), documented);
     assert_eq!((of(owner, "holon_node_cells"), of(spare, "holon_node_cells")), (Some(1.0), Some(0.0)));
     assert_eq!(of(owner, "holon_node_take_overs_total"), Some(1.0));
     assert_eq!(of(owner, "holon_node_appends_refused_total"), Some(0.0));
