@@ -49,6 +49,18 @@ pub enum LoadError<E: StoreError> {
     Driver(#[from] EngineError<E>),
 }
 
+impl<E: StoreError> EngineError<E> {
+    /// Whether it is so for the moment: another start may succeed.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Ledger(error) | Self::Damaged { damage: Damage::Unreadable(error), .. } => {
+                error.is_temporary()
+            }
+            Self::DiskFull(_) | Self::Damaged { damage: Damage::Unfit(_), .. } | Self::Law(_) => false,
+        }
+    }
+}
+
 impl<E: StoreError> From<E> for EngineError<E> {
     fn from(error: E) -> Self {
         Self::Ledger(error)

@@ -21,8 +21,8 @@ use crate::report::Stall;
 pub trait StoreError: Error + From<Stall> + 'static {
     /// Whether there is no agent of that name.
     fn is_absent(&self) -> bool;
-    /// Whether somebody else has it locked, so that it may be tried again.
-    fn is_locked(&self) -> bool;
+    /// Whether it is so for the moment: somebody else has it locked, or its database does not answer. It may be tried again.
+    fn is_temporary(&self) -> bool;
 }
 
 /// Takes what was decided, in the order in which it was decided. What becomes of it comes as a [`crate::Report`].

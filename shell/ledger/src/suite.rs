@@ -286,7 +286,7 @@ pub fn an_agent_that_is_not_there_is_absent<S: Store>() {
     let mut runtime = Runtime::start(S::default());
     runtime.run(created("main"));
     let error = runtime.store.reader().load(&id("nobody")).unwrap_err();
-    assert!(error.is_absent() && !error.is_locked(), "{error}");
+    assert!(error.is_absent() && !error.is_temporary(), "{error}");
     assert!(runtime.store.reader().load(&id("main")).is_ok());
 }
 

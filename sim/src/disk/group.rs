@@ -155,8 +155,8 @@ impl StoreError for DiskError {
         matches!(self, Self::NoAgent(_))
     }
 
-    fn is_locked(&self) -> bool {
-        matches!(self, Self::GivenUp(Stall::Locked { .. }))
+    fn is_temporary(&self) -> bool {
+        matches!(self, Self::GivenUp(Stall::Locked { .. } | Stall::Away { .. }))
     }
 }
 

@@ -200,7 +200,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         match loaded {
             Ok(_) => {}
             Err(LoadError::DiskFull(_)) => self.absent.wait(agent, by),
-            Err(LoadError::Damaged { damage: Damage::Unreadable(error), .. }) if error.is_locked() => {
+            Err(LoadError::Damaged { damage: Damage::Unreadable(error), .. }) if error.is_temporary() => {
                 self.absent.wait(agent, by.after(AGAIN));
             }
             Err(LoadError::Damaged { damage, .. }) => {
@@ -212,7 +212,8 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
         Ok(Loaded::Next)
     }
 
-    /// One that can't be brought in is lost to its parent; a disk that is full is waited for.
+    /// One that can't be brought in is lost to its parent; a disk that is full, and a ledger that can't be read now, are waited
+    /// for.
     fn child_loaded(
         &mut self,
         agent: AgentId,
@@ -225,6 +226,12 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
             Ok(true) => return Ok(Loaded::Next),
             Ok(false) => "it is not in the ledger".to_owned(),
             Err(LoadError::DiskFull(_)) => {
+                self.to_load.push_front((agent, op, child));
+                return Ok(Loaded::Enough);
+            }
+            Err(LoadError::Damaged { damage: Damage::Unreadable(error), .. }) if error.is_temporary() => {
+                // Nothing else may happen until then.
+                self.absent.wait(child.clone(), self.host.facts().now.after(AGAIN));
                 self.to_load.push_front((agent, op, child));
                 return Ok(Loaded::Enough);
             }

@@ -152,8 +152,8 @@ impl StoreError for LedgerError {
         matches!(self, Self::NoAgent { .. })
     }
 
-    fn is_locked(&self) -> bool {
-        matches!(self, Self::Locked { .. })
+    fn is_temporary(&self) -> bool {
+        matches!(self, Self::Locked { .. } | Self::Away { .. })
     }
 }
 

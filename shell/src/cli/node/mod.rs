@@ -16,6 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use holon_api::{Activity, Bearer, RuntimeStatus};
 use holon_facts::AgentId;
+use holon_ledger::StoreError as _;
 use holon_ledger::postgres::Server;
 use holon_ledger::postgres::node::{
     AboutNode, CellId, Cluster, Deposits, Directory, Dropped, Epoch, Event, Grants, Lot, Node, NodeStart,
@@ -49,6 +50,9 @@ use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
 /// Requests under way are answered within so long when the node ends.
 const ANSWERS: Duration = Duration::from_secs(5);
+/// How often it is tried to write why a cell is stopped, and after what.
+const NAMING: u32 = 120;
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// What a node needs for as long as it lives.
 pub(super) struct NodePlace<'a> {
@@ -289,7 +293,11 @@ impl Running {
                 self.problems.unfit(problem);
                 self.node.drain();
             }
+            Change::NotStarted(failure) if is_of_the_moment(&failure) => {
+                self.give_back(cell, &format!("{:#}", failure.error));
+            }
             Change::NotStarted(failure) => self.broke_down(cell, &format!("{:#}", failure.error)),
+            Change::Interrupted(problem) => self.give_back(cell, &problem),
             // It has asked the node to leave, and the end of it is on its way.
             Change::BrokeDown(problem) => self.broke_down(cell, &problem),
         }
@@ -302,6 +310,14 @@ impl Running {
             self.front.open(cell, tenure.epoch, hosted.router.clone());
             tracing::info!("this node serves cell {}", cell.0);
         }
+    }
+
+    /// Its database did not answer: it is taken over anew, here or elsewhere.
+    fn give_back(&mut self, cell: CellId, problem: &str) {
+        let Some(epoch) = self.tenures.get(&cell).map(|tenure| tenure.epoch) else { return };
+        tracing::warn!("the runtime of cell {} can't go on, and begins anew: {problem}", cell.0);
+        self.end(cell);
+        self.node.give_back(cell, epoch);
     }
 
     /// Whether the cell is lost to this node, the keeper knows; else an operator has to look.
@@ -338,12 +354,19 @@ impl Running {
         self.name_problem(cell, epoch, problem);
     }
 
-    /// Writes it into the row of the cell. Where that fails, the lease is not renewed either, and it is written once it is.
+    /// Writes it into the row of the cell, as soon as the database takes it.
     fn name_problem(&self, cell: CellId, epoch: Epoch, problem: String) {
-        let server = self.server.clone();
-        drop(spawn::blocking(move || {
-            if let Err(error) = Cluster::tell_problem(&server, cell.0, epoch.0, &problem) {
-                tracing::warn!("the problem can't be shown to others: {error}");
+        let (server, named) = (self.server.clone(), (cell.0, epoch.0, problem));
+        drop(spawn::task(async move {
+            for _ in 0..NAMING {
+                let (server, (cell, epoch, problem)) = (server.clone(), named.clone());
+                let told =
+                    spawn::blocking(move || Cluster::tell_problem(&server, cell, epoch, &problem)).await;
+                match told {
+                    Ok(Ok(())) | Err(_) => return,
+                    Ok(Err(error)) => tracing::warn!("the problem can't be shown to others: {error}"),
+                }
+                tokio::time::sleep(AGAIN).await;
             }
         }));
     }
@@ -422,6 +445,15 @@ fn is_of_this_node(failure: &Failure) -> bool {
             StartError::Config(_) => true,
             StartError::Driver(_) | StartError::System(_) => false,
         })
+}
+
+/// Whether the start may succeed right after this.
+fn is_of_the_moment(failure: &Failure) -> bool {
+    failure.error.downcast_ref::<StartError>().is_some_and(|error| match error {
+        StartError::Ledger(error) => error.is_temporary(),
+        StartError::Driver(error) => error.is_temporary(),
+        StartError::Config(_) | StartError::System(_) => false,
+    })
 }
 
 /// References to texts of the memory that one node has shown hold at the others. A home that has a key keeps it.

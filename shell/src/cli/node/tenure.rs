@@ -50,6 +50,8 @@ pub(super) enum Change {
     Ready,
     NotStarted(Failure),
     BrokeDown(String),
+    /// The database did not answer something that the runtime can't go on without.
+    Interrupted(String),
 }
 
 impl Tenure {
@@ -127,11 +129,12 @@ impl Tenure {
             State::Hosted(hosted) => {
                 let ended = (&mut hosted.ended).await;
                 self.state = State::Over;
-                Change::BrokeDown(match ended {
-                    Ok(Ok(())) => "it has left".to_owned(),
-                    Ok(Err(error)) => error.to_string(),
-                    Err(error) => error.to_string(),
-                })
+                match ended {
+                    Ok(Ok(())) => Change::BrokeDown("it has left".to_owned()),
+                    Ok(Err(error)) if error.is_temporary() => Change::Interrupted(error.to_string()),
+                    Ok(Err(error)) => Change::BrokeDown(error.to_string()),
+                    Err(error) => Change::BrokeDown(error.to_string()),
+                }
             }
             State::Over => std::future::pending().await,
         }

@@ -78,6 +78,30 @@ fn a_cell_whose_last_batch_is_damaged_is_stopped_until_it_is_repaired() {
 }
 
 #[test]
+fn a_take_over_whose_reads_are_cut_off_begins_anew_and_needs_no_operator() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
+    let node = &pair.nodes[0];
+    node.start();
+    pair.owner();
+    node.ok(&["prompt", "--wait", "hello"]);
+    node.ok(&["daemon", "stop"]);
+    // Whoever reads what happened loses its connection.
+    pair.database.vandal(
+        "ALTER TABLE records RENAME TO kept;
+        CREATE VIEW records AS SELECT * FROM kept WHERE pg_terminate_backend(pg_backend_pid())",
+    );
+    node.start();
+    let log = || std::fs::read_to_string(node.run_file("daemon.log")).unwrap_or_default();
+    wait_for("a second try", || log().matches("can't go on, and begins anew").count() > 1);
+    pair.database.vandal("DROP VIEW records; ALTER TABLE kept RENAME TO records");
+    wait_for("a prompt that is answered", || node.0.run(&["prompt", "--wait", "go on"]).code == Some(0));
+    assert_eq!(problem(node), "");
+    node.ok(&["daemon", "stop"]);
+    node.ok(&["ledger", "verify"]);
+}
+
+#[test]
 fn tables_and_events_of_a_newer_build_are_left_alone() {
     let provider = Provider::start(replies());
     let Some(pair) = Pair::new(&provider) else { return not_tried() };

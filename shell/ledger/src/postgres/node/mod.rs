@@ -165,6 +165,12 @@ impl Node {
         self.tell(Input::HostFailed { cell, epoch });
     }
 
+    /// The runtime of a cell can't go on for the moment: whoever can claims it anew.
+    pub fn give_back(&self, cell: CellId, epoch: Epoch) {
+        self.tell(Input::Release { cell });
+        self.drained(cell, epoch);
+    }
+
     /// Hands all cells over, and gets none any more: this process can't host them, and others may.
     pub fn drain(&self) {
         self.tell(Input::Drain);
