@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use holon_driver::Damage;
 use holon_facts::{AgentId, Millis};
+use holon_ledger::sqlite::LedgerError;
 use tokio::time::Instant;
 
 use super::Unavailable;
@@ -133,6 +135,13 @@ impl RuntimeActor {
             }
             Err(LoadError::Driver(error)) => Err(error),
             Err(LoadError::DiskFull(_)) => Ok(Err(Unavailable::DiskFull)),
+            // Nothing is wrong with the agent.
+            Err(LoadError::Damaged {
+                damage: Damage::Unreadable(LedgerError::Away { problem, .. }), ..
+            }) => Ok(Err(Unavailable::DatabaseAway { problem })),
+            Err(LoadError::Damaged { damage: Damage::Unreadable(LedgerError::Locked { by }), .. }) => {
+                Ok(Err(Unavailable::LedgerLocked { by: by.to_string() }))
+            }
             Err(LoadError::Damaged { agent, damage }) => {
                 let unavailable = Unavailable::Damaged { agent, problem: damage.to_string() };
                 (self.warn)(unavailable.to_string());
