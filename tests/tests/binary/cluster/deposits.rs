@@ -137,6 +137,17 @@ enum Heard {
     Unknown,
 }
 
+impl Heard {
+    fn of(answered: &Answered) -> Self {
+        match answered.status {
+            202 => Self::Kept(answered.body["deposit"].as_str().expect("an id").to_owned()),
+            0..300 => Self::Taken,
+            _ if answered.body.to_string().contains("not known") => Self::Unknown,
+            _ => Self::NotTaken,
+        }
+    }
+}
+
 #[test]
 fn what_comes_while_owners_are_killed_is_taken_once() {
     let provider = Provider::start(replies());
@@ -155,16 +166,7 @@ fn what_comes_while_owners_are_killed_is_taken_once() {
                         let name = format!("word {at}.{number}.");
                         let socket = pair.nodes[at].run_file("holon.sock");
                         let answered = ask(&socket, "POST", ENQUEUE, &[], Some(&text(&name)));
-                        let became = match &answered {
-                            Ok(answered) if answered.status == 202 => {
-                                Heard::Kept(answered.body["deposit"].as_str().expect("an id").to_owned())
-                            }
-                            Ok(answered) if answered.status < 300 => Heard::Taken,
-                            Ok(answered) if answered.body.to_string().contains("not known") => Heard::Unknown,
-                            Ok(_) => Heard::NotTaken,
-                            Err(_) => Heard::Unknown,
-                        };
-                        heard.insert(name, became);
+                        heard.insert(name, answered.map_or(Heard::Unknown, |answered| Heard::of(&answered)));
                         std::thread::sleep(Duration::from_millis(40));
                     }
                     heard
