@@ -30,6 +30,15 @@ impl Pair {
         Some(Self::at(provider, database, &url))
     }
 
+    /// The same with one node that has started and was asked something.
+    pub(super) fn with_one(provider: &Provider) -> Option<Self> {
+        let pair = Self::new(provider)?;
+        pair.nodes[0].start();
+        pair.owner();
+        pair.nodes[0].ok(&["prompt", "--wait", "hello"]);
+        Some(pair)
+    }
+
     /// The same with nodes that reach their database at another address.
     pub(super) fn at(provider: &Provider, database: Database, url: &str) -> Self {
         let agents = Holon::new();

@@ -52,11 +52,8 @@ fn a_database_without_connections_is_waited_for() {
 #[test]
 fn a_cell_whose_last_batch_is_damaged_is_stopped_until_it_is_repaired() {
     let provider = Provider::start(replies());
-    let Some(pair) = Pair::new(&provider) else { return not_tried() };
+    let Some(pair) = Pair::with_one(&provider) else { return not_tried() };
     let node = &pair.nodes[0];
-    node.start();
-    pair.owner();
-    node.ok(&["prompt", "--wait", "hello"]);
     node.ok(&["daemon", "stop"]);
     let last = "batch = (SELECT max(batch) FROM batches)";
     pair.database.vandal(&format!("UPDATE recorder SET call = call || ' ' WHERE {last}"));
@@ -80,11 +77,8 @@ fn a_cell_whose_last_batch_is_damaged_is_stopped_until_it_is_repaired() {
 #[test]
 fn a_take_over_whose_reads_are_cut_off_begins_anew_and_needs_no_operator() {
     let provider = Provider::start(replies());
-    let Some(pair) = Pair::new(&provider) else { return not_tried() };
+    let Some(pair) = Pair::with_one(&provider) else { return not_tried() };
     let node = &pair.nodes[0];
-    node.start();
-    pair.owner();
-    node.ok(&["prompt", "--wait", "hello"]);
     node.ok(&["daemon", "stop"]);
     // Whoever reads what happened loses its connection.
     pair.database.vandal(
