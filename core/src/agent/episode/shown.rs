@@ -134,7 +134,10 @@ impl Shown {
             if let Some(change) = &mut changes.standing {
                 change.before = self.standing.replace(change.now.clone()).unwrap_or(change.before.clone());
             }
+            // Others have shown the same.
+            changes.standing.take_if(|change| change.before.reads_like(&change.now));
         }
+        run.conversation.drop_empty_changes();
     }
 
     /// Shows work items as they stand.

@@ -166,6 +166,14 @@ impl Conversation {
         notes.filter_map(|note| if let Note::Changed { changes } = note { Some(changes) } else { None })
     }
 
+    /// What says nothing is not shown.
+    pub(in crate::agent) fn drop_empty_changes(&mut self) {
+        let rounds = self.rounds.iter_mut().map(|round| &mut round.notes);
+        for notes in rounds.chain([&mut self.notes]) {
+            notes.retain(|note| !matches!(note, Note::Changed { changes } if changes.is_empty()));
+        }
+    }
+
     /// What changed once is no news any more. Of summaries the newest stays for which `stays` is true: it stands for what
     /// those before it did. Whether there was none to stay.
     pub(super) fn forget_changes(&mut self, stays: impl Fn(&Summary) -> bool) -> bool {
