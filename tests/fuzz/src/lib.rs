@@ -1,14 +1,15 @@
 //! Inputs near to those of a corpus: files below `fixtures/` as they are, and then with some bytes changed. For whatever reads
 //! what others write: it may refuse anything, and end at nothing.
 //!
-//! One seed gives the same inputs each time. `HOLON_FUZZ_SEED=7` takes others, and `HOLON_FUZZ_TIMES=100` a hundred times as
-//! many. An input that breaks something is made as small as it goes and written into the corpus, where every run tries it
+//! One seed gives the same inputs each time. `HOLON_FUZZ_SEED=7` takes others, `HOLON_FUZZ_TIMES=100` a hundred times as
+//! many, and `HOLON_FUZZ_MINUTES=60` goes on with the next seeds for an hour. An input that breaks something is made as small as it goes and written into the corpus, where every run tries it
 //! from then on: it is kept together with what mends it.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -183,19 +184,31 @@ impl Corpus {
     ///
     /// # Panics
     /// When `check` panics or fails for one.
+    #[expect(clippy::print_stderr, reason = "who tries for an hour wants to know how many")]
     pub fn each(&self, cases: u32, check: impl Fn(&[u8]) -> Result<(), String>) {
         for file in &self.files {
             if let Err(problem) = check(file) {
                 panic!("{}: {problem}: {}", self.subject, excerpt(file));
             }
         }
-        let config = Config {
-            cases: cases.saturating_mul(number("HOLON_FUZZ_TIMES").unwrap_or(1)),
-            failure_persistence: None,
-            max_shrink_iters: SHRINKS,
-            ..Config::default()
-        };
-        let seed = u64::from(number("HOLON_FUZZ_SEED").unwrap_or(0));
+        let patience = Duration::from_secs(60 * u64::from(number("HOLON_FUZZ_MINUTES").unwrap_or(0)));
+        let cases = cases.saturating_mul(number("HOLON_FUZZ_TIMES").unwrap_or(1));
+        let first = u64::from(number("HOLON_FUZZ_SEED").unwrap_or(0));
+        let begun = Instant::now();
+        for seed in first.. {
+            self.near_ones(seed, cases, &check);
+            if begun.elapsed() >= patience {
+                let tried = (seed - first + 1) * u64::from(cases);
+                eprintln!("{}: {tried} inputs in {} s", self.subject, begun.elapsed().as_secs());
+                return;
+            }
+        }
+    }
+
+    /// Tries the inputs that a seed gives.
+    fn near_ones(&self, seed: u64, cases: u32, check: impl Fn(&[u8]) -> Result<(), String>) {
+        let config =
+            Config { cases, failure_persistence: None, max_shrink_iters: SHRINKS, ..Config::default() };
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
         let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
@@ -207,9 +220,9 @@ impl Corpus {
             Err(TestError::Fail(reason, (file, edits))) => {
                 let input = self.near(&file, &edits);
                 let kept = self.keep(&input);
-                panic!("{}: {reason}: {} in {}", self.subject, excerpt(&input), kept.display());
+                panic!("{}: seed {seed}: {reason}: {} in {}", self.subject, excerpt(&input), kept.display());
             }
-            Err(TestError::Abort(reason)) => panic!("{}: {reason}", self.subject),
+            Err(TestError::Abort(reason)) => panic!("{}: seed {seed}: {reason}", self.subject),
         }
     }
 

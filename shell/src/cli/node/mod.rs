@@ -50,9 +50,6 @@ use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
 /// Requests under way are answered within so long when the node ends.
 const ANSWERS: Duration = Duration::from_secs(5);
-/// How often it is tried to write why a cell is stopped, and after what.
-const NAMING: u32 = 120;
-const AGAIN: Duration = Duration::from_millis(500);
 
 /// What a node needs for as long as it lives.
 pub(super) struct NodePlace<'a> {
@@ -81,7 +78,6 @@ struct Common {
 /// The cells of a node.
 struct Running {
     common: Common,
-    server: Server,
     node: Node,
     routes: watch::Receiver<Routes>,
     front: Front,
@@ -168,9 +164,9 @@ pub(super) async fn serve(
         grants,
         doors,
     };
-    let (server, tenures, draining) = (place.server, BTreeMap::new(), Vec::new());
-    let (routes, problems) = (node.routes(), Problems::of(common.doors.process.clone()));
-    let running = Running { common, server, node, routes, front, leave, problems, tenures, draining };
+    let (tenures, draining) = (BTreeMap::new(), Vec::new());
+    let (routes, problems) = (node.routes(), Problems::of(common.doors.process.clone(), place.server));
+    let running = Running { common, node, routes, front, leave, problems, tenures, draining };
     running.until_the_end(ending).await;
     if let Err(error) = Metadata::remove(home) {
         tracing::warn!("daemon.json can't be removed: {error}");
@@ -218,14 +214,7 @@ impl Running {
     }
 
     fn follow_routes(&mut self) {
-        let unnamed = {
-            let routes = self.routes.borrow_and_update();
-            self.problems.follow(&routes);
-            self.problems.unnamed(&routes)
-        };
-        for (cell, epoch, problem) in unnamed {
-            self.name_problem(cell, epoch, problem);
-        }
+        self.problems.follow(&self.routes.borrow_and_update());
     }
 
     async fn next(&mut self, ending: &Ending, leaving: bool) -> Woken {
@@ -325,7 +314,7 @@ impl Running {
         let Some(epoch) = self.tenures.get(&cell).map(|tenure| tenure.epoch) else { return };
         tracing::error!("the runtime of cell {} broke down: {problem}", cell.0);
         self.end(cell);
-        self.tell_problem(cell, epoch, problem.to_owned());
+        self.problems.stopped(cell, epoch, problem.to_owned());
         self.node.failed(cell, epoch);
     }
 
@@ -345,30 +334,7 @@ impl Running {
             Stopped::HostFailed => return,
         };
         tracing::error!("{problem}; nothing is performed until holon cluster accept {}", cell.0);
-        self.tell_problem(cell, epoch, problem);
-    }
-
-    /// For whoever looks at the cluster. The log has it, too.
-    fn tell_problem(&mut self, cell: CellId, epoch: Epoch, problem: String) {
-        self.problems.stopped(cell, epoch, problem.clone());
-        self.name_problem(cell, epoch, problem);
-    }
-
-    /// Writes it into the row of the cell, as soon as the database takes it.
-    fn name_problem(&self, cell: CellId, epoch: Epoch, problem: String) {
-        let (server, named) = (self.server.clone(), (cell.0, epoch.0, problem));
-        drop(spawn::task(async move {
-            for _ in 0..NAMING {
-                let (server, (cell, epoch, problem)) = (server.clone(), named.clone());
-                let told =
-                    spawn::blocking(move || Cluster::tell_problem(&server, cell, epoch, &problem)).await;
-                match told {
-                    Ok(Ok(())) | Err(_) => return,
-                    Ok(Err(error)) => tracing::warn!("the problem can't be shown to others: {error}"),
-                }
-                tokio::time::sleep(AGAIN).await;
-            }
-        }));
+        self.problems.stopped(cell, epoch, problem);
     }
 
     /// Requests wait from now on, and the runtime gives its last batch.
