@@ -1,5 +1,5 @@
-//! A collector of traces and metrics: a real HTTP server that can refuse, take and forget, and be away. A document that is not as
-//! the published schema has it is answered with 400, and kept for the test.
+//! A collector of traces and metrics: a real HTTP server that can refuse, take and forget, and be away. It reads protobuf and JSON by
+//! the published schema; what is not as that has it is answered with 400, and kept for the test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,6 +8,9 @@ use std::thread;
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use prost::Message;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// What the collector was sent, and says to it.
@@ -114,18 +117,19 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>) -> Option<()> {
     reader.read_exact(&mut body).ok()?;
     let posted =
         |path: &str| head.first().is_some_and(|line| line.starts_with(&format!("POST {path} HTTP/1.1")));
-    let document = serde_json::from_slice::<Value>(&body).map_err(|error| error.to_string());
+    let content_type =
+        head.iter().find_map(|line| line.to_lowercase().strip_prefix("content-type: ").map(str::to_owned));
+    let content_type = content_type.unwrap_or_default();
     let (traces, metrics) = (posted("/v1/traces"), posted("/v1/metrics"));
-    let problem = match &document {
-        Ok(document) if traces => differs::<ExportTraceServiceRequest>(document),
-        Ok(document) if metrics => differs::<ExportMetricsServiceRequest>(document),
-        Ok(_) => Some("it is sent to nobody".to_owned()),
-        Err(error) => Some(error.clone()),
+    let document = match (traces, metrics) {
+        (true, _) => read::<ExportTraceServiceRequest>(&content_type, &body),
+        (_, true) => read::<ExportMetricsServiceRequest>(&content_type, &body),
+        (false, false) => Err("it is sent to nobody".to_owned()),
     };
     let mut state = state.lock().expect("nobody panicked");
     state.requests += u64::from(traces);
-    let status = if problem.is_some() { 400 } else { state.status.unwrap_or(200) };
-    state.wrong.extend(problem);
+    let status = if document.is_err() { 400 } else { state.status.unwrap_or(200) };
+    state.wrong.extend(document.as_ref().err().cloned());
     if traces {
         state.headers = head;
     }
@@ -144,12 +148,42 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>) -> Option<()> {
     .ok()
 }
 
-/// What of a document its schema does not have.
-fn differs<T: serde::de::DeserializeOwned + serde::Serialize>(document: &Value) -> Option<String> {
-    match serde_json::from_value::<T>(document.clone()).and_then(serde_json::to_value) {
-        Ok(known) => lost("", document, &known),
-        Err(error) => Some(error.to_string()),
+/// What was sent, with every field that its schema has.
+fn read<T: Message + Default + DeserializeOwned + Serialize>(
+    content_type: &str,
+    body: &[u8],
+) -> Result<Value, String> {
+    match content_type {
+        "application/x-protobuf" => {
+            let document = T::decode(body).map_err(|error| error.to_string())?;
+            // What it does not know would be missing in what it writes.
+            if document.encoded_len() != body.len() {
+                return Err(format!("{} of {} bytes were read", document.encoded_len(), body.len()));
+            }
+            serde_json::to_value(document).map_err(|error| error.to_string())
+        }
+        "application/json" => {
+            let document: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+            let known = by_schema::<T>(&document)?;
+            lost("", &document, &known).map_or(Ok(known), Err)
+        }
+        other => Err(format!("{other:?} is neither protobuf nor JSON")),
     }
+}
+
+/// A line of an export, with every field that its schema has.
+///
+/// # Panics
+/// Where it is not as the schema has it.
+pub fn traces_by_schema(line: &str) -> Value {
+    let document = serde_json::from_str::<Value>(line).expect("a line is JSON");
+    by_schema::<ExportTraceServiceRequest>(&document).expect("as the schema has it")
+}
+
+fn by_schema<T: DeserializeOwned + Serialize>(document: &Value) -> Result<Value, String> {
+    serde_json::from_value::<T>(document.clone())
+        .and_then(serde_json::to_value)
+        .map_err(|error| error.to_string())
 }
 
 /// Where something is that whoever read it has not kept.

@@ -1,9 +1,10 @@
 //! Traces as a fold of the ledger: nothing is measured twice, and what is past can be exported again with the same ids.
 //! [`Fold`] makes spans of the records of one agent, `otlp` writes them as OTLP in JSON, [`Exporter`] follows the ledger and
-//! sends them to a collector. [`Reporter`] sends it what `/metrics` shows.
+//! sends them to a collector, encoded in protobuf unless somebody wants JSON. [`Reporter`] sends it what `/metrics` shows.
 
 mod attribute;
 mod cursor;
+mod encoding;
 mod exporter;
 mod measured;
 mod offer;
@@ -23,6 +24,7 @@ use holon_facts::{AgentId, Event, EventSeq, Record, Wall};
 use holon_text::hash;
 
 pub use attribute::Attribute;
+pub use encoding::Encoding;
 pub use exporter::{Exporter, Following};
 pub use otlp::{Resource, document};
 pub use reporter::Reporter;

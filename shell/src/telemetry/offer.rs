@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holon_models::{DocumentPost, Posted};
 
-use super::Target;
+use super::{Target, encoding};
 
 /// What a collector made of a document.
 pub(super) enum Taken {
@@ -16,7 +16,11 @@ pub(super) enum Taken {
 
 impl Target {
     pub(super) async fn offer(&self, post: &DocumentPost, document: String) -> Taken {
-        match post.post(&self.url, &self.headers, document, self.timeout).await {
+        let (content_type, body) = match encoding::body(self.signal, self.encoding, document) {
+            Ok(encoded) => encoded,
+            Err(problem) => return Taken::Never(problem.to_string()),
+        };
+        match post.post(&self.url, &self.headers, content_type, body, self.timeout).await {
             Ok(posted) => taken(posted),
             Err(problem) => Taken::NotNow(problem, None),
         }

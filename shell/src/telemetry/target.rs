@@ -6,7 +6,7 @@ use holon_platform::Environment;
 use http::{HeaderName, HeaderValue};
 use url::Url;
 
-use super::Resource;
+use super::{Encoding, Resource};
 
 /// How long one request may take, where nobody says so.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,6 +34,8 @@ impl Signal {
 /// A collector.
 #[derive(Clone)]
 pub struct Target {
+    pub signal: Signal,
+    pub encoding: Encoding,
     pub url: Url,
     /// Sent with each request. Some are secrets.
     pub headers: Vec<(HeaderName, HeaderValue)>,
@@ -49,7 +51,7 @@ pub enum TargetError {
     )]
     Address { name: String },
     #[error(
-        "{name} is {protocol}, and only http/json is spoken: name the address for HTTP, usually port 4318"
+        "{name} is {protocol}: expected http/protobuf or http/json, and the address for HTTP, usually port 4318"
     )]
     Protocol { name: String, protocol: String },
     #[error("{name} is not a list of names and values like `name=value,other=value`")]
@@ -89,9 +91,12 @@ impl Target {
             let names = [format!("OTEL_EXPORTER_OTLP_{upper}_{end}"), format!("OTEL_EXPORTER_OTLP_{end}")];
             names.into_iter().find_map(|name| said(&name).map(|value| (name.clone(), value.to_owned())))
         };
-        if let Some((name, protocol)) = either("PROTOCOL").filter(|(_, it)| !it.starts_with("http/")) {
-            return Err(TargetError::Protocol { name, protocol });
-        }
+        let encoding = match either("PROTOCOL") {
+            None => Encoding::Protobuf,
+            Some((_, protocol)) if protocol == "http/protobuf" => Encoding::Protobuf,
+            Some((_, protocol)) if protocol == "http/json" => Encoding::Json,
+            Some((name, protocol)) => return Err(TargetError::Protocol { name, protocol }),
+        };
         let timeout = either("TIMEOUT").map_or(Ok(TIMEOUT), |(name, value)| patience(name, &value))?;
         let headers = either("HEADERS").map_or(Ok(Vec::new()), |(name, value)| headers(&name, &value))?;
         let known = said("OTEL_RESOURCE_ATTRIBUTES");
@@ -100,7 +105,8 @@ impl Target {
         let among = among.map(|at| attributes.remove(at).1);
         let service = said("OTEL_SERVICE_NAME").map(str::to_owned).or(among);
         let service = service.unwrap_or_else(|| Resource::default().service);
-        Ok(Some(Self { url, headers, timeout, resource: Resource { service, attributes } }))
+        let resource = Resource { service, attributes };
+        Ok(Some(Self { signal, encoding, url, headers, timeout, resource }))
     }
 
     /// The address for people: without user and password.
@@ -193,6 +199,13 @@ mod tests {
         assert_eq!(metrics(&[(base, "http://d"), (own, "http://e/t")]), "http://d/v1/metrics");
         assert_eq!(metrics(&[("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://m/")]), "http://m/");
         assert_eq!(metrics(&[(base, "http://d"), ("OTEL_METRICS_EXPORTER", "none")]), "none");
+        let encoding = |protocol| {
+            let named = ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol);
+            found(Some("http://c"), &[named]).unwrap().map(|target| target.encoding)
+        };
+        assert_eq!(encoding(""), Some(Encoding::Protobuf));
+        assert_eq!(encoding("http/protobuf"), Some(Encoding::Protobuf));
+        assert_eq!(encoding("http/json"), Some(Encoding::Json));
         assert_eq!(url(Some("http://c"), &[("OTEL_SDK_DISABLED", "true")]), "none");
         assert_eq!(url(Some("http://c"), &[("OTEL_TRACES_EXPORTER", "none")]), "none");
     }
@@ -217,6 +230,7 @@ mod tests {
         for (name, value) in [
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317"),
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/xml"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "canary"),
             ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "soon"),
         ] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use end_to_end::collector::Collector;
+use end_to_end::collector::{Collector, traces_by_schema};
 use end_to_end::daemon::Daemon;
 use end_to_end::durable::quiet;
 use end_to_end::provider::{Provider, calls, says};
@@ -35,7 +35,7 @@ fn by_id(spans: impl IntoIterator<Item = Value>) -> BTreeMap<String, Value> {
 /// What an export of the whole ledger has.
 fn exported(daemon: &Daemon) -> BTreeMap<String, Value> {
     let text = daemon.ok(&["telemetry", "export"]).stdout;
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
+    let lines = text.lines().map(traces_by_schema);
     let spans = lines
         .flat_map(|it| it["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("spans").clone());
     by_id(spans)
@@ -55,7 +55,9 @@ fn what_ends_is_sent_and_is_what_an_export_has() {
     works(&daemon, "one");
     works(&daemon, "two");
     all_arrive(&daemon, &collector);
-    assert!(collector.headers().iter().any(|line| line.eq_ignore_ascii_case("x-tenant: mine")));
+    for header in ["x-tenant: mine", "content-type: application/x-protobuf"] {
+        assert!(collector.headers().iter().any(|line| line.eq_ignore_ascii_case(header)), "{header}");
+    }
     assert!(!format!("{:?}", collector.spans()).contains("canary"), "no texts");
     let doctor = daemon.ok(&["config", "doctor"]).stdout;
     assert!(doctor.contains("traces are sent to") && doctor.contains(&collector.url), "{doctor}");
@@ -64,6 +66,24 @@ fn what_ends_is_sent_and_is_what_an_export_has() {
     for name in ["invoke_agent main", "chat local/test", "execute_tool ExecCommand", "queue_wait"] {
         assert!(names.iter().any(|it| it == name), "{name}: {names:?}");
     }
+}
+
+#[test]
+fn who_wants_json_gets_the_same_as_json() {
+    let collector = Collector::start();
+    let provider = Provider::start(turn());
+    let holon = Holon::new().with("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+    let holon = holon.with("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
+    let daemon = Daemon::asking(holon.with("OTEL_METRIC_EXPORT_INTERVAL", "200"), &provider);
+    daemon.start();
+    works(&daemon, "one");
+    wait_for("metrics", || !collector.metrics().is_empty());
+    all_arrive(&daemon, &collector);
+    let headers = collector.headers();
+    assert!(
+        headers.iter().any(|line| line.eq_ignore_ascii_case("content-type: application/json")),
+        "{headers:?}"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::BodyExt;
@@ -15,7 +16,7 @@ use crate::options::ProviderOptions;
 /// Bytes of an answer that are kept.
 const ANSWER_BYTES: usize = 2 << 10;
 
-/// Posts documents of JSON. Cheap to clone; connections are kept.
+/// Posts documents. Cheap to clone; connections are kept.
 #[derive(Clone, Default)]
 pub struct DocumentPost {
     clients: Clients,
@@ -46,19 +47,20 @@ impl DocumentPost {
         &self,
         url: &Url,
         headers: &[(HeaderName, HeaderValue)],
-        document: String,
+        content_type: HeaderValue,
+        document: Bytes,
         timeout: Duration,
     ) -> Result<Posted, String> {
         let uri: Uri = url.as_str().parse().map_err(|error| format!("it is no address: {error}"))?;
         let mut request = Request::new(document);
         (*request.method_mut(), *request.uri_mut()) = (Method::POST, uri);
-        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request.headers_mut().insert(CONTENT_TYPE, content_type);
         request.headers_mut().extend(headers.iter().cloned());
         let late = || format!("no answer within {} ms", timeout.as_millis());
         tokio::time::timeout(timeout, self.send(request)).await.map_err(|_| late())?
     }
 
-    async fn send(&self, request: Request<String>) -> Result<Posted, String> {
+    async fn send(&self, request: Request<Bytes>) -> Result<Posted, String> {
         let options = ProviderOptions::default();
         let answer = self.clients.send(request, &options).await.map_err(|broken| broken.to_string())?;
         let (head, mut body) = answer.into_parts();

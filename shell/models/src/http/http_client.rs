@@ -22,7 +22,7 @@ pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<Answer, Broken>> + Sen
 pub trait HttpClient: Send + Sync {
     /// Connects within the options' time for it, and sends. The address of the request is absolute; it may have
     /// a name and a password. Redirects are not followed: they would carry the key elsewhere.
-    fn send<'a>(&'a self, request: Request<String>, options: &'a ProviderOptions) -> Sending<'a>;
+    fn send<'a>(&'a self, request: Request<Bytes>, options: &'a ProviderOptions) -> Sending<'a>;
 }
 
 /// A request or an answer that broke.

@@ -12,6 +12,7 @@ mod reqwest_client;
 mod tests;
 mod timeouts;
 
+use bytes::Bytes;
 use holon_facts::Millis;
 use http::header::HeaderMap;
 use http::{Method, Request, Uri};
@@ -75,7 +76,7 @@ async fn send(client: &dyn HttpClient, method: Method, ask: Ask<'_>) -> Result<R
     let timeouts = Timeouts::begin(options, (passed, timeout));
     let (left, late) = timeouts.until_first_byte();
     let uri: Uri = url.as_str().parse().map_err(|error| failure::no_address(&error, url))?;
-    let mut request = Request::new(body);
+    let mut request = Request::new(Bytes::from(body));
     (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
     match tokio::time::timeout(left, client.send(request, options)).await {
         Ok(Ok(answer)) => Ok(Received::new(answer, url.clone(), timeouts)),

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use url::Url;
@@ -14,7 +15,7 @@ use crate::options::ProviderOptions;
 const CAUSES: usize = 8;
 
 impl HttpClient for Clients {
-    fn send<'a>(&'a self, request: Request<String>, options: &'a ProviderOptions) -> Sending<'a> {
+    fn send<'a>(&'a self, request: Request<Bytes>, options: &'a ProviderOptions) -> Sending<'a> {
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let url = Url::parse(&head.uri.to_string())

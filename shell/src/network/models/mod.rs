@@ -28,7 +28,7 @@ const PORT: u16 = 80;
 struct Simulated;
 
 impl HttpClient for Simulated {
-    fn send<'a>(&'a self, request: Request<String>, options: &'a ProviderOptions) -> Sending<'a> {
+    fn send<'a>(&'a self, request: Request<Bytes>, options: &'a ProviderOptions) -> Sending<'a> {
         Box::pin(async move {
             let patience = Duration::from_millis(options.connect_timeout.0);
             let stream = match timeout(patience, TcpStream::connect((PROVIDER, PORT))).await {
@@ -41,10 +41,10 @@ impl HttpClient for Simulated {
     }
 }
 
-async fn exchange(stream: TcpStream, request: Request<String>) -> hyper::Result<Answer> {
+async fn exchange(stream: TcpStream, request: Request<Bytes>) -> hyper::Result<Answer> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     drop(spawn::task(connection));
-    let mut request = request.map(Full::<Bytes>::from);
+    let mut request = request.map(Full::new);
     *request.uri_mut() = Uri::from_static("/v1/chat/completions");
     request.headers_mut().insert(HOST, HeaderValue::from_static(PROVIDER));
     let answer = sender.send_request(request).await?;
