@@ -27,7 +27,7 @@ impl Target {
     }
 }
 
-/// Whoever refuses a key or an address may be put right, and loses nothing until then.
+/// Whoever refuses a key, an address or an encoding may be put right, and loses nothing until then.
 fn taken(posted: Posted) -> Taken {
     let Posted { status, retry_after, text } = posted;
     if status.is_success() {
@@ -36,8 +36,26 @@ fn taken(posted: Posted) -> Taken {
     let line = text.lines().next().unwrap_or_default();
     let said = format!("{status} {}", holon_facts::content::clip(line, 200));
     match status.as_u16() {
-        401 | 403 | 404 | 407 | 408 | 429 => Taken::NotNow(said, retry_after),
+        401 | 403 | 404 | 405 | 407 | 408 | 415 | 429 => Taken::NotNow(said, retry_after),
         400..=499 => Taken::Never(said),
         _ => Taken::NotNow(said, retry_after),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_document_is_refused_for_is_for_good() {
+        let of = |status: u16| {
+            let status = status.try_into().unwrap();
+            taken(Posted { status, retry_after: None, text: "why\nmore".to_owned() })
+        };
+        assert!(matches!(of(200), Taken::Yes));
+        assert!(matches!(of(400), Taken::Never(said) if said == "400 Bad Request why"));
+        for status in [301, 401, 403, 404, 405, 415, 429, 500, 503] {
+            assert!(matches!(of(status), Taken::NotNow(..)), "{status}");
+        }
     }
 }
