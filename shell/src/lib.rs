@@ -34,6 +34,7 @@ pub mod run_stream;
 pub mod runtime;
 pub mod screen;
 pub mod settings;
+pub mod shared_roots;
 pub mod skills;
 pub mod tasks;
 pub mod telemetry;

@@ -176,7 +176,7 @@ impl Tool {
     }
 
     /// Whether it works in a folder that nobody else writes to meanwhile.
-    pub(crate) fn needs_folder(self) -> bool {
+    pub fn needs_folder(self) -> bool {
         match self.executor() {
             Executor::Supervisor | Executor::Shell => true,
             Executor::Core | Executor::Memory | Executor::Servers => false,

@@ -14,7 +14,7 @@ use holon_core::{Answer, Input};
 use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::{AgentId, Millis, Record, Reject, Wall};
 use holon_ledger::LedgerPlace;
-use holon_ledger::postgres::node::{CellId, Directory, Grants};
+use holon_ledger::postgres::node::{self, CellId, Directory, Epoch, Grants, Tenant};
 use holon_ledger::sqlite::Reader;
 use holon_platform::{Environment, clock, spawn};
 use holon_supervise::confine::Confinement;
@@ -36,6 +36,7 @@ use crate::memory::{Follower, Memory};
 use crate::names::Names;
 use crate::runtime::{Ended, Runtime};
 use crate::settings::TelemetrySettings;
+use crate::shared_roots::SharedRoots;
 use crate::skills::{Roots, install};
 use crate::telemetry::{Contents, Exporter, Following, Reporter, Signal, Target};
 use crate::templates::{self, Templates};
@@ -74,10 +75,13 @@ pub(super) struct OfNode<'a> {
     /// The file that says until when commands may run.
     pub(super) lease: PathBuf,
     pub(super) cell: CellId,
+    pub(super) epoch: Epoch,
     /// Which agents are in it.
     pub(super) directory: Arc<Directory>,
     /// What is lent to it of the budgets of all cells.
     pub(super) grants: Arc<Grants>,
+    /// The folders that its agents work in.
+    pub(super) roots: Arc<node::Roots>,
     /// What browsers and streams are let in by, at whichever cell they ask.
     pub(super) doors: Doors,
 }
@@ -187,6 +191,10 @@ fn settle(start: &mut Start, own: &Home, ledger: &LedgerPlace, node: Option<&OfN
     start.performing.lease = node.map(|node| node.lease.clone());
     let lends = node.map(|node| (node.grants.clone(), node.directory.clone(), node.cell));
     start.performing.lender = Lender::of(lends);
+    let tenant = |node: &OfNode<'_>| Tenant { cell: node.cell, epoch: node.epoch };
+    let roots = node.map(|node| (node.roots.clone(), node.directory.clone(), tenant(node)));
+    let of_agents = [start.performing.real_homes(), start.performing.real_worktrees()];
+    start.performing.roots = SharedRoots::of(roots, of_agents);
 }
 
 /// For requests: what reads the ledger, and what reads those of all agents, also in other cells.

@@ -231,6 +231,7 @@ impl Driver {
             for record in step.records() {
                 (self.observer)(record);
                 self.logins.follow(record, &self.performers, &mut self.work);
+                self.performers.follow_roots(record);
                 if let Record { agent, event: Event::Operation(fact), .. } = record
                     && let OperationFact::OperationSettled(settled) = fact
                 {

@@ -18,6 +18,11 @@ impl Driver {
             self.engine.bring_in(agent)?;
             reached(Point::AgentBroughtIn);
         }
+        let occupied = |agent: &AgentId| {
+            let roots = self.engine.occupied(agent).into_iter();
+            roots.map(|root| (root, agent.clone())).collect::<Vec<_>>()
+        };
+        self.performers.begin_with_roots(open.iter().flat_map(occupied));
         let reports = self.probe(&open).reports().await;
         reached(Point::CommandsProbed);
         for (agent, report) in open.iter().zip(reports) {

@@ -34,11 +34,12 @@ use holon_facts::model::ModelRequest;
 use holon_facts::outcome::{
     Certainty, CommandSpec, LoadedContext, OpFailure, SupervisorIdentity, ToolOutcome,
 };
-use holon_facts::receipt::{Receipt, ToolFacts};
+use holon_facts::receipt::{Receipt, ToolError, ToolFacts};
+use holon_facts::record::Record;
 use holon_facts::template::AgentTemplate;
 use holon_facts::work::PlanSeen;
 use holon_facts::workspace::ExecutionBinding;
-use holon_facts::{AgentId, OpId, Outcome};
+use holon_facts::{AgentId, Now, OpId, Outcome};
 use holon_mcp::{Host, ServerState, Servers};
 use holon_models::Providers;
 use holon_platform::{clock, spawn};
@@ -53,6 +54,7 @@ use crate::live::{LiveSink, LiveText};
 use crate::memory::Memory;
 use crate::names::Names;
 use crate::settings::{CommandSettings, DefinedServers};
+use crate::shared_roots::SharedRoots;
 use crate::skills::Skills;
 use crate::templates::{self, Templates};
 use crate::trigger_address::TriggerAddresses;
@@ -111,6 +113,8 @@ pub struct Settings {
     pub names: Names,
     /// Who lends what is for the agents of all cells.
     pub lender: Lender,
+    /// Folders, where agents of other cells may work in them too.
+    pub roots: SharedRoots,
 }
 
 impl Settings {
@@ -133,6 +137,7 @@ impl Settings {
             keep_trees: true,
             names: Names::default(),
             lender: Lender::default(),
+            roots: SharedRoots::default(),
         }
     }
 
@@ -189,6 +194,12 @@ impl Settings {
     pub fn journals(&self) -> PathBuf {
         Home::shared(self.home.root()).join("patches")
     }
+}
+
+/// A call that did not begin.
+fn refused(error: ToolError, started: Now) -> Outcome {
+    let (receipt, duration_ms) = (Receipt::failure(error), clock::since(started));
+    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms, end: None } }
 }
 
 impl Performers {
@@ -315,6 +326,11 @@ impl Performers {
             Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
         };
         let Inner { settings, memory, servers, .. } = &*self.inner;
+        if call.tool.needs_folder()
+            && let Err(error) = settings.roots.take(&call.execution.execution_root, agent).await
+        {
+            return refused(error, started);
+        }
         let receipt = tool::run(texts, settings, (memory, servers), (agent, &call), &arguments).await;
         Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
     }
@@ -347,16 +363,15 @@ impl Performers {
             Ok(arguments) => arguments,
             Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
         };
+        if let Err(error) = settings.roots.take(&call.execution.execution_root, agent).await {
+            return refused(error, started);
+        }
         let address = settings.triggers.as_ref().zip(trigger_generation);
         let address = address.map(|(triggers, generation)| triggers.url(agent, generation));
         let whose = Whose { agent, op, task, address: address.as_deref() };
         match Box::pin(commands.prepare(texts, settings, whose, &call, &arguments)).await {
             Ok((supervisor, command)) => Outcome::Prepared { supervisor, command: Some(Box::new(command)) },
-            Err(refusal) => {
-                let receipt = Receipt::failure(refusal.into_error(texts));
-                let duration_ms = clock::since(started);
-                Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms, end: None } }
-            }
+            Err(refusal) => refused(refusal.into_error(texts), started),
         }
     }
 
@@ -435,6 +450,16 @@ impl Performers {
             let hash = looked.await.ok()?.ok()?;
             (known != PlanSeen::of(hash)).then_some(Input::PlanProbed { agent, item, hash })
         }
+    }
+
+    /// The agents of this runtime begin with the folders that they occupy.
+    pub fn begin_with_roots(&self, occupied: impl IntoIterator<Item = (String, AgentId)>) {
+        self.inner.settings.roots.begin(occupied);
+    }
+
+    /// A record is durable, and nothing of it is performed yet.
+    pub fn follow_roots(&self, record: &Record) {
+        self.inner.settings.roots.follow(record);
     }
 
     /// Has more of a budget lent; ends in what was lent.

@@ -74,6 +74,7 @@ impl Place {
             keep_trees: false,
             names: holon_shell::names::Names::default(),
             lender: holon_shell::lender::Lender::default(),
+            roots: holon_shell::shared_roots::SharedRoots::default(),
         };
         let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);
         let texts = Texts::new(secrets, Box::new(|_| Ok(None)));

@@ -17,6 +17,7 @@ mod clients;
 mod cluster;
 mod cluster_cells;
 mod cluster_grants;
+mod cluster_roots;
 mod cluster_split;
 mod commands;
 mod completions;

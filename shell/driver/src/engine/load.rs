@@ -2,7 +2,7 @@
 //! that have to be told something, and those for whom something is due.
 
 use holon_core::Input;
-use holon_core::agent::OpenOp;
+use holon_core::agent::{Agent, OpenOp};
 use holon_core::recovery::RecoveryReport;
 use holon_core::replay::Call;
 use holon_core::snapshot::SnapshotError;
@@ -91,12 +91,19 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
     /// The open commands of an agent that was brought in, and whether each is a task.
     pub fn commands(&self, agent: &AgentId) -> Commands<'_> {
         let Some(state) = self.host.view().agent(agent) else { return Vec::new() };
-        // The commands of a copy are those of whom it was copied from.
-        let copied = state.spec.forked_from.as_ref();
-        if copied.is_some_and(|copied| copied.event_seq == state.event_seq) {
+        if is_a_new_copy(state) {
             return Vec::new();
         }
         state.ops.iter().map(|(op, open)| (*op, open, state.task_of(*op).is_some())).collect()
+    }
+
+    /// The execution roots that an agent which was brought in occupies.
+    pub fn occupied(&self, agent: &AgentId) -> Vec<String> {
+        let Some(state) = self.host.view().agent(agent) else { return Vec::new() };
+        if is_a_new_copy(state) {
+            return Vec::new();
+        }
+        state.workspaces.occupied().map(|(root, _)| root.to_owned()).collect()
     }
 
     /// An agent that was brought in goes on from what was found of its commands. Says whether another step is to follow.
@@ -258,4 +265,9 @@ pub enum Loaded {
     Step(Box<Input>),
     /// Nobody else for now.
     Enough,
+}
+
+/// Commands and folders of a copy are those of whom it was copied from.
+fn is_a_new_copy(agent: &Agent) -> bool {
+    agent.spec.forked_from.as_ref().is_some_and(|copied| copied.event_seq == agent.event_seq)
 }

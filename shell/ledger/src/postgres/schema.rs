@@ -7,7 +7,7 @@ use crate::sql::postgres::Session;
 use crate::sqlite::{LedgerError, WrittenBy};
 
 /// Version `n` of the tables is reached by the `n` first of these.
-const VERSIONS: &[&str] = &[V1, V2, V3, V4, V5, V6];
+const VERSIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7];
 
 /// Two nodes that begin at once bring the tables about one after the other ("Holn").
 const LOCK: i64 = 0x486f_6c6e;
@@ -209,6 +209,19 @@ CREATE TABLE grants (
     lent bigint NOT NULL,
     PRIMARY KEY (budget, day, cell)
 );
+";
+
+/// Folders that agents of several cells work in.
+const V7: &str = "
+CREATE TABLE roots (
+    label text NOT NULL, -- of the cell; empty: the path is the same folder on every machine
+    root bytea NOT NULL, -- hash of the path
+    path text NOT NULL,
+    cell bigint NOT NULL,
+    agent text NOT NULL, -- who was the first there
+    PRIMARY KEY (label, root)
+);
+CREATE INDEX roots_of_cells ON roots (cell);
 ";
 
 /// Brings the tables up to date, in one transaction. Nothing is changed where they are.

@@ -20,7 +20,7 @@ use holon_ledger::StoreError as _;
 use holon_ledger::postgres::Server;
 use holon_ledger::postgres::node::{
     AboutNode, CellId, Cluster, Deposits, Directory, Dropped, Epoch, Event, Grants, Lot, Node, NodeStart,
-    Routes, Stopped,
+    Roots, Routes, Stopped,
 };
 use holon_ledger::sqlite::LedgerError;
 use holon_platform::{Environment, build, hex, spawn};
@@ -72,6 +72,7 @@ struct Common {
     triggers: TriggerAddresses,
     directory: Arc<Directory>,
     grants: Arc<Grants>,
+    roots: Arc<Roots>,
     doors: Doors,
 }
 
@@ -125,6 +126,7 @@ pub(super) async fn serve(
     let itself = itself(place.home, &metadata, &endpoint);
     let directory = Arc::new(Directory::new(place.server.clone(), &place.cluster));
     let grants = Arc::new(Grants::new(place.server.clone()));
+    let roots = Arc::new(Roots::new(place.server.clone()));
     let doors = Doors::of(place.home, effective.setup.settings.server.web_console)?;
     let default_agent = AgentId::new(&effective.setup.settings.server.default_agent)?;
     let triggers = TriggerAddresses::new(&url, TriggerKey::of_nodes(&secret));
@@ -162,6 +164,7 @@ pub(super) async fn serve(
         triggers,
         directory,
         grants,
+        roots,
         doors,
     };
     let (tenures, draining) = (BTreeMap::new(), Vec::new());

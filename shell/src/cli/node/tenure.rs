@@ -94,8 +94,10 @@ impl Tenure {
                     secret: &common.secret,
                     lease: path,
                     cell,
+                    epoch,
                     directory: common.directory.clone(),
                     grants: common.grants.clone(),
+                    roots: common.roots.clone(),
                     doors: common.doors.clone(),
                 }),
             };

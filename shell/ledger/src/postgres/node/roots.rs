@@ -1,0 +1,225 @@
+//! Which cell works in which folder: one at a time (contract: scale.md, law X9). In a cell its own state decides that; between
+//! cells a row does. A folder is a path on machines with the label of the cell; what belongs to an owner before is changed by
+//! none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holon_cluster::{CellId, Epoch};
+use holon_facts::AgentId;
+use holon_text::hash;
+use tokio_postgres::types::ToSql;
+
+use super::statement::{id, number};
+use crate::postgres::open::ANSWER;
+use crate::sql::postgres::{Server, Session};
+use crate::sqlite::LedgerError;
+
+/// A folder that was given back between two looks is taken anew, so often at most.
+const TRIES: usize = 3;
+
+/// The row of the cell as long as it is owned in this epoch: no later owner begins before the statement is over.
+const OWN: &str =
+    "own AS (SELECT cell, coalesce(label, '') AS label FROM cells WHERE cell = $1 AND epoch = $2 FOR SHARE)";
+
+/// The folders that agents of several cells work in.
+#[derive(Debug)]
+pub struct Roots(Session);
+
+/// Who is to have a folder: a cell in an epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tenant {
+    pub cell: CellId,
+    pub epoch: Epoch,
+}
+
+/// What became of a folder that a cell wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Taken {
+    /// It is the cell's until it is given back.
+    Yes,
+    /// An agent of another cell works there.
+    By { agent: String, cell: u64 },
+    /// The cell is somebody else's.
+    Fenced,
+}
+
+impl Roots {
+    pub fn new(server: Server) -> Self {
+        Self(Session::new(server, 0))
+    }
+
+    /// Takes a folder for an agent of the cell.
+    ///
+    /// # Errors
+    /// When the database does not answer: the cell may have it, and taking it again is the same.
+    pub fn take(&self, of: Tenant, root: &str, agent: &str) -> Result<Taken, LedgerError> {
+        let failed = || LedgerError::postgres("taking a folder for a cell");
+        let (cell, epoch, key) = (id(of.cell.0), id(of.epoch.0), key(root));
+        let take = format!(
+            "WITH {OWN}, taken AS (INSERT INTO roots AS r (label, root, path, cell, agent)
+                SELECT label, $3, $4, cell, $5 FROM own
+                ON CONFLICT (label, root) DO UPDATE SET agent = r.agent WHERE r.cell = excluded.cell RETURNING 1)
+            SELECT (SELECT count(*) FROM own), (SELECT count(*) FROM taken)"
+        );
+        let look = format!(
+            "WITH {OWN} SELECT r.agent, r.cell FROM roots r JOIN own USING (label) WHERE r.root = $3"
+        );
+        let values: [&(dyn ToSql + Sync); 5] = [&cell, &epoch, &key, &root, &agent];
+        for _ in 0..TRIES {
+            let rows = self.0.query(&take, &values, ANSWER).map_err(failed())?;
+            let (own, taken) =
+                rows.first().map_or((0, 0), |row| (row.get::<_, i64>(0), row.get::<_, i64>(1)));
+            if own == 0 {
+                return Ok(Taken::Fenced);
+            }
+            if taken > 0 {
+                return Ok(Taken::Yes);
+            }
+            let rows = self.0.query(&look, &values[..3], ANSWER).map_err(failed())?;
+            if let Some(row) = rows.first() {
+                return Ok(Taken::By { agent: row.get(0), cell: number(row.get(1)) });
+            }
+        }
+        Ok(Taken::By { agent: "another agent".to_owned(), cell: 0 })
+    }
+
+    /// Nobody of the cell needs a folder any more.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub fn give_back(&self, of: Tenant, root: &str) -> Result<(), LedgerError> {
+        let sql = format!("WITH {OWN} DELETE FROM roots r USING own WHERE r.cell = own.cell AND r.root = $3");
+        let values: [&(dyn ToSql + Sync); 3] = [&id(of.cell.0), &id(of.epoch.0), &key(root)];
+        let given = self.0.query(&sql, &values, ANSWER);
+        given.map(drop).map_err(LedgerError::postgres("giving back a folder of a cell"))
+    }
+
+    /// A cell begins anew: of what it had before it keeps what its agents still occupy, and takes of that what nobody else
+    /// has. These are its folders.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub fn begin(
+        &self,
+        of: Tenant,
+        occupied: &BTreeMap<String, AgentId>,
+    ) -> Result<BTreeSet<String>, LedgerError> {
+        let keys: Vec<Vec<u8>> = occupied.keys().map(|root| key(root)).collect();
+        let sql = format!(
+            "WITH {OWN} DELETE FROM roots r USING own WHERE r.cell = own.cell AND r.root <> ALL ($3)"
+        );
+        let values: [&(dyn ToSql + Sync); 3] = [&id(of.cell.0), &id(of.epoch.0), &keys];
+        self.0.query(&sql, &values, ANSWER).map_err(LedgerError::postgres("looking at folders of a cell"))?;
+        let mut held = BTreeSet::new();
+        for (root, agent) in occupied {
+            if self.take(of, root, agent.as_str())? == Taken::Yes {
+                held.insert(root.clone());
+            }
+        }
+        Ok(held)
+    }
+}
+
+/// A path may be longer than an index takes.
+fn key(root: &str) -> Vec<u8> {
+    hash(root.as_bytes()).0.to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use holon_facts::Millis;
+
+    use super::super::Cluster;
+    use super::*;
+    use crate::postgres::testing::Database;
+
+    fn shared() -> Option<(Server, Database)> {
+        let database = Database::new()?;
+        let server = Server::new(&database.url).unwrap();
+        Cluster::init(&server, (Millis(3_000), Millis(500)), 4).unwrap();
+        Some((server, database))
+    }
+
+    fn tenant(cell: u64, epoch: u64) -> Tenant {
+        Tenant { cell: CellId(cell), epoch: Epoch(epoch) }
+    }
+
+    fn owned_in(server: &Server, cell: u64, epoch: u64) -> Tenant {
+        let session = Session::new(server.clone(), 0);
+        session
+            .query("UPDATE cells SET epoch = $2 WHERE cell = $1", &[&id(cell), &id(epoch)], ANSWER)
+            .unwrap();
+        tenant(cell, epoch)
+    }
+
+    #[test]
+    fn a_folder_is_of_one_cell_until_that_gives_it_back() {
+        let Some((server, _database)) = shared() else { return };
+        let (one, two) = (owned_in(&server, 1, 1), owned_in(&server, 2, 1));
+        let roots = Roots::new(server.clone());
+        let long = format!("/{}", "long/".repeat(800));
+        for root in ["/srv/shop", &long] {
+            assert_eq!(roots.take(one, root, "a").unwrap(), Taken::Yes);
+            assert_eq!(roots.take(one, root, "b").unwrap(), Taken::Yes, "who of the cell, its state decides");
+            assert_eq!(roots.take(two, root, "c").unwrap(), Taken::By { agent: "a".to_owned(), cell: 1 });
+            roots.give_back(two, root).unwrap();
+            assert_eq!(roots.take(two, root, "c").unwrap(), Taken::By { agent: "a".to_owned(), cell: 1 });
+            roots.give_back(one, root).unwrap();
+            assert_eq!(roots.take(two, root, "c").unwrap(), Taken::Yes);
+        }
+        // The same path on other machines is another folder.
+        Cluster::label(&server, 3, Some("gpu")).unwrap();
+        let three = owned_in(&server, 3, 1);
+        assert_eq!(roots.take(three, "/srv/shop", "d").unwrap(), Taken::Yes);
+    }
+
+    #[test]
+    fn what_an_earlier_owner_says_changes_nothing_and_a_new_one_keeps_what_it_needs() {
+        let Some((server, _database)) = shared() else { return };
+        let (before, other) = (owned_in(&server, 1, 1), owned_in(&server, 2, 1));
+        let roots = Roots::new(server.clone());
+        for root in ["/kept", "/over"] {
+            roots.take(before, root, "a").unwrap();
+        }
+        roots.take(other, "/lost", "b").unwrap();
+        let now = owned_in(&server, 1, 2);
+        roots.give_back(before, "/kept").unwrap();
+        assert_eq!(roots.take(before, "/new", "a").unwrap(), Taken::Fenced);
+        let agent = AgentId::new("a").unwrap();
+        let occupied = ["/kept", "/lost", "/begun"].map(|root| (root.to_owned(), agent.clone())).into();
+        let held = roots.begin(now, &occupied).unwrap();
+        assert_eq!(held, ["/kept", "/begun"].map(str::to_owned).into());
+        assert_eq!(roots.take(other, "/over", "b").unwrap(), Taken::Yes);
+        assert!(matches!(roots.take(other, "/kept", "b").unwrap(), Taken::By { .. }));
+    }
+
+    #[test]
+    fn of_cells_that_want_a_folder_at_once_one_has_it() {
+        let Some((server, _database)) = shared() else { return };
+        let cells: Vec<Tenant> = (1..=4).map(|cell| owned_in(&server, cell, 1)).collect();
+        let inside = std::sync::atomic::AtomicU64::new(0);
+        let works = &|of: Tenant| {
+            let roots = Roots::new(server.clone());
+            let mut entered = 0;
+            for _ in 0..200 {
+                if roots.take(of, "/srv/shop", "a").unwrap() != Taken::Yes {
+                    continue;
+                }
+                let before = inside.swap(of.cell.0, std::sync::atomic::Ordering::SeqCst);
+                assert_eq!(before, 0, "cell {before} is there");
+                thread::yield_now();
+                inside.store(0, std::sync::atomic::Ordering::SeqCst);
+                roots.give_back(of, "/srv/shop").unwrap();
+                entered += 1;
+            }
+            entered
+        };
+        let entered: Vec<u64> = thread::scope(|scope| {
+            let all: Vec<_> = cells.into_iter().map(|of| scope.spawn(move || works(of))).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(entered.iter().sum::<u64>() > 100, "{entered:?}");
+    }
+}
