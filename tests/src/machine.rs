@@ -9,6 +9,8 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 pub enum Missing {
     Landlock,
     Filters,
+    /// Files of a process by its number, which service managers and containers keep from a process.
+    FilesOfProcesses,
 }
 
 /// Runs something whose processes find a kernel without that: for this thread and whatever it starts, the call fails as
@@ -17,6 +19,7 @@ pub fn without<T: Send>(missing: Missing, run: impl FnOnce() -> T + Send) -> T {
     let call = match missing {
         Missing::Landlock => libc::SYS_landlock_create_ruleset,
         Missing::Filters => libc::SYS_seccomp,
+        Missing::FilesOfProcesses => libc::SYS_pidfd_getfd,
     };
     thread::scope(|scope| {
         let inside = scope.spawn(move || {

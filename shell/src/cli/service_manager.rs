@@ -1,12 +1,11 @@
 //! The service manager, where there is one: it is told how the runtime stands, hears of its loop, and may hold its address.
 
-use std::net::TcpListener as StdListener;
-use std::os::fd::OwnedFd;
+use std::fmt::Display;
 
 use anyhow::{Context, anyhow};
 use holon_platform::spawn;
-use rustix::net::{getsockname, sockopt};
-use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+use listenfd::ListenFd;
+use rustix::net::sockopt;
 use sd_notify::NotifyState;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -45,26 +44,24 @@ pub(super) fn report_loop(runtime: &Runtime, shutdown: &Shutdown) {
 /// # Errors
 /// When it has passed something else.
 pub(super) fn listener() -> Result<Option<TcpListener>, Failure> {
-    let mut passed = sd_notify::listen_fds().context("what the service manager has passed")?;
-    let Some(first) = passed.next() else { return Ok(None) };
-    if passed.next().is_some() {
-        let error = anyhow!("the service manager has passed several sockets, and one is listened on");
-        return Err(Failure::usage(error).hint("one ListenStream= in the unit of the socket"));
+    let passed = sd_notify::listen_fds().context("what the service manager has passed")?;
+    match passed.len() {
+        0 => return Ok(None),
+        1 => {}
+        _ => {
+            let error = anyhow!("the service manager has passed several sockets, and one is listened on");
+            return Err(Failure::usage(error).hint("one ListenStream= in the unit of the socket"));
+        }
     }
-    let own = || -> rustix::io::Result<OwnedFd> {
-        let this = pidfd_open(getpid(), PidfdFlags::empty())?;
-        let socket = pidfd_getfd(this, first, PidfdGetfdFlags::empty())?;
-        let listens = sockopt::socket_acceptconn(&socket)?;
-        getsockname(&socket)?;
-        if listens { Ok(socket) } else { Err(rustix::io::Errno::NOTSOCK) }
-    };
-    let wrong = |problem: String| {
+    let wrong = |problem: &dyn Display| {
         Failure::usage(anyhow!("the service manager has passed no socket that listens: {problem}"))
             .hint("ListenStream= with an address and a port in the unit of the socket")
     };
-    let listener = StdListener::from(own().map_err(|error| wrong(error.to_string()))?);
-    if listener.local_addr().is_err() {
-        return Err(wrong("it has no address of IP".to_owned()));
+    let Some(listener) = ListenFd::from_env().take_tcp_listener(0).map_err(|error| wrong(&error))? else {
+        return Ok(None);
+    };
+    if !sockopt::socket_acceptconn(&listener)? {
+        return Err(wrong(&"it is one of a connection"));
     }
     listener.set_nonblocking(true)?;
     Ok(Some(TcpListener::from_std(listener)?))
