@@ -7,10 +7,9 @@ use std::time::Duration;
 use end_to_end::obedient::{asks, folder, obedient, told};
 use end_to_end::provider::Provider;
 use end_to_end::{Holon, wait_for};
-use holon_ledger::postgres::testing::NOT_TRIED;
 use serde_json::{Value, json};
 
-use crate::cluster_cells::{AGENTS, Nodes};
+use crate::cluster_cells::{AGENTS, Nodes, not_tried};
 
 /// Turns of each agent in which its command was executed.
 const TURNS: usize = 2;
@@ -50,7 +49,7 @@ fn works_alone(nodes: &Nodes, at: usize, agent: &str) -> usize {
 #[test]
 fn one_agent_works_in_a_folder_at_a_time_whatever_cell_it_is_in() {
     let provider = Provider::answering(obedient);
-    let Some(nodes) = Nodes::over(4, &provider) else { return println!("{NOT_TRIED}") };
+    let Some(nodes) = Nodes::over(4, &provider) else { return not_tried() };
     let place = Holon::new();
     let shop = folder(&place.work(), "shop");
     begun(&nodes, &shop);
@@ -70,7 +69,7 @@ fn one_agent_works_in_a_folder_at_a_time_whatever_cell_it_is_in() {
 #[test]
 fn a_folder_is_free_when_the_node_of_whoever_worked_there_has_died() {
     let provider = Provider::answering(obedient);
-    let Some(nodes) = Nodes::over(4, &provider) else { return println!("{NOT_TRIED}") };
+    let Some(nodes) = Nodes::over(4, &provider) else { return not_tried() };
     let place = Holon::new();
     let shop = folder(&place.work(), "shop");
     begun(&nodes, &shop);

@@ -18,6 +18,7 @@ mod cluster;
 mod cluster_cells;
 mod cluster_grants;
 mod cluster_roots;
+mod cluster_same;
 mod cluster_split;
 mod commands;
 mod completions;

@@ -69,11 +69,13 @@ impl Tenure {
             asked.await;
             leave.ask();
         });
+        // The first time that this node has the cell, there is nothing of it here: the lease is in its folder.
+        let created = home.create();
         let lease = LeaseFile::keep(&home, epoch, until);
         let (common, own, path) = (common.clone(), home.clone(), lease.path().to_owned());
         let of_tenure = shutdown.clone();
         let starting = spawn::task(async move {
-            own.create()?;
+            created?;
             // Who is in the cell may have changed while nobody owned it.
             while let Err(error) = look_at_cells(&common).await {
                 tracing::warn!("the cells can't be looked at: {error:#}");
