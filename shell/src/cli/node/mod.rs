@@ -29,7 +29,6 @@ use sd_notify::NotifyState;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use self::lease_file::LeaseFile;
 use self::problems::Problems;
 use self::tenure::{Change, Tenure};
 use super::addresses::Addresses;
@@ -267,9 +266,6 @@ impl Running {
         self.end(cell);
         self.problems.taken(cell);
         tracing::info!("this node takes cell {} over (epoch {})", cell.0, epoch.0);
-        let home = self.common.home_of(cell);
-        LeaseFile::remove_old(&home);
-        share_memory_key(&home, &self.common.secret);
         let tenure = Tenure::begin(&self.common, lot, self.node.lease(), &self.leave);
         self.tenures.insert(cell, tenure);
     }

@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 use super::super::hosted::{Hosted, OfNode, Place};
 use super::super::output::Failure;
 use super::super::server_options::Effective;
-use super::Common;
 use super::lease_file::LeaseFile;
+use super::{Common, share_memory_key};
 use crate::home::Home;
 use crate::http::Shutdown;
 use crate::perform::tool::end_all_commands;
@@ -69,8 +69,10 @@ impl Tenure {
             asked.await;
             leave.ask();
         });
-        // The first time that this node has the cell, there is nothing of it here: the lease is in its folder.
+        // The first time that this node has the cell, there is no folder of it here.
         let created = home.create();
+        LeaseFile::remove_old(&home);
+        share_memory_key(&home, &common.secret);
         let lease = LeaseFile::keep(&home, epoch, until);
         let (common, own, path) = (common.clone(), home.clone(), lease.path().to_owned());
         let of_tenure = shutdown.clone();
