@@ -2,10 +2,11 @@
 //! answer, decides, and nothing about where it is.
 
 use std::collections::BTreeMap;
+use std::thread;
 
 use end_to_end::daemon::Daemon;
 use end_to_end::durable::wait_until_quiet;
-use end_to_end::obedient::{asks, obedient};
+use end_to_end::obedient::{asks, obedient, told};
 use end_to_end::provider::Provider;
 use end_to_end::{Holon, wait_for};
 use serde_json::{Value, json};
@@ -39,31 +40,36 @@ fn is_chance(name: &str) -> bool {
     CHANCE.contains(&name) || name.ends_with("_at") || name.ends_with("_ms")
 }
 
-/// Everything that agents do, one step after the other, each at the next node.
+/// Everything that agents do, each beside the others, each step at the next node.
 fn lived(nodes: &[&Daemon]) {
+    thread::scope(|scope| {
+        let all: Vec<_> = AGENTS.iter().map(|agent| scope.spawn(|| lives(nodes, agent))).collect();
+        all.into_iter().for_each(|one| one.join().expect("it lives"));
+    });
+}
+
+fn lives(nodes: &[&Daemon], agent: &str) {
     let mut turns = nodes.iter().cycle();
     let mut next = || turns.next().expect("a node");
-    for agent in AGENTS {
-        next().ok(&["agent", "create", agent, "--own-home"]);
-    }
-    for agent in AGENTS {
-        let told = [
-            ("ExecCommand", json!({ "cmd": "echo one > file; cat file", "login": false })),
-            ("CreateWorkItem", json!({ "objective": "stay the same" })),
-            ("SpawnAgent", json!({ "initial_message": "be there" })),
-        ];
-        for call in told {
-            asks(next(), agent, &[call]);
-            wait_until_quiet(next(), &[agent]);
-        }
-        next().ok(&["timer", "add", "--agent", agent, "1s", "look around"]);
-        let fired = |node: &Daemon| {
-            let timers = node.ok(&["timer", "list", "--agent", agent, "--json"]).json();
-            timers["timers"][0]["status"] == "completed"
-        };
-        wait_for("the timer", || fired(next()));
+    next().ok(&["agent", "create", agent, "--own-home"]);
+    // The child reports when the turn that began it is over.
+    let later = told(&[("ExecCommand", json!({ "cmd": "sleep 1", "login": false }))]);
+    let all = [
+        ("ExecCommand", json!({ "cmd": "echo one > file; cat file", "login": false })),
+        ("CreateWorkItem", json!({ "objective": "stay the same" })),
+        ("SpawnAgent", json!({ "initial_message": later })),
+    ];
+    for call in all {
+        asks(next(), agent, &[call]);
         wait_until_quiet(next(), &[agent]);
     }
+    next().ok(&["timer", "add", "--agent", agent, "1s", "look around"]);
+    let fired = |node: &Daemon| {
+        let timers = node.ok(&["timer", "list", "--agent", agent, "--json"]).json();
+        timers["timers"][0]["status"] == "completed"
+    };
+    wait_for("the timer", || fired(next()));
+    wait_until_quiet(next(), &[agent]);
 }
 
 /// What each agent has on record, but for what chance gives.
