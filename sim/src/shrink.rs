@@ -97,7 +97,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
                 };
             });
         }
-        let off: [fn(&mut Faults); 37] = [
+        let off: [fn(&mut Faults); 38] = [
             |faults| faults.provider_fails = 0,
             |faults| faults.provider_away = 0,
             |faults| faults.provider_silent = 0,
@@ -129,6 +129,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
             |faults| faults.damaged = 0,
             |faults| faults.snapshot_damaged = 0,
             |faults| faults.child_damaged = 0,
+            |faults| faults.reads_away = 0,
             |faults| faults.timer_odd = 0,
             |faults| faults.ack_lost = 0,
             |faults| faults.request_twice = 0,

@@ -76,6 +76,9 @@ pub struct Faults {
     pub damaged: u32,
     /// Starts that find the newest snapshot of an agent damaged.
     pub snapshot_damaged: u32,
+    /// Agents that are due or asked for while the ledger gives no answer for a moment.
+    #[serde(default)]
+    pub reads_away: u32,
     /// Children whose log is found to be damaged when they are to come back into memory.
     pub child_damaged: u32,
     /// Timers of the driver that ring early, late or twice.

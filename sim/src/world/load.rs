@@ -1,7 +1,10 @@
 //! Idle agents leave memory now and then, and come back before anything is handed in for them.
 
-use holon_driver::{EngineError, LoadError, Loaded};
+use std::time::Duration;
+
+use holon_driver::{Damage, EngineError, LoadError, Loaded};
 use holon_facts::{AgentId, Text};
+use holon_ledger::Stall;
 
 use super::World;
 use super::command::Ends;
@@ -10,6 +13,9 @@ use crate::disk::group::DiskError;
 use crate::failure::Failure;
 use crate::ingress::agent_id;
 use crate::options::Sabotage;
+
+/// The longest until somebody is looked for again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// What became of somebody who is to be in memory; false when there is none of that name.
 pub(super) type BroughtIn = Result<bool, LoadError<DiskError>>;
@@ -87,20 +93,43 @@ impl World<'_> {
             }
             let Some(wanted) = engine.next_wanted() else { return self.nobody_is_overdue() };
             let agent = wanted.agent.clone();
+            let no_answer = may.is_ok() && self.no_answer_about(&agent);
             let loaded = match may {
                 _ if self.options.sabotage == Some(Sabotage::ForgetDeadline) => Ok(true),
+                Ok(_) if no_answer => Err(away(&agent)),
                 Ok(_) => self.bring_in(&agent, true)?,
                 Err(full) => Err(full.into()),
             };
             let Some(engine) = &mut self.life.engine else { return Ok(()) };
             match engine.loaded(wanted, loaded, |text| Text::short(text)).map_err(ends)? {
+                Loaded::Next if no_answer => self.injector.saw("who is due is looked for again"),
                 Loaded::Next => {}
                 Loaded::Step(_) if self.options.sabotage == Some(Sabotage::SilentLoss) => {}
                 Loaded::Step(input) => self.input(*input)?,
+                Loaded::Enough if no_answer => {
+                    self.injector.saw("a child is looked for again");
+                    return Ok(());
+                }
                 Loaded::Enough => return Ok(()),
             }
         }
         Ok(())
+    }
+
+    /// Whether the ledger gives no answer about somebody who is not in memory, for this moment.
+    fn no_answer_about(&mut self, agent: &AgentId) -> bool {
+        let away = self.scenario.faults.reads_away;
+        let absent = self.life.engine.as_ref().is_some_and(|engine| engine.view().agent(agent).is_none());
+        self.life.no_answer.remove(agent);
+        if self.quiet || away == 0 || !absent {
+            return false;
+        }
+        let site = self.site("ledger", self.number(agent), "");
+        let struck = self.injector.strikes(&self.scenario.faults, &mut *self.choices, site, "away", away);
+        if struck {
+            self.life.no_answer.insert(agent.clone());
+        }
+        struck
     }
 
     /// W5: nobody who has left memory is owed anything, as far as the driver knows what time it is.
@@ -110,7 +139,12 @@ impl World<'_> {
         if soon || !engine.caught_up() || engine.stall().is_some() {
             return Ok(());
         }
-        self.checks.nobody_absent_is_overdue(engine.host().facts().now, &self.disk.get().damaged)
+        let (now, mut spared) = (engine.host().facts().now, self.disk.get().damaged.clone());
+        // Whoever the ledger gave no answer about is looked for again, soon.
+        if engine.deadline(self.now().mono).is_some_and(|(wait, _)| wait <= AGAIN) {
+            spared.extend(self.life.no_answer.iter().cloned());
+        }
+        self.checks.nobody_absent_is_overdue(now, &spared)
     }
 
     /// A child is asked for. The log of one that is not in memory may be damaged by now: it is lost to its parent.
@@ -128,4 +162,9 @@ impl World<'_> {
             self.injector.saw("a child is brought in");
         }
     }
+}
+
+fn away(agent: &AgentId) -> LoadError<DiskError> {
+    let stall = Stall::Away { problem: "no answer".to_owned() };
+    LoadError::Damaged { agent: agent.clone(), damage: Damage::Unreadable(stall.into()) }
 }

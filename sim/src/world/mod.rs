@@ -142,6 +142,8 @@ struct Life {
     put_off: BTreeSet<ReplyId>,
     /// Whoever asks for something of that agent waits for the disk: it stays in memory.
     at_the_door: Option<AgentId>,
+    /// Who was due or asked for, and the ledger gave no answer.
+    no_answer: BTreeSet<AgentId>,
     /// Every agent has been recovered.
     recovered: bool,
     /// The step that shut it down.
