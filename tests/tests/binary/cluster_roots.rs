@@ -1,6 +1,6 @@
 //! Agents of several cells in one folder, in a real PostgreSQL: one works there at a time, whatever cell it is in (law X9).
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -16,12 +16,16 @@ const TURNS: usize = 2;
 /// Turns in which it was not, at most.
 const REFUSED: usize = 200;
 
-/// All agents, in one folder.
-fn begun(nodes: &Nodes, shop: &Path) {
-    let shop = shop.display().to_string();
+/// Nodes, all agents, and the one folder that these work in; none where this machine has no PostgreSQL.
+fn begun() -> Option<(Provider, Nodes, Holon, PathBuf)> {
+    let provider = Provider::answering(obedient);
+    let nodes = Nodes::over(4, &provider)?;
+    let place = Holon::new();
+    let shop = folder(&place.work(), "shop");
     for agent in AGENTS {
-        nodes.nodes[0].ok(&["agent", "create", agent, "--workspace-root", &shop]);
+        nodes.nodes[0].ok(&["agent", "create", agent, "--workspace-root", &shop.display().to_string()]);
     }
+    Some((provider, nodes, place, shop))
 }
 
 fn command(cmd: &str) -> [(&'static str, Value); 1] {
@@ -48,11 +52,7 @@ fn works_alone(nodes: &Nodes, at: usize, agent: &str) -> usize {
 
 #[test]
 fn one_agent_works_in_a_folder_at_a_time_whatever_cell_it_is_in() {
-    let provider = Provider::answering(obedient);
-    let Some(nodes) = Nodes::over(4, &provider) else { return not_tried() };
-    let place = Holon::new();
-    let shop = folder(&place.work(), "shop");
-    begun(&nodes, &shop);
+    let Some((_provider, nodes, _place, shop)) = begun() else { return not_tried() };
     let refused: usize = thread::scope(|scope| {
         let nodes = &nodes;
         let all: Vec<_> = AGENTS[..5]
@@ -68,11 +68,7 @@ fn one_agent_works_in_a_folder_at_a_time_whatever_cell_it_is_in() {
 
 #[test]
 fn a_folder_is_free_when_the_node_of_whoever_worked_there_has_died() {
-    let provider = Provider::answering(obedient);
-    let Some(nodes) = Nodes::over(4, &provider) else { return not_tried() };
-    let place = Holon::new();
-    let shop = folder(&place.work(), "shop");
-    begun(&nodes, &shop);
+    let Some((_provider, nodes, _place, shop)) = begun() else { return not_tried() };
     let (worker, others) = AGENTS.split_first().expect("agents");
     nodes.nodes[0].ok(&["prompt", "--agent", worker, &told(&command("touch begun; sleep 600"))]);
     wait_for("the command", || shop.join("begun").exists());

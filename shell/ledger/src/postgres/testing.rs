@@ -7,10 +7,14 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+#[cfg(test)]
+use holon_facts::Millis;
 use holon_platform::Environment;
 
 use super::Server;
 use super::local::{LocalServer, programs};
+#[cfg(test)]
+use super::node::Cluster;
 use crate::sql::postgres::Session;
 
 /// What a test without a server prints.
@@ -30,6 +34,15 @@ pub struct Database {
 }
 
 impl Database {
+    /// One with four cells.
+    #[cfg(test)]
+    pub(crate) fn with_cells() -> Option<(Server, Self)> {
+        let database = Self::new()?;
+        let server = Server::new(&database.url).unwrap();
+        Cluster::init(&server, (Millis(3_000), Millis(500)), 4).unwrap();
+        Some((server, database))
+    }
+
     /// None where this machine has no PostgreSQL, unless `HOLON_TEST_PG` is `required`.
     pub fn new() -> Option<Self> {
         let named = Environment::of_process().get("HOLON_TEST_PG").unwrap_or_default().to_owned();

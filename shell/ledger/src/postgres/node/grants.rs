@@ -152,20 +152,10 @@ fn spent(account: &Account, budget: BudgetKind, day: i64) -> Amount {
 mod tests {
     use std::thread;
 
-    use holon_facts::Millis;
-
-    use super::super::Cluster;
     use super::*;
     use crate::postgres::testing::Database;
 
     const LIMIT: u64 = 100_000;
-
-    fn shared() -> Option<(Server, Database)> {
-        let database = Database::new()?;
-        let server = Server::new(&database.url).unwrap();
-        Cluster::init(&server, (Millis(3_000), Millis(500)), 4).unwrap();
-        Some((server, database))
-    }
 
     fn loan(day: i64, needed: u64) -> Loan {
         Loan { budget: BudgetKind::RuntimeDayTokens, day, needed, limit: LIMIT }
@@ -173,7 +163,7 @@ mod tests {
 
     #[test]
     fn cells_that_borrow_at_once_are_never_lent_more_than_there_is() {
-        let Some((server, _database)) = shared() else { return };
+        let Some((server, _database)) = Database::with_cells() else { return };
         let borrow = &|cell| {
             let grants = Grants::new(server.clone());
             let mut lent = 0;
@@ -202,7 +192,7 @@ mod tests {
 
     #[test]
     fn what_is_there_is_not_lent_again_and_old_days_are_forgotten() {
-        let Some((server, _database)) = shared() else { return };
+        let Some((server, _database)) = Database::with_cells() else { return };
         let grants = Grants::new(server);
         let first = grants.lend(1, loan(7, 60_000), 4).unwrap();
         assert_eq!((first.lent, first.refused), (60_000, None));

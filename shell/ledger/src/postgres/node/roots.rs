@@ -127,20 +127,12 @@ fn key(root: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
-
-    use holon_facts::Millis;
 
     use super::super::Cluster;
     use super::*;
     use crate::postgres::testing::Database;
-
-    fn shared() -> Option<(Server, Database)> {
-        let database = Database::new()?;
-        let server = Server::new(&database.url).unwrap();
-        Cluster::init(&server, (Millis(3_000), Millis(500)), 4).unwrap();
-        Some((server, database))
-    }
 
     fn tenant(cell: u64, epoch: u64) -> Tenant {
         Tenant { cell: CellId(cell), epoch: Epoch(epoch) }
@@ -156,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_of_one_cell_until_that_gives_it_back() {
-        let Some((server, _database)) = shared() else { return };
+        let Some((server, _database)) = Database::with_cells() else { return };
         let (one, two) = (owned_in(&server, 1, 1), owned_in(&server, 2, 1));
         let roots = Roots::new(server.clone());
         let long = format!("/{}", "long/".repeat(800));
@@ -177,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_an_earlier_owner_says_changes_nothing_and_a_new_one_keeps_what_it_needs() {
-        let Some((server, _database)) = shared() else { return };
+        let Some((server, _database)) = Database::with_cells() else { return };
         let (before, other) = (owned_in(&server, 1, 1), owned_in(&server, 2, 1));
         let roots = Roots::new(server.clone());
         for root in ["/kept", "/over"] {
@@ -197,9 +189,9 @@ mod tests {
 
     #[test]
     fn of_cells_that_want_a_folder_at_once_one_has_it() {
-        let Some((server, _database)) = shared() else { return };
+        let Some((server, _database)) = Database::with_cells() else { return };
         let cells: Vec<Tenant> = (1..=4).map(|cell| owned_in(&server, cell, 1)).collect();
-        let inside = std::sync::atomic::AtomicU64::new(0);
+        let inside = AtomicU64::new(0);
         let works = &|of: Tenant| {
             let roots = Roots::new(server.clone());
             let mut entered = 0;
@@ -207,10 +199,10 @@ mod tests {
                 if roots.take(of, "/srv/shop", "a").unwrap() != Taken::Yes {
                     continue;
                 }
-                let before = inside.swap(of.cell.0, std::sync::atomic::Ordering::SeqCst);
+                let before = inside.swap(of.cell.0, Ordering::SeqCst);
                 assert_eq!(before, 0, "cell {before} is there");
                 thread::yield_now();
-                inside.store(0, std::sync::atomic::Ordering::SeqCst);
+                inside.store(0, Ordering::SeqCst);
                 roots.give_back(of, "/srv/shop").unwrap();
                 entered += 1;
             }
