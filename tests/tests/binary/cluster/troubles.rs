@@ -154,7 +154,8 @@ fn commits_that_a_server_loses_in_a_crash_are_noticed() {
             let mut noticed = None;
             wait_for("an owner that goes on, or a problem", || {
                 noticed = problem();
-                noticed.is_some() || pair.nodes.iter().any(|node| node.0.run(&["status"]).code == Some(0))
+                // What was forgotten is noticed by the next append: somebody whose prompt is admitted has made one.
+                noticed.is_some() || pair.nodes[0].0.run(&["prompt", "are you there?"]).code == Some(0)
             });
             if let Some(problem) = noticed {
                 assert!(problem.contains("has lost something that was acknowledged"), "{problem}");
