@@ -57,6 +57,21 @@ fn damaged() -> impl Iterator<Item = Scenario> {
 }
 
 #[test]
+fn a_child_about_whom_the_ledger_gives_no_answer_is_looked_for_again() {
+    let mut again = 0;
+    for mut drawn in damaged() {
+        (drawn.faults.child_damaged, drawn.faults.reads_away) = (0, 500);
+        let report = guarded(&drawn, Options::default());
+        assert!(report.failure.is_none(), "seed {}: {:?}", drawn.seed, report.failure);
+        again += report.fired.get("a child is looked for again").copied().unwrap_or(0);
+        if again >= 2 {
+            return;
+        }
+    }
+    panic!("children are asked for");
+}
+
+#[test]
 fn a_child_whose_log_is_damaged_is_lost_to_its_parent_who_is_told_so() {
     let mut lost = 0;
     let mut drawn = damaged();

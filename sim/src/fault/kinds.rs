@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 133] = [
+pub const KINDS: [Kind; 132] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -102,7 +102,6 @@ pub const KINDS: [Kind; 133] = [
     kind("ST11", "snapshot.damaged", "the log stands in for a snapshot"),
     kind("ST12", "disk.damaged", "disk.misdirected"),
     kind("–", "ledger.away", "who is due is looked for again"),
-    kind("–", "ledger.away", "a child is looked for again"),
     kind("IN1", "client.twice", "a key is known"),
     kind("IN2", "a key means something else", ""),
     kind("IN3", "client.ack_lost", "a key is known"),

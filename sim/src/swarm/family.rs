@@ -26,7 +26,7 @@ pub(super) fn add(
     faults.task_calls = draw.of("family's work", &[100, 250]);
     faults.commands_last = draw.of("family's commands", &[300, 800]);
     faults.parks = draw.of("family parks", &[0, 200, 1_000]);
-    faults.reads_away = draw.of("family reads away", &[0, 300, 700]);
+    faults.reads_away = draw.of("family reads away", &[0, 500, 800]);
     // Of what a disk that lies has forgotten nothing is claimed, and nobody adds up what the lost have spent.
     if faults.sync_lies == 0 && config.budgets.subtree == Bounds::default() {
         faults.child_damaged = draw.of("family's damage", &[0, 0, 500]);

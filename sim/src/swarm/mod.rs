@@ -446,7 +446,7 @@ fn faults(draw: &mut Draw) -> Faults {
         damaged: draw.of("damaged", &[0, 0, 500]),
         snapshot_damaged: draw.of("snapshot_damaged", &[0, 0, 500]),
         child_damaged: 0,
-        reads_away: draw.of("reads_away", &[0, 0, 300, 700]),
+        reads_away: draw.of("reads_away", &[0, 500, 800]),
         timer_odd: draw.of("timer_odd", &rates),
         ack_lost: draw.of("ack_lost", &rates),
         request_twice: draw.of("request_twice", &rates),
