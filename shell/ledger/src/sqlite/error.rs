@@ -147,6 +147,13 @@ impl From<Stall> for LedgerError {
     }
 }
 
+impl LedgerError {
+    /// Whether another owner goes on with the ledger, or is to.
+    pub fn is_of_another_owner(&self) -> bool {
+        matches!(self, Self::NotOwner | Self::Fenced { .. })
+    }
+}
+
 impl StoreError for LedgerError {
     fn is_absent(&self) -> bool {
         matches!(self, Self::NoAgent { .. })

@@ -284,8 +284,11 @@ impl Running {
             Change::NotStarted(failure) if is_of_the_moment(&failure) => {
                 self.give_back(cell, &format!("{:#}", failure.error));
             }
+            Change::NotStarted(failure) if is_of_another(&failure) => {}
             Change::NotStarted(failure) => self.broke_down(cell, &format!("{:#}", failure.error)),
             Change::Interrupted(problem) => self.give_back(cell, &problem),
+            // The keeper has taken it away, and why is on its way.
+            Change::Lost => {}
             // It has asked the node to leave, and the end of it is on its way.
             Change::BrokeDown(problem) => self.broke_down(cell, &problem),
         }
@@ -417,6 +420,15 @@ fn is_of_the_moment(failure: &Failure) -> bool {
     failure.error.downcast_ref::<StartError>().is_some_and(|error| match error {
         StartError::Ledger(error) => error.is_temporary(),
         StartError::Driver(error) => error.is_temporary(),
+        StartError::Config(_) | StartError::System(_) => false,
+    })
+}
+
+/// Whether the cell was taken away meanwhile.
+fn is_of_another(failure: &Failure) -> bool {
+    failure.error.downcast_ref::<StartError>().is_some_and(|error| match error {
+        StartError::Ledger(error) => error.is_of_another_owner(),
+        StartError::Driver(error) => tenure::is_lost(error),
         StartError::Config(_) | StartError::System(_) => false,
     })
 }

@@ -14,6 +14,7 @@ use super::super::output::Failure;
 use super::super::server_options::Effective;
 use super::lease_file::LeaseFile;
 use super::{Common, share_memory_key};
+use crate::driver::DriverError;
 use crate::home::Home;
 use crate::http::Shutdown;
 use crate::perform::tool::end_all_commands;
@@ -52,6 +53,8 @@ pub(super) enum Change {
     BrokeDown(String),
     /// The database did not answer something that the runtime can't go on without.
     Interrupted(String),
+    /// The cell is not this node's any more.
+    Lost,
 }
 
 impl Tenure {
@@ -138,6 +141,7 @@ impl Tenure {
                 match ended {
                     Ok(Ok(())) => Change::BrokeDown("it has left".to_owned()),
                     Ok(Err(error)) if error.is_temporary() => Change::Interrupted(error.to_string()),
+                    Ok(Err(error)) if is_lost(&error) => Change::Lost,
                     Ok(Err(error)) => Change::BrokeDown(error.to_string()),
                     Err(error) => Change::BrokeDown(error.to_string()),
                 }
@@ -184,4 +188,9 @@ impl Tenure {
 async fn look_at_cells(common: &Common) -> anyhow::Result<()> {
     let directory = common.directory.clone();
     Ok(spawn::blocking(move || directory.refresh()).await??)
+}
+
+/// Whether a runtime ended because somebody else is to go on with its cell.
+pub(super) fn is_lost(error: &DriverError) -> bool {
+    matches!(error, DriverError::Ledger(error) if error.is_of_another_owner())
 }
