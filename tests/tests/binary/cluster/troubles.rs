@@ -144,21 +144,23 @@ fn commits_that_a_server_loses_in_a_crash_are_noticed() {
     let pair = Pair::at(&provider, database, &server.url());
     pair.start();
     let problem = || pair.status()["cells"][0]["problem"].as_str().map(str::to_owned);
-    let mut lost = 0;
+    let (mut lost, mut looks) = (0, 0);
     let acknowledged = pair.under_prompts(|| {
         for crash in 0..rounds(2) {
             std::thread::sleep(Duration::from_millis(400 + crash * 71 % 300));
             server.stop().expect("it ends");
             server.start(&careless).expect("it starts again");
             // Nothing is performed before an operator knows. Each node knows what was acknowledged to it, so that there may be
-            // more to accept; somebody whose prompt is admitted has made an append, and no more is forgotten then.
+            // more to accept; an agent that is created is an append, which finds what is missing.
             wait_for("an owner that goes on", || {
                 if let Some(problem) = problem() {
                     assert!(problem.contains("has lost something that was acknowledged"), "{problem}");
                     let accepted = pair.nodes[0].0.run(&["cluster", "accept", "1"]);
                     lost += u64::from(accepted.code == Some(0));
                 }
-                pair.nodes[0].0.run(&["prompt", "are you there?"]).code == Some(0)
+                looks += 1;
+                let new = format!("agent-{looks}");
+                pair.nodes[0].0.run(&["agent", "create", &new, "--own-home"]).code == Some(0)
             });
         }
     });
