@@ -1,6 +1,5 @@
 //! Which cell works in which folder: one at a time (contract: scale.md, law X9). In a cell its own state decides that; between
-//! cells a row does. A folder is a path on machines with the label of the cell; what belongs to an owner before is changed by
-//! none.
+//! cells a row does. A folder is a path on machines with the label of the cell. An owner of an earlier epoch changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
