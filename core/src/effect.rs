@@ -32,6 +32,7 @@ use crate::summary::children::{ActiveChild, ChildObservability};
 use crate::summary::model::ModelState;
 use crate::summary::workspaces::WorkspaceState;
 use crate::tool::Tool;
+use crate::turns::TurnsUse;
 
 /// Something to be done in the world, after the records of its step are durable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,6 +57,9 @@ pub enum Effect {
     /// Have more lent of what several hosts may spend together. Ends in [`crate::Input::Granted`]; a request that needs it waits,
     /// and asks again after a while.
     Borrow { loan: Loan },
+    /// What this host has of the turns that several hosts have together, each time that it is something else. Where that makes
+    /// a difference, a [`crate::Input::TurnsLent`] follows.
+    ShareTurns { used: TurnsUse },
     /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
     Cancel { agent: AgentId, op: OpId },
 }

@@ -104,6 +104,8 @@ pub enum Input {
     LoginChanged { provider: String },
     /// More is lent to this host, or no more is there; requests that wait for it go on.
     Granted { grant: Grant },
+    /// So many turns may be in progress at this host from now on; those that are go on, and none begins beside as many.
+    TurnsLent { turns: u64 },
     /// Time has passed; deadlines are looked at in every step anyway.
     Tick,
     /// The service shuts down: no new turn starts, runs are interrupted, nothing is written as stopped.
@@ -135,7 +137,11 @@ impl Input {
             | Self::Completed { agent, .. }
             | Self::PlanProbed { agent, .. }
             | Self::TreeKept { agent, .. } => Some(agent),
-            Self::LoginChanged { .. } | Self::Granted { .. } | Self::Tick | Self::Drain { .. } => None,
+            Self::LoginChanged { .. }
+            | Self::Granted { .. }
+            | Self::TurnsLent { .. }
+            | Self::Tick
+            | Self::Drain { .. } => None,
         }
     }
 
@@ -168,6 +174,7 @@ impl Input {
             | Self::TreeKept { .. }
             | Self::LoginChanged { .. }
             | Self::Granted { .. }
+            | Self::TurnsLent { .. }
             | Self::Tick => false,
         }
     }

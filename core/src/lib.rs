@@ -53,6 +53,7 @@ pub mod summary;
 pub(crate) mod testing;
 pub mod tool;
 pub mod transcript;
+pub mod turns;
 pub(crate) mod tx;
 pub mod view;
 

@@ -36,6 +36,7 @@ use crate::input::{ControlRequest, Input};
 use crate::prompt::reworded::reworded;
 use crate::record::{Durable, Step};
 use crate::recovery::{Found, FoundCommand, RecoveryReport};
+use crate::turns::TurnsUse;
 use crate::view::{decided, past};
 
 pub(crate) use outcomes::*;
@@ -82,6 +83,8 @@ pub(crate) struct World {
     pub(crate) plans: Vec<(WorkItemId, PlanSeen)>,
     /// What was to be lent, in order.
     pub(crate) loans: Vec<Loan>,
+    /// What is known of the turns that it uses.
+    pub(crate) turns: Option<TurnsUse>,
     /// Where files are to be kept, and when.
     pub(crate) trees: Vec<(ExecutionBinding, TreeMoment)>,
     to_prepare: Vec<(AgentId, OpId)>,
@@ -162,6 +165,7 @@ impl World {
             to_load: Vec::new(),
             plans: Vec::new(),
             loans: Vec::new(),
+            turns: None,
             trees: Vec::new(),
             to_prepare: Vec::new(),
             answers: BTreeMap::new(),
@@ -469,7 +473,10 @@ impl World {
             assert!(decision.rests(), "{id} rests and should not: {decision:?}");
             let agent = self.host.agent(id).unwrap();
             let waits = decision.kind == DecisionKind::WaitForTimer && agent.inbox.queued_entries() > 0;
-            assert!(!waits || self.host.next_deadline().is_some(), "{id} waits for nothing: {decision:?}");
+            // Whoever is in line for a slot that was called back decides again when there is one.
+            let armed = self.host.next_deadline().is_some()
+                || self.host.view().waiting_for_slot().any(|waiting| waiting == id);
+            assert!(!waits || armed, "{id} waits for nothing: {decision:?}");
             let backs_off = || {
                 let deadlines = self.host.deadlines_of(id);
                 deadlines.iter().any(|deadline| deadline.reason == DeadlineReason::Backoff)
@@ -492,6 +499,7 @@ impl World {
             Effect::ProbePlan { item, known, .. } => self.plans.push((item, known)),
             Effect::KeepTree { execution, moment, .. } => self.trees.push((execution, moment)),
             Effect::Borrow { loan } => self.loans.push(loan),
+            Effect::ShareTurns { used } => self.turns = Some(used),
             Effect::StopCommand { agent, op, force } => self.stops.push((agent, op, force)),
         }
     }

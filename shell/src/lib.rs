@@ -35,6 +35,7 @@ pub mod runtime;
 pub mod screen;
 pub mod settings;
 pub mod shared_roots;
+pub mod shared_turns;
 pub mod skills;
 pub mod tasks;
 pub mod telemetry;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use holon_core::Input;
 use holon_core::agent::Agent;
 use holon_core::replay::Call;
 use holon_facts::event::{InboxFact, TurnFact};
@@ -17,6 +18,8 @@ use crate::options::Sabotage;
 #[derive(Debug, Clone)]
 pub struct Bounds {
     config: Config,
+    /// As many may be in progress.
+    turns: u64,
     rounds: BTreeMap<AgentId, u32>,
     /// The message of each agent's run, and the rounds that messages take along to their next one.
     runs: BTreeMap<AgentId, MessageId>,
@@ -28,9 +31,15 @@ pub struct Bounds {
     pub checked: u64,
 }
 
+/// As many as may be in progress at first.
+fn turns(config: &Config) -> u64 {
+    config.lent_turns.unwrap_or(config.limits.concurrent_turns)
+}
+
 impl Bounds {
     pub fn new(config: Config) -> Self {
         Self {
+            turns: turns(&config),
             config,
             rounds: BTreeMap::new(),
             runs: BTreeMap::new(),
@@ -45,10 +54,18 @@ impl Bounds {
         &self.config
     }
 
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
     /// A start of the runtime may bring other bounds; runs that it finds go on under them.
     pub fn call(&mut self, call: &Call) {
         if let Call::RuntimeStarted { config, .. } = call {
             self.config = config.clone();
+            self.turns = turns(config);
+        }
+        if let Call::Step { input: Input::TurnsLent { turns }, .. } = call {
+            self.turns = *turns;
         }
     }
 

@@ -60,6 +60,8 @@ pub struct Checks {
     fairness: Fairness,
     pub(crate) judges: Judges,
     pub(crate) sabotage: Option<Sabotage>,
+    /// Turns in progress at other hosts that have the same limit.
+    pub(crate) of_others: u64,
     /// How often each law of the world had something to say.
     pub checked: BTreeMap<&'static str, u64>,
 }
@@ -92,6 +94,7 @@ impl Checks {
             fairness: Fairness::default(),
             judges: Judges::All,
             sabotage: None,
+            of_others: 0,
             checked: BTreeMap::new(),
         }
     }
@@ -188,10 +191,12 @@ impl Checks {
         let waits = decision.evidence.contains(&Evidence::NoFreeSlot);
         if begins || waits {
             let none = self.sabotage == Some(Sabotage::NoSlots);
-            let slots = if none { 0 } else { self.bounds.config().limits.concurrent_turns };
+            let slots = if none { 0 } else { self.bounds.turns() };
             let running = self.totals.running;
             let right = begins == (running < slots);
             ensure!(right, "G6", "{} decides {decision:?} with {running} of {slots} turns", record.agent);
+            let (all, most) = (running + self.of_others, self.bounds.config().limits.concurrent_turns);
+            ensure!(!begins || all < most, "G6", "{} begins a turn beside {all} of {most}", record.agent);
         }
         Ok(())
     }
@@ -421,7 +426,7 @@ impl Checks {
     }
 
     fn no_lost_wake(&mut self, host: &Host) -> Result<(), Failure> {
-        let slot = self.reference.running() < host.config().limits.concurrent_turns;
+        let slot = self.reference.running() < host.most_turns();
         if self.reference.draining() || !slot {
             return Ok(());
         }

@@ -58,6 +58,7 @@ pub mod tools;
 mod totals;
 pub mod trace;
 mod trees;
+pub mod turns;
 pub mod verdict;
 mod waits;
 mod wire;

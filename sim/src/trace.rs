@@ -110,6 +110,9 @@ impl Trace {
                 format!("keep_tree {agent} {} {}", execution.execution_root, moment.name())
             }
             Effect::Borrow { loan } => format!("borrow {}", serde_json::to_string(loan).unwrap_or_default()),
+            Effect::ShareTurns { used } => {
+                format!("share_turns {} of {}, {} waiting", used.running, used.lent, used.waiting)
+            }
             Effect::LoadChild { agent, op, child } => format!("load_child {agent} {op} {child}"),
             Effect::Cancel { agent, op } => format!("cancel {agent} {op}"),
         };
@@ -161,7 +164,11 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::PlanProbed { agent, .. } => Some((agent, "plan_probed")),
             Input::TreeKept { agent, .. } => Some((agent, "tree_kept")),
-            Input::LoginChanged { .. } | Input::Granted { .. } | Input::Tick | Input::Drain { .. } => None,
+            Input::LoginChanged { .. }
+            | Input::Granted { .. }
+            | Input::TurnsLent { .. }
+            | Input::Tick
+            | Input::Drain { .. } => None,
         },
     }
 }

@@ -55,6 +55,9 @@ pub struct Config {
     /// Likewise: of a budget for all agents this host has what is lent to it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub shares_budgets: bool,
+    /// Likewise: of `limits.concurrent_turns` this host has what is lent to it, and so much to begin with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lent_turns: Option<u64>,
     /// What happens to ingress for a stopped agent.
     pub while_stopped: WhileStopped,
 }
@@ -422,6 +425,7 @@ impl Config {
             worktrees: worktrees(),
             shares_names: false,
             shares_budgets: false,
+            lent_turns: None,
             while_stopped: WhileStopped::Refuse,
         }
     }
@@ -462,6 +466,10 @@ impl Config {
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return Err(ConfigError { key, problem: "must be at least 1".into() });
+        }
+        if self.lent_turns.is_some_and(|lent| lent > self.limits.concurrent_turns) {
+            let problem = "must be at most limits.concurrent_turns".into();
+            return Err(ConfigError { key: "Config.lent_turns", problem });
         }
         let windows = self.context.windows.iter().map(|window| window.tokens);
         if windows.chain([self.context.window_tokens]).any(|tokens| tokens < SMALLEST_WINDOW) {

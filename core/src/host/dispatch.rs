@@ -94,6 +94,10 @@ impl Host {
             looked @ (Input::PlanProbed { .. } | Input::TreeKept { .. }) => self.looked(batch, looked),
             Input::LoginChanged { provider } => self.login_changed(batch, &provider),
             Input::Granted { grant } => self.granted(batch, grant),
+            Input::TurnsLent { turns } => {
+                self.slots.lend(turns);
+                Boundary::IdleTick
+            }
             Input::Tick => Boundary::IdleTick,
             Input::Drain { reply } => self.drain(batch, reply),
         }
@@ -142,6 +146,7 @@ impl Host {
             | Input::TreeKept { .. }
             | Input::LoginChanged { .. }
             | Input::Granted { .. }
+            | Input::TurnsLent { .. }
             | Input::Tick
             | Input::Drain { .. } => return None,
         };
@@ -329,7 +334,7 @@ impl Host {
     pub(super) fn settle_all(&mut self, batch: &mut Batch, boundary: Boundary, about: Option<&AgentId>) {
         let mut left = self.config.limits.decisions_per_step;
         while left > 0 {
-            let waiting = if self.may_run() { self.waiting_for_slot.pop() } else { None };
+            let waiting = if self.may_run() { self.slots.queue.pop() } else { None };
             let (place, agent) = match waiting {
                 Some((place, agent)) => (Some(place), agent),
                 None => match self.unsettled.pop_first() {
@@ -343,10 +348,10 @@ impl Host {
             let settled = self.with(batch, &agent, |tx| settle::settle(tx, boundary, &mut left));
             match settled {
                 Some(settle::Settled::Resting) | None => {}
-                Some(settle::Settled::NoSlot) => self.waiting_for_slot.push(agent),
+                Some(settle::Settled::NoSlot) => self.slots.queue.push(agent),
                 // Whose turn it was has not decided whether to take it.
                 Some(settle::Settled::CutShort) => match place {
-                    Some(place) => self.waiting_for_slot.put_back(place, agent),
+                    Some(place) => self.slots.queue.put_back(place, agent),
                     None => {
                         self.unsettled.insert(agent);
                     }
@@ -358,8 +363,11 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
+    use crate::input::Input;
     use crate::testing::{World, answers, config, context, prompt};
+    use crate::turns::TurnsUse;
     use holon_facts::config::{Config, HostLimits};
+    use holon_facts::ids::ReplyId;
 
     #[test]
     fn a_slot_goes_to_whoever_asked_first() {
@@ -377,5 +385,44 @@ mod tests {
             world.complete(expected, context());
             world.complete(expected, answers("done"));
         }
+    }
+
+    #[test]
+    fn a_host_begins_as_many_turns_as_it_is_lent_and_reports_what_it_uses() {
+        let mut world = World::new(Config { lent_turns: Some(0), ..config() });
+        for name in ["one", "two", "three"] {
+            world.create(name);
+            world.admit(name, prompt("go"));
+        }
+        let used = |lent, running, waiting| Some(TurnsUse { lent, running, waiting });
+        assert_eq!(world.turns, used(0, 0, 3));
+        world.step(Input::TurnsLent { turns: 2 });
+        assert_eq!(world.turns, used(2, 2, 1));
+        // What is called back ends with its turns.
+        world.step(Input::TurnsLent { turns: 1 });
+        assert_eq!(world.turns, used(1, 2, 1));
+        world.complete("one", context());
+        world.complete("one", answers("done"));
+        assert_eq!(world.turns, used(1, 1, 1));
+        assert!(world.agent("three").run.is_none());
+        world.turns = None;
+        world.complete("two", context());
+        world.complete("two", answers("done"));
+        assert!(world.agent("three").run.is_some(), "the slot stays here");
+        assert_eq!(world.turns, used(1, 1, 0));
+        // Whoever shuts down wants none.
+        world.admit("one", prompt("again"));
+        assert_eq!(world.turns, used(1, 1, 1));
+        world.step(Input::Drain { reply: ReplyId(99) });
+        assert_eq!(world.turns, used(1, 0, 0));
+    }
+
+    #[test]
+    fn a_host_with_slots_of_its_own_is_lent_none() {
+        let mut world = World::new(config());
+        world.step(Input::TurnsLent { turns: 0 });
+        world.create("one");
+        world.admit("one", prompt("go"));
+        assert!(world.agent("one").run.is_some() && world.turns.is_none());
     }
 }

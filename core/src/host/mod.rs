@@ -24,11 +24,12 @@ use holon_facts::record::Record;
 use holon_facts::time::{Millis, Now, Wall};
 use registry::Resident;
 use serde::{Deserialize, Serialize};
-use slots::SlotQueue;
+use slots::Slots;
 
 use crate::accounts::Accounts;
 use crate::agent::FoldError;
 use crate::agent::budget::Account;
+use crate::effect::Effect;
 use crate::grants::Grants;
 use crate::input::Input;
 use crate::names::Names;
@@ -56,15 +57,12 @@ pub struct Host {
     deadlines: Deadlines,
     step: StepSeq,
     draining: bool,
-    /// Runs in progress, over all agents.
-    running: u64,
     /// Commands that are executed or about to be, over all agents.
     commands: u64,
     accounts: Accounts,
     grants: Grants,
     pub(crate) occupied: Occupied,
-    /// Agents that were refused a slot for a turn.
-    waiting_for_slot: SlotQueue,
+    slots: Slots,
     /// Agents whose decisions were cut short by the bound of a step.
     unsettled: BTreeSet<AgentId>,
     stats: Stats,
@@ -119,6 +117,7 @@ impl Host {
     /// When the configuration contradicts itself.
     pub fn new(config: Config, seed: Seed) -> Result<Self, ConfigError> {
         config.check()?;
+        let slots = Slots::new(&config);
         Ok(Self {
             config,
             seed,
@@ -130,12 +129,11 @@ impl Host {
             deadlines: Deadlines::default(),
             step: StepSeq(0),
             draining: false,
-            running: 0,
             commands: 0,
             accounts: Accounts::default(),
             grants: Grants::default(),
             occupied: Occupied::default(),
-            waiting_for_slot: SlotQueue::default(),
+            slots,
             unsettled: BTreeSet::new(),
             stats: Stats::default(),
         })
@@ -189,6 +187,7 @@ impl Host {
             | Input::TreeKept { .. }
             | Input::LoginChanged { .. }
             | Input::Granted { .. }
+            | Input::TurnsLent { .. }
             | Input::Tick
             | Input::Drain { .. } => None,
         };
@@ -273,8 +272,13 @@ impl Host {
         &self.accounts
     }
 
+    /// As many turns may be in progress.
+    pub fn most_turns(&self) -> u64 {
+        self.slots.most
+    }
+
     fn has_free_slot(&self) -> bool {
-        self.running < self.config.limits.concurrent_turns
+        self.slots.is_one_free()
     }
 
     /// Whether one more turn may begin.
@@ -297,13 +301,14 @@ impl Host {
     fn finish(&mut self, batch: Batch) -> Step {
         let Batch { seq, records, mut effects } = batch;
         self.fill_in(&mut effects);
+        effects.extend(self.slots.used_otherwise(self.draining).map(|used| Effect::ShareTurns { used }));
         debug_assert!(self.check().is_ok(), "{:?}", self.check());
         Step { seq, records, effects, more: self.has_more() }
     }
 
     /// Whether something is left to decide at this moment.
     fn has_more(&self) -> bool {
-        !self.unsettled.is_empty() || self.is_due() || (self.may_run() && !self.waiting_for_slot.is_empty())
+        !self.unsettled.is_empty() || self.is_due() || (self.may_run() && !self.slots.queue.is_empty())
     }
 
     fn is_due(&self) -> bool {
@@ -319,7 +324,7 @@ impl Host {
     }
 
     pub(crate) fn waiting_for_slot(&self) -> impl Iterator<Item = &AgentId> {
-        self.waiting_for_slot.waiting()
+        self.slots.queue.waiting()
     }
 
     pub(crate) fn agent(&self, id: &AgentId) -> Option<&crate::agent::Agent> {

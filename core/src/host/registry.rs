@@ -61,7 +61,7 @@ impl Host {
         if !agent.childhood.archived {
             self.names.insert(id.clone(), agent.label.name.clone());
         }
-        self.running += u64::from(agent.run.is_some());
+        self.slots.running += u64::from(agent.run.is_some());
         self.commands += agent.commands();
         self.accounts.admitted(&agent.account);
         self.occupied.admitted(&agent);
@@ -102,7 +102,7 @@ impl Host {
             self.observed.insert(agent.clone(), EvictedChild { observed, account });
         }
         self.deadlines.set(agent, &Alarms::new(), None);
-        self.waiting_for_slot.remove(agent);
+        self.slots.queue.remove(agent);
         self.occupied.evicted(agent);
         Some(AgentSnapshot::of(&resident.agent))
     }
@@ -155,7 +155,7 @@ impl Host {
             let problem = "two supervision trees occupy one root";
             return Err(Violation { agent: agent.clone(), problem });
         }
-        if (running, commands, reserved) != (self.running, self.commands, self.accounts.reserved())
+        if (running, commands, reserved) != (self.slots.running, self.commands, self.accounts.reserved())
             && let Some(id) = self.agents.keys().next()
         {
             return Err(Violation {
@@ -215,7 +215,7 @@ impl Host {
         if !runs {
             resident.extended = Extended::default();
         }
-        self.running = self.running + u64::from(runs) - u64::from(ran);
+        self.slots.running = self.slots.running + u64::from(runs) - u64::from(ran);
         self.commands = self.commands + resident.agent.commands() - executed;
         self.accounts.changed(&account, &resident.agent.account);
         self.deadlines.set(id, &resident.alarms, resident.wall_deadline(wall));

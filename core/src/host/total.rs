@@ -70,6 +70,7 @@ enum Act {
     ChangeWorkspace(&'static str, WorkspaceChange),
     LoginChanged,
     Granted(Grant),
+    TurnsLent(u64),
     Drain,
     Crash,
     /// A crash that the supervisors of commands survive.
@@ -324,6 +325,7 @@ fn act() -> impl Strategy<Value = Act> {
         4 => select(vec![Act::LoginChanged, Act::Drain, Act::Crash, Act::Crash]),
         2 => found().prop_map(Act::CrashFinding),
         2 => grant().prop_map(Act::Granted),
+        1 => (0..4_u64).prop_map(Act::TurnsLent),
         1 => tight().prop_map(|config| Act::Restart(config.into())),
     ]
 }
@@ -362,7 +364,7 @@ fn skilled(kind: OpKind, at: usize) -> Outcome {
         (OpKind::LoadContext, 1 | 2) => context_with(&[skill("csv", 1), skill("pdf", 1)]),
         (OpKind::LoadContext, 3) => context_offering(&["files__list", "files__read"]),
         (OpKind::LoadContext, 4) => context_with_notes(),
-        (OpKind::CallModel, 3) => calls(&[("c1", "files__read", r#"{"path":"a"}"#)]),
+        (OpKind::CallModel, 2 | 3) => calls(&[("c1", "files__read", r#"{"path":"a"}"#)]),
         (OpKind::CallModel, 4) => calls(&[("c1", "MemorySearch", r#"{"query":"it"}"#)]),
         (OpKind::RunCommand, 1 | 2) => uses(&["/skills/csv/SKILL.md", "/skills/pdf/scripts/fill.py"]),
         _ => fitting(kind),
@@ -451,6 +453,7 @@ impl Act {
             }
             Self::LoginChanged => world.step(Input::LoginChanged { provider: "local".into() }),
             Self::Granted(grant) => world.step(Input::Granted { grant }),
+            Self::TurnsLent(turns) => world.step(Input::TurnsLent { turns }),
             Self::Drain => drop(world.drain()),
             Self::Crash => {
                 world.found.clear();

@@ -148,6 +148,7 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
         | Effect::ProbePlan { .. }
         | Effect::KeepTree { .. }
         | Effect::Borrow { .. }
+        | Effect::ShareTurns { .. }
         | Effect::StopCommand { .. } => None,
     });
     let refused = || String::from(UNFIT);

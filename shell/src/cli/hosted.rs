@@ -37,6 +37,7 @@ use crate::names::Names;
 use crate::runtime::{Ended, Runtime};
 use crate::settings::TelemetrySettings;
 use crate::shared_roots::SharedRoots;
+use crate::shared_turns::SharedTurns;
 use crate::skills::{Roots, install};
 use crate::telemetry::{Contents, Exporter, Following, Reporter, Signal, Target};
 use crate::templates::{self, Templates};
@@ -82,6 +83,8 @@ pub(super) struct OfNode<'a> {
     pub(super) grants: Arc<Grants>,
     /// The folders that its agents work in.
     pub(super) roots: Arc<node::Roots>,
+    /// Of how many turns it has a part.
+    pub(super) turns: SharedTurns,
     /// What browsers and streams are let in by, at whichever cell they ask.
     pub(super) doors: Doors,
 }
@@ -191,6 +194,7 @@ fn settle(start: &mut Start, own: &Home, ledger: &LedgerPlace, node: Option<&OfN
     start.performing.lease = node.map(|node| node.lease.clone());
     let lends = node.map(|node| (node.grants.clone(), node.directory.clone(), node.cell));
     start.performing.lender = Lender::of(lends);
+    start.turns = node.filter(|node| node.directory.has_several()).map(|node| node.turns.clone());
     let tenant = |node: &OfNode<'_>| Tenant { cell: node.cell, epoch: node.epoch };
     let roots = node.map(|node| (node.roots.clone(), node.directory.clone(), tenant(node)));
     let of_agents = [start.performing.real_homes(), start.performing.real_worktrees()];

@@ -85,6 +85,7 @@ impl Setup {
             },
             live,
             tools_from: Gate::open(),
+            turns: None,
             observer,
         }
     }

@@ -56,6 +56,11 @@ impl Driver {
                 }
             }
             Effect::Borrow { loan } => drop(self.work.look(self.performers.borrow(loan))),
+            Effect::ShareTurns { used } => {
+                if let Some(turns) = &self.turns {
+                    turns.report(used);
+                }
+            }
             Effect::LoadChild { agent, op, child } => self.engine.wants_child(agent, op, child),
             Effect::Cancel { agent, op } => self.cancel(&agent, op),
         }

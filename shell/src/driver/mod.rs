@@ -29,6 +29,7 @@ use holon_text::Texts;
 use tokio::time::Instant;
 
 use crate::perform::Performers;
+use crate::shared_turns::BorrowedTurns;
 use crate::work::Work;
 use logins::Logins;
 
@@ -58,6 +59,8 @@ pub struct Driver {
     performers: Performers,
     work: Work,
     logins: Logins,
+    /// Those that are lent to it, where the runtimes of a process have their turns together.
+    turns: Option<BorrowedTurns>,
     observer: Observer,
     /// Tools begin when it is open.
     tools_from: Gate,
@@ -71,6 +74,7 @@ pub struct Driver {
 enum Woken {
     Report(Message<LedgerError>),
     Completed(Box<Input>),
+    Lent(Input),
     Deadline,
 }
 
@@ -165,6 +169,7 @@ impl Driver {
             biased;
             message = self.engine.writer().report() => Woken::Report(message),
             input = self.work.next(), if stepping => Woken::Completed(Box::new(input)),
+            input = lent(&mut self.turns), if stepping => Woken::Lent(input),
             () = tokio::time::sleep_until(until), if rings => Woken::Deadline,
         };
         match event {
@@ -173,6 +178,7 @@ impl Driver {
                 reached(Point::OutcomeTaken);
                 self.step(*input)
             }
+            Woken::Lent(input) => self.step(input),
             Woken::Deadline => match deadline.map_or(Whose::Host, |(_, whose)| whose) {
                 Whose::Host => self.step(Input::Tick),
                 // Loading is for whoever can wait for it.
@@ -250,5 +256,13 @@ impl Driver {
             }
         }
         Ok(())
+    }
+}
+
+/// Waits until as many turns are lent as were not before; for ever where they are not lent.
+async fn lent(turns: &mut Option<BorrowedTurns>) -> Input {
+    match turns {
+        Some(turns) => turns.next().await,
+        None => std::future::pending().await,
     }
 }

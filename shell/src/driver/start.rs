@@ -19,6 +19,7 @@ use super::logins::Logins;
 use super::{DiskState, Driver, DriverError, Gate, Observer};
 use crate::live::LiveSink;
 use crate::perform::{self, Performers};
+use crate::shared_turns::{BorrowedTurns, SharedTurns};
 use crate::work::Work;
 
 /// Bytes of records after which the state of an agent is stored again, at least.
@@ -38,6 +39,8 @@ pub struct Start {
     pub live: LiveSink,
     /// No tool begins before it is open.
     pub tools_from: Gate,
+    /// Turns, where other runtimes of the process have the same limit.
+    pub turns: Option<SharedTurns>,
     pub observer: Observer,
 }
 
@@ -79,6 +82,8 @@ impl Driver {
         config.homes = start.performing.real_homes().display().to_string();
         config.shares_names = start.performing.names.are_shared();
         config.shares_budgets = start.performing.lender.is_needed();
+        let turns = start.turns.map(|turns| turns.join(config.limits.concurrent_turns));
+        config.lent_turns = turns.as_ref().map(BorrowedTurns::lent);
         config.worktrees = start.performing.real_worktrees().display().to_string();
         let host = Host::new(config.clone(), seed)?;
         warnings.extend(perform::tool::recover(&start.performing));
@@ -95,6 +100,7 @@ impl Driver {
             texts,
             work: Work::default(),
             logins: Logins::default(),
+            turns,
             observer: start.observer,
             tools_from: start.tools_from,
             permit,

@@ -39,6 +39,7 @@ async fn begin(home: &TempDir) -> (Runtime, Ended) {
         performing: perform::Settings::new(crate::home::Home::at(home.path()), CommandEnvironment::new([])),
         live: LiveSink::nobody(),
         tools_from: Gate::open(),
+        turns: None,
         observer: Box::new(|_| {}),
     };
     Runtime::spawn(Driver::start(start).await.unwrap(), |_| {})

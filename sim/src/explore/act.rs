@@ -342,7 +342,11 @@ impl Situation {
             | Input::Completed { agent, .. }
             | Input::PlanProbed { agent, .. }
             | Input::TreeKept { agent, .. } => self.admit(agent),
-            Input::LoginChanged { .. } | Input::Granted { .. } | Input::Tick | Input::Drain { .. } => Ok(()),
+            Input::LoginChanged { .. }
+            | Input::Granted { .. }
+            | Input::TurnsLent { .. }
+            | Input::Tick
+            | Input::Drain { .. } => Ok(()),
         }
     }
 }

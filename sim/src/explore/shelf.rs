@@ -113,7 +113,10 @@ impl Errand {
             Effect::Perform { agent, op, work } => Self::work(agent, op, work),
             Effect::StopCommand { agent, op, .. } => Self::Stop { agent, op },
             // Nobody edits a plan or a file in a small world, or lends anything.
-            Effect::ProbePlan { .. } | Effect::KeepTree { .. } | Effect::Borrow { .. } => Self::Look,
+            Effect::ProbePlan { .. }
+            | Effect::KeepTree { .. }
+            | Effect::Borrow { .. }
+            | Effect::ShareTurns { .. } => Self::Look,
             Effect::LoadChild { child, .. } => Self::Load { child },
             Effect::Cancel { agent, op } => Self::Cancel { agent, op },
         }

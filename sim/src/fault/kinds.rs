@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 132] = [
+pub const KINDS: [Kind; 133] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -71,6 +71,7 @@ pub const KINDS: [Kind; 132] = [
     kind("–", "what has ended already is waited for", ""),
     kind("–", "a budget is exhausted", ""),
     kind("–", "a loan is refused", ""),
+    kind("–", "turns are called back", ""),
     kind("PV1", "context.fails", "an operation has failed"),
     kind("PV11", "context.twice", "an outcome that nobody awaits"),
     kind("PV2", "context.odd_outcome", "an operation has failed"),

@@ -108,7 +108,8 @@ impl Promise {
             Effect::Reply { .. }
             | Effect::ProbePlan { .. }
             | Effect::KeepTree { .. }
-            | Effect::Borrow { .. } => return None,
+            | Effect::Borrow { .. }
+            | Effect::ShareTurns { .. } => return None,
         })
     }
 

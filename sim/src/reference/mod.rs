@@ -254,6 +254,7 @@ impl Reference {
             | Input::TreeKept { .. }
             | Input::LoginChanged { .. }
             | Input::Granted { .. }
+            | Input::TurnsLent { .. }
             | Input::Tick
             | Input::Drain { .. } => None,
         };
@@ -329,6 +330,7 @@ impl Reference {
             | Input::TreeKept { .. }
             | Input::LoginChanged { .. }
             | Input::Granted { .. }
+            | Input::TurnsLent { .. }
             | Input::Tick => return,
         };
         self.expected.insert(reply, replies);

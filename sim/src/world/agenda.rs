@@ -20,6 +20,8 @@ pub(super) enum Happening {
     Completed { agent: AgentId, op: OpId, outcome: Box<Outcome>, life: u64 },
     /// Somebody has looked at files, in one life of the process.
     Looked { input: Box<Input>, life: u64 },
+    /// Another host begins and ends turns of those that it has together with this one.
+    OtherMoves,
     /// The driver's timer; only the newest counts.
     Wake { number: u64, whose: Whose },
     /// The driver's timer rings when it should not, in one life of the process or in any.
@@ -56,6 +58,7 @@ impl Happening {
             | Self::Last(_)
             | Self::Exits { .. }
             | Self::Tidy(_)
+            | Self::OtherMoves
             | Self::Start
             | Self::Quiet => false,
         }

@@ -208,6 +208,7 @@ impl World<'_> {
         let number = self.life.number;
         self.life = Life { number: number + 1, wake: self.life.wake + 1, ..Life::default() };
         self.outside.inflight.clear();
+        self.outside.turns.end();
         self.checks.parked.clear();
         self.agenda.plan(self.at + downtime, 0, Happening::Start);
     }
@@ -271,13 +272,16 @@ impl World<'_> {
 
     /// The engine of a new life; says who has something to do.
     fn start_engine(&mut self, site: Site) -> Result<Vec<AgentId>, Failure> {
-        let (config, seed) = (self.scenario.config_of(self.life.number).clone(), Seed(self.scenario.seed));
+        let (mut config, seed) =
+            (self.scenario.config_of(self.life.number).clone(), Seed(self.scenario.seed));
         if self.life.number > 0 && config != *self.scenario.config_of(self.life.number - 1) {
             self.injector.saw("another configuration");
         }
         let which = self.choices.below(site.about("unusable"), 6);
         let started = Host::new(form::unusable(&config, which), seed).is_ok();
         ensure!(!started, "G5", "a process starts with an unusable configuration, {which}");
+        config.lent_turns =
+            config.lent_turns.map(|_| self.outside.turns.begin(config.limits.concurrent_turns));
         let host = Host::new(self.instructions(config.clone()), seed)
             .map_err(|error| safety("scenario", error.to_string()))?;
         self.disk.get_mut().glance = match self.options.sabotage {

@@ -20,6 +20,7 @@ mod restore;
 mod step;
 mod tamper;
 mod tasks;
+mod turns;
 mod twins;
 mod writer;
 
@@ -46,6 +47,7 @@ use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
 use crate::ingress::{Clients, Request, agent_id};
 use crate::lender::Lender;
+use crate::turns::Turns;
 use crate::options::{Options, Sabotage};
 use crate::promise::Due;
 use crate::promise::armed::Armed;
@@ -193,6 +195,7 @@ struct Outside {
     story: Progress,
     trees: Trees,
     lender: Lender,
+    turns: Turns,
 }
 
 impl Outside {
@@ -331,6 +334,7 @@ impl<'a> World<'a> {
             | Happening::Last(_)
             | Happening::Over(_)
             | Happening::Tidy(_)
+            | Happening::OtherMoves
             | Happening::Start
             | Happening::Quiet => false,
         }
@@ -342,6 +346,10 @@ impl<'a> World<'a> {
             Happening::Request(request) => self.request(request),
             Happening::Completed { agent, op, outcome, life } => self.completed(&agent, op, *outcome, life),
             Happening::Looked { input, .. } => self.input(*input),
+            Happening::OtherMoves => {
+                self.other_moves();
+                Ok(())
+            }
             Happening::Wake { whose, .. } => self.rings(whose),
             Happening::Ring(None) => self.input(Input::Tick),
             Happening::Ring(Some(_)) => {

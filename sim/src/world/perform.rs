@@ -42,6 +42,10 @@ impl World<'_> {
                 self.lend(loan);
                 Ok(())
             }
+            Effect::ShareTurns { used } => {
+                self.share_turns(used);
+                Ok(())
+            }
             Effect::LoadChild { agent, op, child } => {
                 self.child_is_wanted(&child);
                 if let Some(engine) = &mut self.life.engine {

@@ -27,6 +27,8 @@ pub(super) fn tight() -> impl Strategy<Value = Config> {
             config.turn.rounds = few + 1;
             config.budgets = budgets;
             config.shares_budgets = shares;
+            // In half of the worlds that share budgets.
+            config.lent_turns = (shares && hold).then_some(slots - 1);
             config.prices = prices();
             config.turn.calls_per_round = few;
             config.turn.repeats_remind = few;

@@ -45,6 +45,7 @@ use crate::home::{Home, secret};
 use crate::http::signature::Signatures;
 use crate::http::{AboutFront, Front, InProcess, Shutdown, to_other_nodes};
 use crate::settings::Origin;
+use crate::shared_turns::SharedTurns;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
 /// Requests under way are answered within so long when the node ends.
@@ -72,6 +73,7 @@ struct Common {
     directory: Arc<Directory>,
     grants: Arc<Grants>,
     roots: Arc<Roots>,
+    turns: SharedTurns,
     doors: Doors,
 }
 
@@ -138,6 +140,7 @@ pub(super) async fn serve(
         process: doors.process.clone(),
         connector: to_other_nodes(),
     };
+    let turns = SharedTurns::new(effective.setup.config.limits.concurrent_turns);
     let deposits = Arc::new(Deposits::new(place.server.clone()));
     let front =
         Front::new((node.routes(), directory.clone(), deposits), policy, &secret, about, leave.clone());
@@ -164,6 +167,7 @@ pub(super) async fn serve(
         directory,
         grants,
         roots,
+        turns,
         doors,
     };
     let (tenures, draining) = (BTreeMap::new(), Vec::new());

@@ -105,6 +105,7 @@ impl Tenure {
                     directory: common.directory.clone(),
                     grants: common.grants.clone(),
                     roots: common.roots.clone(),
+                    turns: common.turns.clone(),
                     doors: common.doors.clone(),
                 }),
             };

@@ -48,6 +48,7 @@ async fn driver(home: &Home) -> Driver {
         performing: perform::Settings::new(crate::home::Home::at(folder), CommandEnvironment::new([])),
         live: LiveSink::nobody(),
         tools_from: Gate::open(),
+        turns: None,
         observer: Box::new(|_| {}),
     };
     Driver::start(start).await.unwrap()

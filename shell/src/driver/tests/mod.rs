@@ -41,6 +41,7 @@ async fn driver(home: &Home) -> (Driver, Arc<AtomicBool>) {
         performing: perform::Settings::new(crate::home::Home::at(folder), CommandEnvironment::new([])),
         live: LiveSink::nobody(),
         tools_from: Gate::open(),
+        turns: None,
         observer: Box::new(|_| {}),
     };
     let full = Arc::new(AtomicBool::new(false));

@@ -133,6 +133,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         performing: perform::Settings::new(home.clone(), CommandEnvironment::new([])),
         live: hub.live(),
         tools_from: Gate::open(),
+        turns: None,
         observer: Box::new(move |record| {
             counted.see(record);
             seen.publish(record);

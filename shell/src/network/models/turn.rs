@@ -43,6 +43,7 @@ async fn begin(home: &Path) -> Runtime {
         performing: perform::Settings::new(crate::home::Home::at(home), CommandEnvironment::new([])),
         live: LiveSink::nobody(),
         tools_from: Gate::open(),
+        turns: None,
         observer: Box::new(|_| {}),
     };
     Runtime::spawn(Driver::start(start).await.unwrap(), |warning| panic!("{warning}")).0
