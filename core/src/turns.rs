@@ -105,8 +105,12 @@ impl TurnLender {
         self.lend()
     }
 
+    fn held(&self) -> u64 {
+        self.borrowers.values().map(Share::held).sum()
+    }
+
     fn free(&self) -> u64 {
-        self.limit.saturating_sub(self.borrowers.values().map(Share::held).sum())
+        self.limit.saturating_sub(self.held())
     }
 
     fn lend(&mut self) -> Vec<TurnsLent> {
@@ -141,7 +145,10 @@ impl TurnLender {
                 line.insert((share.lent, place, to));
             }
         }
-        line.into_iter().filter(|(turns, _, to)| self.borrowers[to].used.running == *turns).map(|(_, _, to)| to).collect()
+        line.into_iter()
+            .filter(|(turns, _, to)| self.borrowers[to].used.running == *turns)
+            .map(|(_, _, to)| to)
+            .collect()
     }
 
     /// Whoever uses all that it has gets more before it asks, as long as nobody waits.
@@ -160,8 +167,11 @@ impl TurnLender {
 
     /// One slot for each of these: those that nobody uses, and else as many turns end at whoever has the most and begin here.
     fn call_back(&mut self, unserved: &[Borrower]) {
-        let fewest = unserved.iter().filter_map(|to| self.borrowers.get(to)).map(|share| share.used.running).min();
+        let fewest =
+            unserved.iter().filter_map(|to| self.borrowers.get(to)).map(|share| share.used.running).min();
         let fewest = fewest.unwrap_or(0);
+        // More are in progress where some went on after a start: none of them begins another one.
+        let too_many = self.held() > self.limit;
         let mut missing = unserved.len() as u64;
         let mut users: Vec<(u64, &mut Share)> = Vec::new();
         for share in self.borrowers.values_mut() {
@@ -183,7 +193,8 @@ impl TurnLender {
         users.sort_by_key(|(before, share)| Reverse((*before, share.used.running)));
         for (before, share) in &mut users {
             let back = (*before).min(missing).min(share.used.running.saturating_sub(fewest));
-            share.lent = share.used.running - back;
+            let kept = share.used.running - back;
+            share.lent = if too_many { share.lent.min(kept) } else { kept };
             missing -= back;
         }
         while missing > 0 {

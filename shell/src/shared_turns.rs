@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use holon_core::Input;
 use holon_core::turns::{Borrower, TurnLender, TurnsLent, TurnsUse};
 use tokio::sync::watch;
 
@@ -71,12 +70,12 @@ impl BorrowedTurns {
     }
 
     /// Waits until as many may be as it has not heard of. Nothing is lost where that is given up.
-    pub async fn next(&mut self) -> Input {
+    pub async fn next(&mut self) -> u64 {
         // The sender is there for as long as this is.
         if self.lent.changed().await.is_err() {
             return std::future::pending().await;
         }
-        Input::TurnsLent { turns: *self.lent.borrow_and_update() }
+        *self.lent.borrow_and_update()
     }
 }
 
@@ -101,12 +100,12 @@ mod tests {
         one.report(TurnsUse { lent: 1, running: 1, waiting: 0 });
         other.report(TurnsUse { lent: 1, running: 1, waiting: 1 });
         drop(one);
-        assert_eq!(other.next().await, Input::TurnsLent { turns: 2 });
+        assert_eq!(other.next().await, 2);
         other.report(TurnsUse { lent: 2, running: 2, waiting: 0 });
         // A higher limit holds from the next start of a runtime.
         let third = shared.join(16);
         assert_eq!(third.lent(), 1);
         other.report(TurnsUse { lent: 2, running: 2, waiting: 9 });
-        assert_eq!(other.next().await, Input::TurnsLent { turns: 11 });
+        assert_eq!(other.next().await, 11);
     }
 }

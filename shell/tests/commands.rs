@@ -11,8 +11,8 @@ use std::time::Duration;
 use holon_facts::receipt::ToolErrorKind;
 use holon_facts::{Millis, OpId};
 use holon_platform::process;
-use holon_supervise::{SOCKET, SUPERVISE};
 use holon_supervise::record::{self, ExitRecord};
+use holon_supervise::{SOCKET, SUPERVISE};
 use place::{Place, wait_for};
 use serde_json::json;
 
@@ -48,7 +48,8 @@ async fn the_next_supervisor_waits_already_and_goes_with_its_runtime() {
     // Only root may look into a supervisor.
     let look = "env | sort; pwd; ulimit -n; readlink /proc/$PPID/cwd; cat /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n' | sort";
     let first = place.succeed(look).await.text;
-    until("the next one", || place.at_rest().first().is_some_and(|folder| folder.join(SOCKET).exists())).await;
+    until("the next one", || place.at_rest().first().is_some_and(|folder| folder.join(SOCKET).exists()))
+        .await;
     // It is ready, and the runtime hears of it now.
     tokio::time::sleep(Duration::from_millis(200)).await;
     let next = place.next().unwrap();

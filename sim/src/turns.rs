@@ -36,7 +36,8 @@ impl Turns {
         self.own = Some(own);
         if self.other.is_none() {
             let TurnsLent { to: id, turns } = lender.join(limit);
-            self.other = Some(Other { id, used: TurnsUse { lent: turns, ..TurnsUse::default() }, heard: None });
+            self.other =
+                Some(Other { id, used: TurnsUse { lent: turns, ..TurnsUse::default() }, heard: None });
         }
         own.turns
     }

@@ -94,13 +94,16 @@ impl Host {
             looked @ (Input::PlanProbed { .. } | Input::TreeKept { .. }) => self.looked(batch, looked),
             Input::LoginChanged { provider } => self.login_changed(batch, &provider),
             Input::Granted { grant } => self.granted(batch, grant),
-            Input::TurnsLent { turns } => {
-                self.slots.lend(turns);
-                Boundary::IdleTick
-            }
+            Input::TurnsLent { turns } => self.turns_lent(turns),
             Input::Tick => Boundary::IdleTick,
             Input::Drain { reply } => self.drain(batch, reply),
         }
+    }
+
+    /// Whoever waits for a slot is looked at anyway.
+    fn turns_lent(&mut self, turns: u64) -> Boundary {
+        self.slots.lend(turns);
+        Boundary::IdleTick
     }
 
     /// What somebody found who looked at files, without an operation that waits for it.

@@ -501,6 +501,7 @@ impl Means {
             },
             live: LiveSink::nobody(),
             tools_from: Gate::open(),
+            turns: None,
             observer: Box::new(|_| {}),
         }
     }

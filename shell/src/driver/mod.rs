@@ -74,7 +74,7 @@ pub struct Driver {
 enum Woken {
     Report(Message<LedgerError>),
     Completed(Box<Input>),
-    Lent(Input),
+    Lent(u64),
     Deadline,
 }
 
@@ -169,7 +169,7 @@ impl Driver {
             biased;
             message = self.engine.writer().report() => Woken::Report(message),
             input = self.work.next(), if stepping => Woken::Completed(Box::new(input)),
-            input = lent(&mut self.turns), if stepping => Woken::Lent(input),
+            turns = lent(&mut self.turns), if stepping => Woken::Lent(turns),
             () = tokio::time::sleep_until(until), if rings => Woken::Deadline,
         };
         match event {
@@ -178,7 +178,7 @@ impl Driver {
                 reached(Point::OutcomeTaken);
                 self.step(*input)
             }
-            Woken::Lent(input) => self.step(input),
+            Woken::Lent(turns) => self.step(Input::TurnsLent { turns }),
             Woken::Deadline => match deadline.map_or(Whose::Host, |(_, whose)| whose) {
                 Whose::Host => self.step(Input::Tick),
                 // Loading is for whoever can wait for it.
@@ -260,7 +260,7 @@ impl Driver {
 }
 
 /// Waits until as many turns are lent as were not before; for ever where they are not lent.
-async fn lent(turns: &mut Option<BorrowedTurns>) -> Input {
+async fn lent(turns: &mut Option<BorrowedTurns>) -> u64 {
     match turns {
         Some(turns) => turns.next().await,
         None => std::future::pending().await,

@@ -47,7 +47,6 @@ use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
 use crate::ingress::{Clients, Request, agent_id};
 use crate::lender::Lender;
-use crate::turns::Turns;
 use crate::options::{Options, Sabotage};
 use crate::promise::Due;
 use crate::promise::armed::Armed;
@@ -55,6 +54,7 @@ use crate::scenario::Scenario;
 use crate::story::Progress;
 use crate::trace::Trace;
 use crate::trees::Trees;
+use crate::turns::Turns;
 use crate::witness::Witness;
 
 pub use report::Report;

@@ -20,6 +20,7 @@ mod cluster_grants;
 mod cluster_roots;
 mod cluster_same;
 mod cluster_split;
+mod cluster_turns;
 mod commands;
 mod completions;
 mod conditions;

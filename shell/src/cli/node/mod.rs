@@ -126,8 +126,6 @@ pub(super) async fn serve(
     let node = Node::begin(about_node(&place, &effective, &url))?;
     let itself = itself(place.home, &metadata, &endpoint);
     let directory = Arc::new(Directory::new(place.server.clone(), &place.cluster));
-    let grants = Arc::new(Grants::new(place.server.clone()));
-    let roots = Arc::new(Roots::new(place.server.clone()));
     let doors = Doors::of(place.home, effective.setup.settings.server.web_console)?;
     let default_agent = AgentId::new(&effective.setup.settings.server.default_agent)?;
     let triggers = TriggerAddresses::new(&url, TriggerKey::of_nodes(&secret));
@@ -165,8 +163,8 @@ pub(super) async fn serve(
         metadata,
         triggers,
         directory,
-        grants,
-        roots,
+        grants: Arc::new(Grants::new(place.server.clone())),
+        roots: Arc::new(Roots::new(place.server.clone())),
         turns,
         doors,
     };
