@@ -30,7 +30,7 @@ use holon_facts::lifecycle::Status;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::provenance::Surface;
 use holon_facts::timer::TimerSpec;
-use holon_facts::trigger::{Delivery, TriggerChange, TriggerStatus};
+use holon_facts::trigger::{Delivery, TriggerStatus};
 use holon_facts::{AgentId, Config, Event, MessageId, Record, ReplyId};
 use tasks::Tasks;
 use workspaces::workspace_is_changed;
@@ -317,7 +317,7 @@ impl Reference {
             }
             Input::Wake { hint, reply, .. } => (*reply, self.hint_is_taken(before, hint)),
             Input::Deliver { delivery, reply, .. } => (*reply, self.is_delivered(before, delivery)),
-            Input::ChangeTrigger { change, reply, .. } => (*reply, trigger_is_changed(before, *change)),
+            Input::ChangeTrigger { change, reply, .. } => (*reply, trigger::is_changed(before, *change)),
             Input::ChangeWorkspace { agent, reply, .. } => {
                 (*reply, workspace_is_changed(before, agent, records))
             }
@@ -574,12 +574,6 @@ fn noted(input: &Input, before: &Before) -> Vec<Reply> {
         (Some(_), Input::Compact { .. }) => vec![Reply::Compaction],
         (Some(_), _) => vec![Reply::AskClosed, Reply::Refused("unknown_ask")],
     }
-}
-
-fn trigger_is_changed(before: &Before, change: TriggerChange) -> Vec<Reply> {
-    let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
-    let (generation, active, changed) = agent.trigger.changed(change);
-    vec![Reply::Trigger { generation, active, changed }]
 }
 
 fn expected_to_begin(replies: Option<&Vec<Reply>>) -> bool {

@@ -5,7 +5,14 @@ use holon_facts::event::WakeFact;
 use holon_facts::hint::Hint;
 use holon_facts::trigger::TriggerChange;
 
+use super::{Before, Reply};
 use crate::failure::{Failure, ensure};
+
+pub(super) fn is_changed(before: &Before, change: TriggerChange) -> Vec<Reply> {
+    let Some(agent) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
+    let (generation, active, changed) = agent.trigger.changed(change);
+    vec![Reply::Trigger { generation, active, changed }]
+}
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Trigger {
