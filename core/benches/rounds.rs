@@ -1,5 +1,5 @@
-//! What a round costs in a long turn: `cargo bench -p holon-core --bench rounds`. Its requests show all rounds before it, so
-//! it may cost what a longer request takes, and nothing beyond that.
+//! What a round costs in a long turn, and a turn in a long conversation: `cargo bench -p holon-core --bench rounds`. Their
+//! requests show all that was before, so they may cost what a longer request takes, and nothing beyond that.
 
 use divan::{Bencher, black_box};
 use holon_core::{Host, Input};
@@ -43,6 +43,23 @@ fn round_that_closes_an_episode_after(bencher: Bencher<'_, '_>, rounds: u64) {
     });
 }
 
+/// A prompt, what the turn begins with, its request and the answer, after so many such turns.
+#[divan::bench(args = [5, 20, 60], sample_count = 100, sample_size = 1)]
+fn turn_after(bencher: Bencher<'_, '_>, turns: u64) {
+    let conversation = || {
+        let mut turn = Turn::after(0);
+        turn.answers();
+        for _ in 1..turns {
+            turn.next();
+        }
+        turn
+    };
+    bencher.with_inputs(conversation).bench_local_values(|mut turn| {
+        turn.next();
+        turn
+    });
+}
+
 struct Turn {
     host: Host,
     agent: AgentId,
@@ -67,22 +84,36 @@ impl Turn {
             settings: InitialSettings::default(),
             reply: ReplyId(1),
         });
-        let text = Text::short("do something useful");
-        let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
-        turn.step(Input::Ingress { agent, ingress, reply: ReplyId(2) });
-        let execution = ExecutionSnapshot::host_local(place, "/h", "linux", "bash");
-        let context = LoadedContext {
-            sources: Vec::new(),
-            execution,
-            context_build_ms: Millis(1),
-            skills: None,
-            tools: None,
-        };
-        turn.ends(Outcome::Context { context });
+        turn.begin();
         for _ in 0..rounds {
             turn.round();
         }
         turn
+    }
+
+    fn begin(&mut self) {
+        let text = Text::short(format!("do something useful, number {}", self.steps));
+        let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
+        self.step(Input::Ingress { agent: self.agent.clone(), ingress, reply: ReplyId(self.steps + 10) });
+        let place = ExecutionBinding::project("/w", "/w");
+        let context = LoadedContext {
+            sources: Vec::new(),
+            execution: ExecutionSnapshot::host_local(place, "/h", "linux", "bash"),
+            context_build_ms: Millis(1),
+            skills: None,
+            tools: None,
+        };
+        self.ends(Outcome::Context { context });
+    }
+
+    fn next(&mut self) {
+        self.begin();
+        self.answers();
+    }
+
+    fn answers(&mut self) {
+        let text = Text::short(format!("did number {}", self.steps));
+        self.ends(answer(AnswerBlock::Text { text }, StopReason::EndTurn));
     }
 
     fn round(&mut self) {
@@ -90,17 +121,7 @@ impl Turn {
         let (call_id, tool_name) = (String::new(), "ApplyPatch".into());
         let arguments = Text::short(format!(r#"{{"patch":"{number}"}}"#));
         let call = ProposedCall { call_id, tool_name, arguments, inline: None };
-        let usage = TokenUsage { input_tokens: 0, output_tokens: 5, total_tokens: 5, cached_input_tokens: 0 };
-        let answer = ModelAnswer {
-            blocks: vec![AnswerBlock::ToolCall(call)],
-            stop: StopReason::ToolUse,
-            usage,
-            timing: Timing::default(),
-            joined: None,
-            delivery: None,
-            stored: None,
-        };
-        self.ends(Outcome::Answer { answer });
+        self.ends(answer(AnswerBlock::ToolCall(call), StopReason::ToolUse));
         let receipt = Receipt::success(Text::short(format!("patched {number}")), ToolFacts::default());
         let outcome = ToolOutcome { receipt, duration_ms: Millis(1), end: None };
         self.ends(Outcome::Tool { outcome });
@@ -118,4 +139,18 @@ impl Turn {
         let wall = Wall(1_700_000_000_000_000 + i64::try_from(self.steps * 1_000).unwrap_or(i64::MAX));
         drop(black_box(self.host.step(Now { mono: Mono(self.steps * 1_000), wall }, input)));
     }
+}
+
+fn answer(block: AnswerBlock, stop: StopReason) -> Outcome {
+    let usage = TokenUsage { input_tokens: 0, output_tokens: 5, total_tokens: 5, cached_input_tokens: 0 };
+    let answer = ModelAnswer {
+        blocks: vec![block],
+        stop,
+        usage,
+        timing: Timing::default(),
+        joined: None,
+        delivery: None,
+        stored: None,
+    };
+    Outcome::Answer { answer }
 }

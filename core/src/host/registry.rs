@@ -212,9 +212,6 @@ impl Host {
         occupancy::release(&mut tx);
         isolate::remove_unneeded(&mut tx);
         let runs = resident.agent.run.is_some();
-        if !runs {
-            resident.extended = Extended::default();
-        }
         self.slots.running = self.slots.running + u64::from(runs) - u64::from(ran);
         self.commands = self.commands + resident.agent.commands() - executed;
         self.accounts.changed(&account, &resident.agent.account);

@@ -41,12 +41,9 @@ fn until(turns: &[Arc<Turn>], run: &Run, recap: u64, round: usize) -> Vec<Item> 
 /// The turns that are over.
 pub(crate) fn earlier(turns: &[Arc<Turn>], recap: u64) -> Vec<Item> {
     let mut items = Vec::new();
-    for Turn { about, conversation, end, .. } in turns.iter().map(|turn| &**turn) {
-        turn(&mut items, about, conversation, (recap, usize::MAX));
-        if *end != TurnKind::Completed {
-            let ended = alloc::vec![Part::Rendered(format!("[this turn of yours ended: {end}]\n"))];
-            items.push(Item::User { parts: worded_parts(ended) });
-        }
+    for turn in turns {
+        begin(&mut items, &turn.about, &turn.conversation, recap);
+        end(&mut items, turn, 0);
     }
     items
 }
@@ -68,6 +65,16 @@ pub(super) fn begin(items: &mut Vec<Item>, about: &About, conversation: &Convers
     let hidden = hidden(conversation);
     if hidden > 0 {
         items.push(Item::User { parts: recap::recap(&conversation.rounds[..hidden], room, about.fence) });
+    }
+}
+
+/// A turn that is over, from this round on.
+pub(super) fn end(items: &mut Vec<Item>, Turn { about, conversation, end, .. }: &Turn, from: usize) {
+    rounds(items, about, conversation, from..conversation.rounds.len());
+    since(items, about, conversation);
+    if *end != TurnKind::Completed {
+        let ended = alloc::vec![Part::Rendered(format!("[this turn of yours ended: {end}]\n"))];
+        items.push(Item::User { parts: worded_parts(ended) });
     }
 }
 

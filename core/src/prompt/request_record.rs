@@ -16,6 +16,13 @@ pub(crate) struct Waypoint {
     running: Running,
 }
 
+impl Waypoint {
+    /// So many stand before it.
+    pub(super) fn items(&self) -> usize {
+        self.items
+    }
+}
+
 /// The request, and what it shares with the one before.
 pub(crate) fn record(
     request: &ModelRequest,
