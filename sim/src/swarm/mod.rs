@@ -504,7 +504,7 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
     config.budgets = budgets(draw);
     let of_all = (config.budgets.runtime, config.budgets.runtime_day) != Default::default();
     config.shares_budgets = of_all && draw.below("shares budgets", 3) == 0;
-    config.lent_turns = (draw.below("lent turns", 4) == 0).then_some(0);
+    config.lent_turns = (draw.below("turns lent", 5) == 0).then_some(0);
     config.prices = prices(&config.models);
     config.unattended.turns_per_day = draw.of("turns_per_day", &[2_000, 2_000, 5, 20]);
     config.unattended.outside_turns_per_day = draw.of("outside_turns", &[2_000, 2_000, 2_000, 4, 20]);
