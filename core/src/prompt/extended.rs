@@ -6,21 +6,27 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use holon_facts::frame::PromptFrame;
 use holon_facts::ids::{EpisodeId, RunId, TurnIndex};
 use holon_facts::model::{Block, Item, ModelRequest};
 use holon_facts::request::{RequestRecord, RequestSize};
 use holon_facts::shared::Shared;
 
 use super::conversation;
+use super::framed::Framed;
 use super::images::{self, Room};
 use super::request_record::{self, Waypoint};
+use super::sections::PromptFacts;
 use crate::agent::Agent;
 use crate::agent::episode::Turn;
 use crate::agent::turn::{Conversation, Run};
 
 /// What the requests of an episode have said so far; nothing before the first one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Extended(Option<Box<Rendered>>);
+pub(crate) struct Extended {
+    framed: Framed,
+    said: Option<Box<Rendered>>,
+}
 
 #[derive(Debug, Clone)]
 struct Rendered {
@@ -63,28 +69,38 @@ struct Measured {
 }
 
 impl Extended {
+    /// What stands before the conversation of the next request.
+    pub(crate) fn frame(&mut self, facts: &PromptFacts<'_>) -> Arc<PromptFrame> {
+        self.framed.next(facts)
+    }
+
     /// What the next request of the run says; a summary of hidden rounds takes about so many tokens.
     pub(crate) fn next(&mut self, agent: &Agent, run: &Run, recap: u64) -> Shared<Item> {
         let episode = agent.episodes.open.as_ref().map(|open| open.id);
         let (what, turns) = (What { episode, recap }, agent.episodes.turns());
-        let known = self.0.take().filter(|rendered| rendered.what == what && rendered.begins(turns));
+        let known = self.said.take().filter(|rendered| rendered.what == what && rendered.begins(turns));
         let mut rendered = known.unwrap_or_else(|| Box::new(Rendered::nothing(what)));
         if !rendered.holds(turns, run) {
             rendered.end_turns(turns);
             rendered.begin(run);
         }
         rendered.go_on(run);
-        self.0.insert(rendered).items.clone()
+        self.said.insert(rendered).items.clone()
     }
 
-    /// What that takes, estimated.
+    /// What the frame takes, estimated.
+    pub(crate) fn frame_tokens(&self) -> u64 {
+        self.framed.tokens()
+    }
+
+    /// What the conversation takes, estimated.
     pub(crate) fn tokens(&self) -> u64 {
-        self.0.as_ref().map_or(0, |rendered| rendered.whole.tokens)
+        self.said.as_ref().map_or(0, |rendered| rendered.whole.tokens)
     }
 
     /// Whether it names images that others leave no room for.
     pub(crate) fn names_images(&self) -> bool {
-        self.0.as_ref().is_some_and(|rendered| rendered.whole.names_images)
+        self.said.as_ref().is_some_and(|rendered| rendered.whole.names_images)
     }
 
     /// What is on record of the request that says it.
@@ -94,7 +110,7 @@ impl Extended {
         size: RequestSize,
         before: Option<&RequestRecord>,
     ) -> RequestRecord {
-        let Some(rendered) = &mut self.0 else { return request_record::record(request, size, before) };
+        let Some(rendered) = &mut self.said else { return request_record::record(request, size, before) };
         let from = (rendered.waypoint, rendered.settled.items);
         let (record, waypoint) = request_record::extended(request, size, before, from);
         rendered.waypoint = Some(waypoint);

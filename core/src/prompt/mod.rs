@@ -6,6 +6,7 @@ pub(crate) mod conversation;
 pub(crate) mod digest;
 pub(crate) mod extended;
 pub mod fence;
+pub(crate) mod framed;
 #[cfg(test)]
 mod hostile_tests;
 pub(crate) mod images;

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
+use holon_facts::call::ToolName;
 use holon_facts::config::Config;
 use holon_facts::episode::EpisodeBoundary;
 use holon_facts::event::episode::Size;
@@ -144,9 +145,14 @@ struct Sized {
 fn sized(tx: &mut Tx<'_>) -> Option<Sized> {
     let config = tx.env.config;
     let (agent, extended) = tx.extending();
-    let request = with(agent, config, |run, recap| extended.next(agent, run, recap))?;
+    let shows = |facts: &PromptFacts<'_>, run: &Run, recap| {
+        let frame = extended.frame(facts);
+        (frame, extended.next(agent, run, recap))
+    };
+    let request = with(agent, config, shows)?;
     debug_assert_eq!(of(agent, config).as_ref(), Some(&request), "made anew it is another request");
-    let around = prompt::tokens_around(&request);
+    let around = around(agent, &request.tools, extended.frame_tokens());
+    debug_assert_eq!(around, prompt::tokens_around(&request), "its frame takes as much as it takes");
     Some(Sized { input: around.saturating_add(extended.tokens()), around, request })
 }
 
@@ -201,31 +207,42 @@ pub(crate) fn fixed_tokens(run: &Run, around: u64) -> u64 {
     around.saturating_add(input)
 }
 
-/// What stands around the conversation in requests of the run.
-pub(crate) fn tokens_around(agent: &Agent, run: &Run, frame: &PromptFrame) -> u64 {
-    let tools = prompt::tool_tokens(&run.environment.tools, agent.servers.offered.as_deref());
-    frame.est_tokens().saturating_add(tools)
+/// What stands around the conversation in requests of the run: its frame, and tools.
+pub(crate) fn tokens_around(tx: &mut Tx<'_>) -> Option<u64> {
+    let config = tx.env.config;
+    let (agent, extended) = tx.extending();
+    let run = agent.run.as_ref()?;
+    extended.frame(&facts(agent, config)?);
+    Some(around(agent, &run.environment.tools, extended.frame_tokens()))
+}
+
+fn around(agent: &Agent, tools: &[ToolName], frame: u64) -> u64 {
+    frame.saturating_add(prompt::tool_tokens(tools, agent.servers.offered.as_deref()))
 }
 
 /// The request for the round in progress, as the agent's state has it.
 pub(crate) fn of(agent: &Agent, config: &Config) -> Option<ModelRequest> {
-    with(agent, config, |run, recap| conversation::items(agent.episodes.turns(), run, recap))
+    with(agent, config, |facts, run, recap| {
+        (Arc::new(sections::frame(facts)), conversation::items(agent.episodes.turns(), run, recap))
+    })
 }
 
-/// The request with what its run has said, of which a summary of hidden rounds takes about so many tokens.
+/// The request with what it shows: a frame, and what its run has said, of which a summary of hidden rounds takes about so many
+/// tokens.
 fn with(
     agent: &Agent,
     config: &Config,
-    closing: impl FnOnce(&Run, u64) -> Shared<Item>,
+    shows: impl FnOnce(&PromptFacts<'_>, &Run, u64) -> (Arc<PromptFrame>, Shared<Item>),
 ) -> Option<ModelRequest> {
     let run = agent.run.as_ref()?;
     let model = run.model()?;
     let recap = shown_for(agent, config)?.recap();
+    let (frame, conversation) = shows(&facts(agent, config)?, run, recap);
     Some(ModelRequest {
         agent: agent.id.clone(),
         model: model.clone(),
-        frame: Arc::new(frame(agent, config)?),
-        conversation: closing(run, recap),
+        frame,
+        conversation,
         rounds: u32::try_from(run.conversation.rounds.len()).unwrap_or(u32::MAX),
         tools: run.environment.tools.clone(),
         server_tools: agent.servers.offered.clone(),
@@ -243,12 +260,12 @@ pub(crate) fn shown_for(agent: &Agent, config: &Config) -> Option<Window> {
     Some(Window::of_episode(config, &run.chain.models, &open.head))
 }
 
-/// What stands before the conversation of the open episode.
-pub(crate) fn frame(agent: &Agent, config: &Config) -> Option<PromptFrame> {
+/// What the frame of the open episode follows from.
+fn facts<'a>(agent: &'a Agent, config: &Config) -> Option<PromptFacts<'a>> {
     let window = shown_for(agent, config)?;
     let head = &agent.episodes.open.as_ref()?.head;
     let standing = head.standing.as_ref()?;
     let run = agent.run.as_ref()?;
     let found = tool::found(&run.environment.tools, agent.servers.offered.as_deref());
-    Some(sections::frame(&PromptFacts { agent, head, standing, found, window: window.input }))
+    Some(PromptFacts { agent, head, standing, found, window: window.input })
 }

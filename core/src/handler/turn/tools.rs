@@ -170,7 +170,8 @@ pub(crate) fn task_output(tx: &mut Tx<'_>, id: TaskId, retrieval: Retrieval) {
 }
 
 /// What the call in progress may take of the model's window: an equal part of what its round has left.
-pub(crate) fn output_tokens(tx: &Tx<'_>) -> u64 {
+pub(crate) fn output_tokens(tx: &mut Tx<'_>) -> u64 {
+    let around = request::tokens_around(tx);
     let Some((run, round)) =
         tx.agent().run.as_ref().and_then(|run| Some((run, run.conversation.rounds.last()?)))
     else {
@@ -179,8 +180,7 @@ pub(crate) fn output_tokens(tx: &Tx<'_>) -> u64 {
     let used: u64 = round.results.iter().flat_map(|receipt| receipt.texts()).map(Text::est_tokens).sum();
     let open = round.verdicts.len().saturating_sub(round.results.len()).max(1) as u64;
     let window = Window::of_chain(tx.env.config, &run.chain.models);
-    let fixed = request::frame(tx.agent(), tx.env.config)
-        .map_or(0, |frame| request::fixed_tokens(run, request::tokens_around(tx.agent(), run, &frame)));
+    let fixed = around.map_or(0, |around| request::fixed_tokens(run, around));
     let ratio = run.chain.models.iter().map(|model| tx.agent().requests.ratio(model)).max();
     let room = ratio.map_or(window, |ratio| window.estimated(ratio)).results(fixed);
     (room.saturating_sub(used) / open).max(FEWEST_TOKENS)
