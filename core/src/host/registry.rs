@@ -16,13 +16,17 @@ use crate::snapshot::AgentSnapshot;
 use crate::summary::children::observe;
 use crate::tx::{Alarm, Alarms, Batch, Env, Tx, Waiting};
 
+/// What an episode of fewer turns has said is not kept between them: it is soon said anew, and many agents have a turn now and
+/// then and stay in memory for a while.
+const KEPT_FROM: usize = 8;
+
 /// An agent with what ends with its process.
 #[derive(Debug, Clone)]
 pub(super) struct Resident {
     pub(super) agent: Agent,
     pub(super) alarms: Alarms,
     pub(super) waiting: Waiting,
-    /// What the requests of its run have said so far.
+    /// What its requests have said so far.
     extended: Extended,
 }
 
@@ -212,6 +216,9 @@ impl Host {
         occupancy::release(&mut tx);
         isolate::remove_unneeded(&mut tx);
         let runs = resident.agent.run.is_some();
+        if !runs && resident.agent.episodes.turns().len() < KEPT_FROM {
+            resident.extended = Extended::default();
+        }
         self.slots.running = self.slots.running + u64::from(runs) - u64::from(ran);
         self.commands = self.commands + resident.agent.commands() - executed;
         self.accounts.changed(&account, &resident.agent.account);
