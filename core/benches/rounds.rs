@@ -77,9 +77,9 @@ impl Turn {
         let host = Host::new(config, Seed(7)).expect("a valid configuration");
         let mut turn = Self { host, agent: agent.clone(), steps: 0 };
         let place = ExecutionBinding::project("/w", "/w");
-        let spec = AgentSpec::named(AgentKind::Default, place.clone());
+        let spec = AgentSpec::named(AgentKind::Default, place);
         turn.step(Input::CreateAgent {
-            agent: agent.clone(),
+            agent,
             spec,
             settings: InitialSettings::default(),
             reply: ReplyId(1),
