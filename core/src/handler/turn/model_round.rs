@@ -214,8 +214,10 @@ fn own_id((agent, run): (&Agent, &Run), blocks: &[Block], id: String, number: us
     let among = |blocks: &[Block], id: &str| {
         blocks.iter().any(|block| matches!(block, Block::ToolCall { call_id, .. } if call_id == id))
     };
-    let earlier = agent.episodes.turns().iter().map(|turn| &turn.conversation);
-    let rounds = || earlier.clone().chain([&run.conversation]).flat_map(|conversation| &conversation.rounds);
+    let earlier = || agent.episodes.turns().iter().map(|turn| &turn.conversation).chain([&run.conversation]);
+    // The turn of a message that waits with what its runs have done comes after this one, in the same conversation.
+    let waiting = || agent.inbox.queued().flat_map(|entry| &entry.carried);
+    let rounds = || earlier().flat_map(|conversation| &conversation.rounds).chain(waiting());
     let taken = |id: &str| among(blocks, id) || rounds().any(|round| among(&round.blocks, id));
     if plain(&id) && !taken(&id) {
         return id;
