@@ -473,9 +473,10 @@ impl World {
             assert!(decision.rests(), "{id} rests and should not: {decision:?}");
             let agent = self.host.agent(id).unwrap();
             let waits = decision.kind == DecisionKind::WaitForTimer && agent.inbox.queued_entries() > 0;
-            // Whoever is in line for a slot that was called back decides again when there is one.
-            let armed = self.host.next_deadline().is_some()
-                || self.host.view().waiting_for_slot().any(|waiting| waiting == id);
+            // Where slots are lent, whoever is in line for one that was called back decides again when there is one.
+            let lent = self.host.config().lent_turns.is_some();
+            let in_line = || self.host.view().waiting_for_slot().any(|waiting| waiting == id);
+            let armed = self.host.next_deadline().is_some() || (lent && in_line());
             assert!(!waits || armed, "{id} waits for nothing: {decision:?}");
             let backs_off = || {
                 let deadlines = self.host.deadlines_of(id);

@@ -22,6 +22,7 @@ struct State {
 pub struct BorrowedTurns {
     shared: SharedTurns,
     borrower: Borrower,
+    at_first: u64,
     lent: watch::Receiver<u64>,
 }
 
@@ -48,7 +49,7 @@ impl SharedTurns {
         let (sender, lent) = watch::channel(turns);
         state.borrowers.insert(borrower, sender);
         drop(state);
-        BorrowedTurns { shared: self.clone(), borrower, lent }
+        BorrowedTurns { shared: self.clone(), borrower, at_first: turns, lent }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -57,9 +58,10 @@ impl SharedTurns {
 }
 
 impl BorrowedTurns {
-    /// As many may be in progress.
-    pub fn lent(&self) -> u64 {
-        *self.lent.borrow()
+    /// As many may be in progress at first. What was called back since is heard of like anything later, so that whoever
+    /// lends gets an answer to it.
+    pub fn at_first(&self) -> u64 {
+        self.at_first
     }
 
     /// What is durable of what this runtime uses.
@@ -96,7 +98,7 @@ mod tests {
     async fn whoever_waits_hears_of_what_others_give_back() {
         let shared = SharedTurns::new(2);
         let (one, mut other) = (shared.join(2), shared.join(2));
-        assert_eq!((one.lent(), other.lent()), (1, 1));
+        assert_eq!((one.at_first(), other.at_first()), (1, 1));
         one.report(TurnsUse { lent: 1, running: 1, waiting: 0 });
         other.report(TurnsUse { lent: 1, running: 1, waiting: 1 });
         drop(one);
@@ -104,7 +106,7 @@ mod tests {
         other.report(TurnsUse { lent: 2, running: 2, waiting: 0 });
         // A higher limit holds from the next start of a runtime.
         let third = shared.join(16);
-        assert_eq!(third.lent(), 1);
+        assert_eq!(third.at_first(), 1);
         other.report(TurnsUse { lent: 2, running: 2, waiting: 9 });
         assert_eq!(other.next().await, 11);
     }

@@ -83,7 +83,7 @@ impl Driver {
         config.shares_names = start.performing.names.are_shared();
         config.shares_budgets = start.performing.lender.is_needed();
         let turns = start.turns.map(|turns| turns.join(config.limits.concurrent_turns));
-        config.lent_turns = turns.as_ref().map(BorrowedTurns::lent);
+        config.lent_turns = turns.as_ref().map(BorrowedTurns::at_first);
         config.worktrees = start.performing.real_worktrees().display().to_string();
         let host = Host::new(config.clone(), seed)?;
         warnings.extend(perform::tool::recover(&start.performing));
