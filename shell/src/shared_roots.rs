@@ -1,8 +1,10 @@
 //! Folders that agents of several cells work in. Within a cell its own state lets one supervision tree into each; here the
-//! cell takes what its agents occupy, before anything begins there, and gives it back when nobody occupies it any more.
+//! cell takes what its agents occupy, before anything begins there, and gives it back when nobody occupies it any more. Where
+//! the folders of this machine are its own (`workspace.node`), the cell of an agent that has one is bound to such machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +12,7 @@ use holon_facts::AgentId;
 use holon_facts::event::{Event, WorkspaceFact};
 use holon_facts::receipt::{ToolError, ToolErrorKind};
 use holon_facts::record::Record;
-use holon_ledger::postgres::node::{Directory, Roots, Taken, Tenant};
+use holon_ledger::postgres::node::{Bound, Roots, Taken, Tenant};
 use holon_ledger::sqlite::LedgerError;
 use holon_platform::spawn;
 use tokio::sync::Mutex as Turn;
@@ -22,15 +24,28 @@ const MOMENT: Duration = Duration::from_millis(50);
 /// How often a database that does not answer is asked again, and after what.
 const TRIES: u32 = 40;
 const AGAIN: Duration = Duration::from_millis(250);
+const NOT_OWNED: &str = "this node does not own the agent any more";
 
 /// The folders of one cell; by default there is no other one. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct SharedRoots(Option<Arc<Inner>>);
 
+/// What a node knows of folders.
+#[derive(Debug, Clone)]
+pub struct NodeFolders {
+    pub roots: Arc<Roots>,
+    /// What nodes have that have the folders of this machine; none where all nodes have them.
+    pub label: Option<String>,
+}
+
 #[derive(Debug)]
 struct Inner {
-    roots: Arc<Roots>,
+    node: NodeFolders,
     of: Tenant,
+    /// Whether there are other cells.
+    several: bool,
+    /// The cell is bound to the label of the node.
+    bound: AtomicBool,
     /// Homes of agents and worktrees that were made for them: each is one agent's.
     own: [PathBuf; 2],
     state: Mutex<State>,
@@ -47,18 +62,22 @@ struct State {
 }
 
 impl SharedRoots {
-    /// Those of a cell, where its directory has several. Those below its `own` are not looked at.
-    pub fn of(cell: Option<(Arc<Roots>, Arc<Directory>, Tenant)>, own: [PathBuf; 2]) -> Self {
-        let several = cell.filter(|(_, directory, _)| directory.has_several());
-        let inner = several.map(|(roots, _, of)| {
-            Arc::new(Inner { roots, of, own, state: Mutex::default(), turn: Turn::default() })
-        });
-        Self(inner)
+    /// Those of a cell, which may be one of `several`. Those below its `own` are not looked at.
+    pub fn of(cell: Option<(NodeFolders, Tenant)>, several: bool, own: [PathBuf; 2]) -> Self {
+        let cell = cell.filter(|(node, _)| several || node.label.is_some());
+        Self(cell.map(|(node, of)| {
+            let (bound, state, turn) = (AtomicBool::default(), Mutex::default(), Turn::default());
+            Arc::new(Inner { node, of, several, bound, own, state, turn })
+        }))
+    }
+
+    fn among_cells(&self) -> Option<&Arc<Inner>> {
+        self.0.as_ref().filter(|inner| inner.several)
     }
 
     /// The cell begins with what its agents occupy.
     pub fn begin(&self, occupied: impl IntoIterator<Item = (String, AgentId)>) {
-        let Some(inner) = self.0.clone() else { return };
+        let Some(inner) = self.among_cells().cloned() else { return };
         let occupied = occupied.into_iter().filter(|(root, _)| inner.is_shared(root));
         for (root, agent) in occupied {
             inner.state().occupied.entry(root).or_default().insert(agent);
@@ -68,7 +87,7 @@ impl SharedRoots {
 
     /// What is on record, before anything of it is performed.
     pub fn follow(&self, record: &Record) {
-        let Some(inner) = &self.0 else { return };
+        let Some(inner) = self.among_cells() else { return };
         let Event::Workspace(fact) = &record.event else { return };
         if let WorkspaceFact::OccupancyAcquired(fact) = fact
             && inner.is_shared(&fact.execution_root)
@@ -84,15 +103,57 @@ impl SharedRoots {
         }
     }
 
+    /// An agent of the cell gets a folder: only nodes that have it own the cell from now on.
+    ///
+    /// # Errors
+    /// The cell is bound to other nodes, or nobody knows whether it is.
+    pub async fn bind(&self, root: &str) -> Result<(), BindError> {
+        let Some(inner) = self.0.as_ref().filter(|inner| inner.is_shared(root)) else { return Ok(()) };
+        inner.bind(root).await
+    }
+
     /// Has a folder for an agent that occupies it.
     ///
     /// # Errors
-    /// An agent of another cell works there, or nobody knows whether one does.
+    /// An agent of another cell works there, or nobody knows whether one does; or as for `bind`.
     pub async fn take(&self, root: &str, agent: &AgentId) -> Result<(), ToolError> {
-        let Some(inner) = self.0.as_ref().filter(|inner| inner.is_shared(root)) else { return Ok(()) };
+        self.bind(root).await.map_err(BindError::of_tool)?;
+        let Some(inner) = self.among_cells().filter(|inner| inner.is_shared(root)) else { return Ok(()) };
         // To its end, also when nobody waits for it any more: what the database has given is kept in mind.
         let taking = spawn::task(inner.clone().take(root.to_owned(), agent.clone()));
         taking.await.unwrap_or_else(|problem| Err(unknown(root, &problem.to_string())))
+    }
+}
+
+/// Why an agent can't have a folder of this machine.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    #[error(
+        "{root} is on machines with the label {label}, and the agent is in cell {cell}, which is owned by nodes with the \
+         label {bound} alone"
+    )]
+    Elsewhere { root: String, label: String, cell: u64, bound: String },
+    #[error("whether the agent may have {root} is not known: {problem}")]
+    Unknown { root: String, problem: String },
+}
+
+impl BindError {
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Elsewhere { .. } => {
+                "work in another folder, with an agent that is created at a node of this machine, or give the cell this \
+                 label (holon cluster label)"
+            }
+            Self::Unknown { .. } => "try again in a moment",
+        }
+    }
+
+    pub fn of_tool(self) -> ToolError {
+        let kind = match &self {
+            Self::Elsewhere { .. } => ToolErrorKind::PolicyDenied,
+            Self::Unknown { .. } => ToolErrorKind::WorkspaceOccupied,
+        };
+        ToolError::new(kind, self.to_string()).hint(self.hint())
     }
 }
 
@@ -116,6 +177,24 @@ impl Inner {
 
     fn is_shared(&self, root: &str) -> bool {
         !self.own.iter().any(|own| Path::new(root).starts_with(own))
+    }
+
+    async fn bind(&self, root: &str) -> Result<(), BindError> {
+        let Some(label) = self.node.label.clone().filter(|_| !self.bound.load(Ordering::Relaxed)) else {
+            return Ok(());
+        };
+        let named = label.clone();
+        let bound = self.insist(move |roots, of| roots.bind(of, &named)).await;
+        let (root, cell) = (root.to_owned(), self.of.cell.0);
+        match bound {
+            Ok(Bound::Yes) => {
+                self.bound.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            Ok(Bound::To(bound)) => Err(BindError::Elsewhere { root, label, cell, bound }),
+            Ok(Bound::Fenced) => Err(BindError::Unknown { root, problem: NOT_OWNED.to_owned() }),
+            Err(problem) => Err(BindError::Unknown { root, problem }),
+        }
     }
 
     async fn begin(self: Arc<Self>) {
@@ -144,7 +223,7 @@ impl Inner {
                 Ok(Taken::Yes) => return Ok(()),
                 Ok(Taken::By { .. }) if looks > 0 => looks -= 1,
                 Ok(Taken::By { agent, .. }) => return Err(occupied(&root, &agent)),
-                Ok(Taken::Fenced) => return Err(unknown(&root, "this node does not own the agent any more")),
+                Ok(Taken::Fenced) => return Err(unknown(&root, NOT_OWNED)),
                 Err(problem) => return Err(unknown(&root, &problem)),
             }
             sleep(MOMENT).await;
@@ -199,7 +278,7 @@ impl Inner {
     ) -> Result<T, String> {
         let mut tries = TRIES;
         loop {
-            let (roots, of, work) = (self.roots.clone(), self.of, work.clone());
+            let (roots, of, work) = (self.node.roots.clone(), self.of, work.clone());
             match spawn::blocking(move || work(&roots, of)).await {
                 Ok(Ok(done)) => return Ok(done),
                 Ok(Err(_)) if tries > 0 => tries -= 1,

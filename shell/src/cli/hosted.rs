@@ -36,7 +36,7 @@ use crate::memory::{Follower, Memory};
 use crate::names::Names;
 use crate::runtime::{Ended, Runtime};
 use crate::settings::TelemetrySettings;
-use crate::shared_roots::SharedRoots;
+use crate::shared_roots::{NodeFolders, SharedRoots};
 use crate::shared_turns::SharedTurns;
 use crate::skills::{Roots, install};
 use crate::telemetry::{Contents, Exporter, Following, Reporter, Signal, Target};
@@ -82,7 +82,7 @@ pub(super) struct OfNode<'a> {
     /// What is lent to it of the budgets of all cells.
     pub(super) grants: Arc<Grants>,
     /// The folders that its agents work in.
-    pub(super) roots: Arc<node::Roots>,
+    pub(super) folders: NodeFolders,
     /// Of how many turns it has a part.
     pub(super) turns: SharedTurns,
     /// What browsers and streams are let in by, at whichever cell they ask.
@@ -133,7 +133,7 @@ impl Hosted {
         let mut start = setup.start(home, environment, hub.live(), observer);
         settle(&mut start, own, &ledger, node.as_ref());
         start.performing.triggers = Some(triggers.clone());
-        let names = start.performing.names.clone();
+        let (names, roots) = (start.performing.names.clone(), start.performing.roots.clone());
         let skills = start.performing.skills.clone();
         let driver = Driver::start(start).await?;
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
@@ -157,6 +157,7 @@ impl Hosted {
             reader,
             overview,
             names,
+            roots,
             process: doors.process.clone(),
             home: own.clone(),
             templates,
@@ -196,9 +197,10 @@ fn settle(start: &mut Start, own: &Home, ledger: &LedgerPlace, node: Option<&OfN
     start.performing.lender = Lender::of(lends);
     start.turns = node.filter(|node| node.directory.has_several()).map(|node| node.turns.clone());
     let tenant = |node: &OfNode<'_>| Tenant { cell: node.cell, epoch: node.epoch };
-    let roots = node.map(|node| (node.roots.clone(), node.directory.clone(), tenant(node)));
+    let folders = node.map(|node| (node.folders.clone(), tenant(node)));
     let of_agents = [start.performing.real_homes(), start.performing.real_worktrees()];
-    start.performing.roots = SharedRoots::of(roots, of_agents);
+    let several = node.is_some_and(|node| node.directory.has_several());
+    start.performing.roots = SharedRoots::of(folders, several, of_agents);
 }
 
 /// For requests: what reads the ledger, and what reads those of all agents, also in other cells.

@@ -31,6 +31,7 @@ use crate::ledger_check::LedgerChecks;
 use crate::names::Names;
 use crate::runtime::Runtime;
 use crate::settings::{Access, PageOrigin};
+use crate::shared_roots::SharedRoots;
 use crate::templates::Templates;
 use crate::trigger_address::TriggerAddresses;
 
@@ -118,6 +119,8 @@ pub struct Parts {
     pub overview: Arc<Reader>,
     /// Names of agents, where other cells have some too.
     pub names: Names,
+    /// Folders that agents may have.
+    pub roots: SharedRoots,
     /// The runtimes of this process.
     pub process: Process,
     /// What belongs to this runtime.

@@ -132,6 +132,7 @@ fn front(token: &str, routes: watch::Receiver<Routes>) -> Front {
             last_failure: None,
         },
         default_agent: AgentId::new("main").unwrap(),
+        folders: None,
         triggers: TriggerAddresses::new("http://holon.example", TriggerKey::of_nodes(SECRET)),
         signatures: Signatures::new(None),
         peers: Peers::default(),

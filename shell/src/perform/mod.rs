@@ -512,10 +512,17 @@ impl Performers {
             let search = Search { from: from.cwd.as_ref(), home: &home, attached: &attached };
             tool::find_workspace(search, &target, cwd.as_deref(), confinement.as_ref())
         });
-        let found = match (found.await, isolated) {
-            (Ok(Ok(found)), Some(isolated)) => worktree::isolate(&self.inner.settings, found, isolated).await,
-            (Ok(found), _) => found.map(|found| (found.execution, None)),
-            (Err(interrupted), _) => return self.failed(&interrupted.to_string()),
+        let found = match found.await {
+            Ok(Ok(found)) => match self.inner.settings.roots.bind(&found.execution.execution_root).await {
+                Ok(()) => Ok(found),
+                Err(error) => Err(error.of_tool().into()),
+            },
+            Ok(refused) => refused,
+            Err(interrupted) => return self.failed(&interrupted.to_string()),
+        };
+        let found = match (found, isolated) {
+            (Ok(found), Some(isolated)) => worktree::isolate(&self.inner.settings, found, isolated).await,
+            (found, _) => found.map(|found| (found.execution, None)),
         };
         match found {
             Ok((execution, base)) => Outcome::Workspace { execution, base },

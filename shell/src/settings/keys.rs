@@ -139,6 +139,12 @@ pub const KEYS: &[Key<Settings>] = &[
         "what this node has that others may not: it can own cells with one of these labels"
     ),
     key!(
+        "workspace.node" | "HOLON_WORKSPACE_NODE",
+        workspace_node,
+        Kind::Name,
+        "the label of machines that have the folders of this one; without it, all nodes have them at the same paths"
+    ),
+    key!(
         "runtime.workspace_trees",
         keep_trees,
         Kind::Flag,

@@ -88,6 +88,8 @@ pub struct Settings {
     pub store_agents: Option<PathBuf>,
     /// Labels of cells that a node of this home may own.
     pub store_labels: Vec<String>,
+    /// What nodes have that have the folders of this machine; none where all have them.
+    pub workspace_node: Option<String>,
     pub commands: CommandSettings,
     pub execution: ExecutionSettings,
     pub skills: SkillSettings,
@@ -157,6 +159,7 @@ impl Settings {
             store_url: None,
             store_agents: None,
             store_labels: Vec::new(),
+            workspace_node: None,
             commands: CommandSettings::default(),
             execution: ExecutionSettings::default(),
             skills: SkillSettings::default(),

@@ -32,13 +32,18 @@ impl Nodes {
 
     /// Likewise.
     pub(super) fn over(cells: usize, provider: &Provider) -> Option<Self> {
+        Self::each_with([&[], &[]], cells, provider)
+    }
+
+    /// Likewise, each with variables of its own.
+    pub(super) fn each_with(own: [&[(&str, &str)]; 2], cells: usize, provider: &Provider) -> Option<Self> {
         let (database, agents) = (Database::new()?, Holon::new());
-        let node = || {
+        let nodes = own.map(|own| {
             let holon = Holon::new().with("HOLON_STORE_URL", &database.url);
             let holon = holon.with("HOLON_STORE_AGENTS", &agents.home().display().to_string());
+            let holon = own.iter().fold(holon, |holon, (name, value)| holon.with(name, value));
             Daemon::asking(holon, provider)
-        };
-        let nodes = [node(), node()];
+        });
         let cells = cells.to_string();
         nodes[0].ok(&["cluster", "init", "--lease-ms", "1000", "--grace-ms", "200", "--cells", &cells]);
         for node in &nodes {

@@ -1,13 +1,19 @@
 //! The tables, and how a database of an older build gets those of this one. Changes only add: nodes of two builds may work
-//! on one database. A version is never changed once it was released; the next one is appended.
+//! on one database, and each version names the oldest one whose builds may go on with it. A version is never changed once it was
+//! released; the next one is appended.
 
 use holon_facts::Millis;
 
 use crate::sql::postgres::Session;
 use crate::sqlite::{LedgerError, WrittenBy};
 
-/// Version `n` of the tables is reached by the `n` first of these.
-const VERSIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7];
+/// Version `n` of the tables is reached by the `n` first of these. With each, the oldest version whose builds may work on it;
+/// builds before version 8 don't look.
+const VERSIONS: &[(&str, i64)] =
+    &[(V1, 1), (V2, 2), (V3, 3), (V4, 4), (V5, 5), (V6, 6), (V7, 7), (V8, WORKS_WITH)];
+
+/// The version from which on rows name whom they work with.
+const WORKS_WITH: i64 = 8;
 
 /// Two nodes that begin at once bring the tables about one after the other ("Holn").
 const LOCK: i64 = 0x486f_6c6e;
@@ -224,16 +230,19 @@ CREATE TABLE roots (
 CREATE INDEX roots_of_cells ON roots (cell);
 ";
 
+/// Which builds may work on tables that have grown.
+const V8: &str = "
+ALTER TABLE schema_versions
+    ADD COLUMN works_with bigint; -- the oldest version whose builds may work on this one; none: its own
+";
+
 /// Brings the tables up to date, in one transaction. Nothing is changed where they are.
 pub(super) fn migrate(session: &Session) -> Result<(), LedgerError> {
     let failed = || LedgerError::postgres("bringing the tables up to date");
     let known = i64::try_from(VERSIONS.len()).unwrap_or(i64::MAX);
     let found = version(session)?;
-    if found > known {
-        return Err(LedgerError::NewerSchema { found, known, by: WrittenBy::default() });
-    }
-    if found == known {
-        return Ok(());
+    if found >= known {
+        return newer(session, found, known);
     }
     let begin = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})");
     session.execute(&begin).map_err(failed())?;
@@ -251,8 +260,21 @@ pub(super) fn check(session: &Session) -> Result<(), LedgerError> {
     let known = i64::try_from(VERSIONS.len()).unwrap_or(i64::MAX);
     match version(session)? {
         0 => Err(LedgerError::NoCell { database: session.to_string() }),
-        found if found > known => Err(LedgerError::NewerSchema { found, known, by: WrittenBy::default() }),
-        _ => Ok(()),
+        found => newer(session, found, known),
+    }
+}
+
+/// Refuses tables that are too new for this build.
+fn newer(session: &Session, found: i64, known: i64) -> Result<(), LedgerError> {
+    if found <= known {
+        return Ok(());
+    }
+    let sql =
+        "SELECT 1 FROM schema_versions WHERE version > $1 AND coalesce(works_with, version) > $1 LIMIT 1";
+    let against = session.query(sql, &[&known], Some(CHANGE));
+    match against.map_err(LedgerError::postgres("reading the version of the tables"))?.is_empty() {
+        true => Ok(()),
+        false => Err(LedgerError::NewerSchema { found, known, by: WrittenBy::default() }),
     }
 }
 
@@ -263,12 +285,19 @@ fn change(session: &Session, known: i64) -> Result<(), LedgerError> {
         .execute("CREATE TABLE IF NOT EXISTS schema_versions (version bigint PRIMARY KEY)")
         .map_err(failed())?;
     let found = version(session)?;
-    for (number, sql) in (1..=known).zip(VERSIONS) {
-        if number > found {
-            session.execute(sql).map_err(failed())?;
-            let add = "INSERT INTO schema_versions VALUES ($1)";
-            session.query(add, &[&number], Some(CHANGE)).map_err(failed())?;
+    for (number, (sql, works_with)) in (1..=known).zip(VERSIONS) {
+        if number <= found {
+            continue;
         }
+        session.execute(sql).map_err(failed())?;
+        let added = match number < WORKS_WITH {
+            true => session.query("INSERT INTO schema_versions VALUES ($1)", &[&number], Some(CHANGE)),
+            false => {
+                let add = "INSERT INTO schema_versions (version, works_with) VALUES ($1, $2)";
+                session.query(add, &[&number, works_with], Some(CHANGE))
+            }
+        };
+        added.map_err(failed())?;
     }
     Ok(())
 }
@@ -284,4 +313,34 @@ pub(super) fn version(session: &Session) -> Result<i64, LedgerError> {
     let newest = "SELECT coalesce(max(version), 0) FROM schema_versions";
     let newest = session.query(newest, &[], Some(CHANGE)).map_err(failed())?;
     Ok(newest.first().map_or(0, |row| row.get(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::testing::Database;
+
+    #[test]
+    fn tables_that_have_grown_are_those_of_a_build_that_they_work_with() {
+        let Some((server, _database)) = Database::with_cells() else { return };
+        let session = Session::new(server, 0);
+        let known = i64::try_from(VERSIONS.len()).unwrap();
+        let add = |version: i64, works_with: Option<i64>| {
+            let sql = "INSERT INTO schema_versions (version, works_with) VALUES ($1, $2)";
+            session.query(sql, &[&version, &works_with], None).unwrap();
+        };
+        add(known + 1, Some(known));
+        add(known + 2, Some(WORKS_WITH));
+        migrate(&session).unwrap();
+        check(&session).unwrap();
+        assert_eq!(version(&session).unwrap(), known + 2, "nothing is changed");
+        for works_with in [Some(known + 1), None] {
+            add(known + 3, works_with);
+            for refused in [migrate(&session), check(&session)] {
+                let error = refused.unwrap_err();
+                assert!(matches!(error, LedgerError::NewerSchema { .. }), "{error}");
+            }
+            session.query("DELETE FROM schema_versions WHERE version = $1", &[&(known + 3)], None).unwrap();
+        }
+    }
 }

@@ -5,7 +5,7 @@ mod lease_file;
 mod problems;
 mod tenure;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -45,6 +45,7 @@ use crate::home::{Home, secret};
 use crate::http::signature::Signatures;
 use crate::http::{AboutFront, Front, InProcess, Shutdown, to_other_nodes};
 use crate::settings::Origin;
+use crate::shared_roots::NodeFolders;
 use crate::shared_turns::SharedTurns;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
@@ -72,7 +73,7 @@ struct Common {
     triggers: TriggerAddresses,
     directory: Arc<Directory>,
     grants: Arc<Grants>,
-    roots: Arc<Roots>,
+    folders: NodeFolders,
     turns: SharedTurns,
     doors: Doors,
 }
@@ -129,8 +130,10 @@ pub(super) async fn serve(
     let doors = Doors::of(place.home, effective.setup.settings.server.web_console)?;
     let default_agent = AgentId::new(&effective.setup.settings.server.default_agent)?;
     let triggers = TriggerAddresses::new(&url, TriggerKey::of_nodes(&secret));
+    let label = effective.setup.settings.workspace_node.clone();
     let about = AboutFront {
         itself,
+        folders: label.clone(),
         default_agent,
         triggers: triggers.clone(),
         signatures: Signatures::new(effective.webhook_key.as_deref()),
@@ -138,6 +141,7 @@ pub(super) async fn serve(
         process: doors.process.clone(),
         connector: to_other_nodes(),
     };
+    let folders = NodeFolders { roots: Arc::new(Roots::new(place.server.clone())), label };
     let turns = SharedTurns::new(effective.setup.config.limits.concurrent_turns);
     let deposits = Arc::new(Deposits::new(place.server.clone()));
     let front =
@@ -164,7 +168,7 @@ pub(super) async fn serve(
         triggers,
         directory,
         grants: Arc::new(Grants::new(place.server.clone())),
-        roots: Arc::new(Roots::new(place.server.clone())),
+        folders,
         turns,
         doors,
     };
@@ -185,10 +189,12 @@ pub(super) async fn serve(
 }
 
 fn about_node(place: &NodePlace<'_>, effective: &Effective, url: &str) -> NodeStart {
+    let settings = &effective.setup.settings;
+    let labels: BTreeSet<_> = settings.store_labels.iter().chain(&settings.workspace_node).cloned().collect();
     NodeStart {
         server: place.server.clone(),
         about: AboutNode { name: machine(), url: url.to_owned(), build: build::id().to_owned() },
-        labels: effective.setup.settings.store_labels.clone(),
+        labels: labels.into_iter().collect(),
         heads: place.home.root().to_owned(),
         lease: place.cluster.lease,
         grace: place.cluster.grace,

@@ -104,7 +104,7 @@ impl Tenure {
                     epoch,
                     directory: common.directory.clone(),
                     grants: common.grants.clone(),
-                    roots: common.roots.clone(),
+                    folders: common.folders.clone(),
                     turns: common.turns.clone(),
                     doors: common.doors.clone(),
                 }),

@@ -43,7 +43,7 @@ impl Across {
     /// Of the agent's cell; without an agent any.
     async fn router(&self, agent: Option<String>) -> Result<Router, Box<Failure>> {
         let cell = match agent {
-            Some(agent) => Some(look_up(&self.directory, agent).await?),
+            Some(agent) => look_up(&self.directory, agent).await?,
             None => None,
         };
         let of_agent = cell.and_then(|cell| self.cells.get(&cell));

@@ -226,7 +226,7 @@ impl Judging {
         let Some(request) = kept.and_then(|kept| kept.request(deposit, &self.bearer)) else {
             return Judged::Verdict(StatusCode::BAD_REQUEST, "this build can't read it".to_owned());
         };
-        match self.front.cell_of(Target::of(request.uri())).await {
+        match self.front.goes_to(self.own.0, request.uri()).await {
             Ok(cell) if cell != self.own.0 => return Judged::Elsewhere(cell),
             Ok(_) => {}
             Err(_) => return Judged::No,

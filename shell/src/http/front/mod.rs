@@ -22,7 +22,7 @@ use axum::{Json, Router};
 use bytes::Bytes;
 use holon_api::{Code, Health, Readiness, RuntimeStatus, Shutdown as Leaves};
 use holon_facts::AgentId;
-use holon_ledger::postgres::node::{CellId, Deposits, Directory, Epoch, Routes};
+use holon_ledger::postgres::node::{CellId, Deposits, Directory, Epoch, Routes, chosen};
 use holon_platform::spawn;
 use holon_supervise::confine::peer::Standing;
 use tokio::sync::watch;
@@ -90,6 +90,8 @@ pub struct AboutFront {
     /// What the process says of itself while it owns nothing.
     pub itself: RuntimeStatus,
     pub default_agent: AgentId,
+    /// What nodes have that have the folders of this machine; none where all nodes have them.
+    pub folders: Option<String>,
     pub triggers: TriggerAddresses,
     pub signatures: Signatures,
     pub peers: Peers,
@@ -225,14 +227,14 @@ impl Front {
     }
 
     /// The cell that a request goes to, where this node owns the one that it was thought to go to: the agent may have left that
-    /// one when it was split.
+    /// one when it was split. One that nobody knows may begin there.
     async fn goes_to(&self, cell: CellId, uri: &Uri) -> Result<CellId, Box<Failure>> {
         let owns = self.0.own.borrow().contains_key(&cell);
         match Target::of(uri) {
             Target::Any => Ok(cell),
             // An address that nobody has is refused by whatever cell it came to.
             Target::Address(token) if self.0.about.triggers.read(&token).is_none() => Ok(cell),
-            target if owns => self.cell_of(target).await,
+            target if owns => Ok(self.found(target).await?.unwrap_or(cell)),
             Target::Agent(_) | Target::Default | Target::Address(_) => Ok(cell),
         }
     }
@@ -246,19 +248,43 @@ impl Front {
 
     /// The cell that a request goes to.
     async fn cell_of(&self, target: Target) -> Result<CellId, Box<Failure>> {
-        let agent = match target {
-            Target::Agent(agent) => agent,
-            Target::Default => self.0.about.default_agent.to_string(),
-            Target::Address(token) => match self.0.about.triggers.read(&token) {
-                Some((agent, _)) => agent.to_string(),
-                None => return Ok(self.any()),
-            },
-            Target::Any => return Ok(self.any()),
-        };
-        match self.0.directory.has_several() {
-            true => look_up(&self.0.directory, agent).await,
-            false => Ok(self.any()),
+        let found = self.found(target.clone()).await?;
+        Ok(found
+            .unwrap_or_else(|| self.agent(target).map_or_else(|| self.any(), |agent| self.begins(&agent))))
+    }
+
+    /// The cell of the agent that a request is about.
+    async fn found(&self, target: Target) -> Result<Option<CellId>, Box<Failure>> {
+        match self.agent(target).filter(|_| self.0.directory.has_several()) {
+            Some(agent) => look_up(&self.0.directory, agent).await,
+            None => Ok(None),
         }
+    }
+
+    fn agent(&self, target: Target) -> Option<String> {
+        match target {
+            Target::Agent(agent) => Some(agent),
+            Target::Default => Some(self.0.about.default_agent.to_string()),
+            Target::Address(token) => self.0.about.triggers.read(&token).map(|(agent, _)| agent.to_string()),
+            Target::Any => None,
+        }
+    }
+
+    /// Where an agent begins whose name nobody has: where the folders of this machine are, or else in a cell that any node may
+    /// own. The default agent is begun by its cell.
+    fn begins(&self, name: &str) -> CellId {
+        let (cells, own) = (self.0.directory.cells(), self.0.own.borrow());
+        let (routes, folders) = (self.0.routes.borrow(), self.0.about.folders.as_ref());
+        let is_default = name == self.0.about.default_agent.as_str();
+        let is_free = |cell: &CellId| !routes.labels.contains_key(cell);
+        let fits = |cell: &CellId| match routes.labels.get(cell) {
+            Some(label) => folders == Some(label),
+            None => folders.is_none() || own.contains_key(cell),
+        };
+        let those =
+            |wanted: &dyn Fn(&CellId) -> bool| cells.iter().copied().filter(wanted).collect::<Vec<_>>();
+        let found = [those(&fits), those(&is_free)].into_iter().find(|cells| !cells.is_empty());
+        chosen(name, &found.filter(|_| !is_default).unwrap_or_else(|| cells.to_vec()))
     }
 
     /// A cell of this node, or else one that has an owner.
@@ -315,9 +341,16 @@ impl Front {
 
     fn nobody(&self, cell: CellId) -> String {
         match self.0.directory.has_several() {
-            true => format!("no node owns cell {}", cell.0),
-            false => "no node owns the ledger".to_owned(),
+            true => format!("no node owns cell {}{}", cell.0, self.bound(cell)),
+            false => format!("no node owns the ledger{}", self.bound(cell)),
         }
+    }
+
+    /// Who alone may own a cell.
+    fn bound(&self, cell: CellId) -> String {
+        let routes = self.0.routes.borrow();
+        let label = routes.labels.get(&cell);
+        label.map_or_else(String::new, |label| format!(" (only one with the label {label} may)"))
     }
 
     /// Where another node that owns a cell is reached.
@@ -473,13 +506,13 @@ impl Front {
     }
 }
 
-/// The cell of an agent. It waits for the database where that is not known yet.
-async fn look_up(directory: &Arc<Directory>, agent: String) -> Result<CellId, Box<Failure>> {
+/// The cell of an agent; none where nobody has that name. It waits for the database where that is not known yet.
+async fn look_up(directory: &Arc<Directory>, agent: String) -> Result<Option<CellId>, Box<Failure>> {
     if let Some(known) = directory.known_cell_of(&agent) {
-        return Ok(known);
+        return Ok(Some(known));
     }
     let directory = directory.clone();
-    let found = spawn::blocking(move || directory.cell_of(&agent)).await.map_err(Failure::internal)?;
+    let found = spawn::blocking(move || directory.find(&agent)).await.map_err(Failure::internal)?;
     Ok(found?)
 }
 

@@ -84,6 +84,7 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
             Ok((home, execution, template))
         })
         .await?;
+    workspace::had(&app, &execution, "workspace_root").await?;
     let is_default = agent == app.about.default_agent;
     let kind = if is_default { AgentKind::Default } else { AgentKind::Named };
     let visibility = visibility.unwrap_or(Visibility::Public);

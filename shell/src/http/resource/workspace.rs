@@ -5,6 +5,7 @@ use std::path::Path;
 use holon_api::Code;
 use holon_facts::workspace::ExecutionBinding;
 
+use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::Handled;
 use crate::workplace::{self, Folder, WorkplaceError};
@@ -39,6 +40,16 @@ pub(super) fn named<'a>(field: &'static str, path: &'a str) -> Handled<&'a Path>
     // The runtime's own folder says nothing to whoever asks.
     let problem = format!("{field}: {} does not begin at the root", path.display());
     Err(Failure::new(Code::InvalidBody, problem).detail("field", field))
+}
+
+/// An agent is to have a folder, as a field has named it: where it is of this machine alone, only such nodes own its cell from
+/// now on.
+pub(super) async fn had(app: &App, execution: &ExecutionBinding, field: &'static str) -> Handled<()> {
+    app.roots.bind(&execution.execution_root).await.map_err(|error| {
+        Failure::new(Code::InvalidWorkspace, format!("{field}: {error}"))
+            .detail("field", field)
+            .hint(error.hint())
+    })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "an error is turned into another")]

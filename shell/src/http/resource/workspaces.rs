@@ -18,7 +18,7 @@ use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::control::unexpected;
 use super::look::{Looked, look};
-use super::workspace::{named, unusable};
+use super::workspace::{had, named, unusable};
 use crate::workplace::{Search, WorkplaceError};
 
 pub(in super::super) async fn show(app: App, call: Call<ShowWorkspaces>) -> Handled<Workspaces> {
@@ -104,12 +104,14 @@ async fn find(
     let attached = state(app, agent).await?.attached_workspaces;
     let attached: Vec<String> = attached.into_iter().map(|workspace| workspace.workspace_anchor).collect();
     let agent = agent.clone();
-    app.blocking(move |app| {
+    let found = app.blocking(move |app| {
         // A public agent that another one has made may have none yet.
         let home = app.home.create_folders(&agent).map_err(Failure::internal)?;
         find(Search { from: &home, home: &home, attached: &attached }).map_err(|error| unusable(error, field))
-    })
-    .await
+    });
+    let found = found.await?;
+    had(app, &found, field).await?;
+    Ok(found)
 }
 
 async fn change(app: &App, agent: AgentId, change: WorkspaceChange) -> Handled<WorkspacesReply> {

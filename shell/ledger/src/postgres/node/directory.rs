@@ -1,5 +1,5 @@
 //! Which agent is in which cell (contract: scale.md, Cells). The rows of agents say it of those that are there; a name that
-//! nobody has yet belongs to the cell that its hash chooses, or to the one that has claimed it first.
+//! nobody has yet begins in the cell that claims it first, of several the one that its hash chooses.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -73,14 +73,22 @@ impl Directory {
     /// # Errors
     /// When the database does not answer.
     pub fn cell_of(&self, name: &str) -> Result<CellId, LedgerError> {
+        Ok(self.find(name)?.unwrap_or_else(|| chosen(name, &self.cells())))
+    }
+
+    /// The cell of an agent by its id or its second name; none where nobody has that name.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn find(&self, name: &str) -> Result<Option<CellId>, LedgerError> {
         if let Some(known) = self.known_cell_of(name) {
-            return Ok(known);
+            return Ok(Some(known));
         }
         let found = self.look_up(name)?;
         if let Some(found) = found {
             self.remember(name, found);
         }
-        Ok(found.unwrap_or_else(|| self.chosen(name)))
+        Ok(found)
     }
 
     /// Takes a name for an agent of a cell. Whether the cell has it now.
@@ -113,16 +121,6 @@ impl Directory {
         Ok(rows.first().map(|row| CellId(number(row.get(0)))))
     }
 
-    /// The same at every node.
-    fn chosen(&self, name: &str) -> CellId {
-        let of_name = hash(name.as_bytes()).0;
-        let number = of_name.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-        let cells = self.cells();
-        let count = u64::try_from(cells.len()).unwrap_or(1).max(1);
-        let at = usize::try_from(number % count).unwrap_or_default();
-        cells.get(at).copied().unwrap_or(CellId(1))
-    }
-
     fn remember(&self, name: &str, cell: CellId) {
         let mut known = self.known();
         if known.len() >= KNOWN {
@@ -134,4 +132,13 @@ impl Directory {
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, CellId>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// One of some cells for an agent of that name: always the same one.
+pub fn chosen(name: &str, cells: &[CellId]) -> CellId {
+    let of_name = hash(name.as_bytes()).0;
+    let number = of_name.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    let count = u64::try_from(cells.len()).unwrap_or(1).max(1);
+    let at = usize::try_from(number % count).unwrap_or_default();
+    cells.get(at).copied().unwrap_or(CellId(1))
 }

@@ -66,6 +66,8 @@ pub struct Routes {
     pub deposits: BTreeSet<CellId>,
     /// Cells whose row names why they are stopped.
     pub named: BTreeSet<CellId>,
+    /// What the owners of cells have to have.
+    pub labels: BTreeMap<CellId, String>,
     /// Why the database does not answer.
     pub problem: Option<String>,
     /// How far the clock of the database, which all nodes go by, is ahead of this machine's; in whole seconds.
@@ -104,6 +106,7 @@ pub(super) struct State {
     accepted: BTreeMap<CellId, Epoch>,
     deposits: BTreeSet<CellId>,
     named: BTreeSet<CellId>,
+    labels: BTreeMap<CellId, String>,
     /// What follows from doing what was asked.
     pending: VecDeque<Input>,
     problem: Option<String>,
@@ -287,6 +290,7 @@ impl Keeper {
         self.state.urls = aside.urls.into_iter().collect();
         self.state.deposits = aside.deposits.into_iter().collect();
         self.state.named = aside.named.into_iter().collect();
+        self.state.labels = aside.labels.into_iter().collect();
         for (cell, node) in aside.wanted {
             let serves = self.machine.standing(cell) == Standing::Serving;
             if serves && Some(node) != self.machine.node() && self.state.urls.contains_key(&node) {
@@ -319,6 +323,7 @@ impl Keeper {
             owners: owners.collect(),
             deposits: self.state.deposits.clone(),
             named: self.state.named.clone(),
+            labels: self.state.labels.clone(),
             problem: self.state.problem.clone(),
             clock_ahead_s: self.state.clock_ahead_ms / 1_000,
         };

@@ -1,5 +1,6 @@
 //! Which cell works in which folder: one at a time (contract: scale.md, law X9). In a cell its own state decides that; between
-//! cells a row does. A folder is a path on machines with the label of the cell. An owner of an earlier epoch changes nothing.
+//! cells a row does. A folder is a path on machines with the label of the cell. An owner of an earlier epoch changes nothing, nor
+//! does one that hands the cell over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,6 +43,17 @@ pub enum Taken {
     Fenced,
 }
 
+/// What became of a cell that is to be owned by nodes with a label alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bound {
+    /// It is.
+    Yes,
+    /// It is bound to another label.
+    To(String),
+    /// The cell is somebody else's, or becomes so.
+    Fenced,
+}
+
 impl Roots {
     pub fn new(server: Server) -> Self {
         Self(Session::new(server, 0))
@@ -80,6 +92,23 @@ impl Roots {
             }
         }
         Ok(Taken::By { agent: "another agent".to_owned(), cell: 0 })
+    }
+
+    /// Binds a cell to the label of its owner, for its agents have folders that only machines with that label have. A cell that
+    /// has a label keeps it.
+    ///
+    /// # Errors
+    /// When the database does not answer: the cell may be bound, and binding it again is the same.
+    pub fn bind(&self, of: Tenant, label: &str) -> Result<Bound, LedgerError> {
+        let sql = "UPDATE cells SET label = coalesce(label, $3), wanted_on = CASE WHEN label IS NULL THEN NULL ELSE wanted_on END
+            WHERE cell = $1 AND epoch = $2 AND hand_to IS NULL AND node IS NOT NULL RETURNING label";
+        let values: [&(dyn ToSql + Sync); 3] = [&id(of.cell.0), &id(of.epoch.0), &label];
+        let rows = self.0.query(sql, &values, ANSWER).map_err(LedgerError::postgres("binding a cell"))?;
+        Ok(match rows.first().map(|row| row.get::<_, String>(0)) {
+            None => Bound::Fenced,
+            Some(now) if now == label => Bound::Yes,
+            Some(now) => Bound::To(now),
+        })
     }
 
     /// Nobody of the cell needs a folder any more.
@@ -164,6 +193,45 @@ mod tests {
         Cluster::label(&server, 3, Some("gpu")).unwrap();
         let three = owned_in(&server, 3, 1);
         assert_eq!(roots.take(three, "/srv/shop", "d").unwrap(), Taken::Yes);
+    }
+
+    #[test]
+    fn a_cell_is_bound_to_one_label_by_whoever_owns_it_and_keeps_it() {
+        let Some((server, _database)) = Database::with_cells() else { return };
+        let (roots, session) = (Roots::new(server.clone()), Session::new(server.clone(), 0));
+        let node = |labels: &[&str]| {
+            let sql = "INSERT INTO nodes (name, url, build, labels, lease_until) VALUES ('', '', '', $1, now()) RETURNING node";
+            session.query(sql, &[&labels], ANSWER).unwrap()[0].get::<_, i64>(0)
+        };
+        let sets = |column: &str, node: i64| {
+            let sql = format!("UPDATE cells SET {column} = $1 WHERE cell = 1");
+            session.query(&sql, &[&node], ANSWER).unwrap();
+        };
+        let of_cell = || {
+            let rows =
+                session.query("SELECT node, hand_to, wanted_on FROM cells WHERE cell = 1", &[], ANSWER);
+            let row = &rows.unwrap()[0];
+            (row.get::<_, Option<i64>>(0), row.get::<_, Option<i64>>(1), row.get::<_, Option<i64>>(2))
+        };
+        let (here, there) = (node(&["here"]), node(&["there"]));
+        let one = owned_in(&server, 1, 1);
+        assert_eq!(roots.bind(one, "here").unwrap(), Bound::Fenced, "nobody owns it");
+        sets("node", here);
+        sets("hand_to", there);
+        assert_eq!(roots.bind(one, "here").unwrap(), Bound::Fenced, "it is handed over");
+        session.query("UPDATE cells SET hand_to = NULL WHERE cell = 1", &[], ANSWER).unwrap();
+        sets("wanted_on", there);
+        assert_eq!(roots.bind(one, "here").unwrap(), Bound::Yes);
+        assert_eq!(of_cell(), (Some(here), None, None), "no other node is to have it");
+        assert_eq!(roots.bind(one, "here").unwrap(), Bound::Yes);
+        assert_eq!(roots.bind(one, "there").unwrap(), Bound::To("here".to_owned()));
+        let later = owned_in(&server, 1, 2);
+        assert_eq!(roots.bind(one, "here").unwrap(), Bound::Fenced);
+        assert_eq!(roots.bind(later, "here").unwrap(), Bound::Yes);
+        // One that is being handed over goes to nobody who may not have it.
+        sets("hand_to", here);
+        Cluster::label(&server, 1, Some("there")).unwrap();
+        assert_eq!(of_cell(), (None, None, Some(there)));
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub(super) struct Aside {
     pub(super) held: Vec<CellId>,
     /// Cells whose row names why they are stopped.
     pub(super) named: Vec<CellId>,
+    /// What the owners of cells have to have.
+    pub(super) labels: Vec<(CellId, String)>,
 }
 
 /// Executes statements on one connection.
@@ -141,7 +143,9 @@ impl Executor {
             aside.held.extend(row.get::<_, bool>(10).then_some(cell));
             aside.named.extend(row.get::<_, bool>(11).then_some(cell));
             let node = |column| row.get::<_, Option<i64>>(column).map(|node| NodeId(number(node)));
-            let label = row.get::<_, Option<String>>(6).map(Label);
+            let label = row.get::<_, Option<String>>(6);
+            aside.labels.extend(label.clone().map(|label| (cell, label)));
+            let label = label.map(Label);
             CellRow { cell, owner: node(4), offered_to: node(5), epoch, head, label }
         });
         let cells = cells.collect();
@@ -182,6 +186,7 @@ impl Executor {
         Ok(Answer::Settled { epoch, head })
     }
 
+    /// A node that may not own the cell, since it got a label meanwhile, is offered nothing: whoever may takes it.
     fn release(
         &self,
         node: NodeId,
@@ -189,7 +194,9 @@ impl Executor {
         epoch: Epoch,
         to: Option<NodeId>,
     ) -> Result<Answer, PostgresError> {
-        let sql = "UPDATE cells SET hand_to = $4, node = CASE WHEN $4::bigint IS NULL THEN NULL ELSE node END
+        let sql = "UPDATE cells c SET (hand_to, node) =
+                (SELECT taker, CASE WHEN taker IS NULL THEN NULL ELSE c.node END FROM (SELECT (SELECT n.node FROM nodes n
+                    WHERE n.node = $4::bigint AND (c.label IS NULL OR c.label = ANY (n.labels))) AS taker) AS fit)
             WHERE cell = $2 AND node = $1 AND epoch = $3 RETURNING 1";
         let to = to.map(|to| id(to.0));
         let rows = self.ask(sql, &[&id(node.0), &id(cell.0), &id(epoch.0), &to])?;
