@@ -38,6 +38,7 @@ use crate::perform::{self, Performers};
 use crate::runtime::Runtime;
 use crate::settings::credentials::Credentials;
 use crate::settings::{Access, Settings};
+use crate::shared_roots::SharedRoots;
 use crate::templates::Templates;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
@@ -206,6 +207,7 @@ pub(super) fn parts(
         overview,
         reader,
         names: Names::default(),
+        roots: SharedRoots::default(),
         process: Process::default(),
         console: Console::none(home),
         ledger_checks: LedgerChecks::default(),

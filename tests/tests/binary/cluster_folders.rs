@@ -128,7 +128,7 @@ fn a_folder_of_one_machine_is_refused_to_an_agent_that_is_bound_to_another() {
     }
     let expected =
         ["is on machines with the label there", "nodes with the label disk", "holon cluster label"];
-    nodes[0].0.run(&["workspace", "attach", "--agent", "ada", &shop]).refused(4, &expected);
+    nodes[0].0.run(&["workspace", "attach", "--agent", "ada", &shop]).refused(2, &expected);
     for mode in ["direct", "isolated"] {
         let shown = asks(&nodes[0], "ada", &[("UseWorkspace", json!({ "path": shop, "mode": mode }))]);
         assert!(shown.contains("policy_denied") && shown.contains("with the label there"), "{mode}: {shown}");

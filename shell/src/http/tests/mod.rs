@@ -61,6 +61,7 @@ use crate::perform;
 use crate::perform::tool::CommandEnvironment;
 use crate::runtime::{Ended, Runtime};
 use crate::settings::PageOrigin;
+use crate::shared_roots::SharedRoots;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
 pub(super) const TOKEN: &str = "a-control-token";
@@ -157,6 +158,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         overview: reader.clone(),
         reader,
         names: Names::default(),
+        roots: SharedRoots::default(),
         process: Process::default(),
         home: home.clone(),
         templates: crate::templates::Templates::in_home(home),
