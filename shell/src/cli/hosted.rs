@@ -120,8 +120,7 @@ impl Hosted {
         let confinement = setup.confinement.clone();
         let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
-        let idle_limit = setup.settings.run.idle_limit;
-        let server = setup.settings.server.clone();
+        let (server, idle_limit) = (setup.settings.server.clone(), setup.settings.run.idle_limit);
         let (hub, ledger_checks) = (Hub::default(), LedgerChecks::default());
         let cell = node.as_ref().filter(|node| node.directory.has_several()).map(|node| node.cell);
         let metrics = Metrics::labelling(server.agent_labels, cell.map(|cell| cell.0));
@@ -133,8 +132,8 @@ impl Hosted {
         let mut start = setup.start(home, environment, hub.live(), observer);
         settle(&mut start, own, &ledger, node.as_ref());
         start.performing.triggers = Some(triggers.clone());
-        let (names, roots) = (start.performing.names.clone(), start.performing.roots.clone());
-        let skills = start.performing.skills.clone();
+        let of = &start.performing;
+        let (names, roots, skills) = (of.names.clone(), of.roots.clone(), of.skills.clone());
         let driver = Driver::start(start).await?;
         let follower = memory.get_or_init(|| driver.performers().memory().clone()).follow()?;
         let contents = Some(driver.texts().clone()).filter(|_| telemetry.include_content);

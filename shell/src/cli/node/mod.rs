@@ -125,15 +125,15 @@ pub(super) async fn serve(
     let policy = hosted::policy(&endpoint, effective.own_token.as_ref(), listen)?;
     let policy = policy.among_commands(among_commands).with_nodes(&secret);
     let node = Node::begin(about_node(&place, &effective, &url))?;
-    let itself = itself(place.home, &metadata, &endpoint);
     let directory = Arc::new(Directory::new(place.server.clone(), &place.cluster));
     let doors = Doors::of(place.home, effective.setup.settings.server.web_console)?;
     let default_agent = AgentId::new(&effective.setup.settings.server.default_agent)?;
     let triggers = TriggerAddresses::new(&url, TriggerKey::of_nodes(&secret));
-    let label = effective.setup.settings.workspace_node.clone();
+    let roots = Arc::new(Roots::new(place.server.clone()));
+    let folders = NodeFolders { roots, label: effective.setup.settings.workspace_node.clone() };
     let about = AboutFront {
-        itself,
-        folders: label.clone(),
+        itself: itself(place.home, &metadata, &endpoint),
+        folders: folders.label.clone(),
         default_agent,
         triggers: triggers.clone(),
         signatures: Signatures::new(effective.webhook_key.as_deref()),
@@ -141,7 +141,6 @@ pub(super) async fn serve(
         process: doors.process.clone(),
         connector: to_other_nodes(),
     };
-    let folders = NodeFolders { roots: Arc::new(Roots::new(place.server.clone())), label };
     let turns = SharedTurns::new(effective.setup.config.limits.concurrent_turns);
     let deposits = Arc::new(Deposits::new(place.server.clone()));
     let front =
@@ -180,12 +179,16 @@ pub(super) async fn serve(
         tracing::warn!("daemon.json can't be removed: {error}");
     }
     shutdown.ask();
-    for server in serving {
-        // Whoever still follows something connects to another node.
+    answered(serving).await;
+    answered([socket]).await;
+    Ok(())
+}
+
+/// Whoever still follows something after a while connects to another node.
+async fn answered<T>(servers: impl IntoIterator<Item = JoinHandle<T>>) {
+    for server in servers {
         drop(tokio::time::timeout(ANSWERS, server).await);
     }
-    drop(tokio::time::timeout(ANSWERS, socket).await);
-    Ok(())
 }
 
 fn about_node(place: &NodePlace<'_>, effective: &Effective, url: &str) -> NodeStart {
