@@ -108,7 +108,9 @@ impl SharedRoots {
     /// # Errors
     /// The cell is bound to other nodes, or nobody knows whether it is.
     pub async fn bind(&self, root: &str) -> Result<(), BindError> {
-        let Some(inner) = self.0.as_ref().filter(|inner| inner.is_shared(root)) else { return Ok(()) };
+        // One that is not here is of another machine, and its agent is where it can't work.
+        let is_here = |inner: &&Arc<Inner>| inner.is_shared(root) && Path::new(root).is_dir();
+        let Some(inner) = self.0.as_ref().filter(is_here) else { return Ok(()) };
         inner.bind(root).await
     }
 

@@ -213,6 +213,13 @@ impl Db {
         Answer::Done
     }
 
+    /// Whether a cell that had no label has that of its owner now.
+    pub fn bind(&mut self, node: NodeId, cell: CellId, label: Label) -> bool {
+        let owned = |row: &&mut Cell| row.owner == Some(node) && row.offered_to.is_none();
+        let row = self.cells.get_mut(&cell).filter(|row| owned(row) && row.label.is_none());
+        row.map(|row| row.label = Some(label)).is_some()
+    }
+
     fn leave(&mut self, node: NodeId) -> Option<Answer> {
         let Some(row) = self.nodes.get_mut(&node) else { return Some(Answer::Done) };
         if row.renewal.is_some() {

@@ -23,11 +23,14 @@ struct Machines {
 impl Machines {
     /// Two nodes whose folders are their own; none where this machine has no PostgreSQL.
     fn with(more: &[(&str, &str)]) -> Option<Self> {
-        let provider = Provider::answering(obedient);
-        let here = [("HOLON_WORKSPACE_NODE", "here")];
         let there: Vec<_> =
             [("HOLON_WORKSPACE_NODE", "there")].into_iter().chain(more.iter().copied()).collect();
-        let nodes = Nodes::each_with([&here, &there], 6, &provider)?;
+        Self::of([&[("HOLON_WORKSPACE_NODE", "here")], &there])
+    }
+
+    fn of(variables: [&[(&str, &str)]; 2]) -> Option<Self> {
+        let provider = Provider::answering(obedient);
+        let nodes = Nodes::each_with(variables, 6, &provider)?;
         wait_for("both nodes to own cells", || nodes.owners(0).len() == 2);
         Some(Self { nodes, place: Holon::new(), _provider: provider })
     }
@@ -143,4 +146,28 @@ fn a_folder_of_one_machine_is_refused_to_an_agent_that_is_bound_to_another() {
     let shown = asks(&nodes[1], "ada", &[("UseWorkspace", json!({ "path": shop, "mode": "isolated" }))]);
     assert!(shown.contains("git_worktree_root"), "{shown}");
     assert_eq!(machines.by_label(), [("there".to_owned(), [Some(there)].into())].into());
+}
+
+#[test]
+fn a_folder_from_before_binds_with_the_first_command_where_it_is() {
+    let Some(machines) = Machines::of([&[], &[]]) else { return not_tried() };
+    let nodes = &machines.nodes.nodes;
+    let folders = ["ada", "bob"].map(|agent| machines.folder(agent));
+    for (agent, folder) in ["ada", "bob"].iter().zip(&folders) {
+        nodes[0].ok(&["agent", "create", agent, "--workspace-root", &folder.display().to_string()]);
+    }
+    for node in nodes {
+        node.ok(&["daemon", "stop"]);
+        node.ok(&["config", "set", "workspace.node", "disk"]);
+    }
+    nodes[0].start();
+    nodes[1].start();
+    wait_for("both nodes to own cells", || machines.nodes.owners(0).len() == 2);
+    std::fs::remove_dir_all(&folders[0]).expect("removed");
+    // One that is on no machine any more says nothing about where its agent is.
+    asks(&nodes[0], "ada", &touches("done"));
+    assert_eq!(machines.by_label(), BTreeMap::new());
+    asks(&nodes[0], "bob", &touches("done"));
+    assert_eq!(machines.by_label().into_keys().collect::<Vec<_>>(), ["disk"]);
+    machines.nodes.whole();
 }

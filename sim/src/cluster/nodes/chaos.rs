@@ -33,6 +33,9 @@ impl World {
             let after = self.draw.span("cut for", of, [50_000, 9 * SECOND]);
             self.after(after, Event::Heal { of });
         }
+        if self.setting.labelled > 0 && self.draw.chance("bind", of, rates.binds) {
+            self.bind(of);
+        }
         if self.draw.chance("pause", of, rates.pause) {
             self.count("pause");
             self.processes[of].state = Life::Paused;
@@ -55,6 +58,18 @@ impl World {
             return self.move_cell(of);
         }
         Ok(())
+    }
+
+    /// Whatever its owner is about to do with it.
+    fn bind(&mut self, of: usize) {
+        let Process { machine, hosts, labels, .. } = &self.processes[of];
+        let (Some(node), Some(label)) = (machine.node(), labels.first().cloned()) else { return };
+        let cells: Vec<_> = hosts.keys().copied().collect();
+        let count = u32::try_from(cells.len()).unwrap_or(1);
+        let Some(cell) = cells.get(self.draw.below("bound cell", of, count.max(1)) as usize) else { return };
+        if self.db.bind(node, *cell, label) {
+            self.count("bind");
+        }
     }
 
     fn move_cell(&mut self, of: usize) -> Result<(), Failure> {

@@ -36,6 +36,8 @@ pub(super) struct Rates {
     pub(super) cut: u32,
     pub(super) restart_database: u32,
     pub(super) moves: u32,
+    /// An agent gets a folder of the machine: its cell is bound to the label of its owner.
+    pub(super) binds: u32,
     pub(super) drains: u32,
     pub(super) stops: u32,
     pub(super) slow_load: u32,
@@ -61,6 +63,7 @@ impl Setting {
             cut: rate("cut", 50),
             restart_database: rate("restart_database", 20),
             moves: rate("moves", 60),
+            binds: rate("binds", 30),
             drains: rate("drains", 15),
             stops: rate("stops", 20),
             slow_load: rate("slow_load", 100),

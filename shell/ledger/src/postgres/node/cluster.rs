@@ -290,7 +290,7 @@ impl Cluster {
     }
 
     /// Nodes with a label alone may own a cell from now on; every node again where there is none. An owner without the label
-    /// hands it over where a node with it lives; one that it is just handed to does not get it.
+    /// hands it over where a node with it lives.
     ///
     /// # Errors
     /// When there is no such cell.
@@ -300,10 +300,7 @@ impl Cluster {
                 WHEN $2::text IS NULL OR (SELECT $2::text = ANY (labels) FROM nodes WHERE node = c.node) THEN wanted_on
                 ELSE (SELECT node FROM nodes WHERE NOT buried AND NOT draining AND $2::text = ANY (labels)
                     ORDER BY node LIMIT 1)
-            END, (hand_to, node) = (SELECT CASE WHEN fits THEN c.hand_to END, CASE WHEN fits THEN c.node END FROM
-                (SELECT c.hand_to IS NULL OR $2::text IS NULL
-                    OR EXISTS (SELECT 1 FROM nodes WHERE node = c.hand_to AND $2::text = ANY (labels)) AS fits) AS fit)
-            WHERE cell = $1 RETURNING 1";
+            END WHERE cell = $1 RETURNING 1";
         let found = session.query(sql, &[&id(cell), &label], ANSWER).map_err(failed("labelling a cell"))?;
         if found.is_empty() { Err(ClusterError::NoCell { cell }) } else { Ok(()) }
     }

@@ -186,7 +186,6 @@ impl Executor {
         Ok(Answer::Settled { epoch, head })
     }
 
-    /// A node that may not own the cell, since it got a label meanwhile, is offered nothing: whoever may takes it.
     fn release(
         &self,
         node: NodeId,
@@ -194,9 +193,7 @@ impl Executor {
         epoch: Epoch,
         to: Option<NodeId>,
     ) -> Result<Answer, PostgresError> {
-        let sql = "UPDATE cells c SET (hand_to, node) =
-                (SELECT taker, CASE WHEN taker IS NULL THEN NULL ELSE c.node END FROM (SELECT (SELECT n.node FROM nodes n
-                    WHERE n.node = $4::bigint AND (c.label IS NULL OR c.label = ANY (n.labels))) AS taker) AS fit)
+        let sql = "UPDATE cells SET hand_to = $4, node = CASE WHEN $4::bigint IS NULL THEN NULL ELSE node END
             WHERE cell = $2 AND node = $1 AND epoch = $3 RETURNING 1";
         let to = to.map(|to| id(to.0));
         let rows = self.ask(sql, &[&id(node.0), &id(cell.0), &id(epoch.0), &to])?;
