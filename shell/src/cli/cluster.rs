@@ -109,7 +109,7 @@ pub(super) struct MoveArgs {
 pub(super) struct LabelArgs {
     /// Label this cell
     cell: u64,
-    /// Let nodes that have this in store.labels own it; every node where it is left out
+    /// Let nodes that have this in store.labels or workspace.node own it; every node where it is left out
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     label: Option<String>,
     /// Print one JSON document
@@ -398,17 +398,22 @@ fn show_nodes(status: &ClusterStatus) -> Result<(), Failure> {
     if status.nodes.is_empty() {
         return Ok(output::line("no node lives")?);
     }
-    let heads = ["NODE", "STATE", "CELLS", "BEGAN", "DATABASE", "REFUSED", "BUILD", "ADDRESS"]
+    let heads = ["NODE", "STATE", "CELLS", "LABELS", "BEGAN", "DATABASE", "REFUSED", "BUILD", "ADDRESS"]
         .map(ToOwned::to_owned)
         .to_vec();
     let rows = status.nodes.iter().map(|node| {
         let (began, cells) = (moment::relative(node.began_at), node.cells.to_string());
         let address = format!("{} {}", node.url, node.name);
         let answer = format!("{}.{} ms", node.answer_us / 1_000, node.answer_us / 100 % 10);
-        let refused = node.appends_refused.to_string();
-        vec![node.node.to_string(), state(node), cells, began, answer, refused, node.build.clone(), address]
+        let (refused, labels) = (node.appends_refused.to_string(), or_none(node.labels.join(", ")));
+        let numbered = vec![node.node.to_string(), state(node), cells, labels];
+        [numbered, vec![began, answer, refused, node.build.clone(), address]].concat()
     });
     Ok(output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?)
+}
+
+fn or_none(text: String) -> String {
+    if text.is_empty() { "none".to_owned() } else { text }
 }
 
 fn state(node: &NodeStatus) -> String {
@@ -419,12 +424,12 @@ fn state(node: &NodeStatus) -> String {
 }
 
 fn show_cells(status: &ClusterStatus) -> Result<(), Failure> {
-    let heads = ["CELL", "NODE", "EPOCH", "BATCH", "STEP", "AGENTS", "DEPOSITS", "STATE"];
+    let heads = ["CELL", "NODE", "LABEL", "EPOCH", "BATCH", "STEP", "AGENTS", "DEPOSITS", "STATE"];
     let heads = heads.map(ToOwned::to_owned).to_vec();
     let rows = status.cells.iter().map(|cell| {
-        let owner = cell.node.map_or_else(|| "none".to_owned(), |node| node.to_string());
+        let owner = or_none(cell.node.map(|node| node.to_string()).unwrap_or_default());
         let numbers = [cell.epoch, cell.batch, cell.step, cell.agents].map(|number| number.to_string());
-        let mut row = vec![cell.cell.to_string(), owner];
+        let mut row = vec![cell.cell.to_string(), owner, or_none(cell.label.clone().unwrap_or_default())];
         row.extend(numbers);
         row.extend([cell.deposits.to_string(), standing(cell)]);
         row

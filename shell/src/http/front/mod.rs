@@ -501,7 +501,11 @@ impl Front {
         let problem = self.0.about.process.problem();
         let why = problem.map_or(String::new(), |problem| format!(" ({problem})"));
         let text = format!("{} at this moment{why}: the request was not accepted", self.nobody(cell));
-        let hint = "ask again; `holon cluster status` shows nodes and cells";
+        let is_bound = self.0.routes.borrow().labels.contains_key(&cell);
+        let hint = match is_bound {
+            true => "start a node with that label, or let every node own the cell (holon cluster label)",
+            false => "ask again; `holon cluster status` shows nodes and cells",
+        };
         Failure::new(Code::Moving, text).hint(hint).into_response()
     }
 }
