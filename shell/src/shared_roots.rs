@@ -108,10 +108,10 @@ impl SharedRoots {
     /// # Errors
     /// The cell is bound to other nodes, or nobody knows whether it is.
     pub async fn bind(&self, root: &str) -> Result<(), BindError> {
+        let Some(inner) = self.0.as_ref().filter(|inner| inner.is_shared(root)) else { return Ok(()) };
+        let Some(label) = inner.binds_to() else { return Ok(()) };
         // One that is not here is of another machine, and its agent is where it can't work.
-        let is_here = |inner: &&Arc<Inner>| inner.is_shared(root) && Path::new(root).is_dir();
-        let Some(inner) = self.0.as_ref().filter(is_here) else { return Ok(()) };
-        inner.bind(root).await
+        if Path::new(root).is_dir() { inner.bind(root, label).await } else { Ok(()) }
     }
 
     /// Has a folder for an agent that occupies it.
@@ -181,13 +181,15 @@ impl Inner {
         !self.own.iter().any(|own| Path::new(root).starts_with(own))
     }
 
-    async fn bind(&self, root: &str) -> Result<(), BindError> {
-        let Some(label) = self.node.label.clone().filter(|_| !self.bound.load(Ordering::Relaxed)) else {
-            return Ok(());
-        };
+    /// The label that the cell is still to be bound to.
+    fn binds_to(&self) -> Option<&str> {
+        self.node.label.as_deref().filter(|_| !self.bound.load(Ordering::Relaxed))
+    }
+
+    async fn bind(&self, root: &str, label: &str) -> Result<(), BindError> {
+        let (root, label, cell) = (root.to_owned(), label.to_owned(), self.of.cell.0);
         let named = label.clone();
         let bound = self.insist(move |roots, of| roots.bind(of, &named)).await;
-        let (root, cell) = (root.to_owned(), self.of.cell.0);
         match bound {
             Ok(Bound::Yes) => {
                 self.bound.store(true, Ordering::Relaxed);
