@@ -1,6 +1,6 @@
 //! Several cells on two nodes, in a real PostgreSQL: an agent is in one of them, every node reaches it, and a name is one agent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use end_to_end::daemon::Daemon;
@@ -54,9 +54,18 @@ impl Nodes {
 
     /// The nodes that own cells, as one of them sees it; none while a cell has no owner.
     pub(super) fn owners(&self, at: usize) -> BTreeSet<u64> {
+        self.owned(at).into_keys().collect()
+    }
+
+    /// The same with how many cells each of them owns.
+    pub(super) fn owned(&self, at: usize) -> BTreeMap<u64, usize> {
         let cells = self.nodes[at].ok(&["cluster", "cells", "--json"]).json();
         let owners = cells["cells"].as_array().expect("cells").iter().map(|cell| cell["node"].as_u64());
-        owners.collect::<Option<BTreeSet<u64>>>().unwrap_or_default()
+        let mut owned = BTreeMap::new();
+        for owner in owners.collect::<Option<Vec<u64>>>().unwrap_or_default() {
+            *owned.entry(owner).or_default() += 1;
+        }
+        owned
     }
 
     pub(super) fn cells(&self) -> usize {

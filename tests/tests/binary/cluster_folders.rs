@@ -31,7 +31,7 @@ impl Machines {
     fn of(variables: [&[(&str, &str)]; 2]) -> Option<Self> {
         let provider = Provider::answering(obedient);
         let nodes = Nodes::each_with(variables, 6, &provider)?;
-        wait_for("both nodes to own cells", || nodes.owners(0).len() == 2);
+        wait_for("each node to own its share", || nodes.owned(0).into_values().eq([3, 3]));
         Some(Self { nodes, place: Holon::new(), _provider: provider })
     }
 
@@ -162,7 +162,7 @@ fn a_folder_from_before_binds_with_the_first_command_where_it_is() {
     }
     nodes[0].start();
     nodes[1].start();
-    wait_for("both nodes to own cells", || machines.nodes.owners(0).len() == 2);
+    wait_for("each node to own its share", || machines.nodes.owned(0).into_values().eq([3, 3]));
     std::fs::remove_dir_all(&folders[0]).expect("removed");
     // One that is on no machine any more says nothing about where its agent is.
     asks(&nodes[0], "ada", &touches("done"));

@@ -20,6 +20,8 @@ const REFUSED: usize = 200;
 fn begun() -> Option<(Provider, Nodes, Holon, PathBuf)> {
     let provider = Provider::answering(obedient);
     let nodes = Nodes::over(4, &provider)?;
+    // A cell that is handed over interrupts its turns, and ends commands in the middle.
+    wait_for("each node to own its share", || nodes.owned(0).into_values().eq([2, 2]));
     let place = Holon::new();
     let shop = folder(&place.work(), "shop");
     for agent in AGENTS {

@@ -235,6 +235,8 @@ impl Front {
             // An address that nobody has is refused by whatever cell it came to.
             Target::Address(token) if self.0.about.triggers.read(&token).is_none() => Ok(cell),
             target if owns => Ok(self.found(target).await?.unwrap_or(cell)),
+            // Who was to begin in a cell of this machine begins in another one, where that was handed over meanwhile.
+            target if self.0.about.folders.is_some() => self.cell_of(target).await,
             Target::Agent(_) | Target::Default | Target::Address(_) => Ok(cell),
         }
     }
