@@ -84,6 +84,8 @@ fn agents_are_where_their_folders_are_and_wait_for_them() {
     let bound = machines.by_label();
     assert_eq!(bound["here"], [Some(here)].into());
     assert_eq!(bound["there"], [Some(there)].into());
+    let free = machines.cells().into_iter().filter(|cell| cell["label"].is_null()).count();
+    assert_eq!(free, 4, "a machine takes no more cells than it needs");
     // Whichever node is asked, the one with the folder does the work.
     for (at, agent) in MADE.as_flattened().iter().enumerate() {
         asks(&nodes[at % 2], agent, &touches("done"));

@@ -278,14 +278,14 @@ impl Front {
         let (cells, own) = (self.0.directory.cells(), self.0.own.borrow());
         let (routes, folders) = (self.0.routes.borrow(), self.0.about.folders.as_ref());
         let is_default = name == self.0.about.default_agent.as_str();
+        let is_bound = |cell: &CellId| folders.is_some() && routes.labels.get(cell) == folders;
         let is_free = |cell: &CellId| !routes.labels.contains_key(cell);
-        let fits = |cell: &CellId| match routes.labels.get(cell) {
-            Some(label) => folders == Some(label),
-            None => folders.is_none() || own.contains_key(cell),
-        };
+        let is_own = |cell: &CellId| folders.is_some() && is_free(cell) && own.contains_key(cell);
         let those =
             |wanted: &dyn Fn(&CellId) -> bool| cells.iter().copied().filter(wanted).collect::<Vec<_>>();
-        let found = [those(&fits), those(&is_free)].into_iter().find(|cells| !cells.is_empty());
+        // The first of several: the others stay free for other machines.
+        let first = those(&is_own).into_iter().take(1).collect();
+        let found = [those(&is_bound), first, those(&is_free)].into_iter().find(|cells| !cells.is_empty());
         chosen(name, &found.filter(|_| !is_default).unwrap_or_else(|| cells.to_vec()))
     }
 
