@@ -9,11 +9,7 @@ use crate::sqlite::{LedgerError, WrittenBy};
 
 /// Version `n` of the tables is reached by the `n` first of these. With each, the oldest version whose builds may work on it;
 /// builds before version 8 don't look.
-const VERSIONS: &[(&str, i64)] =
-    &[(V1, 1), (V2, 2), (V3, 3), (V4, 4), (V5, 5), (V6, 6), (V7, 7), (V8, WORKS_WITH)];
-
-/// The version from which on rows name whom they work with.
-const WORKS_WITH: i64 = 8;
+const VERSIONS: &[(&str, i64)] = &[(V1, 1), (V2, 2), (V3, 3), (V4, 4), (V5, 5), (V6, 6), (V7, 7), (V8, 8)];
 
 /// Two nodes that begin at once bring the tables about one after the other ("Holn").
 const LOCK: i64 = 0x486f_6c6e;
@@ -285,19 +281,13 @@ fn change(session: &Session, known: i64) -> Result<(), LedgerError> {
         .execute("CREATE TABLE IF NOT EXISTS schema_versions (version bigint PRIMARY KEY)")
         .map_err(failed())?;
     let found = version(session)?;
-    for (number, (sql, works_with)) in (1..=known).zip(VERSIONS) {
-        if number <= found {
-            continue;
-        }
+    let missing = || (1..=known).zip(VERSIONS).filter(|(number, _)| *number > found);
+    for (_, (sql, _)) in missing() {
         session.execute(sql).map_err(failed())?;
-        let added = match number < WORKS_WITH {
-            true => session.query("INSERT INTO schema_versions VALUES ($1)", &[&number], Some(CHANGE)),
-            false => {
-                let add = "INSERT INTO schema_versions (version, works_with) VALUES ($1, $2)";
-                session.query(add, &[&number, works_with], Some(CHANGE))
-            }
-        };
-        added.map_err(failed())?;
+    }
+    for (number, (_, works_with)) in missing() {
+        let add = "INSERT INTO schema_versions (version, works_with) VALUES ($1, $2)";
+        session.query(add, &[&number, works_with], Some(CHANGE)).map_err(failed())?;
     }
     Ok(())
 }
@@ -330,7 +320,7 @@ mod tests {
             session.query(sql, &[&version, &works_with], None).unwrap();
         };
         add(known + 1, Some(known));
-        add(known + 2, Some(WORKS_WITH));
+        add(known + 2, Some(known));
         migrate(&session).unwrap();
         check(&session).unwrap();
         assert_eq!(version(&session).unwrap(), known + 2, "nothing is changed");

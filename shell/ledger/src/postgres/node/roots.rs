@@ -1,6 +1,5 @@
 //! Which cell works in which folder: one at a time (contract: scale.md, law X9). In a cell its own state decides that; between
-//! cells a row does. A folder is a path on machines with the label of the cell. An owner of an earlier epoch changes nothing, nor
-//! does one that hands the cell over.
+//! cells a row does. A folder is a path on machines with the label of the cell. An owner of an earlier epoch changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +94,7 @@ impl Roots {
     }
 
     /// Binds a cell to the label of its owner, for its agents have folders that only machines with that label have. A cell that
-    /// has a label keeps it.
+    /// has a label keeps it, and one that is handed over is bound by its next owner.
     ///
     /// # Errors
     /// When the database does not answer: the cell may be bound, and binding it again is the same.
