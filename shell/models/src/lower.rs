@@ -10,9 +10,9 @@ use holon_facts::call::ToolName;
 use holon_facts::frame::{Part, PromptBlock};
 use holon_facts::model::{Block, CallResult, Item, ModelRequest};
 use holon_text::{TextError, Texts};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::exchange::Lowering;
+use super::exchange::{List, Lowering};
 use super::parts::joined;
 use super::tools::{Offered, Tools};
 
@@ -22,7 +22,7 @@ pub(super) fn offered(
     lowering: &Lowering<'_>,
     form: impl Fn(&Offered) -> Value,
     mark: Option<&dyn Fn(&mut Value)>,
-) -> Result<Option<String>, TextError> {
+) -> Result<Option<List>, TextError> {
     let Lowering { texts, request, spec, tools, .. } = *lowering;
     if request.tools.is_empty() {
         return Ok(None);
@@ -38,14 +38,16 @@ pub(super) fn offered(
         (None, Some(other)) => Some(form(other).to_string().into()),
         (None, None) => None,
     };
-    let mut list: Vec<Arc<str>> = request.tools.iter().filter_map(text).collect();
-    if let (Some(mark), Some(last)) = (mark, list.last_mut())
+    let mut offered: Vec<Arc<str>> = request.tools.iter().filter_map(text).collect();
+    if let (Some(mark), Some(last)) = (mark, offered.last_mut())
         && let Ok(mut marked) = serde_json::from_str(last)
     {
         mark(&mut marked);
         *last = marked.to_string().into();
     }
-    Ok(Some(format!("[{}]", list.join(","))))
+    let mut list = List::default();
+    offered.iter().for_each(|tool| list.push_text(tool));
+    Ok(Some(list))
 }
 
 /// Names of the tools that were called, by the id of the call: a result carries only the id.
@@ -73,17 +75,20 @@ impl<'a> Calls<'a> {
         self.0.get(result.call_id.as_str()).copied().unwrap_or("unknown")
     }
 
-    /// What the model reads of a result.
-    pub(super) fn result(&self, texts: &Texts, result: &CallResult) -> Result<String, TextError> {
+    /// What the model reads of a result, and of what is not shown with it.
+    pub(super) fn result(
+        &self,
+        texts: &Texts,
+        result: &CallResult,
+        unshown: &str,
+    ) -> Result<Arc<str>, TextError> {
         let receipt = &result.receipt;
-        if let Some(error) = &receipt.error {
-            let message = texts.resolve(&error.message)?;
-            return Ok(error.render(self.name(result), &message));
-        }
-        match &receipt.content {
-            Some(content) => Ok(texts.resolve(content)?.to_string()),
-            None => Ok(String::new()),
-        }
+        let read: Arc<str> = match (&receipt.error, &receipt.content) {
+            (Some(error), _) => error.render(self.name(result), &texts.resolve(&error.message)?).into(),
+            (None, Some(content)) => texts.resolve(content)?,
+            (None, None) => "".into(),
+        };
+        Ok(if unshown.is_empty() { read } else { [&read, unshown].concat().into() })
     }
 }
 
@@ -93,7 +98,7 @@ pub(super) fn reasoning(
     lowering: &Lowering<'_>,
     blocks: &[Block],
     at: usize,
-) -> Result<Option<Value>, TextError> {
+) -> Result<Option<Map<String, Value>>, TextError> {
     let Some(Block::Reasoning { model, content }) = blocks.get(at) else { return Ok(None) };
     let more = blocks.iter().skip(at).any(|block| match block {
         Block::Text { text } => !text.is_empty(),
@@ -103,8 +108,7 @@ pub(super) fn reasoning(
     if *model != lowering.request.model || !more || !lowering.thoughts {
         return Ok(None);
     }
-    let item = serde_json::from_str::<Value>(&lowering.texts.resolve(content)?);
-    Ok(item.ok().filter(Value::is_object))
+    Ok(serde_json::from_str(&lowering.texts.resolve(content)?).ok())
 }
 
 /// What stands in the system role, as one text.
@@ -145,13 +149,13 @@ pub(super) fn block_text(texts: &Texts, block: &PromptBlock) -> Result<String, T
 
 /// The arguments as a JSON object. Several servers refuse a conversation with anything else in it, so that
 /// one malformed call would end every later round.
-pub(super) fn arguments(texts: &Texts, arguments: &Text) -> Result<String, TextError> {
+pub(super) fn arguments(texts: &Texts, arguments: &Text) -> Result<Arc<str>, TextError> {
     let raw = texts.resolve(arguments)?;
     if raw.trim().is_empty() {
-        return Ok("{}".to_owned());
+        return Ok("{}".into());
     }
     match serde_json::from_str::<Value>(&raw) {
-        Ok(Value::Object(_)) => Ok(raw.to_string()),
-        Ok(_) | Err(_) => Ok(json!({"invalid_arguments": &*raw}).to_string()),
+        Ok(Value::Object(_)) => Ok(raw),
+        Ok(_) | Err(_) => Ok(json!({"invalid_arguments": &*raw}).to_string().into()),
     }
 }

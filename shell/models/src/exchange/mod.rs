@@ -49,7 +49,7 @@ use super::options::ProviderOptions;
 use super::provider::{Attempt, Attempting, Listing, Provider, ProviderError, ProviderSpec, Transport};
 use super::tools::Tools;
 
-pub(super) use body::Body;
+pub(super) use body::{Body, List};
 pub(super) use reported::ReportedError;
 pub(super) use stream::Shown;
 
@@ -261,7 +261,7 @@ impl<P: Protocol> Provider for OverHttp<P> {
         (texts, tools): (&Texts, &Tools),
         request: &ModelRequest,
     ) -> Option<Result<Value, TextError>> {
-        Some(P::lower(&Lowering::new(texts, request, spec, tools)).map(Body::document))
+        Some(P::lower(&Lowering::new(texts, request, spec, tools)).map(|body| body.document()))
     }
 
     fn models<'a>(

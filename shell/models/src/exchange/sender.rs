@@ -1,6 +1,6 @@
 //! Sends the request of an attempt: once, and where it is repeated in another form, within the same time.
 
-use holon_facts::delivery::{AppliedEdit, Delivery, QuotaUse, StoredResponse, WholeReason};
+use holon_facts::delivery::{AppliedEdit, Delivery, Incremental, QuotaUse, StoredResponse, WholeReason};
 use holon_facts::model::FailureKind;
 use holon_facts::{Millis, Now};
 use holon_platform::clock;
@@ -11,7 +11,7 @@ use url::Url;
 use super::endpoint::Endpoint;
 use super::refused_images::RefusedImages;
 use super::turn_state::stated;
-use super::{Lowered, Lowering, Protocol, ReportedError, advice, classify};
+use super::{Lowering, Protocol, ReportedError, advice, classify};
 use crate::answer::{Failure, Reply};
 use crate::http::{Ask, HttpClient, Received, post};
 use crate::provider::{Attempt, Credential, ProviderSpec};
@@ -21,8 +21,9 @@ pub(super) struct Sender<'a> {
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
     lowering: Lowering<'a>,
-    /// What was sent last.
-    sent: Option<Lowered>,
+    /// How it was shortened when it was sent last, and what its answer will be kept for.
+    incremental: Option<Incremental>,
+    kept: Option<StoredResponse>,
     /// What the server wants to see again in this turn, and what it gives for the next request.
     state: Option<HeaderValue>,
     pub(super) given: Option<HeaderValue>,
@@ -43,8 +44,19 @@ impl<'a> Sender<'a> {
         let refused = refused_images.of(request);
         let lowering = Lowering { refused, ..Lowering::new(texts, request, spec, tools) };
         let headers = headers(spec, signed);
-        let (sent, given, quotas, started) = (None, None, Vec::new(), clock::now());
-        Ok(Self { client, url, headers, lowering, sent, state, given, quotas, refused_images, started })
+        Ok(Self {
+            client,
+            url,
+            headers,
+            lowering,
+            incremental: None,
+            kept: None,
+            state,
+            given: None,
+            quotas: Vec::new(),
+            refused_images,
+            started: clock::now(),
+        })
     }
 
     /// What is left of the attempt's time.
@@ -99,8 +111,7 @@ impl<'a> Sender<'a> {
 
     /// From now on the request goes on from no response. False where it went on from none.
     pub(super) fn forget_response(&mut self) -> bool {
-        let went_on = self.sent.as_ref().and_then(|sent| sent.incremental.as_ref());
-        let went_on = went_on.is_some_and(|sent| sent.response_id.is_some());
+        let went_on = self.incremental.as_ref().is_some_and(|sent| sent.response_id.is_some());
         if went_on {
             self.lowering.whole = Some(WholeReason::Refused);
         }
@@ -109,9 +120,8 @@ impl<'a> Sender<'a> {
 
     /// What is on record of how the request went over the wire.
     pub(super) fn delivery(&self, edits: Vec<AppliedEdit>) -> Option<Box<Delivery>> {
-        let incremental = self.sent.as_ref().and_then(|sent| sent.incremental.clone());
         let delivery = Delivery {
-            incremental,
+            incremental: self.incremental.clone(),
             edits,
             thoughts_refused: !self.lowering.thoughts,
             thoughts_left_out: self.lowering.thoughts_left_out(),
@@ -123,7 +133,7 @@ impl<'a> Sender<'a> {
 
     /// The answer as its provider keeps it.
     pub(super) fn stored(&self, reply: &Reply) -> Option<Box<StoredResponse>> {
-        let (id, kept) = reply.response_id.as_ref().zip(self.sent.as_ref()?.kept.as_ref())?;
+        let (id, kept) = reply.response_id.as_ref().zip(self.kept.as_ref())?;
         Some(Box::new(StoredResponse { id: id.clone(), ..kept.clone() }))
     }
 
@@ -132,8 +142,8 @@ impl<'a> Sender<'a> {
         let lowered = lowered.map_err(|problem| {
             Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
         })?;
-        let body = lowered.body.text();
-        self.sent = Some(lowered);
+        let body = lowered.body.bytes();
+        (self.incremental, self.kept) = (lowered.incremental, lowered.kept);
         let spec = self.lowering.spec;
         let headers = stated(self.headers.clone(), P::TURN_STATE.zip(self.state.clone()));
         let timeout = self.lowering.request.timeout;

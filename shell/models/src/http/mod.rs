@@ -39,7 +39,7 @@ const LIST: Millis = Millis(3_000);
 pub(super) struct Ask<'a> {
     pub(super) url: &'a Url,
     pub(super) headers: HeaderMap,
-    pub(super) body: String,
+    pub(super) body: Vec<u8>,
     pub(super) options: &'a ProviderOptions,
     /// Bound on the whole of it, and how much of that is over already.
     pub(super) timeout: Millis,
@@ -59,7 +59,7 @@ pub(super) async fn list(
     options: &ProviderOptions,
     left: Millis,
 ) -> Option<Vec<u8>> {
-    let ask = Ask { url, headers, body: String::new(), options, timeout: LIST.min(left), passed: Millis(0) };
+    let ask = Ask { url, headers, body: Vec::new(), options, timeout: LIST.min(left), passed: Millis(0) };
     let mut received = send(client, Method::GET, ask).await.ok()?;
     let mut body = Vec::new();
     while let Some(chunk) = received.chunk().await.ok()? {

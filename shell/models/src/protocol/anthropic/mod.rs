@@ -3,6 +3,7 @@
 
 mod answer;
 mod editing;
+mod message;
 mod request;
 mod stream;
 mod thinking;

@@ -1,13 +1,13 @@
 //! From the runtime's request to the wire.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use holon_facts::frame::Stability;
-use holon_facts::image::Image;
-use holon_facts::model::{Block, CallResult, Item};
+use holon_facts::model::{self, CallResult, Item};
 use holon_text::TextError;
 use serde_json::{Value, json};
 
+use super::message::{Block, CacheControl, Content, Message, Output, Role};
 use super::{editing, thinking};
 use crate::exchange::{Body, Lowering};
 use crate::images::{Images, Piece, pieces};
@@ -22,33 +22,39 @@ const IMAGE: u64 = 5 << 20;
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Body, TextError> {
     let Lowering { request, spec, .. } = *lowering;
     let options = &spec.options;
-    let mut messages = messages(lowering)?;
+    let cached = CacheControl::of(options);
+    let conversation = conversation(lowering);
+    let mut messages = messages(lowering, &conversation)?;
     // Wherever the conversation goes on from here, its beginning up to here is the same.
-    if let Some(last) = messages.last_mut().and_then(|message| message["content"].as_array_mut()?.last_mut())
-    {
-        mark(last, options);
+    if let Some(last) = messages.last_mut().and_then(|message| message.content.last_mut()) {
+        last.mark(cached);
     }
     let mut body = json!({
         "model": request.model.model(),
         "max_tokens": request.max_output_tokens,
-        "system": system(lowering)?,
-        "messages": messages,
         "stream": options.stream,
     });
-    let tools =
-        offered(lowering, |offered| tool(offered, options), Some(&|last: &mut Value| mark(last, options)))?;
+    let mark = |last: &mut Value| last["cache_control"] = json!(cached);
+    let tools = offered(lowering, |offered| tool(offered, options), Some(&mark))?;
     if let Some(model) = lowering.model() {
-        configured(&mut body, model, (request.max_output_tokens, tools.is_some()));
+        configured(&mut body, model, (request.max_output_tokens, tools.is_some()), &messages);
     }
     let thinks = matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive"));
     if let Some(editing) = editing::asked(&options.context_editing, thinks) {
         body["context_management"] = editing;
     }
-    Ok(Body::new(body, tools))
+    let system = system(lowering, cached)?.iter().collect();
+    let lists = [("system", system), ("messages", messages.iter().collect())];
+    Ok(Body::new(body, lists.into_iter().chain(tools.map(|tools| ("tools", tools)))))
 }
 
-fn configured(body: &mut Value, model: &ModelOptions, (most, has_tools): (u64, bool)) {
-    if let Some(thinking) = thinking::asked(model, most, &body["messages"]) {
+fn configured(
+    body: &mut Value,
+    model: &ModelOptions,
+    (most, has_tools): (u64, bool),
+    messages: &[Message<'_>],
+) {
+    if let Some(thinking) = thinking::asked(model, most, messages) {
         body["thinking"] = thinking;
     }
     if let Some(effort) = &model.reasoning_effort {
@@ -64,7 +70,7 @@ fn configured(body: &mut Value, model: &ModelOptions, (most, has_tools): (u64, b
 
 /// What comes before a marked block is kept by the provider. There are the four markers that it allows: the last tool,
 /// here the last stable block and the last block of the agent, then the conversation's.
-fn system(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
+fn system(lowering: &Lowering<'_>, cached: CacheControl) -> Result<Vec<Content<'static>>, TextError> {
     let frame = &lowering.request.frame;
     let mut blocks = vec![(frame.system_prompt.clone(), Stability::Stable)];
     for block in frame.system() {
@@ -74,103 +80,89 @@ fn system(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
     blocks.retain(|(text, _)| !text.trim().is_empty());
     let last = |wanted| blocks.iter().rposition(|(_, stability)| *stability == wanted);
     let marked = [last(Stability::Stable), last(Stability::AgentScoped)];
-    Ok(blocks
-        .iter()
-        .enumerate()
-        .map(|(at, (text, _))| {
-            let mut block = json!({"type": "text", "text": text});
-            if marked.contains(&Some(at)) {
-                mark(&mut block, &lowering.spec.options);
-            }
-            block
-        })
-        .collect())
-}
-
-fn mark(block: &mut Value, options: &ProviderOptions) {
-    block["cache_control"] = json!({"type": "ephemeral"});
-    if options.cache_for_an_hour {
-        block["cache_control"]["ttl"] = "1h".into();
+    let mut system: Vec<Content<'_>> =
+        blocks.into_iter().filter_map(|(text, _)| Content::text(text.into())).collect();
+    for at in marked.into_iter().flatten() {
+        system[at].mark(cached);
     }
+    Ok(system)
 }
 
 /// Roles alternate: what stands side by side becomes one message. The results of calls come first in theirs,
 /// as the provider demands, since they follow the calls at once.
-fn messages(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
+fn messages<'a>(
+    lowering: &Lowering<'_>,
+    conversation: &'a [Cow<'_, Item>],
+) -> Result<Vec<Message<'a>>, TextError> {
     let names = Calls::of(lowering.request);
-    let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
-    for item in &conversation(lowering) {
+    let mut messages: Vec<Message<'a>> = Vec::new();
+    for item in conversation {
         let mut content = Vec::new();
         let role = match &**item {
             Item::User { parts } => {
-                content.extend(pieces(lowering, parts, IMAGE)?.iter().filter_map(piece));
-                "user"
+                content.extend(pieces(lowering, parts, IMAGE)?.into_iter().filter_map(piece));
+                Role::User
             }
             Item::Assistant { blocks } => {
                 for at in 0..blocks.len() {
                     content.extend(said(lowering, blocks, at)?);
                 }
-                "assistant"
+                Role::Assistant
             }
             Item::ToolResults { results } => {
                 for result in results {
-                    let mut block = json!({
-                        "type": "tool_result",
-                        "tool_use_id": result.call_id,
-                        "content": outcome(lowering, &names, result)?,
-                    });
-                    if result.receipt.error.is_some() {
-                        block["is_error"] = true.into();
-                    }
-                    content.push(block);
+                    content.push(Content::new(Block::ToolResult {
+                        tool_use_id: result.call_id.as_str(),
+                        content: outcome(lowering, &names, result)?,
+                        is_error: result.receipt.error.is_some(),
+                    }));
                 }
-                "user"
+                Role::User
             }
         };
         match messages.last_mut() {
-            Some((last, blocks)) if *last == role => blocks.append(&mut content),
+            Some(last) if last.role == role => last.content.append(&mut content),
             Some(_) | None if content.is_empty() => {}
-            Some(_) | None => messages.push((role, content)),
+            Some(_) | None => messages.push(Message { role, content }),
         }
     }
-    Ok(messages.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect())
+    Ok(messages)
 }
 
 /// What the model reads of a result, and what it sees.
-fn outcome(lowering: &Lowering<'_>, names: &Calls<'_>, result: &CallResult) -> Result<Value, TextError> {
+fn outcome(lowering: &Lowering<'_>, names: &Calls<'_>, result: &CallResult) -> Result<Output, TextError> {
     let images = Images::of(lowering, result, IMAGE)?;
-    let said = names.result(lowering.texts, result)? + &images.named;
+    let said = names.result(lowering.texts, result, &images.named)?;
     if images.shown.is_empty() {
-        return Ok(said.into());
+        return Ok(Output::Text(said));
     }
-    Ok(text(&said).into_iter().chain(images.shown.iter().map(image)).collect())
+    let shown = images.shown.into_iter().map(|(image, base64)| Content::image(image, base64));
+    Ok(Output::Content(Content::text(said).into_iter().chain(shown).collect()))
 }
 
-fn piece(piece: &Piece<'_>) -> Option<Value> {
+fn piece<'a>(piece: Piece<'_>) -> Option<Content<'a>> {
     match piece {
-        Piece::Text(given) => text(given),
-        Piece::Image(shown, base64) => Some(image(&(*shown, base64.clone()))),
+        Piece::Text(given) => Content::text(given.into()),
+        Piece::Image(shown, base64) => Some(Content::image(shown, base64)),
     }
 }
 
-fn image((image, base64): &(&Image, Arc<str>)) -> Value {
-    let source = json!({"type": "base64", "media_type": image.format.media_type(), "data": &**base64});
-    json!({"type": "image", "source": source})
-}
-
-fn text(text: &str) -> Option<Value> {
-    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
-}
-
-fn said(lowering: &Lowering<'_>, blocks: &[Block], at: usize) -> Result<Option<Value>, TextError> {
-    match &blocks[at] {
-        Block::Reasoning { .. } => reasoning(lowering, blocks, at),
-        Block::Text { text: given } => Ok(text(&lowering.texts.resolve(given)?)),
-        Block::ToolCall { call_id, tool_name, arguments: given } => {
-            let input: Value = serde_json::from_str(&arguments(lowering.texts, given)?).unwrap_or_default();
-            Ok(Some(json!({"type": "tool_use", "id": call_id, "name": tool_name, "input": input})))
+fn said<'a>(
+    lowering: &Lowering<'_>,
+    blocks: &'a [model::Block],
+    at: usize,
+) -> Result<Option<Content<'a>>, TextError> {
+    Ok(match &blocks[at] {
+        model::Block::Reasoning { .. } => {
+            reasoning(lowering, blocks, at)?.map(|thought| Content::new(Block::Thought(thought)))
         }
-    }
+        model::Block::Text { text } => Content::text(lowering.texts.resolve(text)?),
+        model::Block::ToolCall { call_id, tool_name, arguments: given } => {
+            let input = serde_json::from_str(&arguments(lowering.texts, given)?).unwrap_or_default();
+            let (id, name) = (call_id.as_str(), tool_name.as_str());
+            Some(Content::new(Block::ToolUse { id, name, input }))
+        }
+    })
 }
 
 fn tool(offered: &Offered, options: &ProviderOptions) -> Value {

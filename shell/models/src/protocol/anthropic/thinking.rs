@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::message::{Block, Message, Role};
 use crate::model_options::ModelOptions;
 
 /// The smallest budget that the provider takes.
@@ -9,7 +10,7 @@ const LEAST: u64 = 1_024;
 
 /// What a setting asks for. In the middle of work that was begun without a thought, as after a change of the model, the
 /// provider refuses to think: then only the next turn does.
-pub(super) fn asked(model: &ModelOptions, most: u64, messages: &Value) -> Option<Value> {
+pub(super) fn asked(model: &ModelOptions, most: u64, messages: &[Message<'_>]) -> Option<Value> {
     if model.thinking.as_deref() == Some("disabled") {
         return Some(json!({"type": "disabled"}));
     }
@@ -25,29 +26,29 @@ pub(super) fn asked(model: &ModelOptions, most: u64, messages: &Value) -> Option
 }
 
 /// Whether the calls at the end of a conversation began without a thought.
-fn begun_without(messages: &Value) -> bool {
-    let kind = |block: &Value, wanted: &str| block["type"] == wanted;
-    let mut begun: Option<&[Value]> = None;
-    for message in list(messages).iter().rev() {
-        let blocks = list(&message["content"]);
-        if message["role"] == "assistant" {
-            begun = Some(blocks);
-        } else if !blocks.iter().any(|block| kind(block, "tool_result")) {
-            break;
+fn begun_without(messages: &[Message<'_>]) -> bool {
+    let has = |message: &Message<'_>, kind: fn(&Block<'_>) -> bool| {
+        message.content.iter().any(|content| kind(&content.block))
+    };
+    let mut begun = None;
+    for message in messages.iter().rev() {
+        match message.role {
+            Role::Assistant => begun = Some(message),
+            Role::User if has(message, |block| matches!(block, Block::ToolResult { .. })) => {}
+            Role::User => break,
         }
     }
-    let Some(blocks) = begun else { return false };
-    let thought =
-        blocks.first().is_some_and(|block| kind(block, "thinking") || kind(block, "redacted_thinking"));
-    !thought && blocks.iter().any(|block| kind(block, "tool_use"))
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map(Vec::as_slice).unwrap_or_default()
+    begun.is_some_and(|message| {
+        let thought = message.content.first().is_some_and(|it| matches!(it.block, Block::Thought(_)));
+        !thought && has(message, |block| matches!(block, Block::ToolUse { .. }))
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Map;
+
+    use super::super::message::{Content, Output};
     use super::*;
 
     fn budget(tokens: u64) -> ModelOptions {
@@ -56,8 +57,7 @@ mod tests {
 
     #[test]
     fn a_budget_leaves_room_for_an_answer() {
-        let asked =
-            |tokens, most| asked(&budget(tokens), most, &json!([])).map(|it| it["budget_tokens"].clone());
+        let asked = |tokens, most| asked(&budget(tokens), most, &[]).map(|it| it["budget_tokens"].clone());
         assert_eq!(asked(4_000, 16_384), Some(json!(4_000)));
         assert_eq!(asked(20_000, 16_384), Some(json!(16_383)));
         assert_eq!(asked(20_000, 1_000), None);
@@ -65,28 +65,36 @@ mod tests {
 
     #[test]
     fn work_that_began_without_a_thought_goes_on_without() {
-        let user = json!({"role": "user", "content": [{"type": "text"}]});
-        let results = json!({"role": "user", "content": [{"type": "tool_result"}, {"type": "text"}]});
-        let call = json!({"role": "assistant", "content": [{"type": "tool_use"}]});
-        let thought = json!({"role": "assistant", "content": [{"type": "thinking"}, {"type": "tool_use"}]});
-        let said = json!({"role": "assistant", "content": [{"type": "text"}]});
+        let text = || Content::text("words".into()).unwrap();
+        let call = || Content::new(Block::ToolUse { id: "c1", name: "Sleep", input: json!({}) });
+        let thought = || Content::new(Block::Thought(Map::new()));
+        let result = || {
+            let content = Output::Text("done".into());
+            Content::new(Block::ToolResult { tool_use_id: "c1", content, is_error: false })
+        };
+        let user = || Message { role: Role::User, content: vec![text()] };
+        let results = || Message { role: Role::User, content: vec![result(), text()] };
+        let called = || Message { role: Role::Assistant, content: vec![call()] };
+        let considered = || Message { role: Role::Assistant, content: vec![thought(), call()] };
+        let said = || Message { role: Role::Assistant, content: vec![text()] };
         for (messages, thinks) in [
-            (json!([user]), true),
-            (json!([user, call, results]), false),
-            (json!([user, thought, results]), true),
-            (json!([user, thought, results, call, results]), true),
-            (json!([user, call, results, thought, results]), false),
-            (json!([user, call, results, said, user]), true),
+            (vec![user()], true),
+            (vec![user(), called(), results()], false),
+            (vec![user(), considered(), results()], true),
+            (vec![user(), considered(), results(), called(), results()], true),
+            (vec![user(), called(), results(), considered(), results()], false),
+            (vec![user(), called(), results(), said(), user()], true),
         ] {
-            assert_eq!(asked(&budget(2_000), 9_000, &messages).is_some(), thinks, "{messages}");
+            let sent = json!(messages);
+            assert_eq!(asked(&budget(2_000), 9_000, &messages).is_some(), thinks, "{sent}");
         }
     }
 
     #[test]
     fn nothing_is_asked_for_that_nobody_has_set() {
-        assert_eq!(asked(&ModelOptions::default(), 9_000, &json!([])), None);
+        assert_eq!(asked(&ModelOptions::default(), 9_000, &[]), None);
         let set = |word: &str| ModelOptions { thinking: Some(word.into()), ..ModelOptions::default() };
-        assert_eq!(asked(&set("adaptive"), 9_000, &json!([])), Some(json!({"type": "adaptive"})));
-        assert_eq!(asked(&set("disabled"), 9_000, &json!([])), Some(json!({"type": "disabled"})));
+        assert_eq!(asked(&set("adaptive"), 9_000, &[]), Some(json!({"type": "adaptive"})));
+        assert_eq!(asked(&set("disabled"), 9_000, &[]), Some(json!({"type": "disabled"})));
     }
 }

@@ -14,11 +14,10 @@ use crate::provider::{ProviderSpec, Transport};
 
 pub(crate) const TRANSPORT: Transport = transport::<OpenaiCodex>("openai_codex_responses");
 
-/// What a request may have beside its tools: anything else is refused.
-const FIELDS: [&str; 11] = [
+/// What a request may have beside its lists: anything else is refused.
+const FIELDS: [&str; 10] = [
     "model",
     "instructions",
-    "input",
     "tool_choice",
     "parallel_tool_calls",
     "store",
@@ -137,7 +136,7 @@ mod tests {
             let lowering = Lowering::new(&texts, &request, &spec, &tools);
             let body = OpenaiCodex::lower(&lowering).unwrap().document();
             let object = body.as_object().unwrap();
-            let known = |name: &str| name == "tools" || FIELDS.contains(&name);
+            let known = |name: &str| ["input", "tools"].contains(&name) || FIELDS.contains(&name);
             assert!(object.keys().all(|name| known(name)), "{object:?}");
             assert_eq!((&body["store"], &body["stream"]), (&json!(false), &json!(true)));
             assert!(!body.to_string().contains(r#""role":"system""#));

@@ -1,29 +1,84 @@
 //! From the runtime's request to the wire.
 
 use std::borrow::Borrow;
+use std::sync::Arc;
 
 use holon_facts::frame::Part;
 use holon_facts::image::Image;
 use holon_facts::model::{Block, CallResult, Item};
 use holon_text::{TextError, hash};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::freeform;
-use crate::exchange::{Body, Lowering};
+use crate::exchange::{Body, List, Lowering};
 use crate::images::{Images, Piece, data_url, pieces};
 use crate::lower::{Calls, arguments, conversation, instructions, offered, reasoning};
 use crate::model_options::ModelOptions;
 use crate::options::ProviderOptions;
 use crate::tools::Offered;
 
+/// The list of what goes to the model.
+pub(super) const INPUT: &str = "input";
+
+/// An element of it. What the model has thought is one, too, as its provider gave it.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Element<'a> {
+    #[serde(rename = "message")]
+    User {
+        role: &'static str,
+        content: Vec<Content>,
+    },
+    #[serde(rename = "message")]
+    Assistant {
+        id: String,
+        role: &'static str,
+        status: &'static str,
+        content: [Content; 1],
+    },
+    FunctionCall {
+        call_id: &'a str,
+        name: &'a str,
+        arguments: Arc<str>,
+    },
+    CustomToolCall {
+        call_id: &'a str,
+        name: &'a str,
+        input: String,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: Output,
+    },
+    CustomToolCallOutput {
+        call_id: &'a str,
+        output: Output,
+    },
+}
+
+/// A text, unless there are images.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output {
+    Text(Arc<str>),
+    Content(Vec<Content>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Content {
+    InputText { text: Arc<str> },
+    InputImage { image_url: String, detail: &'static str },
+    OutputText { text: Arc<str>, annotations: [(); 0] },
+}
+
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Body, TextError> {
     let Lowering { request, spec, .. } = *lowering;
     let options = &spec.options;
-    let conversation = conversation(lowering);
     let mut body = json!({
         "model": request.model.model(),
         "instructions": instructions(lowering)?,
-        "input": input(lowering, &conversation)?,
         "max_output_tokens": request.max_output_tokens,
         "store": options.incremental_responses,
         "stream": options.stream,
@@ -40,28 +95,28 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Body, TextError> {
     if let Some(model) = lowering.model() {
         configured(&mut body, model, tools.is_some());
     }
-    Ok(Body::new(body, tools))
+    let input = input(lowering, &conversation(lowering))?;
+    Ok(Body::new(body, [(INPUT, input)].into_iter().chain(tools.map(|tools| ("tools", tools)))))
 }
 
-/// These elements of the conversation, or of its rest.
-pub(super) fn input<T: Borrow<Item>>(lowering: &Lowering<'_>, items: &[T]) -> Result<Vec<Value>, TextError> {
+/// These items of the conversation, or of its rest.
+pub(super) fn input<T: Borrow<Item>>(lowering: &Lowering<'_>, items: &[T]) -> Result<List, TextError> {
     let Lowering { texts, request, spec, .. } = *lowering;
     let names = Calls::of(request);
-    let mut input: Vec<Value> = Vec::new();
+    let mut input = List::default();
     for item in items {
         match item.borrow() {
-            Item::User { parts } => input.push(user(lowering, parts)?),
+            Item::User { parts } => input.push(&user(lowering, parts)?),
             Item::Assistant { blocks } => {
                 for at in 0..blocks.len() {
-                    let said = said(lowering, blocks, at, input.len())?;
-                    input.extend(said);
+                    said(lowering, blocks, at, &mut input)?;
                 }
             }
             Item::ToolResults { results } => {
                 for one in results {
                     let images = Images::of(lowering, one, u64::MAX)?;
-                    let said = names.result(texts, one)? + &images.named;
-                    input.push(result(&spec.options, one, &names, outcome(said, &images)));
+                    let said = names.result(texts, one, &images.named)?;
+                    input.push(&result(&spec.options, one, &names, outcome(said, &images)));
                 }
             }
         }
@@ -84,79 +139,79 @@ fn configured(body: &mut Value, model: &ModelOptions, has_tools: bool) {
     }
 }
 
-fn user(lowering: &Lowering<'_>, parts: &[Part]) -> Result<Value, TextError> {
+fn user(lowering: &Lowering<'_>, parts: &[Part]) -> Result<Element<'static>, TextError> {
     let pieces = pieces(lowering, parts, u64::MAX)?;
     let only = pieces.len() == 1;
-    let content = pieces.iter().filter_map(|piece| match piece {
+    let content = pieces.into_iter().filter_map(|piece| match piece {
         Piece::Text(text) if text.is_empty() && !only => None,
-        Piece::Text(text) => Some(json!({"type": "input_text", "text": text})),
-        Piece::Image(shown, base64) => Some(image(shown, base64)),
+        Piece::Text(text) => Some(Content::InputText { text: text.into() }),
+        Piece::Image(shown, base64) => Some(image(shown, &base64)),
     });
-    Ok(json!({"type": "message", "role": "user", "content": content.collect::<Value>()}))
+    Ok(Element::User { role: "user", content: content.collect() })
 }
 
 /// A message as the model gave it. Nothing is stored at the provider, so any id of the right form is good; the same
 /// conversation has the same ones.
-fn assistant(text: &str, place: usize) -> Value {
-    let id =
-        format!("msg_{}", hash(format!("{place} {text}").as_bytes())).chars().take(36).collect::<String>();
-    json!({
-        "type": "message",
-        "id": id,
-        "role": "assistant",
-        "status": "completed",
-        "content": [{"type": "output_text", "text": text, "annotations": []}],
-    })
+fn assistant(text: Arc<str>, place: usize) -> Element<'static> {
+    let mut id = format!("msg_{}", hash(format!("{place} {text}").as_bytes()));
+    id.truncate(36);
+    let content = [Content::OutputText { text, annotations: [] }];
+    Element::Assistant { id, role: "assistant", status: "completed", content }
 }
 
 /// What the model said; nothing for a text without characters.
-fn said(
-    lowering: &Lowering<'_>,
-    blocks: &[Block],
-    at: usize,
-    place: usize,
-) -> Result<Option<Value>, TextError> {
+fn said(lowering: &Lowering<'_>, blocks: &[Block], at: usize, input: &mut List) -> Result<(), TextError> {
     let texts = lowering.texts;
-    Ok(match &blocks[at] {
-        Block::Reasoning { .. } => reasoning(lowering, blocks, at)?,
-        Block::Text { text } if text.is_empty() => None,
-        Block::Text { text } => Some(assistant(&texts.resolve(text)?, place)),
-        Block::ToolCall { call_id, tool_name, arguments: given } if is_freeform(lowering, tool_name) => {
-            let input = freeform::input(texts, given)?;
-            Some(json!({
-                "type": "custom_tool_call", "call_id": call_id, "name": tool_name, "input": input,
-            }))
+    match &blocks[at] {
+        Block::Reasoning { .. } => {
+            if let Some(thought) = reasoning(lowering, blocks, at)? {
+                input.push(&thought);
+            }
         }
-        Block::ToolCall { call_id, tool_name, arguments: given } => Some(json!({
-            "type": "function_call",
-            "call_id": call_id,
-            "name": tool_name,
-            "arguments": arguments(texts, given)?,
-        })),
-    })
+        Block::Text { text } if text.is_empty() => {}
+        Block::Text { text } => input.push(&assistant(texts.resolve(text)?, input.len())),
+        Block::ToolCall { call_id, tool_name, arguments: given } => {
+            let (call_id, name) = (call_id.as_str(), tool_name.as_str());
+            input.push(&if is_freeform(lowering, name) {
+                Element::CustomToolCall { call_id, name, input: freeform::input(texts, given)? }
+            } else {
+                Element::FunctionCall { call_id, name, arguments: arguments(texts, given)? }
+            });
+        }
+    }
+    Ok(())
 }
 
 /// What the model reads of a result, and what it sees.
-fn outcome(said: String, images: &Images<'_>) -> Value {
+fn outcome(said: Arc<str>, images: &Images<'_>) -> Output {
     if images.shown.is_empty() {
-        return said.into();
+        return Output::Text(said);
     }
-    let said = json!({"type": "input_text", "text": said});
-    core::iter::once(said).chain(images.shown.iter().map(|(shown, base64)| image(shown, base64))).collect()
+    let said = Content::InputText { text: said };
+    let shown = images.shown.iter().map(|(shown, base64)| image(shown, base64));
+    Output::Content(core::iter::once(said).chain(shown).collect())
 }
 
-fn image(image: &Image, base64: &str) -> Value {
-    json!({"type": "input_image", "image_url": data_url(image, base64), "detail": "auto"})
+fn image(image: &Image, base64: &str) -> Content {
+    Content::InputImage { image_url: data_url(image, base64), detail: "auto" }
 }
 
 fn is_freeform(lowering: &Lowering<'_>, name: &str) -> bool {
     lowering.spec.options.freeform_tools && freeform::is_freeform(name)
 }
 
-fn result(options: &ProviderOptions, result: &CallResult, names: &Calls<'_>, output: Value) -> Value {
-    let freeform = options.freeform_tools && freeform::is_freeform(names.name(result));
-    let kind = if freeform { "custom_tool_call_output" } else { "function_call_output" };
-    json!({"type": kind, "call_id": result.call_id, "output": output})
+fn result<'a>(
+    options: &ProviderOptions,
+    result: &'a CallResult,
+    names: &Calls<'_>,
+    output: Output,
+) -> Element<'a> {
+    let call_id = result.call_id.as_str();
+    if options.freeform_tools && freeform::is_freeform(names.name(result)) {
+        Element::CustomToolCallOutput { call_id, output }
+    } else {
+        Element::FunctionCallOutput { call_id, output }
+    }
 }
 
 fn tool(offered: &Offered, options: &ProviderOptions) -> Value {
