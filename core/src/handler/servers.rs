@@ -29,7 +29,7 @@ pub(crate) fn read(tx: &mut Tx<'_>, run_id: RunId, found: Option<Arc<ServerTools
     let tools_offered = agent.run.as_ref().filter(|_| agent.episodes.begins()).map(|run| {
         let models: &[ModelRef] = &run.chain.models;
         let window = Window::of_chain(tx.env.config, models);
-        window.offers((&agent.spec, models), tx.env.config, found.as_deref())
+        window.offers((&agent.spec, models), tx.env.config, found.as_deref(), &agent.tools_offered)
     });
     let catalogue = found.unwrap_or_default();
     tx.record(ToolsCatalogued { run_id, catalogue, tools_offered });

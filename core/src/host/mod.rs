@@ -11,6 +11,7 @@ mod subtree;
 #[cfg(test)]
 mod total;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
@@ -46,7 +47,7 @@ use crate::tx::{Alarm, Batch};
 pub struct Host {
     config: Config,
     seed: Seed,
-    agents: BTreeMap<AgentId, Resident>,
+    agents: BTreeMap<AgentId, Box<Resident>>,
     /// Of all agents that may run, whether they are in memory or not.
     names: Names,
     /// How children stood when they left memory, for their parents.

@@ -1,5 +1,7 @@
 //! Which agents are in memory, and the way in to one of them.
 
+use alloc::boxed::Box;
+
 use holon_facts::budget::Bounds;
 use holon_facts::decision::DeadlineReason;
 use holon_facts::ids::{AgentId, TaskId};
@@ -175,7 +177,7 @@ impl Host {
         self.names.insert(agent.id.clone(), agent.label.name.clone());
         self.occupied.enrolled(&agent);
         let (alarms, waiting, extended) = (Alarms::new(), Waiting::new(), Extended::default());
-        let resident = Resident { agent, alarms, waiting, extended };
+        let resident = Box::new(Resident { agent, alarms, waiting, extended });
         self.agents.insert(resident.agent.id.clone(), resident);
     }
 
@@ -210,7 +212,7 @@ impl Host {
         let recorded = batch.records.len();
         let (config, names, occupied, seed) = (&self.config, &self.names, &self.occupied, self.seed);
         let env = Env { config, names, occupied, seed, host, others, grants: &self.grants, mono };
-        let Resident { agent, alarms, waiting, extended } = resident;
+        let Resident { agent, alarms, waiting, extended } = &mut **resident;
         let mut tx = Tx::new(agent, alarms, waiting, batch, extended, env);
         let result = work(&mut tx);
         occupancy::release(&mut tx);

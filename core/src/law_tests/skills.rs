@@ -180,7 +180,7 @@ fn elsewhere() -> Vec<holon_facts::Record> {
     let execution = ExecutionBinding::project("/x", "/x");
     world.complete("main", Outcome::found(execution.clone()));
     world.complete("main", answers("done"));
-    assert!(world.agent("main").workspaces.is_untrusted(&execution.workspace_id()));
+    assert!(world.agent("main").workspaces.is_untrusted_at(&execution));
     let change = WorkspaceChange::Attach { execution };
     world.ask(|reply| Input::ChangeWorkspace { agent: agent("main"), change, reply });
     let mut of_workspace = skill("pdf", 1);

@@ -116,7 +116,8 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
     if let Some(run) = &mut agent.run {
         let window = Window::of_chain(config, &run.chain.models);
         let servers = agent.servers.offered.as_deref();
-        run.environment.tools = window.offers((&spec, &run.chain.models), config, servers);
+        run.environment.tools =
+            window.offers((&spec, &run.chain.models), config, servers, &agent.tools_offered);
         agent.input_limit = Some(window.input);
         if let Some(open) = &mut agent.episodes.open {
             open.head.input_limit = agent.input_limit;

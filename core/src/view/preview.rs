@@ -51,7 +51,7 @@ impl View<'_> {
         let models = model::chain(agent, config);
         let window = Window::of_chain(config, &models);
         let servers = agent.servers.newest().cloned();
-        let tools = window.offers((&agent.spec, &models), config, servers.as_deref());
+        let tools = window.offers((&agent.spec, &models), config, servers.as_deref(), &agent.tools_offered);
         let beginning = Beginning::new(agent, (config, self.host.facts().now), &models, &tools, true);
         let closes = agent.episodes.boundary(&beginning);
         let goes_on = agent.episodes.open.is_some() && closes.is_none();

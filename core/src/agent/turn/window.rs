@@ -89,18 +89,24 @@ impl Window {
     }
 
     /// The same with tools of other programs behind them. Where that would be too many, what finds and calls them stands there
-    /// instead, so that what requests offer does not change with what was found.
+    /// instead, so that what requests offer does not change with what was found. Mostly they are what they were before.
     pub(crate) fn offers(
         self,
         whose: (&AgentSpec, &[ModelRef]),
         config: &Config,
         servers: Option<&ServerTools>,
+        before: &Arc<[ToolName]>,
     ) -> Arc<[ToolName]> {
         let finds = servers.is_some_and(|servers| self.finds(servers));
         let finders = finds.then_some([Tool::ToolSearch, Tool::ToolCall]).into_iter().flatten();
         let names = servers.filter(|_| !finds).into_iter().flat_map(|servers| &servers.tools);
-        let own = self.tools(whose, config).chain(finders).map(ToolName::from);
-        own.chain(names.map(|tool| tool.name.clone())).collect()
+        let own = self.tools(whose, config).chain(finders);
+        let listed = names.clone().map(|tool| tool.name.as_str());
+        let all = own.clone().map(|tool| -> &str { tool.name() }).chain(listed);
+        if all.eq(before.iter().map(ToolName::as_str)) {
+            return before.clone();
+        }
+        own.map(ToolName::from).chain(names.map(|tool| tool.name.clone())).collect()
     }
 
     /// What results that come together may take.

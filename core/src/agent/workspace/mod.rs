@@ -76,6 +76,11 @@ impl Workspaces {
         self.untrusted.contains(id)
     }
 
+    /// The same of the workspace that somebody works in.
+    pub fn is_untrusted_at(&self, at: &ExecutionBinding) -> bool {
+        !self.untrusted.is_empty() && self.is_untrusted(&at.workspace_id())
+    }
+
     /// The anchors of those.
     pub(crate) fn untrusted(&self) -> impl Iterator<Item = &str> {
         self.untrusted.iter().filter_map(|id| self.anchor(id))

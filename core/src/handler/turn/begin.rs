@@ -34,11 +34,9 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let models = model::chain(agent, tx.env.config);
     let window = Window::of_chain(tx.env.config, &models);
     let servers = agent.servers.newest().map(|servers| &**servers);
-    let mut offered = window.offers((&agent.spec, &models), tx.env.config, servers);
-    let same = offered == agent.tools_offered;
-    if same {
-        offered = agent.tools_offered.clone();
-    }
+    let known = &agent.tools_offered;
+    let offered = window.offers((&agent.spec, &models), tx.env.config, servers, known);
+    let same = offered == *known;
     let fresh = entry.is_fresh() && !entry.goes_on;
     episode::before_turn(tx, &models, &offered, fresh);
     let also = further_results(tx.agent(), tx.env.config, tx.now(), message_id);
@@ -68,7 +66,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
     let user_skills = tx.agent().spec.has_user_skills();
     let template = tx.agent().spec.template.clone().map(Box::new);
-    let untrusted = tx.agent().workspaces.is_untrusted(&execution.workspace_id());
+    let untrusted = tx.agent().workspaces.is_untrusted_at(&execution);
     // Counting takes programs that the repository may name: they are somebody's whom nobody trusts.
     let work_tree = !untrusted && tx.agent().episodes.begins();
     tx.open(opening, Work::LoadContext { execution, user_skills, template, untrusted, work_tree });
