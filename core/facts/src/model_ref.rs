@@ -41,7 +41,8 @@ impl ModelRef {
     pub fn among<'a, T>(&self, all: &'a [T], name_of: impl Fn(&T) -> &str) -> Option<&'a T> {
         let name = self.model();
         let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
-        let name = name.rsplit_once("anthropic.").map_or(name, |(_, name)| name);
+        let dotted = name.contains('.').then(|| name.rsplit_once("anthropic.")).flatten();
+        let name = dotted.map_or(name, |(_, name)| name);
         let name = name.split_once(':').map_or(name, |(name, _)| name);
         let name = name.strip_suffix("-v1").unwrap_or(name);
         let own = all.iter().find(|one| name_of(one) == name);

@@ -1,6 +1,7 @@
 //! The part of a model's window that each part of a request may take (contract: context.md, Conversation and episodes).
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use holon_facts::call::ToolName;
 use holon_facts::config::Config;
@@ -106,7 +107,9 @@ impl Window {
         if all.eq(before.iter().map(ToolName::as_str)) {
             return before.clone();
         }
-        own.map(ToolName::from).chain(names.map(|tool| tool.name.clone())).collect()
+        let mut offered = Vec::with_capacity(Tool::ALL.len() + names.clone().count());
+        offered.extend(own.map(ToolName::from).chain(names.map(|tool| tool.name.clone())));
+        offered.into()
     }
 
     /// What results that come together may take.
