@@ -15,7 +15,7 @@ use super::situation::{Setting, Situation};
 use super::{Ending, Move, Pot, Sabotage};
 use crate::failure::{Failure, ensure};
 use crate::tools::Up;
-use crate::world::command::{Ends, judge};
+use crate::world::command::{Ends, check_ends};
 
 /// What a performer is at.
 #[derive(Debug, Clone)]
@@ -263,7 +263,7 @@ impl Situation {
 
 impl Asked {
     /// P5: what a command came to while nobody looked is on record, and nothing else is.
-    pub(super) fn judge(&self, records: &[Record]) -> Result<(), Failure> {
+    pub(super) fn check_ends(&self, records: &[Record]) -> Result<(), Failure> {
         let mut ends = Ends::new();
         for (op, found) in &self.found {
             let due = match found {
@@ -283,6 +283,6 @@ impl Asked {
             });
             ensure!(settled == due, "P5", "{op} was found {found:?}, and settled as {settled:?}");
         }
-        judge(&ends, records)
+        check_ends(&ends, records)
     }
 }

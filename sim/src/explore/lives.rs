@@ -94,7 +94,7 @@ impl Situation {
             let asked = self.ask_supervisors(setting, number)?;
             let Some(host) = &mut self.host else { return Ok(()) };
             let step = host.recover(now, &agent, asked.report.clone());
-            asked.judge(step.records())?;
+            asked.check_ends(step.records())?;
             let call = Call::Recover { now, agent, report: asked.report };
             more = self.take(setting, call, step, settles)?;
         }

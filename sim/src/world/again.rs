@@ -1,5 +1,5 @@
-//! E2: what one agent has for another is taken once, also where the receiver's log has it and the sender's does not say
-//! so: logs of agents are lost apart from each other. Such pairs are made from the ledger of a run, and recovered.
+//! E2: an outbox message is taken once, also where the receiver's log has it and the sender's log lacks its delivery:
+//! logs of agents are lost independently. This check makes such pairs from the ledger of a run and recovers them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,17 @@ use super::World;
 use crate::failure::{Failure, ensure, safety};
 use crate::options::Sabotage;
 
-/// A message that was taken in, and where either log says so.
+/// A message that was received, and the position of its receipt and its delivery in the two logs.
 struct Taken {
     from: AgentId,
     to: AgentId,
-    letter: LetterId,
+    message: LetterId,
     step: StepSeq,
     delivered: EventSeq,
 }
 
 impl World<'_> {
-    /// Brings back a sender that does not know that one of its messages was delivered, beside who has taken it.
+    /// Recovers a sender whose log lacks the delivery of one of its messages, together with the receiver.
     pub(super) fn messages_are_taken_once(&mut self) -> Result<(), Failure> {
         let logs = self.disk.get().logs();
         let all = taken(&logs);
@@ -56,7 +56,7 @@ impl World<'_> {
             again.is_none(),
             "E2",
             "{} of {} is taken again by {}: {again:?}",
-            one.letter,
+            one.message,
             one.from,
             one.to
         );
@@ -65,7 +65,7 @@ impl World<'_> {
             delivered == 1,
             "E2",
             "{} of {} was taken, and {delivered} times delivered",
-            one.letter,
+            one.message,
             one.from
         );
         Ok(())
@@ -75,16 +75,17 @@ impl World<'_> {
 impl Taken {
     fn is_taken_by(&self, record: &Record) -> bool {
         let Event::Outbox(OutboxFact::LetterReceived(fact)) = &record.event else { return false };
-        record.agent == self.to && fact.from == self.from && fact.letter_id == self.letter
+        record.agent == self.to && fact.from == self.from && fact.letter_id == self.message
     }
 
     fn is_delivered_by(&self, record: &Record) -> bool {
         let Event::Outbox(OutboxFact::LetterDelivered(fact)) = &record.event else { return false };
-        record.agent == self.from && fact.letter_id == self.letter
+        record.agent == self.from && fact.letter_id == self.message
     }
 }
 
-/// Messages after which both sides go on: the first of a child begins it, its last one ends what its parent knows of it.
+/// Messages after which both agents go on. Others are left out: the first message of a child begins it, its last one
+/// ends what its parent records of it.
 fn taken(logs: &BTreeMap<AgentId, Vec<Record>>) -> Vec<Taken> {
     let mut delivered = BTreeMap::new();
     let mut goes_on = BTreeSet::new();
@@ -118,10 +119,10 @@ fn taken(logs: &BTreeMap<AgentId, Vec<Record>>) -> Vec<Taken> {
     }
     let received = logs.values().flatten().filter_map(|record| {
         let Event::Outbox(OutboxFact::LetterReceived(fact)) = &record.event else { return None };
-        let letter = (&fact.from, fact.letter_id);
-        let delivered = *delivered.get(&letter).filter(|_| goes_on.contains(&letter))?;
+        let message = (&fact.from, fact.letter_id);
+        let delivered = *delivered.get(&message).filter(|_| goes_on.contains(&message))?;
         let (from, to) = (fact.from.clone(), record.agent.clone());
-        Some(Taken { from, to, letter: fact.letter_id, step: record.step, delivered })
+        Some(Taken { from, to, message: fact.letter_id, step: record.step, delivered })
     });
     received.collect()
 }

@@ -1,4 +1,4 @@
-//! What will happen, ordered by virtual time; what happens at one moment is ordered by a drawn tie.
+//! Planned happenings, ordered by virtual time; a drawn tie orders those of one moment.
 
 use std::collections::BTreeMap;
 
@@ -9,45 +9,45 @@ use holon_facts::{AgentId, OpId, Outcome};
 use crate::fault::Ill;
 use crate::ingress::Request;
 
-/// Something that the world does at its time.
+/// One thing that the world does at its planned time.
 #[derive(Debug)]
 pub(super) enum Happening {
     /// An input of the scenario, by its position.
     Input(usize),
-    /// A client tries again, or for the first time.
+    /// A client sends a request, for the first time or again.
     Request(Request),
-    /// A performer of one life of the process is done.
+    /// The outcome of an operation arrives from a performer of one life of the process.
     Completed { agent: AgentId, op: OpId, outcome: Box<Outcome>, life: u64 },
-    /// Somebody has looked at files, in one life of the process.
+    /// The result of a look at files arrives, in one life of the process.
     Looked { input: Box<Input>, life: u64 },
-    /// Another host begins and ends turns of those that it has together with this one.
+    /// The other host begins and ends turns under the limit that both hosts share.
     OtherMoves,
     /// The driver's timer; only the newest counts.
     Wake { number: u64, whose: Whose },
     /// The driver's timer rings when it should not, in one life of the process or in any.
     Ring(Option<u64>),
-    /// A spell is over.
+    /// A spell ends.
     Over(Ill),
-    /// The disk is done with what it was given.
+    /// The disk finishes the write in progress.
     Sync(u64),
-    /// The process of one life leaves in good order.
+    /// The process of one life exits in good order.
     Shutdown(u64),
     /// The process starts.
     Start,
-    /// A command ends, if that is still the plan.
+    /// A command ends, if this plan is still the newest one.
     Exits { socket: String, plan: u32 },
     /// Operators end the tasks of an agent that go on for too long.
     Tidy(u32),
-    /// The last word to an agent whose performers are dead.
+    /// An agent whose performers are dead is stopped.
     Last(u32),
-    /// Faults are over.
+    /// Faults end.
     Quiet,
 }
 
 impl Happening {
-    /// Whether the driver does not listen to it while it is too far ahead of the disk. Clients are told apart by what they
-    /// ask for.
-    pub(super) fn needs_room(&self) -> bool {
+    /// Whether the driver leaves it in the queue while the driver is too far ahead of the disk. Requests of clients are
+    /// admitted one by one instead.
+    pub(super) fn needs_capacity(&self) -> bool {
         match self {
             Self::Completed { .. } | Self::Looked { .. } | Self::Wake { .. } | Self::Ring(_) => true,
             Self::Input(_)
@@ -77,7 +77,7 @@ impl Agenda {
         self.planned.insert((at, tie, self.count), happening);
     }
 
-    /// Nobody is at work any more.
+    /// All performers die.
     pub(super) fn performers_die(&mut self) {
         self.planned.retain(|_, happening| {
             !matches!(happening, Happening::Completed { .. } | Happening::Exits { .. })

@@ -1,4 +1,4 @@
-//! What comes to the driver: requests of clients, and what performers have done.
+//! What the driver receives: requests of clients and outcomes of performers.
 
 use holon_core::{Answer, Input};
 use holon_driver::{Admits, LoadError, NoAnswer};
@@ -13,11 +13,11 @@ use crate::fault::Ill;
 use crate::ingress::{self, Request, Waiting};
 use crate::scenario::{Action, Timed};
 
-/// A client that reached nobody tries again after so long.
+/// Delay before a client that reached no process retries, in microseconds.
 const AGAIN: u64 = 100_000;
 
 impl World<'_> {
-    /// An input of the scenario is due.
+    /// Handles an input of the scenario that is due.
     pub(super) fn arrive(&mut self, index: usize) -> Result<(), Failure> {
         let Some(timed) = self.scenario.inputs.get(index) else { return Ok(()) };
         let with_it = |other: &Timed| (other.at, other.agent) == (timed.at, timed.agent);
@@ -73,7 +73,7 @@ impl World<'_> {
         }
     }
 
-    /// A client sends something. What disturbs is over in the quiet phase.
+    /// Handles a request of a client. The quiet phase drops requests that would disturb it.
     pub(super) fn request(&mut self, request: Request) -> Result<(), Failure> {
         if self.quiet && self.disturbs(&request) {
             return Ok(());
@@ -81,7 +81,7 @@ impl World<'_> {
         self.send(request)
     }
 
-    /// A request may come twice; asked again later, it comes once.
+    /// Sends a request twice where the fault strikes. A retry is sent once.
     fn twice(&mut self, request: &Request) -> Result<(), Failure> {
         let site = self.site("client", request.agent, "");
         let per_mille = self.often(self.scenario.faults.request_twice);
@@ -98,7 +98,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// How often something comes twice now, where it would so often.
+    /// The rate of a doubling fault now: always during a spell of doubling, else the given rate.
     pub(super) fn often(&self, per_mille: u32) -> u32 {
         if self.scenario.faults.ill(Ill::Twice, self.at) { 1_000 } else { per_mille }
     }
@@ -112,21 +112,21 @@ impl World<'_> {
         let reply = self.outside.clients.next_reply();
         let Some(input) = ingress::input(&request, Seed(self.scenario.seed), reply) else { return Ok(()) };
         let known = input.agent().map_or(Ok(Ok(true)), |agent| self.bring_in(agent, input.is_urgent()))?;
-        self.life.at_the_door = None;
+        self.life.waits_to_enter = None;
         let Some(engine) = &self.life.engine else { return Ok(()) };
-        // A shutdown waits for a full disk as it waits for a slow one.
-        let patient = request.action == Action::Restart;
+        // A shutdown waits for a full disk as for a slow one.
+        let waits_for_space = request.action == Action::Restart;
         let admits = match known {
-            Ok(_) => engine.admits(&input, patient),
+            Ok(_) => engine.admits(&input, waits_for_space),
             Err(LoadError::DiskFull(full)) => Admits::Refused(Err(full.into())),
-            // The driver says so itself.
+            // The driver reports this itself.
             Err(LoadError::Damaged { .. } | LoadError::Driver(_)) => return Ok(()),
         };
         match admits {
             Admits::Now => {}
             Admits::Later => {
-                let later = self.when_there_is_room()?;
-                self.life.at_the_door = input.agent().cloned();
+                let later = self.when_there_is_capacity()?;
+                self.life.waits_to_enter = input.agent().cloned();
                 self.agenda.plan(later, 0, Happening::Request(request));
                 return Ok(());
             }
@@ -140,10 +140,11 @@ impl World<'_> {
         let waiting = Waiting { request, since: self.at, disturbs, meets, urgent: input.is_urgent() };
         self.outside.clients.waiting.insert(reply, waiting);
         let now = self.now();
-        self.steps(&Ends::new(), |engine| engine.ask(now, input, reply, reply, patient))
+        self.steps(&Ends::new(), |engine| engine.ask(now, input, reply, reply, waits_for_space))
     }
 
-    /// The driver takes nothing in while nothing can be written, but reports what it has taken in before.
+    /// While nothing can be written, the driver refuses inputs, except that it still answers for messages admitted
+    /// before.
     fn refused(&mut self, request: Request, answer: Result<Answer, NoAnswer>) -> Result<(), Failure> {
         self.injector.saw("a full disk refuses an input");
         self.checks.say("D10");
@@ -160,7 +161,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Whoever waits for a disk that is full is told so, and asks again where that is the same.
+    /// Notifies callers that wait for a full disk. Those whose request is repeatable send it again.
     pub(super) fn answer_waiting(&mut self) -> Result<(), Failure> {
         let Some(engine) = &mut self.life.engine else { return Ok(()) };
         for reply in engine.take_put_off() {
@@ -168,8 +169,12 @@ impl World<'_> {
             let Waiting { request, urgent, .. } = waiting;
             self.injector.saw("callers that wait for a full disk are notified");
             self.checks.say("D10");
-            let room = urgent && !self.disk.get().reserve_used;
-            ensure!(!room, "D10", "{request:?} waits for a full disk, and the room held back is free");
+            let reserve_is_free = urgent && !self.disk.get().reserve_used;
+            ensure!(
+                !reserve_is_free,
+                "D10",
+                "{request:?} waits for a full disk, and the room held back is free"
+            );
             self.life.put_off.insert(reply);
             if request.repeatable() {
                 self.plan(self.at + 10 * AGAIN, request.agent, Happening::Request(request));
@@ -178,7 +183,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A performer is done; one of an earlier life is heard of only now and then.
+    /// Delivers the outcome of a performer; one of an earlier life arrives half of the time.
     pub(super) fn completed(
         &mut self,
         agent: &AgentId,

@@ -1,5 +1,4 @@
-//! Crashes and starts. A crash throws the host away; a start builds another from what the disk kept, and may
-//! crash in its turn.
+//! Crashes and starts. A crash drops the host; a start builds another from what the disk kept, and may crash as well.
 
 use holon_core::Input;
 use holon_core::host::Host;
@@ -24,11 +23,11 @@ use crate::options::{Judges, Sabotage};
 use crate::scenario::Action;
 use crate::{form, places};
 
-/// A state is stored again after so many records, at most.
+/// Records after which the state of an agent is stored again, at most.
 const STORE_AFTER: u32 = 24;
 
 impl World<'_> {
-    /// One more point at which the process may die; says whether it did.
+    /// Counts a point at which the process may die; returns whether it died there.
     pub(super) fn boundary(&mut self) -> Result<bool, Failure> {
         self.counts.boundaries += 1;
         let dies = self.scenario.faults.crashes.contains(&self.counts.boundaries) || self.is_doomed();
@@ -39,7 +38,7 @@ impl World<'_> {
         Ok(true)
     }
 
-    /// Whether this life is one of a loop of crashes, and at its end.
+    /// Whether the current crash loop ends this life now.
     fn is_doomed(&mut self) -> bool {
         if self.doomed == 0 || self.quiet {
             return false;
@@ -51,7 +50,7 @@ impl World<'_> {
         over
     }
 
-    /// The process is killed, and dies again soon after each of its next starts.
+    /// Kills the process, and again soon after each of its next starts.
     pub(super) fn kill(&mut self, again: u32) -> Result<(), Failure> {
         if self.life.engine.is_some() && !self.quiet {
             self.doomed = again;
@@ -65,7 +64,7 @@ impl World<'_> {
         self.saw_crash();
         let site = self.site("crash", 0, "kept");
         let loose = self.disk.get().loose();
-        // Half of the crashes lose all that they may, the others keep a prefix of any length.
+        // Half of the crashes lose every row that they may; the others keep a prefix of any length.
         let lossy = u32::try_from(loose + 1).unwrap_or(u32::MAX);
         let all = self.choices.below(site.about("all is lost"), 2) == 0;
         let left = if all { 0 } else { self.choices.below(site, lossy) as usize };
@@ -86,7 +85,7 @@ impl World<'_> {
         if lost.rows > 0 {
             self.power_failed(lost, downtime);
         }
-        self.look_at_the_ledger()
+        self.check_the_ledger()
     }
 
     fn saw_crash(&mut self) {
@@ -135,8 +134,8 @@ impl World<'_> {
         self.patterns.crash(soon, &mut self.injector);
     }
 
-    /// What a start will read of the rows that a crash has left, some of which may be damaged. Damage of what
-    /// was stable is told with its place; an operator then brings back what stood there.
+    /// Returns how many unsynced rows a start reads back after a crash that may have damaged some. Damage among stable
+    /// rows is reported with its position; an operator then restores those rows.
     fn read_back(&mut self, nth: u64, left: usize) -> Result<usize, Failure> {
         let site = Site::new("disk", 0, nth, "");
         let (faults, stable) = (&self.scenario.faults, self.disk.get().stable());
@@ -177,21 +176,21 @@ impl World<'_> {
         self.disk.get().read_back(left, damage, reader)
     }
 
-    /// Whoever was promised something finds it in what the crash left.
-    fn look_at_the_ledger(&mut self) -> Result<(), Failure> {
+    /// Checks that the ledger still has everything that clients and followers were notified of.
+    fn check_the_ledger(&mut self) -> Result<(), Failure> {
         ensure!(self.disk.get().keeps_its_word(), "D2", "the crash lost a row that somebody was told about");
         let disk = self.disk.get();
-        let judged = self.checks.restart(&self.scenario.config, self.judged.as_deref(), disk.rows());
+        let checked = self.checks.restart(&self.scenario.config, self.left_by_crash.as_deref(), disk.rows());
         self.witness.restart();
         let ends = disk.agents();
         for (agent, shown) in &self.outside.observed {
             let last = ends.get(agent).copied().unwrap_or_default();
             ensure!(*shown <= last, "D2", "{agent}: event {shown} was shown, the log ends at {last}");
         }
-        for row in &disk.rows()[judged..] {
+        for row in &disk.rows()[checked..] {
             self.checks.row(row)?;
         }
-        self.judged = Some(Box::new((disk.rows().len(), self.checks.clone())));
+        self.left_by_crash = Some(Box::new((disk.rows().len(), self.checks.clone())));
         if self.options.judges == Judges::Laws {
             return Ok(());
         }
@@ -213,7 +212,7 @@ impl World<'_> {
         self.agenda.plan(self.at + downtime, 0, Happening::Start);
     }
 
-    /// The process leaves in good order: everything is on the disk first.
+    /// Ends the process in good order, once everything is on the disk.
     pub(super) fn shut_down(&mut self) -> Result<(), Failure> {
         self.life.leaving = true;
         let life = self.life.number;
@@ -222,7 +221,7 @@ impl World<'_> {
             return Ok(());
         }
         if self.disk.get().unsynced() > 0 {
-            // What was handed to the disk is waited for.
+            // The exit waits for rows that were handed to the disk.
             self.agenda.plan(self.at + 50_000, 0, Happening::Shutdown(self.life.number));
             return Ok(());
         }
@@ -234,7 +233,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Starts the process from what is on the disk.
+    /// Starts the process from the disk.
     pub(super) fn boot(&mut self) -> Result<(), Failure> {
         let site = self.site("boot", 0, "mono");
         self.life.began = self.at;
@@ -242,7 +241,7 @@ impl World<'_> {
         self.life.mono = u64::from(self.choices.below(site, 4)) * 1_000_003_000_000;
         self.trace.note(self.at, "the process starts");
         self.begin_writing()?;
-        // Whoever follows an agent catches up from the ledger.
+        // Followers of an agent catch up from the ledger.
         self.outside.observed = self.disk.get().agents();
         let before = self.counts.steps;
         let open = self.start_engine(site)?;
@@ -263,14 +262,14 @@ impl World<'_> {
         let Some(engine) = &self.life.engine else { return Ok(()) };
         self.life.recovered = true;
         if open.is_empty() && engine.waits_for_the_clock() {
-            // Nobody's recovery has read the clocks.
+            // No recovery has read the clocks.
             self.input(Input::Tick)?;
         }
         self.settle()?;
         self.recovery_ends(before, open.len())
     }
 
-    /// The engine of a new life; says who has something to do.
+    /// Starts the engine of a new life; returns the agents that have something to do.
     fn start_engine(&mut self, site: Site) -> Result<Vec<AgentId>, Failure> {
         let (mut config, seed) =
             (self.scenario.config_of(self.life.number).clone(), Seed(self.scenario.seed));
@@ -295,7 +294,7 @@ impl World<'_> {
         let after = self.disk.get().last_step();
         let started = Call::RuntimeStarted { build: "sim".into(), config, seed, after };
         let (engine, mut open) = Engine::start(parts, self.now(), &started).map_err(ends)?;
-        // A real start ends at a log that is damaged, and says so: here somebody has set it aside.
+        // A real start fails at a damaged log; here an operator has set the log aside.
         open.retain(|agent| !self.disk.get().damaged.contains(agent));
         let left_out = self.checks.agents().values().filter(|agent| !open.contains(&agent.id));
         let left_out: Vec<_> = left_out.map(|agent| (agent.id.clone(), agent.clone())).collect();
@@ -305,7 +304,7 @@ impl World<'_> {
         Ok(open)
     }
 
-    /// V7: a recovery takes a few steps for each agent, whatever was in flight.
+    /// V7: a recovery takes a few steps per agent, whatever was in flight.
     fn recovery_ends(&mut self, before: u64, agents: usize) -> Result<(), Failure> {
         let took = self.counts.steps - before;
         let decisions = self.scenario.inputs.len() as u64 + 8;
@@ -319,7 +318,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// What the host has heard and nobody was waiting for.
+    /// Notes outcomes that the host received and nobody awaited.
     pub(super) fn saw_late_outcomes(&mut self) {
         let late = self.life.host().map_or(0, |host| host.view().stats().late_outcomes);
         if late > 0 {
@@ -329,15 +328,15 @@ impl World<'_> {
 }
 
 impl Checks {
-    /// Forgets what was live; recorded time goes on. What an earlier crash left was judged then, and is known
-    /// as long as this one has left all of it. Says how many rows that are.
+    /// Resets everything but recorded time. Checks of the rows that an earlier crash left are reused if this crash left
+    /// all of those rows. Returns how many rows are checked already.
     fn restart(
         &mut self,
         config: &holon_facts::Config,
-        judged: Option<&(usize, Self)>,
+        left_by_crash: Option<&(usize, Self)>,
         rows: &[Row],
     ) -> usize {
-        let known = judged.filter(|(known, _)| *known <= rows.len());
+        let known = left_by_crash.filter(|(known, _)| *known <= rows.len());
         let (known, mut fresh) = known.map_or_else(|| (0, Self::new(config)), Clone::clone);
         fresh.take_over(self);
         *self = fresh;

@@ -9,13 +9,13 @@ use super::agenda::Happening;
 /// The wall clock at the beginning: 2026-01-01.
 const BEGINNING: i64 = 1_767_225_600_000_000;
 
-/// So many rings out of turn may be planned.
+/// Extra rings of the timer that may be planned at once.
 const RINGS: u32 = 32;
 
 impl World<'_> {
     /// Both clocks at this moment.
     pub(super) fn now(&self) -> Now {
-        // At the end of what it can say the clock stops; below its beginning it can't be, but it goes on.
+        // The wall clock stops at its upper end. It can't start below its lower end, but it goes on from there.
         let began = i128::from(self.scenario.began.unwrap_or(BEGINNING));
         let least = i128::from(i64::MIN) + i128::from(self.at);
         let wall = (began + i128::from(self.at) + i128::from(self.skew)).max(least);
@@ -43,8 +43,8 @@ impl World<'_> {
         self.trace.note(self.at, &format!("the wall clock jumps by {micros} µs"));
     }
 
-    /// The machine sleeps: nothing happens, the wall clock goes on, the monotonic one does not. What would have
-    /// happened meanwhile comes at once.
+    /// Suspends the machine: nothing happens, the wall clock goes on, the monotonic clock stops. Missed happenings come
+    /// right after.
     pub(super) fn sleep(&mut self, micros: u64) {
         self.injector.saw("the machine sleeps");
         if !self.outside.inflight.is_empty() {
@@ -57,11 +57,11 @@ impl World<'_> {
         self.trace.note(self.at, &format!("the machine has slept for {micros} µs"));
     }
 
-    /// When the timer rings that was set for a moment.
+    /// When the timer rings that was set for this moment.
     pub(super) fn timer(&mut self, at: u64) -> u64 {
         let per_mille = if self.quiet { 0 } else { self.scenario.faults.timer_odd };
         let twice = if self.quiet { 0 } else { self.often(per_mille) };
-        // Each ring sets the timer anew, which may ring more often: without a bound they multiply.
+        // Each ring sets the timer again, which may add rings: without a bound they multiply.
         if twice == 0 || self.life.rings >= RINGS {
             return at;
         }

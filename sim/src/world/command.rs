@@ -1,5 +1,5 @@
-//! Commands and their supervisors: other processes than the one that crashes. A command goes on until it ends,
-//! whoever waits for it; a start asks each supervisor on record, and waits for those that go on.
+//! Commands and their supervisors: separate processes that survive a crash. A command runs until it ends, whoever waits
+//! for it; a start probes each supervisor on record, and watches commands that still run.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,8 @@ use crate::options::Sabotage;
 use crate::tools::{self, Up};
 use crate::{commands, story};
 
-/// Whoever hears late that nobody waits for it ends within so long; whoever breaks down does so soon.
+/// A performer that is late to notice its cancellation ends within this time; one that breaks down does so soon.
+/// Microseconds.
 const LATE: u64 = 2_000_000;
 
 /// One supervisor and its command.
@@ -27,40 +28,40 @@ pub(super) struct Supervised {
     pub(super) agent: AgentId,
     pub(super) task: TaskId,
     pub(super) spec: CommandSpec,
-    /// The life of the process that brought it up.
+    /// The life of the process that started the supervisor.
     life: u64,
     prepared_in: OpId,
-    /// The operation in which it was given the word.
+    /// The operation in which the supervisor got its start signal.
     pub(super) op: Option<OpId>,
-    /// When the command ends, and with what; none for one that goes on until somebody ends it.
+    /// When the command ends, and with what; none for a command that runs until it is ended.
     pub(super) end: Option<(u64, ToolOutcome)>,
-    /// So many plans were made for its end; the newest counts.
+    /// How many ends were planned; only the newest plan counts.
     plans: u32,
     pub(super) ended: bool,
-    /// It is gone without a record of the end, or will never say anything.
+    /// The supervisor left no record of the end, or will never answer.
     pub(super) lost: bool,
-    /// It dies before its command ends.
+    /// The supervisor dies before its command ends.
     killed: bool,
-    /// It is dead, and a process that is nobody's business has its number and its socket.
+    /// The supervisor is dead, and an unrelated process has its process id and socket.
     stranger: bool,
-    /// Its performer broke down: what is heard of it is that alone.
+    /// The performer broke down, and only that is reported.
     pub(super) broke: bool,
-    /// The life of the process that waits for it.
+    /// The life of the process that watches the command.
     watched: Option<u64>,
-    /// It was asked to end.
+    /// The command was asked to end.
     pub(super) asked: bool,
-    /// Nothing ends it before its time, whoever asks.
+    /// Nothing ends the command early, whoever asks.
     deaf: bool,
-    /// What is heard of it comes once more, so much later.
+    /// The end is reported a second time, this much later.
     echo: Option<u64>,
-    /// Bytes that it was given.
+    /// Bytes that were written to the command.
     pub(super) written: u64,
 }
 
-/// Every supervisor that anybody has brought up, by its socket.
+/// Every supervisor ever started, by its socket.
 pub(super) type Supervisors = BTreeMap<String, Supervised>;
 
-/// The commands whose end is known at a start, and what they brought.
+/// Commands whose end is known at a start, with their outcomes.
 pub(crate) type Ends = BTreeMap<OpId, ToolOutcome>;
 
 impl Supervised {
@@ -68,7 +69,7 @@ impl Supervised {
         Up { supervisor: self.identity.clone(), command: Some(self.spec.clone()) }
     }
 
-    /// Whether it waits for the word of that life.
+    /// Whether the supervisor waits for the start signal of this life.
     pub(super) fn waits(&self, agent: &AgentId, life: u64) -> bool {
         self.agent == *agent && self.life == life && self.op.is_none() && !self.ended
     }
@@ -79,7 +80,7 @@ impl Supervised {
 }
 
 impl World<'_> {
-    /// A supervisor comes up, or does not.
+    /// Starts a supervisor, or fails to.
     pub(super) fn prepare(
         &mut self,
         agent: &AgentId,
@@ -87,7 +88,7 @@ impl World<'_> {
         task: TaskId,
         call: &ToolCall,
     ) -> Result<(), Failure> {
-        // Numbered by agent, so that nobody records how many others there are.
+        // Numbered per agent, so that no record depends on the number of other agents.
         let site = self.site("supervisor started", self.number(agent), "");
         let socket = format!("run/commands/{agent}-{}/socket", site.ordinal);
         let identity = SupervisorIdentity {
@@ -126,7 +127,7 @@ impl World<'_> {
         self.begin(agent, op, "supervisor", |here| tools::prepare(here, up))
     }
 
-    /// A supervisor is given the word: by whoever started it, once, and after its name was written down.
+    /// Gives a supervisor its start signal: once, from the process that started it, after its identity is on record.
     pub(super) fn go(
         &mut self,
         agent: &AgentId,
@@ -180,7 +181,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A start of the runtime waits for a command that goes on: it is never executed again.
+    /// Watches a command that a start found running: the command is never executed again.
     pub(super) fn watch(
         &mut self,
         agent: &AgentId,
@@ -221,7 +222,7 @@ impl World<'_> {
         self.plan(at, number, Happening::Exits { socket: socket.to_owned(), plan });
     }
 
-    /// Whether a command is still to end by that plan.
+    /// Whether this plan for the end of a command is still the newest one.
     pub(super) fn is_planned(&self, socket: &str, plan: u32) -> bool {
         let known = self.outside.supervised.get(socket);
         known.is_some_and(|known| known.plans == plan && !known.ended)
@@ -245,7 +246,7 @@ impl World<'_> {
         }
     }
 
-    /// Whoever waits for a command hears of its end.
+    /// Reports the end of a command to the process that watches it.
     fn command_ended(&mut self, socket: &str) {
         let Some(known) = self.outside.supervised.get(socket) else { return };
         let (Some(op), Some((_, outcome)), agent) = (known.op, &known.end, known.agent.clone()) else {
@@ -268,7 +269,7 @@ impl World<'_> {
         }
     }
 
-    /// P6: only what the runtime has started is asked to end. It does so at once, late, or never.
+    /// P6: only what the runtime has started is asked to end. The command then ends at once, late, or never.
     pub(super) fn stop(&mut self, agent: &AgentId, op: OpId, force: bool) -> Result<(), Failure> {
         self.checks.say("P6");
         let op = if self.options.sabotage == Some(Sabotage::StopAnother) { op.next() } else { op };
@@ -310,7 +311,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Nobody wants to hear of a command any more: it is killed, unless that comes too late.
+    /// Kills a command that nobody awaits any more, unless the kill comes too late.
     pub(super) fn dismiss(&mut self, agent: &AgentId, op: OpId, late: bool) {
         let mut late_ends = Vec::new();
         for known in self.outside.supervised.values_mut() {
@@ -326,7 +327,7 @@ impl World<'_> {
                 (known.ended, known.watched) = (true, None);
                 known.plans += 1;
             } else if let Some((at, _)) = &mut known.end {
-                // It ends before it is killed, or when.
+                // The command ends by itself before the kill, or by the kill.
                 *at = (*at).min(self.at + LATE);
                 late_ends.push(known.identity.socket.clone());
             }
@@ -336,7 +337,7 @@ impl World<'_> {
         }
     }
 
-    /// Tasks are looked at, or written to.
+    /// Shows tasks, or writes to one.
     pub(super) fn call_task(&mut self, agent: &AgentId, op: OpId, work: &TaskWork) -> Result<(), Failure> {
         if let TaskWork::AlreadyRunning { task } = work {
             let another = self.options.sabotage == Some(Sabotage::AnotherTwin);
@@ -346,7 +347,7 @@ impl World<'_> {
             return self.begin(agent, op, "task", |here| commands::look(here, work));
         };
         let bytes = match source {
-            // Nothing is left to do but to report it.
+            // The outbox message has been sent; only the report is left.
             InputSource::Letter { .. } => {
                 return self.begin(agent, op, "task", |here| commands::look(here, work));
             }
@@ -377,8 +378,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// P5: once all effects have left, each command that goes on has somebody who will hear of its end, or was asked to
-    /// end; at rest none goes on but what nothing ends.
+    /// P5: once all effects have left, the runtime watches each running command or has asked it to end; at rest no
+    /// command runs but those that nothing ends.
     pub(super) fn nobody_is_orphaned(&mut self, rests: bool) -> Result<(), Failure> {
         if !self.life.recovered || !self.life.engine.as_ref().is_some_and(Engine::caught_up) {
             return Ok(());
@@ -398,7 +399,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A start ends what no record names any more: whoever gave it up has died before saying so.
+    /// A start ends the commands that no record names any more: the process that gave them up died before it could.
     pub(super) fn end_orphans(&mut self) {
         let open = self.checks.open_commands();
         for known in self.outside.supervised.values_mut() {
@@ -410,7 +411,7 @@ impl World<'_> {
         }
     }
 
-    /// P6: whoever has come to the number of a supervisor was left alone.
+    /// P6: a process that reuses the process id of a supervisor is left alone.
     pub(super) fn strangers_are_left_alone(&mut self) -> Result<(), Failure> {
         for known in self.outside.supervised.values().filter(|known| known.stranger) {
             ensure!(!known.asked, "P6", "{known:?} is a stranger, and was asked to end or written to");
@@ -419,7 +420,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// What the supervisors of an agent say, and what is true of them.
+    /// Probes the supervisors of an agent; returns their answers and the true ends of commands.
     pub(super) fn probe(&mut self, agent: &AgentId) -> (RecoveryReport, Ends) {
         let (mut report, mut ends) = (RecoveryReport::default(), Ends::new());
         for (_, op, supervisor) in self.checks.open_commands().into_iter().filter(|open| open.0 == *agent) {
@@ -452,7 +453,7 @@ impl World<'_> {
             );
         let believed = self.options.sabotage == Some(Sabotage::BelieveStrangers);
         let known = self.outside.supervised.get_mut(&supervisor.socket);
-        // What has ended has left a record, whoever has come to its number since.
+        // An ended command has left a record, whoever has its process id since.
         if let Some(known) = known.filter(|known| taken_over && known.executes(agent, op) && !known.ended) {
             known.identity.started = self.at + 1;
             (known.stranger, known.lost, known.watched, known.asked) = (true, true, None, false);
@@ -469,7 +470,7 @@ impl World<'_> {
             self.injector.saw("command found not started");
             return Found::NotStarted;
         }
-        // A supervisor that has died once says nothing at the start after the next one either.
+        // A supervisor that died once gives no answer at later starts either.
         known.lost |= dies || deaf;
         match (&known.end, known.lost, known.ended) {
             (_, true, _) => {
@@ -490,8 +491,8 @@ impl World<'_> {
     }
 }
 
-/// P5: what a command came to while nobody looked is what the model is shown, and nothing else is.
-pub(crate) fn judge(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
+/// P5: the model is shown exactly how a command ended while the process was down.
+pub(crate) fn check_ends(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
     for (op, outcome) in ends {
         let executes = records.iter().any(|record| match &record.event {
             Event::Turn(TurnFact::ToolExecuted(fact)) => *fact.receipt == outcome.receipt,

@@ -1,4 +1,4 @@
-//! The end of a run: everything is at rest, and the ledger tells all of it again.
+//! The end of a run: everything is at rest, and the ledger replays to the same state.
 
 use holon_core::host::Host;
 use holon_core::recovery::RecoveryReport;
@@ -41,7 +41,7 @@ impl World<'_> {
         ensure!(active.is_none(), "V9", "{active:?} never ended");
         let left = kin::alive(self.checks.agents(), &self.disk.get().damaged);
         ensure!(left.is_none(), "C7", "{left:?} is left of a family");
-        // What a disk that lies has forgotten, nobody removes.
+        // Nobody removes worktrees whose records a lost sync took.
         if self.scenario.faults.sync_lies == 0 {
             let checked = self.outside.trees.judge(self.checks.agents(), self.options.sabotage)?;
             self.checks.say_often("O6", checked);
@@ -65,7 +65,7 @@ impl World<'_> {
         if self.options.no_replay { Ok(()) } else { replay::check(&self.disk.get(), self.options.sabotage) }
     }
 
-    /// D7: the same for a snapshot of a drawn agent at a drawn position.
+    /// D7 for a snapshot of a drawn agent at a drawn position.
     fn snapshots_anywhere(&mut self) -> Result<(), Failure> {
         let agents = self.disk.get().agents();
         let site = self.site("snapshot", 0, "of whom");
@@ -76,7 +76,7 @@ impl World<'_> {
             let log = self.disk.get().log(&agent, EventSeq(0));
             let (before, after) = log.split_at(usize::try_from(at).unwrap_or(usize::MAX).min(log.len()));
             self.checks.snapshot_at(before, after)?;
-            // A copy ends where a step does.
+            // A copy ends at the end of a step.
             let next = after.first().map(|record| record.step);
             let whole = before.partition_point(|record| Some(record.step) != next);
             self.copied(&before[..whole])?;
@@ -104,8 +104,8 @@ impl World<'_> {
         host.check().map_err(|violation| safety("G2", violation.to_string()))
     }
 
-    /// D8: what is at rest is recovered without a record, however often; but a start tries once what waits for a key, and
-    /// decides anew where a shutdown was in the way.
+    /// D8: recovery of an agent at rest records nothing, however often it runs. Exceptions: a start tries once what
+    /// waits for a key, and decides again where a shutdown was in the way.
     fn recover_again(&mut self) -> Result<(), Failure> {
         let config = self.scenario.config_of(self.life.number).clone();
         let mut host = Host::new(config, Seed(self.scenario.seed))
@@ -147,27 +147,27 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Whether it waits for somebody who raises its budget, of whom there is nobody left.
-    pub(super) fn is_poor(&self, id: &AgentId) -> bool {
+    /// Whether the agent waits for an operator to raise its budget, which nobody does any more.
+    pub(super) fn waits_for_budget(&self, id: &AgentId) -> bool {
         let hold = self.checks.agents().get(id).and_then(|agent| agent.hold.as_ref());
         hold.is_some_and(|hold| hold.until.is_none())
     }
 
-    /// V2, V5: all messages have come to an end, but for those of agents that wait for the dead, and those have stopped,
-    /// or for somebody who raises their budget.
+    /// V2, V5: every message has ended, except those of stopped agents whose performers are dead, and of agents that
+    /// wait for a higher budget.
     pub(super) fn all_is_done(&mut self) -> Result<(), Failure> {
         for number in 1..=self.scenario.agents {
             let id = agent_id(number);
-            if self.is_poor(&id) {
+            if self.waits_for_budget(&id) {
                 continue;
             }
-            let untold = self.checks.reference.undelivered_task(&id);
+            let unreported = self.checks.reference.undelivered_task(&id);
             let timer = self.checks.reference.undelivered_timer(&id);
             ensure!(timer.is_none(), "W5", "nobody told {id} that {timer:?} has fired");
-            ensure!(untold.is_none(), "P2", "nobody told {id} of the end of {untold:?}");
+            ensure!(unreported.is_none(), "P2", "nobody told {id} of the end of {unreported:?}");
             if self.scenario.faults.dies(number) {
                 let stopped = self.checks.reference.stopped(&id) != Some(false);
-                // One that was created after its last word has nothing to wait for.
+                // An agent created after its final stop has nothing to wait for.
                 let waits = self.checks.reference.unfinished(&id).is_some();
                 ensure!(stopped || !waits, "V5", "{id} waits for the dead and has not stopped");
             } else if let Some(message) = self.checks.reference.unfinished(&id) {

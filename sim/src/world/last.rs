@@ -1,5 +1,5 @@
-//! The quiet phase: no new faults, everything that is down comes back, everything that was admitted ends.
-//! Only performers that are dead for ever stay dead: their agents must obey a stop and a shutdown all the same.
+//! The quiet phase: no new faults, everything that is down comes back, every admitted message ends. Performers that are
+//! dead for ever stay dead: their agents must still obey a stop and a shutdown.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -14,14 +14,14 @@ use crate::families;
 use crate::ingress::{Request, Waiting, agent_id};
 use crate::scenario::Action;
 
-/// In the quiet phase, commands may go on for so long by themselves.
+/// How long commands may run in the quiet phase before operators end them.
 const TIDY: u64 = 4_000_000_000;
 
 impl World<'_> {
-    pub(super) fn grow_quiet(&mut self) -> Result<(), Failure> {
+    pub(super) fn begin_quiet_phase(&mut self) -> Result<(), Failure> {
         self.quiet = true;
         self.trace.note(self.at, "quiet");
-        // Whatever the disk was stuck in is over.
+        // The disk is no longer stuck.
         self.writer_wakes()?;
         for agent in 1..=self.scenario.agents {
             for agent in iter::once(agent).chain(families::public(agent)) {
@@ -38,8 +38,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Whoever waits for the dead is stopped, sometimes after a shutdown.
-    pub(super) fn last_word(&mut self, agent: u32) -> Result<(), Failure> {
+    /// Stops an agent whose performers are dead, sometimes after a shutdown.
+    pub(super) fn final_stop(&mut self, agent: u32) -> Result<(), Failure> {
         let site = self.site("dead", agent, "drained first");
         if self.choices.below(site, 2) == 0 {
             self.send(Request { agent: 0, action: Action::Restart })?;
@@ -48,7 +48,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Whether a request would disturb the quiet.
+    /// Whether a request would disturb the quiet phase.
     pub(super) fn disturbs(&self, request: &Request) -> bool {
         let dies = self.scenario.faults.dies(request.agent);
         let interrupts = |action: &Action| {
@@ -62,7 +62,7 @@ impl World<'_> {
             || (request.action == Action::Archive && !dies)
     }
 
-    /// What an agent is in the middle of when it is to stop.
+    /// The operations of an agent that a stop interrupts.
     pub(super) fn stop_meets(&self, request: &Request) -> BTreeSet<&'static str> {
         let stops =
             matches!(request.action, Action::Stop | Action::Archive | Action::Abort { stop: true, .. });
@@ -84,7 +84,7 @@ impl World<'_> {
         agent.into_iter().flat_map(|agent| agent.ops.values().filter_map(|open| meets(agent, open))).collect()
     }
 
-    /// Somebody asks for a shutdown, perhaps for a second time, or while there is nobody yet to take it.
+    /// Notes a shutdown that is requested twice, or while no process is up.
     pub(super) fn saw_shutdown(&mut self, request: &Request) {
         if request.action != Action::Restart {
             return;
@@ -99,7 +99,7 @@ impl World<'_> {
         }
     }
 
-    /// V5, V6: a stop and a shutdown take no longer than the disk does, whoever is at work.
+    /// V5, V6: a stop or a shutdown takes no longer than the disk does, whatever is in flight.
     pub(super) fn obeyed(&mut self, waiting: &Waiting) -> Result<(), Failure> {
         let law = if matches!(waiting.request.action, Action::Stop | Action::Archive | Action::Abort { .. }) {
             "V5"
@@ -118,7 +118,7 @@ impl World<'_> {
         }
         let took = self.at - waiting.since;
         if self.life.writer.by_reserve {
-            // It came to a disk that was full already, or was on its way when it filled up.
+            // The request met a disk that was already full, or was in flight when the disk filled up.
             let most = self.waits.longest(waiting.since).max(2 * self.scenario.faults.sync);
             self.checks.say("D10");
             ensure!(took <= most, "D10", "{:?} waited {took} µs for the room held back", waiting.request);
@@ -135,7 +135,7 @@ impl World<'_> {
     pub(super) fn bring_everybody_in(&mut self) -> Result<(), Failure> {
         let absent: Vec<_> = self.checks.parked.keys().cloned().collect();
         for agent in absent {
-            // One whose log is damaged stays away.
+            // An agent whose log is damaged stays out of memory.
             drop(self.admit(&agent)?);
         }
         Ok(())

@@ -1,7 +1,6 @@
-//! A sync that lied, and a machine that lost its power: rows are gone that a sync had spoken of (contract: ST7).
-//! What is left is a ledger like any other, its end is missing, and nothing in it says so. So nothing is claimed
-//! about what is gone, and everything about what follows: whoever was notified of it and asks again is treated as if
-//! it had never been.
+//! Lost syncs: the machine lost its power, and rows are gone that a sync had reported as written (contract: ST7). The
+//! rest is an ordinary ledger; nothing in it says that its end is missing. The checks claim nothing about lost rows;
+//! a client that repeats a lost request is treated as if it had never sent it before.
 
 use holon_facts::{AgentId, MessageId};
 
@@ -12,11 +11,11 @@ use crate::ingress::Request;
 use crate::options::Sabotage;
 use crate::scenario::Action;
 
-/// A client asks again for what was admitted and lost so many times.
-const PATIENCE: u32 = 12;
+/// How often a client repeats a request that was admitted and lost.
+const MAX_REPEATS: u32 = 12;
 
 impl Outside {
-    /// Whether the client of a lost request still has patience.
+    /// Whether the client of a lost request repeats it once more.
     fn repeats(&mut self, request: &Request) -> bool {
         let known = self.repeated.iter().position(|(repeated, _)| repeated == request);
         let at = known.unwrap_or_else(|| {
@@ -25,12 +24,12 @@ impl Outside {
         });
         let Some((_, times)) = self.repeated.get_mut(at) else { return false };
         *times += 1;
-        *times <= PATIENCE
+        *times <= MAX_REPEATS
     }
 }
 
 impl World<'_> {
-    /// Nobody on this machine survives the loss; clients elsewhere do, and repeat what they can.
+    /// Ends every process of this machine; clients elsewhere survive, and repeat what they can.
     pub(super) fn power_failed(&mut self, lost: Lost, downtime: u64) {
         self.trace.note(self.at, &format!("{} rows are gone that a sync had spoken of", lost.rows));
         self.agenda.performers_die();
@@ -43,34 +42,34 @@ impl World<'_> {
         }
         self.disk.get_mut().forget_lost();
         let disk = self.disk.get();
-        // The ids of what is gone are given again, to something else.
+        // The ids of lost records are assigned again, to something else.
         self.outside.begun.retain(|(agent, op)| disk.holds_op(agent, *op));
         self.outside.cancelled.retain(|(agent, op)| disk.holds_op(agent, *op));
         let gone = |agent: &AgentId, message: &MessageId| !disk.holds_message(agent, *message);
-        // A key that is forgotten soon admits one request as several messages; its client still asks for one.
-        let mut bereaved: Vec<Request> = Vec::new();
+        // A key that expires soon admits one request as several messages; its client still repeats one.
+        let mut lost_requests: Vec<Request> = Vec::new();
         let lost = self.outside.acknowledged.extract_if(.., |(agent, message), _| gone(agent, message));
         for (_, request) in lost {
-            if request.repeatable() && !bereaved.contains(&request) {
-                bereaved.push(request);
+            if request.repeatable() && !lost_requests.contains(&request) {
+                lost_requests.push(request);
             }
         }
         drop(disk);
         self.followers_fall_back(downtime);
-        for request in bereaved {
+        for request in lost_requests {
             if !self.outside.repeats(&request) {
                 continue;
             }
-            // Twice: it is admitted anew, once.
-            for patience in [2_000, 3_000] {
-                self.plan(self.at + downtime + patience, request.agent, Happening::Request(request.clone()));
+            // Two repeats: the message is admitted once.
+            for delay in [2_000, 3_000] {
+                self.plan(self.at + downtime + delay, request.agent, Happening::Request(request.clone()));
             }
-            self.outside.bereaved.push(request);
+            self.outside.lost_requests.push(request);
         }
     }
 
-    /// A follower whose place is behind the end of the log begins again there. Who finds that an agent is gone
-    /// altogether creates it again, but for a child, which only its parent begins.
+    /// A follower whose cursor is behind the end of the log restarts at that end. A client that finds its agent gone
+    /// creates it again, except for a child, which only its parent begins.
     fn followers_fall_back(&mut self, downtime: u64) {
         let ends = self.disk.get().agents();
         for (agent, shown) in std::mem::take(&mut self.outside.observed) {
@@ -88,11 +87,11 @@ impl World<'_> {
         }
     }
 
-    /// A client was told that its message is admitted.
+    /// Notes that a client was notified of its message's admission.
     pub(super) fn promised(&mut self, request: Request, agent: AgentId, message: MessageId, duplicate: bool) {
-        let known = self.outside.bereaved.iter().position(|lost| *lost == request);
+        let known = self.outside.lost_requests.iter().position(|lost| *lost == request);
         if let Some(at) = known {
-            self.outside.bereaved.remove(at);
+            self.outside.lost_requests.remove(at);
             if !duplicate {
                 self.injector.saw("a lost message is admitted anew");
             }

@@ -1,4 +1,4 @@
-//! Idle agents leave memory now and then, and come back before anything is handed in for them.
+//! Idle agents are evicted from memory now and then, and are loaded before anything is handed to them.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::failure::Failure;
 use crate::ingress::agent_id;
 use crate::options::Sabotage;
 
-/// The longest until somebody is looked for again.
+/// The longest delay before a failed load is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What became of somebody who is to be in memory; false when there is none of that name.
+/// The result of a load; false when no agent has that name.
 pub(super) type BroughtIn = Result<bool, LoadError<DiskError>>;
 
 impl World<'_> {
-    /// Between two steps, one agent may be idle for long enough.
-    pub(super) fn park_some(&mut self) -> Result<(), Failure> {
+    /// Evicts an idle agent now and then, between two steps.
+    pub(super) fn evict_some(&mut self) -> Result<(), Failure> {
         let Some(engine) = self.life.engine.as_ref().filter(|engine| engine.caught_up()) else {
             return Ok(());
         };
-        if engine.stall().is_some() || self.life.at_the_door.is_some() {
+        if engine.stall().is_some() || self.life.waits_to_enter.is_some() {
             return Ok(());
         }
         let site = self.site("park", 0, "");
@@ -45,7 +45,7 @@ impl World<'_> {
         self.take_over(false, &Ends::new())
     }
 
-    /// Makes sure that an agent of the ledger is in memory. On a full disk only what is urgent brings anybody in.
+    /// Makes sure that an agent of the ledger is in memory. On a full disk only urgent inputs load an agent.
     pub(super) fn bring_in(&mut self, agent: &AgentId, urgent: bool) -> Result<BroughtIn, Failure> {
         let Some(engine) = &self.life.engine else { return Ok(Ok(false)) };
         if engine.view().agent(agent).is_some() || self.options.sabotage == Some(Sabotage::ForgetParked) {
@@ -63,7 +63,7 @@ impl World<'_> {
         Ok(brought_in)
     }
 
-    /// Brings an agent into memory from what the disk has of it; it is not recovered yet.
+    /// Loads an agent into memory from the disk, without recovery.
     pub(super) fn admit(&mut self, agent: &AgentId) -> Result<BroughtIn, Failure> {
         let harmed = self.harm(agent);
         let Some(engine) = &mut self.life.engine else { return Ok(Ok(false)) };
@@ -79,8 +79,7 @@ impl World<'_> {
         Ok(brought_in)
     }
 
-    /// Those of whom something is wanted come into memory: children that have to be told something, and those for whom
-    /// something is due.
+    /// Loads agents that are needed in memory: children with messages to receive, and agents with something due.
     pub(super) fn load_wanted(&mut self) -> Result<(), Failure> {
         let now = self.now();
         let Some(engine) = &mut self.life.engine else { return Ok(()) };
@@ -116,7 +115,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Whether the ledger gives no answer about somebody who is not in memory, for this moment.
+    /// Whether the ledger gives no answer about an absent agent at this moment.
     fn no_answer_about(&mut self, agent: &AgentId) -> bool {
         let away = self.scenario.faults.reads_away;
         let absent = self.life.engine.as_ref().is_some_and(|engine| engine.view().agent(agent).is_none());
@@ -132,7 +131,7 @@ impl World<'_> {
         struck
     }
 
-    /// W5: nobody who has left memory is owed anything, as far as the driver knows what time it is.
+    /// W5: nothing is overdue for an agent outside memory, as far as the driver knows the time.
     fn nobody_is_overdue(&self) -> Result<(), Failure> {
         let Some(engine) = &self.life.engine else { return Ok(()) };
         let soon = engine.deadline(self.now().mono).is_some_and(|(wait, _)| wait.is_zero());
@@ -140,14 +139,14 @@ impl World<'_> {
             return Ok(());
         }
         let (now, mut spared) = (engine.host().facts().now, self.disk.get().damaged.clone());
-        // Whoever the ledger gave no answer about is looked for again, soon.
+        // An agent about whom the ledger gave no answer is tried again soon.
         if engine.deadline(self.now().mono).is_some_and(|(wait, _)| wait <= AGAIN) {
             spared.extend(self.life.no_answer.iter().cloned());
         }
         self.checks.nobody_absent_is_overdue(now, &spared)
     }
 
-    /// A child is asked for. The log of one that is not in memory may be damaged by now: it is lost to its parent.
+    /// A child is needed in memory. The log of an absent one may be damaged by now: its parent then loses it.
     pub(super) fn child_is_wanted(&mut self, child: &AgentId) {
         if !self.checks.parked.contains_key(child) {
             return;

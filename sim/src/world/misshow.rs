@@ -1,4 +1,4 @@
-//! Requests and answers that are broken on purpose on their way out.
+//! Requests and answers that sabotage breaks on their way out.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::World;
 use crate::options::Sabotage;
 
 impl World<'_> {
-    /// What leaves of a step where the world is broken.
+    /// Breaks the effects of a step.
     pub(super) fn misdirect(&self, effects: &mut Vec<Effect>) {
         match self.options.sabotage {
             Some(Sabotage::LoseEffect) => {
@@ -56,7 +56,7 @@ impl World<'_> {
 
 type Break = fn(&mut ModelRequest);
 
-/// What is done to each request.
+/// How each sabotage breaks a request.
 const MISSHOWN: [(Sabotage, Break); 18] = [
     (Sabotage::DropMessage, |request| {
         let parts = input(request);
@@ -128,13 +128,13 @@ const MISSHOWN: [(Sabotage, Break); 18] = [
         }
     }),
     (Sabotage::TwiceTheImage, |request| {
-        if let Some(result) = seen(request).next() {
+        if let Some(result) = results_with_images(request).next() {
             let receipt = Arc::make_mut(&mut result.receipt);
             receipt.images.extend(receipt.images.first().cloned());
         }
     }),
     (Sabotage::NameImage, |request| {
-        if let Some(result) = seen(request).next() {
+        if let Some(result) = results_with_images(request).next() {
             result.named_only = true;
         }
     }),
@@ -166,7 +166,7 @@ const MISSHOWN: [(Sabotage, Break); 18] = [
     }),
 ];
 
-/// Without what stands in a fence below one of these headings.
+/// Removes fences below these headings.
 fn unchanged(request: &mut ModelRequest, headings: &[&str]) {
     let changes =
         |part: &Part| matches!(part, Part::Rendered(text) if headings.iter().any(|it| text.starts_with(it)));
@@ -180,7 +180,7 @@ fn unchanged(request: &mut ModelRequest, headings: &[&str]) {
 }
 
 /// Results with images.
-fn seen(request: &mut ModelRequest) -> impl Iterator<Item = &mut CallResult> {
+fn results_with_images(request: &mut ModelRequest) -> impl Iterator<Item = &mut CallResult> {
     let results = request.conversation.iter_mut().flat_map(|item| match item {
         Item::ToolResults { results } => results.as_mut_slice(),
         Item::User { .. } | Item::Assistant { .. } => &mut [],
@@ -188,7 +188,7 @@ fn seen(request: &mut ModelRequest) -> impl Iterator<Item = &mut CallResult> {
     results.filter(|result| !result.receipt.images.is_empty())
 }
 
-/// Without the texts that others gave.
+/// Removes texts from outside.
 fn emptied(part: Part) -> Part {
     match part {
         Part::Quoted { tag, parts } => Part::Quoted {

@@ -1,5 +1,5 @@
-//! The simulated world: virtual time, a disk, a provider, tools, clients, and the one host among them. It has
-//! no randomness of its own: everything follows from the scenario.
+//! The simulated world: virtual time, a disk, a provider, tools, clients, and one host among them. It has no randomness
+//! of its own: everything follows from the scenario.
 
 mod again;
 mod agenda;
@@ -59,10 +59,10 @@ use crate::witness::Witness;
 
 pub use report::Report;
 
-/// The real engine of the driver; whoever waits is known by what he is answered.
+/// The driver's real engine; a caller is known by its reply id.
 type Engine = holon_driver::Engine<Pen, SharedDisk, ReplyId>;
 
-/// Between the last input and the quiet phase.
+/// Time between the last input and the quiet phase.
 const GRACE: u64 = 5_000_000;
 
 /// Runs a scenario to its end or its first failure.
@@ -70,12 +70,12 @@ pub fn run(scenario: &Scenario, options: Options) -> Report {
     run_with_ledger(scenario, options).0
 }
 
-/// The same, with the disk as it is in the end.
+/// Like [`run`], and also returns the final disk.
 pub fn run_with_ledger(scenario: &Scenario, options: Options) -> (Report, Disk) {
     let mut world = World::new(scenario, options);
     world.checks.judges = options.judges;
     world.checks.sabotaged(options.sabotage);
-    let failure = world.live_through().err();
+    let failure = world.run_to_the_end().err();
     let report = Report {
         failure,
         steps: world.counts.steps,
@@ -110,16 +110,16 @@ struct World<'a> {
     slept: u64,
     quiet: bool,
     life: Life,
-    /// The process dies so many times more, soon after each start.
+    /// How many more times the process dies soon after its start.
     doomed: u32,
     disk: SharedDisk,
-    /// Until then every sync fails.
+    /// Every sync fails until then.
     broken_until: u64,
     waits: Waits,
     outside: Outside,
     checks: Checks,
-    /// What the rows that the last crash left say, and how many those were.
-    judged: Option<Box<(usize, Checks)>>,
+    /// The rows that the last crash left, as a count, and the checks over them.
+    left_by_crash: Option<Box<(usize, Checks)>>,
     witness: Witness,
     patterns: Patterns,
     trace: Trace,
@@ -134,30 +134,30 @@ struct Life {
     began: u64,
     first_boundary: u64,
     mono: u64,
-    /// The machine slept so long meanwhile.
+    /// How long the machine slept during this life.
     slept: u64,
-    /// What is to be released of each step that waits for the disk.
+    /// What each step that waits for the disk must release.
     due: VecDeque<Due>,
     armed: Armed,
     writer: Writer,
-    /// Callers who were notified that what they asked for waits for a full disk.
+    /// Callers who were notified that their request waits for a full disk.
     put_off: BTreeSet<ReplyId>,
-    /// Whoever asks for something of that agent waits for the disk: it stays in memory.
-    at_the_door: Option<AgentId>,
-    /// Who was due or asked for, and the ledger gave no answer.
+    /// A request for this agent waits for the disk, so the agent stays in memory.
+    waits_to_enter: Option<AgentId>,
+    /// Agents whose load was needed while the ledger gave no answer.
     no_answer: BTreeSet<AgentId>,
     /// Every agent has been recovered.
     recovered: bool,
-    /// The step that shut it down.
+    /// The step that acknowledged its shutdown.
     drained: Option<StepSeq>,
-    /// It takes no requests any more.
+    /// The process takes no requests any more.
     leaving: bool,
     wake: u64,
-    /// When the driver's timer is to ring, and for whom.
+    /// When the driver's timer rings, and for whom.
     alarm: Option<(u64, Whose)>,
-    /// It was set after so many steps.
+    /// The step count when the timer was last set.
     armed_after: u64,
-    /// Rings of the timer out of turn that are planned.
+    /// Extra rings of the timer that are planned.
     rings: u32,
 }
 
@@ -171,7 +171,7 @@ impl Life {
 #[derive(Default)]
 struct Outside {
     clients: Clients,
-    /// Operations that somebody works for, and who.
+    /// Operations in flight, and the component that performs each.
     inflight: BTreeMap<(AgentId, OpId), &'static str>,
     /// Supervisors; a crash leaves them alone.
     supervised: Supervisors,
@@ -179,17 +179,17 @@ struct Outside {
     ending: BTreeMap<(AgentId, TaskId), u64>,
     /// Calls that get a task instead of a command of their own.
     stand_ins: StandIns,
-    /// Operations whose performers obeyed.
+    /// Operations whose performers obeyed a cancellation.
     cancelled: BTreeSet<(AgentId, OpId)>,
-    /// Messages that were admitted, and who was notified so first.
+    /// Admitted messages, and the request that was notified of each first.
     acknowledged: BTreeMap<(AgentId, MessageId), Request>,
-    /// What was admitted and then lost by a disk that lies.
-    bereaved: Vec<Request>,
-    /// How often each was so lost and asked for again.
+    /// Requests whose message was admitted and then lost with a lost sync.
+    lost_requests: Vec<Request>,
+    /// How often each request was lost and repeated.
     repeated: Vec<(Request, u32)>,
     /// Operations that any performer has ever begun.
     begun: BTreeSet<(AgentId, OpId)>,
-    /// The last record that whoever follows an agent was shown.
+    /// The last record that followers of an agent were shown.
     observed: BTreeMap<AgentId, EventSeq>,
     ordinals: BTreeMap<(&'static str, u32), u64>,
     story: Progress,
@@ -199,7 +199,7 @@ struct Outside {
 }
 
 impl Outside {
-    /// What is done for an agent.
+    /// Operations in flight for an agent, with their components.
     fn at_work(&self, agent: &AgentId) -> impl Iterator<Item = (OpId, &'static str)> {
         let all = (agent.clone(), OpId(0))..=(agent.clone(), OpId(u64::MAX));
         self.inflight.range(all).map(|((_, op), component)| (*op, *component))
@@ -213,7 +213,7 @@ struct Counts {
     boundaries: u64,
     /// Steps at the present moment.
     at_once: u64,
-    /// The moments of steps, and whom the first at each was for.
+    /// The moment of each step, and the agent of the first step there.
     stepped: BTreeMap<u64, Option<AgentId>>,
 }
 
@@ -236,7 +236,7 @@ impl<'a> World<'a> {
             waits: Waits::default(),
             outside: Outside::default(),
             checks: Checks::new(&scenario.config),
-            judged: None,
+            left_by_crash: None,
             witness: Witness::default(),
             patterns: Patterns::default(),
             trace: Trace::new(options.trace),
@@ -244,7 +244,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn live_through(&mut self) -> Result<(), Failure> {
+    fn run_to_the_end(&mut self) -> Result<(), Failure> {
         for (index, input) in self.scenario.inputs.iter().enumerate() {
             self.plan(input.at, input.agent, Happening::Input(index));
         }
@@ -275,8 +275,8 @@ impl<'a> World<'a> {
                     format!("not at rest after {} s: {happening:?}", self.at / 1_000_000),
                 ));
             }
-            if happening.needs_room() && self.waits_for_the_disk() {
-                let later = self.when_there_is_room()?;
+            if happening.needs_capacity() && self.waits_for_the_disk() {
+                let later = self.when_there_is_capacity()?;
                 self.agenda.plan(later, 0, happening);
                 continue;
             }
@@ -286,12 +286,12 @@ impl<'a> World<'a> {
         self.at_the_end()
     }
 
-    /// From when on nothing disturbs.
+    /// When the quiet phase begins.
     fn when_quiet(&self) -> u64 {
         self.scenario.end() + GRACE
     }
 
-    /// How long the quiet phase may take: a few times the longest wait that the configuration allows.
+    /// How long the quiet phase may take: a few times the longest wait of the configuration.
     fn patience(&self) -> u64 {
         if self.options.sabotage == Some(Sabotage::Impatient) {
             return 0;
@@ -302,21 +302,21 @@ impl<'a> World<'a> {
         let longest = later.chain([&self.scenario.config]).map(|config| {
             let hold = config.hold.steps.iter().map(|step| step.0).max().unwrap_or(0) + config.hold.give_up.0;
             let turn = config.turn.wall_time.0 + config.retry.retry_after_max.0;
-            // Children have much to tell.
-            let family = if self.scenario.faults.child_calls > 0 { 3 } else { 1 };
-            let days = 2 + 4 * family * messages / u64::from(config.unattended.turns_per_day);
-            // Each message may need a day of its own, and so may what follows from it.
+            // Children report a lot to their parents.
+            let subtree_factor = if self.scenario.faults.child_calls > 0 { 3 } else { 1 };
+            let days = 2 + 4 * subtree_factor * messages / u64::from(config.unattended.turns_per_day);
+            // Each message may need a day, and so may its consequences.
             let (of_one, of_all) = (config.budgets.agent_day, config.budgets.runtime_day);
             let poor = of_one != Bounds::default() || of_all != Bounds::default();
             let days = if poor { days + 8 * messages } else { days };
-            // Whoever waits in vain looks again for some days before he leaves it to an operator, and may come upon
-            // something else to wait for, a few times over.
-            hold + turn * messages + (days + 15 * family) * 86_400_000
+            // An agent that waits in vain checks again for some days before it leaves the wait to an operator, and may
+            // then find something else to wait for, a few times over.
+            hold + turn * messages + (days + 15 * subtree_factor) * 86_400_000
         });
         longest.max().unwrap_or(0).saturating_mul(1_000).saturating_add(86_400_000_000)
     }
 
-    /// The timer of an earlier moment, or a performer that died or obeyed.
+    /// Whether a happening is void: a replaced timer, or a performer that died or obeyed a cancellation.
     fn stale(&self, at: u64, happening: &Happening) -> bool {
         match happening {
             Happening::Wake { number, .. } => *number != self.life.wake,
@@ -326,7 +326,7 @@ impl<'a> World<'a> {
             Happening::Looked { life, .. } => *life != self.life.number,
             Happening::Shutdown(life) => *life != self.life.number,
             Happening::Exits { socket, plan } => !self.is_planned(socket, *plan),
-            // In the quiet phase the driver's timer is an honest one.
+            // In the quiet phase the driver's timer rings on time only.
             Happening::Ring(life) => life.is_some_and(|life| life != self.life.number || self.quiet),
             Happening::Completed { agent, op, .. } => self.outside.cancelled.contains(&(agent.clone(), *op)),
             Happening::Input(_)
@@ -363,13 +363,13 @@ impl<'a> World<'a> {
             Happening::Sync(_) => self.writer_wakes(),
             Happening::Shutdown(_) => self.shut_down(),
             Happening::Start => self.boot(),
-            Happening::Last(agent) => self.last_word(agent),
-            Happening::Tidy(agent) => self.tidy(agent),
+            Happening::Last(agent) => self.final_stop(agent),
+            Happening::Tidy(agent) => self.end_long_work(agent),
             Happening::Exits { socket, .. } => {
                 self.exits(&socket);
                 Ok(())
             }
-            Happening::Quiet => self.grow_quiet(),
+            Happening::Quiet => self.begin_quiet_phase(),
         }
     }
 
@@ -379,14 +379,14 @@ impl<'a> World<'a> {
         self.agenda.plan(at, tie, happening);
     }
 
-    /// The next place of a component and an agent for draws.
+    /// The next site for draws of a component and an agent.
     fn site(&mut self, component: &'static str, agent: u32, kind: &'static str) -> Site {
         let ordinal = self.outside.ordinals.entry((component, agent)).or_default();
         *ordinal += 1;
         Site::new(component, agent, *ordinal, kind)
     }
 
-    /// The number of an agent of the scenario, or of one that such an agent has begun.
+    /// The scenario's number of an agent; of a child, its own number.
     fn number(&self, agent: &AgentId) -> u32 {
         let number = agent.as_str().strip_prefix('a').and_then(|number| number.parse().ok());
         let known = number.filter(|&number| agent_id(number) == *agent);
@@ -394,7 +394,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// A child has a number of its own, whatever else there is.
+/// The number of a child, which depends on its name alone.
 pub(crate) fn of_child(agent: &AgentId) -> u32 {
     let number = agent.as_str().bytes().fold(0, |number, byte| splitmix64(number ^ u64::from(byte)));
     1_000 + u32::try_from(number % 1_000_000).unwrap_or(0)

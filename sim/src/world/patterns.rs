@@ -1,4 +1,4 @@
-//! Faults that come together. What has happened is told from the world, not from the scenario's intentions.
+//! Faults that come together, recognised by what happened in the world, not by what the scenario planned.
 
 use std::collections::BTreeSet;
 
@@ -7,20 +7,20 @@ use holon_facts::AgentId;
 use crate::fault::{Ill, Injector};
 use crate::scenario::Action;
 
-/// How far each pattern has come.
+/// How far each pattern has progressed.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
-    /// Agents that a command has stopped, and whether all of them were at one time.
+    /// Agents stopped by a command, and whether all were stopped at one time.
     stopped: BTreeSet<u32>,
     swizzled: bool,
-    /// Agents whose provider answered 429 in this storm.
+    /// Agents whose provider answered 429 in this spell.
     limited: BTreeSet<AgentId>,
     crashes_in_a_row: u32,
     sandwich: Sandwich,
     last_command: Option<(u64, u32, bool)>,
 }
 
-/// Forward, a crash, back.
+/// The clock jumps forward, the process crashes, the clock jumps back.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Sandwich {
     #[default]
@@ -47,7 +47,7 @@ impl Patterns {
         }
     }
 
-    /// A command was carried out.
+    /// Notes a command that was carried out.
     pub(super) fn obeyed(
         &mut self,
         at: u64,
@@ -76,7 +76,7 @@ impl Patterns {
         }
     }
 
-    /// A provider answers 429 to everybody.
+    /// Notes an agent whose provider answered 429.
     pub(super) fn limited(&mut self, agent: &AgentId, injector: &mut Injector) {
         self.limited.insert(agent.clone());
         if self.limited.len() == 2 {
@@ -84,7 +84,7 @@ impl Patterns {
         }
     }
 
-    /// A spell is over.
+    /// Notes the end of a spell.
     pub(super) fn over(&mut self, what: Ill, injector: &mut Injector) {
         if what == Ill::Limited && self.limited.len() > 1 {
             injector.saw("retry storm");

@@ -1,4 +1,4 @@
-//! What effects do in the world, and whether they may.
+//! What effects do in the world, and whether they are allowed.
 
 use std::mem;
 
@@ -25,7 +25,7 @@ use crate::{commands, places, readers, servers, tools, wire};
 impl World<'_> {
     pub(super) fn perform(&mut self, effect: Effect, step: StepSeq) -> Result<(), Failure> {
         ensure!(self.disk.get().holds(step), "D1", "an effect of step {step} before the step is on the disk");
-        self.only_farewells(&effect, step)?;
+        self.only_closing_effects(&effect, step)?;
         self.executes(&effect)?;
         match effect {
             Effect::Reply { reply, answer } => self.reply(reply, answer, step),
@@ -80,7 +80,7 @@ impl World<'_> {
                 wire::lowered(&request, self.disk.get().texts())?;
                 self.checks.say("P7");
                 let round = self.scripted_round(agent);
-                // Budgets are drawn for answers that cost little.
+                // Drawn budgets assume cheap answers.
                 let counts = self.scenario.config_of(self.life.number).budgets.is_none();
                 self.begin(agent, op, "provider", |here| {
                     let answer = provider::answer(here, round.as_ref());
@@ -142,7 +142,7 @@ impl World<'_> {
         }
     }
 
-    /// M3: what a performer executes is the call that is open, with its own arguments.
+    /// M3: a performer executes the open call, with that call's arguments.
     fn executes(&mut self, effect: &Effect) -> Result<(), Failure> {
         let Effect::Perform { agent, op, work } = effect else { return Ok(()) };
         let Some(called) = self.checks.shown.called(agent, *op) else { return Ok(()) };
@@ -164,8 +164,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A plan may be another than it was: whoever looks says so once, or twice, or sees what was there long ago. In a story
-    /// it is as it was.
+    /// Probes a plan, which may have changed: the result arrives once, twice, or shows an old version. In a scripted
+    /// story the plan never changes.
     fn look_at_plan(&mut self, agent: AgentId, item: WorkItemId) {
         let number = self.number(&agent);
         let site = self.site("plan", number, "edited");
@@ -181,7 +181,7 @@ impl World<'_> {
         }
     }
 
-    /// Others may have been faster; the answer may be late, or lost.
+    /// Lends a shared budget. Other hosts may have borrowed it before; the answer may be late or lost.
     fn lend(&mut self, loan: Loan) {
         let site = self.site("lender", 0, "others");
         let others = [0, 0, 0, 10, 60, 100][self.choices.below(site, 6) as usize];
@@ -198,7 +198,7 @@ impl World<'_> {
         }
     }
 
-    /// Lets a performer work, and plans what is heard of it.
+    /// Runs a performer, and plans its outcomes.
     pub(super) fn begin(
         &mut self,
         agent: &AgentId,
@@ -220,7 +220,7 @@ impl World<'_> {
         }
     }
 
-    /// Lets a performer work; says what will be heard of it, and after how long.
+    /// Runs a performer; returns its outcomes and their delays.
     pub(super) fn work(
         &mut self,
         agent: &AgentId,
@@ -235,8 +235,8 @@ impl World<'_> {
         self.checks.say("P6");
         ensure!(new, "P6", "{op} of {agent} has been begun before");
         if ["context", "provider"].contains(&component) {
-            let beside = |kind: &&'static str| ["context", "provider"].contains(kind);
-            let other = self.outside.at_work(agent).find(|(_, kind)| beside(kind));
+            let exclusive = |kind: &&'static str| ["context", "provider"].contains(kind);
+            let other = self.outside.at_work(agent).find(|(_, kind)| exclusive(kind));
             ensure!(other.is_none(), "T3", "{op} of {agent} begins while {other:?} is under way");
         }
         self.outside.inflight.insert((agent.clone(), op), component);
@@ -280,20 +280,20 @@ impl World<'_> {
         known.map_or_else(Vec::new, |agent| agent.tasks.children().map(|(task, _)| task.id).collect())
     }
 
-    /// What the story has its model say next.
+    /// The next round that the scenario's story gives the model.
     fn scripted_round(&mut self, agent: &AgentId) -> Option<Round> {
         let agent = self.checks.agents().get(agent)?;
         self.scenario.story.next_round(agent, &mut self.outside.story)
     }
 
-    /// What the scenario says of this work, word by word.
+    /// The scripted line of this piece of work.
     fn scripted(&self, site: Site) -> Option<&Line> {
         self.scenario.script.iter().find(|line| {
             line.agent == site.agent && line.nth == site.ordinal && line.deed.component() == site.component
         })
     }
 
-    /// A caller is notified something: from now on it is a promise.
+    /// Answers a caller: from now on the answer is a promise.
     fn reply(&mut self, reply: ReplyId, mut answer: Answer, step: StepSeq) -> Result<(), Failure> {
         if self.options.sabotage == Some(Sabotage::SwallowReply) {
             return Ok(());
@@ -364,14 +364,14 @@ impl World<'_> {
         Ok(())
     }
 
-    /// CT8: a turn in progress keeps the models that it began with; the reference looks at the next one's.
+    /// CT8: a turn in progress keeps its models; the reference checks those of the next turn.
     fn model_set(&mut self, agent: u32, changed: bool) {
         if changed && self.outside.at_work(&ingress::agent_id(agent)).next().is_some() {
             self.injector.saw("another model during a turn");
         }
     }
 
-    /// An answer that gets lost on its way is asked for again.
+    /// Repeats a request whose answer was lost.
     fn acknowledgement(&mut self, request: &Request) {
         let site = self.site("client", request.agent, "");
         let faults = &self.scenario.faults;
@@ -379,16 +379,16 @@ impl World<'_> {
             && request.repeatable()
             && self.injector.strikes(faults, &mut *self.choices, site, "ack_lost", faults.ack_lost)
         {
-            let patience = u64::from(self.choices.below(site.about("patience"), 3_000_000));
-            self.plan(self.at + patience, request.agent, Happening::Request(request.clone()));
+            let delay = u64::from(self.choices.below(site.about("patience"), 3_000_000));
+            self.plan(self.at + delay, request.agent, Happening::Request(request.clone()));
         }
     }
 
-    /// L7: once a shutdown was answered, the process only says goodbye.
-    fn only_farewells(&mut self, effect: &Effect, step: StepSeq) -> Result<(), Failure> {
+    /// L7: after an answered shutdown, only closing effects leave.
+    fn only_closing_effects(&mut self, effect: &Effect, step: StepSeq) -> Result<(), Failure> {
         let sure = self.options.sabotage != Some(Sabotage::GoOn);
         let Some(drained) = self.life.drained.or((!sure).then_some(StepSeq(0))) else { return Ok(()) };
-        let farewell = !matches!(
+        let closes = !matches!(
             effect,
             Effect::Perform { .. }
                 | Effect::ProbePlan { .. }
@@ -396,7 +396,7 @@ impl World<'_> {
                 | Effect::Borrow { .. }
         );
         self.checks.say("L7");
-        ensure!(farewell || step <= drained, "L7", "{effect:?} of step {step} after the shutdown");
+        ensure!(closes || step <= drained, "L7", "{effect:?} of step {step} after the shutdown");
         Ok(())
     }
 }

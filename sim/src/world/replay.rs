@@ -1,5 +1,5 @@
-//! D6: the recorded calls, made again, bring the same records and the same effects. The calls are made by the
-//! core's own replay, which a real ledger goes through; only the simulated disk knows effects.
+//! D6: replayed calls bring the same records and the same effects. The core's own replay makes the calls, as for a real
+//! ledger; effects are known to the simulated disk only.
 
 use holon_core::record::Step;
 use holon_core::replay::Replay;
@@ -13,7 +13,7 @@ fn differs(problem: String) -> Failure {
     Failure { kind: Kind::Nondeterminism, law: "D6".into(), problem }
 }
 
-/// Makes every call of the ledger again.
+/// Replays every call of the ledger.
 pub(super) fn check(disk: &Disk, sabotage: Option<Sabotage>) -> Result<(), Failure> {
     let mut replay = Replay::default();
     let forgotten = disk.rows().iter().rposition(|row| !row.records.is_empty());
@@ -27,7 +27,7 @@ pub(super) fn check(disk: &Disk, sabotage: Option<Sabotage>) -> Result<(), Failu
     Ok(())
 }
 
-/// Whether what was handed out then is handed out now; a crash may have come before.
+/// Whether a replayed step has the recorded effects; a crash may have come before they left.
 fn same_effects(row: &Row, step: Step) -> Result<(), Failure> {
     let Some(recorded) = &row.effects else { return Ok(()) };
     let seq = step.seq();

@@ -18,22 +18,22 @@ pub struct Report {
     pub records: u64,
     pub crashes: u64,
     pub boundaries: u64,
-    /// Turns that came to an end of their own.
+    /// Turns that ended otherwise than by an interruption.
     pub turns: u64,
-    /// The moments of all steps, and whom the first at each was for; where somebody asked for them.
+    /// The moment of each step, and the agent of the first step there, if the options ask for them.
     pub stepped: BTreeMap<u64, Option<AgentId>>,
     /// Microseconds.
     pub virtual_time: u64,
     pub trace: Trace,
-    /// How often each law of records had something to say, on the final ledger.
+    /// How often each law of records was checked, on the final ledger.
     pub antecedents: Vec<(&'static str, u64)>,
-    /// How often each law of the world had something to say.
+    /// How often each law of the world was checked.
     pub checked: BTreeMap<&'static str, u64>,
     /// How often each kind of fault fired.
     pub fired: BTreeMap<String, u64>,
-    /// How often each kind of event followed each other in the log of an agent.
+    /// How often each pair of event kinds followed each other in the log of an agent.
     pub pairs: BTreeMap<Pair, u64>,
-    /// How often each error was returned, by its family and name.
+    /// How often each error was returned, by its group and name.
     pub errors: BTreeMap<(&'static str, &'static str), u64>,
     /// How often each row of the decision table came up.
     pub decisions: BTreeMap<Came, u64>,
@@ -42,7 +42,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of a run that ended in nothing but a failure.
+    /// The report of a run that only has a failure.
     pub fn of_failure(failure: Failure) -> Self {
         Self {
             failure: Some(failure),

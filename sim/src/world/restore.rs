@@ -1,5 +1,5 @@
-//! What is made of the snapshots that are found on the disk. One that is damaged is rejected, and what was there before
-//! it is used instead: an older one, or the whole log.
+//! How a start treats the snapshots on the disk. It rejects a damaged one and uses an older one instead, or the whole
+//! log.
 
 use holon_facts::AgentId;
 
@@ -8,7 +8,7 @@ use crate::disk::shelf::Harm;
 use crate::failure::{Failure, ensure};
 
 impl World<'_> {
-    /// What was found of the stored states of an agent.
+    /// Checks which stored state of an agent the start used.
     pub(super) fn found(&mut self, agent: &AgentId, harmed: bool) -> Result<(), Failure> {
         let misled = self.disk.get().misled.take();
         if harmed {
@@ -30,7 +30,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The newest snapshot of an agent may have been damaged; says whether it was.
+    /// Damages the newest snapshot of an agent now and then; returns whether it did.
     pub(super) fn harm(&mut self, agent: &AgentId) -> bool {
         let newest = self.disk.get().snapshots.newest(agent).map(|newest| newest.agent.event_seq);
         let Some(newest) = newest else { return false };

@@ -1,4 +1,4 @@
-//! The driver at work: what its engine hands over becomes a row, the row waits for the disk, then its effects leave.
+//! The driver at work: each batch of its engine becomes a row, the row waits for the disk, then its effects leave.
 
 use std::mem;
 
@@ -19,9 +19,9 @@ use crate::patience;
 
 /// More steps than this at one moment are a hot loop.
 const AT_ONCE: u64 = 5_000;
-/// So many agents are looked at after each step.
-const CROWD: u64 = 64;
-/// A timer that is broken on purpose rings so much later.
+/// For each so many agents or commands, full checks are one step rarer.
+const MANY: u64 = 64;
+/// How late a sabotaged timer rings.
 const OVERSLEPT: u64 = 3_600_000_000;
 
 /// The driver can't go on.
@@ -33,7 +33,7 @@ impl World<'_> {
     /// One input, and as many further steps as the core asks for.
     pub(super) fn input(&mut self, input: Input) -> Result<(), Failure> {
         if let Some(agent) = input.agent() {
-            // Who can't be brought in is nobody's any more.
+            // An agent that can't be loaded takes no inputs.
             if self.life.engine.is_none() || self.bring_in(agent, true)?.is_err() {
                 return Ok(());
             }
@@ -59,7 +59,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Judges what the engine has handed over, and gives it to the writer.
+    /// Checks what the engine has handed over, and gives it to the writer.
     pub(super) fn take_over(&mut self, more: bool, reported: &Ends) -> Result<(), Failure> {
         while let Some(mut group) =
             self.life.engine.as_mut().and_then(|engine| engine.writer().sent.pop_front())
@@ -110,7 +110,7 @@ impl World<'_> {
         Ok(true)
     }
 
-    /// Puts a step on the disk, and judges it; says whether the process has survived that.
+    /// Checks a step and puts it on the disk; returns whether the process survived that.
     fn step(&mut self, mut row: Row, more: bool, reported: &Ends) -> Result<bool, Failure> {
         let asked = self.may_begin(&row.call);
         let open = self.checks.totals.open + new_calls(&row.call);
@@ -128,7 +128,7 @@ impl World<'_> {
             if let Some(asked) = asked {
                 self.begins_or_not(asked, &row.records)?;
             }
-            command::judge(reported, &row.records)?;
+            command::check_ends(reported, &row.records)?;
             self.compare(&row, more, open)?;
         }
         if self.options.moments {
@@ -140,7 +140,7 @@ impl World<'_> {
         Ok(!self.boundary()?)
     }
 
-    /// Compares what a step has recorded with the live host.
+    /// Compares the records of a step with the live host.
     fn compare(&mut self, row: &Row, more: bool, open: usize) -> Result<(), Failure> {
         let (Some(host), Some(now)) = (self.life.engine.as_ref().map(Engine::host), moment(&row.call)) else {
             return Ok(());
@@ -153,15 +153,15 @@ impl World<'_> {
         if row.records.iter().any(|record| patience::spread(record, config)) {
             self.injector.saw("a wait is spread");
         }
-        // An agent that is not recovered yet is nobody's to wake.
+        // Nobody wakes an agent that is not recovered yet.
         let settled = self.life.recovered && !more;
         self.checks.fair(host, row)?;
         self.checks.keys(host, row)?;
         if settled {
             self.checks.looks_in_time(host, &self.life.armed, now)?;
         }
-        // Looks at everybody are as rare as there are many.
-        let rare = 1 + self.checks.agents().len() as u64 / CROWD;
+        // The more agents there are, the rarer are checks over all of them.
+        let rare = 1 + self.checks.agents().len() as u64 / MANY;
         if self.counts.steps.is_multiple_of(rare) {
             self.checks.live(host, settled)?;
         }
@@ -188,19 +188,19 @@ impl World<'_> {
         Ok(())
     }
 
-    /// What a driver does between two things that happen: it brings in whom something is wanted of, lets go of who is
-    /// idle, and sets its timer.
+    /// What a driver does between two happenings: it loads agents that are needed, evicts idle ones, and sets its
+    /// timer.
     pub(super) fn settle(&mut self) -> Result<(), Failure> {
         if self.life.engine.is_none() || !self.life.recovered {
             return Ok(());
         }
         self.load_wanted()?;
-        // Looks at every command are as rare as there are many.
-        let rare = 1 + self.outside.supervised.len() as u64 / CROWD;
+        // The more commands there are, the rarer are checks over all of them.
+        let rare = 1 + self.outside.supervised.len() as u64 / MANY;
         if self.options.judges == Judges::All && self.counts.steps.is_multiple_of(rare) {
             self.nobody_is_orphaned(false)?;
         }
-        self.park_some()?;
+        self.evict_some()?;
         self.arm();
         Ok(())
     }
@@ -234,7 +234,7 @@ impl World<'_> {
         };
         let at = self.at.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
         let stepped = mem::replace(&mut self.life.armed_after, self.counts.steps) != self.counts.steps;
-        // A wait is rounded up to its unit, so the same moment is a little later each time that it is looked at.
+        // A wait is rounded up to its unit, so the same moment gets a little later with each calculation.
         let same = |(known, of): (u64, Whose)| of == whose && known <= at && at - known < 1_000;
         if !stepped && self.life.alarm.is_some_and(same) {
             return;
@@ -261,7 +261,7 @@ fn moment(call: &Call) -> Option<holon_facts::Now> {
     }
 }
 
-/// Tool calls that the input brings.
+/// Tool calls in the input.
 fn new_calls(call: &Call) -> usize {
     match call {
         Call::Step { input: Input::Completed { outcome: Outcome::Answer { answer }, .. }, .. } => {

@@ -1,5 +1,5 @@
-//! Worlds that are broken on purpose: what reaches the ledger is not what the core decided, or a process is not started
-//! as it should be.
+//! Sabotaged worlds: the ledger gets something else than the core decided, or a process starts with another
+//! configuration.
 
 use holon_facts::event::{LifecycleFact, OperationFact, TaskFact, WorkspaceFact};
 use holon_facts::lifecycle::ControlAction;
@@ -12,14 +12,14 @@ use crate::options::Sabotage;
 use crate::places;
 
 impl World<'_> {
-    /// Changes the records of a step on their way to the ledger. Says whether the process dies of it.
+    /// Changes the records of a step on their way to the ledger; returns whether the process dies of it.
     pub(super) fn tamper(&self, row: &mut Row) -> bool {
         let Row { records, agents, .. } = row;
         let all = records.len();
         match self.options.sabotage {
             Some(Sabotage::DuplicateRecord) if records.len() > 4 => records.push(records[0].clone()),
             Some(Sabotage::MistellChild) => records.iter_mut().for_each(|record| self.misreport(record)),
-            Some(Sabotage::Crowded) => self.crowd(records),
+            Some(Sabotage::Crowded) => self.share_root(records),
             Some(Sabotage::Orphans) => {
                 let begins = records.iter().filter(|record| begins_child(record));
                 let born: Vec<AgentId> = begins.map(|record| record.agent.clone()).collect();
@@ -59,21 +59,21 @@ impl World<'_> {
             *status = TaskStatus::Failed;
         }
     }
-    /// Who takes a folder is said to have taken, and to work in, one that somebody else has.
-    fn crowd(&self, records: &mut [Record]) {
+    /// Changes the root that an agent takes and works in to one that another agent has.
+    fn share_root(&self, records: &mut [Record]) {
         let agents = self.checks.agents();
-        let mut said = None;
+        let mut changed = None;
         for record in records {
             if let Event::Workspace(WorkspaceFact::OccupancyAcquired(fact)) = &mut record.event {
                 let Some(taker) = agents.get(&record.agent) else { continue };
                 let others = agents.values().filter(|other| other.tree() != taker.tree());
                 let mut taken = others.flat_map(|other| other.workspaces.occupied()).map(|(root, _)| root);
                 let Some(root) = taken.find(|root| places::is_shared(root)) else { continue };
-                said = Some((record.agent.clone(), root.to_owned()));
+                changed = Some((record.agent.clone(), root.to_owned()));
                 fact.execution_root = root.into();
             }
             if let Event::Operation(OperationFact::OperationOpened(fact)) = &mut record.event
-                && let Some((_, root)) = said.as_ref().filter(|(agent, _)| *agent == record.agent)
+                && let Some((_, root)) = changed.as_ref().filter(|(agent, _)| *agent == record.agent)
                 && fact.execution_root.is_some()
             {
                 fact.execution_root = Some(root.clone());

@@ -1,5 +1,5 @@
-//! Tasks as the world knows them: how their commands ended in truth, when they were asked to end, and who ends what
-//! would go on for days.
+//! Tasks as the world knows them: how their commands really ended, when they were asked to end, and which ones
+//! operators end in the quiet phase.
 
 use holon_core::Input;
 use holon_core::agent::Agent;
@@ -21,15 +21,15 @@ use crate::failure::{Failure, ensure, liveness};
 use crate::ingress::{Request, agent_id};
 use crate::scenario::Action;
 
-/// A supervisor reports within so long, beyond the grace; and once more after it was told to kill.
+/// A supervisor reports within this time beyond the grace, and once more after a kill.
 const REPORT: Millis = Millis::seconds(15);
-/// How long a child may be waited for beyond that, because of its worktrees.
+/// How much longer the end of a child may take, because of its worktrees.
 const REMOVALS: u64 = 10 * 300_000_000;
-/// Late timers and busy moments.
+/// Allowance for late timers and busy moments.
 const SLACK: u64 = 30_000_000;
 
 impl World<'_> {
-    /// Judges what the records of a step say of tasks.
+    /// Checks the records of a step about tasks.
     pub(super) fn check_tasks(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
         for record in records {
             let Event::Task(fact) = &record.event else { continue };
@@ -90,27 +90,27 @@ impl World<'_> {
         known.is_some_and(|task| task.child().is_some())
     }
 
-    /// P8: how a task is said to have ended is what its supervisor saw, and where nobody can say, nobody does.
+    /// P8: the recorded end of a task is the end of its command; where nobody knows that end, the record claims none.
     fn is_true(&self, call: &Call, agent: &AgentId, fact: &TaskStatusUpdated) -> Result<(), Failure> {
-        let (id, told) = (fact.task_id, (fact.status, fact.exit_status));
+        let (id, recorded) = (fact.task_id, (fact.status, fact.exit_status));
         let known = self.named(agent, id);
         let truth = known.and_then(|known| Some((known, &known.end.as_ref()?.1)));
         if let Some((known, outcome)) = truth.filter(|(known, _)| brings(call, agent, known)) {
             let right = commands::status_of(outcome);
-            ensure!(told == right, "P8", "{id} of {agent} ends {told:?}, right is {right:?}");
+            ensure!(recorded == right, "P8", "{id} of {agent} ends {recorded:?}, right is {right:?}");
             ensure!(known.ended, "P8", "{id} of {agent} ends before its command");
             return Ok(());
         }
-        // The word that it is to end may still wait for the disk.
+        // The request to end the task may still wait for the disk.
         let asked = fact.previous == TaskStatus::Cancelling;
         let unknown = asked || known.is_none_or(|known| known.lost || known.asked || known.op.is_none());
         let broke = known.is_some_and(|known| known.broke) && fact.status == TaskStatus::Failed;
         let vague = (fact.status == TaskStatus::Interrupted || broke) && fact.exit_status.is_none();
-        ensure!(unknown && vague, "P8", "{id} of {agent} ends {told:?}, there is {known:?}");
+        ensure!(unknown && vague, "P8", "{id} of {agent} ends {recorded:?}, there is {known:?}");
         Ok(())
     }
 
-    /// P8: what is said to have been written to a task was.
+    /// P8: the bytes that are recorded as written to a task were written.
     fn is_written(&self, agent: &AgentId, fact: &TaskInputDelivered) -> Result<(), Failure> {
         let known = self.named(agent, fact.task_id);
         let target = known.and_then(|known| known.spec.input_target());
@@ -126,7 +126,7 @@ impl World<'_> {
         all.find(|known| known.agent == *agent && known.task == task)
     }
 
-    /// V9: what was asked to end has ended soon.
+    /// V9: a task that was asked to end has ended soon.
     fn has_ended(&mut self, agent: &AgentId, task: TaskId) -> Result<(), Failure> {
         let Some(since) = self.outside.ending.remove(&(agent.clone(), task)) else { return Ok(()) };
         self.checks.say("V9");
@@ -135,7 +135,7 @@ impl World<'_> {
         let most = (grace + 2 * REPORT.0) * 1_000
             + 2 * (self.waits.all(since) + self.life.writer.waits(self.at))
             + SLACK;
-        // Of a child, or of one of its own, a worktree may be looked at by somebody who is never heard of.
+        // The removal of a worktree, of a child or of its own child, may never be answered.
         let most = if self.is_child(agent, task) { most + REMOVALS } else { most };
         if took > most {
             return Err(liveness("V9", format!("{task} of {agent} took {took} µs to end, {most} at most")));
@@ -143,7 +143,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A start of the runtime asks once more for the end of what was to end.
+    /// A start of the runtime asks again for the end of these tasks.
     pub(super) fn ask_again(&mut self) {
         let at = self.at;
         let ending = self.checks.agents().values().flat_map(|agent| {
@@ -153,8 +153,8 @@ impl World<'_> {
         self.outside.ending = ending.collect();
     }
 
-    /// In the quiet phase operators end what would go on for days, and speak where they are waited for.
-    pub(super) fn tidy(&mut self, number: u32) -> Result<(), Failure> {
+    /// In the quiet phase operators end tasks that would run for days, and send messages where an agent waits for one.
+    pub(super) fn end_long_work(&mut self, number: u32) -> Result<(), Failure> {
         let agent = agent_id(number);
         let left = self
             .checks
@@ -172,21 +172,22 @@ impl World<'_> {
             self.send(Request { agent: number, action: Action::CancelTimer { timer: *timer } })?;
         }
         let pending = |agent: &&Agent| agent.inbox.queued_entries() > 0 || agent.work.signal().is_some();
-        // What is due at this moment is still to come.
+        // Anything due at this moment is still to come.
         let now = Wall(self.now().wall.0.saturating_sub(10_000_000));
-        // Whoever waits for a budget that nobody raises waits for ever.
-        let pending = self.checks.agents().get(&agent).filter(pending).filter(|_| !self.is_poor(&agent));
+        // An agent that waits for a higher budget waits for ever.
+        let pending =
+            self.checks.agents().get(&agent).filter(pending).filter(|_| !self.waits_for_budget(&agent));
         let held = pending.is_some_and(|agent| agent.unattended.self_hold);
-        // What waits for anything else has to come to an end without being looked at.
+        // Everything else has to end without an operator.
         let restrained = |agent: &&Agent| {
             let counted = &agent.unattended;
             let bounded = counted.self_deferred_until.is_some() || counted.exhausted.is_some();
             held || bounded || agent.held(now).is_some() || agent.work.signal().is_some()
         };
         let waits = pending.filter(restrained).is_some_and(|agent| agent.status != Status::Stopped);
-        // What is looked at again may bring more of it.
-        let known = self.checks.agents().get(&agent).filter(|_| !self.is_poor(&agent));
-        // At the last moment of a clock nothing is ahead any more.
+        // A recheck may bring more of it.
+        let known = self.checks.agents().get(&agent).filter(|_| !self.waits_for_budget(&agent));
+        // At the last moment of the clock no deadline is ahead.
         let over = self.now().wall == Wall(i64::MAX);
         let ahead = !over && known.is_some_and(|agent| agent.next_deadline(now).is_some());
         if held {

@@ -1,4 +1,4 @@
-//! Turns that several hosts have together.
+//! Turns under a limit that several hosts share.
 
 use holon_core::Input;
 use holon_core::turns::TurnsUse;
@@ -8,7 +8,7 @@ use super::agenda::Happening;
 use crate::turns::Lent;
 
 impl World<'_> {
-    /// The host uses so many now. Others want some, too.
+    /// Reports how many turns the host uses. The other host wants some, too.
     pub(super) fn share_turns(&mut self, used: TurnsUse) {
         let site = self.site("turns", 0, "others want");
         let wants = [0, 0, 0, 1, 1, 3][self.choices.below(site, 6) as usize];
@@ -21,7 +21,7 @@ impl World<'_> {
         self.plan_move();
     }
 
-    /// Some of its turns end, or all in the quiet phase.
+    /// Ends some turns of the other host, in the quiet phase all.
     pub(super) fn other_moves(&mut self) {
         self.outside.turns.moves = false;
         let ends = if self.quiet { u64::MAX } else { 1 };

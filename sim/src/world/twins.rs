@@ -1,5 +1,5 @@
-//! P10: a command that equals one which goes on as a task begins nothing where its call says so, and its caller gets
-//! that task. What each command is, the world knows from the calls: what supervisors say of it is not believed here.
+//! P10: a call for a command that already runs as a task begins nothing if it asks for reuse, and its caller gets that
+//! task. The world compares the commands of the calls themselves; it does not trust what supervisors report here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,22 +17,22 @@ use super::World;
 use crate::failure::{Failure, ensure};
 use crate::options::Judges;
 
-/// Looks at tasks that stand in for commands, and which tasks those may be.
+/// Lookups that stand in for commands, and the tasks that each may return.
 pub(super) type StandIns = BTreeMap<(AgentId, OpId), BTreeSet<TaskId>>;
 
-/// A supervisor has come up, and waits for the word.
+/// A supervisor that is up and waits for its start signal.
 pub(super) struct Asked {
     agent: AgentId,
     prepared: OpId,
     socket: String,
-    /// A call asked for it; an operator's command begins beside whatever runs.
+    /// A call asked for it. An operator's command always begins.
     of_call: bool,
-    /// What its agent has beside it.
+    /// The agent's running tasks.
     running: BTreeSet<TaskId>,
 }
 
 impl Asked {
-    /// Follows a record that comes before the decision.
+    /// Applies a record that comes before the decision.
     fn follow(&mut self, record: &Record) {
         let Event::Task(fact) = &record.event else { return };
         match fact {
@@ -46,7 +46,7 @@ impl Asked {
         }
     }
 
-    /// Whether a record says that the supervisor is heard of; what follows is the decision.
+    /// Whether a record settles the preparation; the decision follows it.
     fn settles(&self, record: &Record) -> bool {
         let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event else { return false };
         fact.op == self.prepared && fact.settlement == Settlement::Done
@@ -54,7 +54,7 @@ impl Asked {
 }
 
 impl World<'_> {
-    /// Looks, before a step, at what there is beside a command that may begin in it.
+    /// Notes, before a step, the running tasks beside a command that may begin in it.
     pub(super) fn may_begin(&self, call: &Call) -> Option<Asked> {
         let Call::Step { input: Input::Completed { agent, op, outcome }, .. } = call else { return None };
         let Outcome::Prepared { supervisor, .. } = outcome else { return None };
@@ -70,7 +70,7 @@ impl World<'_> {
         })
     }
 
-    /// P10: it begins, or what runs already stands in for it.
+    /// P10: the command begins, or a running equal stands in for it.
     pub(super) fn begins_or_not(&mut self, mut asked: Asked, records: &[Record]) -> Result<(), Failure> {
         let mut records = records.iter();
         while let Some(record) = records.next() {
@@ -89,18 +89,19 @@ impl World<'_> {
     fn decided(&mut self, asked: &Asked, opened: Option<(OpKind, OpId)>) -> Result<(), Failure> {
         let Some(known) = self.outside.supervised.get(&asked.socket) else { return Ok(()) };
         let spec = &known.spec;
-        let equal =
-            |task: &TaskId| self.named(&asked.agent, *task).is_some_and(|other| is_twin(&other.spec, spec));
-        let twins: BTreeSet<TaskId> = asked.running.iter().copied().filter(equal).collect();
+        let equal = |task: &TaskId| {
+            self.named(&asked.agent, *task).is_some_and(|other| is_duplicate(&other.spec, spec))
+        };
+        let duplicates: BTreeSet<TaskId> = asked.running.iter().copied().filter(equal).collect();
         let reuses = asked.of_call && spec.reuse_running;
-        let right = if reuses && !twins.is_empty() { OpKind::CallTool } else { OpKind::RunCommand };
+        let right = if reuses && !duplicates.is_empty() { OpKind::CallTool } else { OpKind::RunCommand };
         ensure!(
             opened.is_some_and(|(kind, _)| kind == right),
             "P10",
-            "{spec:?} of {} opens {opened:?} beside {twins:?}",
+            "{spec:?} of {} opens {opened:?} beside {duplicates:?}",
             asked.agent
         );
-        if twins.is_empty() {
+        if duplicates.is_empty() {
             return Ok(());
         }
         self.checks.say("P10");
@@ -110,7 +111,7 @@ impl World<'_> {
             (false, _) => "an operator begins a command while an equal one runs",
         });
         if let Some((_, look)) = opened.filter(|_| reuses) {
-            self.outside.stand_ins.insert((asked.agent.clone(), look), twins);
+            self.outside.stand_ins.insert((asked.agent.clone(), look), duplicates);
         }
         Ok(())
     }
@@ -124,8 +125,8 @@ impl World<'_> {
     }
 }
 
-/// Whether one command that runs is another. A batch is none.
-fn is_twin(runs: &CommandSpec, other: &CommandSpec) -> bool {
+/// Whether two commands are duplicates. A batch is never one.
+fn is_duplicate(runs: &CommandSpec, other: &CommandSpec) -> bool {
     runs.yield_time_ms.is_some() && other.yield_time_ms.is_some() && runs.equals(other)
 }
 

@@ -1,5 +1,5 @@
-//! The real writer's queue over the simulated disk, which is slow or stuck, full, or fails and ends the process. Effects
-//! leave when their rows are down.
+//! The real writer's queue over the simulated disk, which is slow, stuck or full, or fails and ends the process.
+//! Effects leave once their rows are durable.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,36 +16,36 @@ use crate::failure::{Failure, ensure};
 use crate::fault::Ill;
 use crate::options::{Judges, Sabotage};
 
-/// Without a write for so long, a real disk is tidied.
+/// A real disk is tidied after this time without a write.
 const TIDY_AFTER: Duration = Duration::from_secs(5);
-/// Who waits for a stuck disk looks again after so long.
+/// A driver that waits for a stuck disk checks again after this time.
 const LOOK: u64 = 1_000_000;
-/// A disk that has room again is tried after so long, at most.
+/// A disk that has space again is tried within this time.
 const NOTICED: u64 = 5_000_000;
-/// A broken disk stays broken for so long, when it does.
+/// Unit of how long a broken disk stays broken.
 const BROKEN: u64 = 4_000_000;
 
-/// The writer of one life: what the real one decides, in virtual time.
+/// The writer of one life: the real decisions, in virtual time.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: Queue<Group, DiskError>,
-    /// What the disk is given at this moment.
+    /// The group that the disk is writing.
     under_way: Option<Group>,
-    /// When the disk is done with it, or when the writer goes on by itself.
+    /// When the disk finishes that group, or when the writer goes on by itself.
     pub(super) due: Option<u64>,
     /// Batches that are not durable, in the order in which they were handed over.
     handed: VecDeque<Handed>,
     /// Batches that were ever handed over.
     batches: u64,
-    /// What a writer that is broken on purpose has not told its queue yet.
+    /// Groups that a sabotaged writer has not pushed to its queue yet.
     kept_back: Vec<Group>,
     /// Nothing more is written, or acknowledged.
     failed: bool,
-    /// Nobody hands anything over any more.
+    /// No batch is handed over any more.
     closed: bool,
-    /// The room that was held back is free for now.
+    /// The reserved disk space is free for now.
     free: bool,
-    /// What is released now owes it to the room held back.
+    /// The steps that are released now used the reserved disk space.
     pub(super) by_reserve: bool,
 }
 
@@ -54,11 +54,11 @@ pub(super) struct Writer {
 struct Handed {
     number: u64,
     at: u64,
-    /// A full disk must not keep it out.
+    /// A full disk must not delay it.
     urgent: bool,
 }
 
-/// Waits for the disk that are over: when each ended, and how long it took.
+/// Finished waits for the disk: when each ended, and how long it took.
 #[derive(Debug, Default)]
 pub(super) struct Waits(Vec<(u64, u64)>);
 
@@ -84,17 +84,17 @@ impl Writer {
         }
     }
 
-    /// How long the oldest row that waits has done so.
+    /// How long the oldest waiting row has waited.
     pub(super) fn waits(&self, at: u64) -> u64 {
         self.handed.front().map_or(0, |oldest| at.saturating_sub(oldest.at))
     }
 
-    /// Whether nothing new is taken in.
+    /// Whether the writer takes nothing new in.
     pub(super) fn is_stalled(&self) -> bool {
         self.queue.is_stalled()
     }
 
-    /// Rows were handed over.
+    /// Takes a group that was handed over.
     pub(super) fn push(&mut self, mut group: Group, at: u64, sabotage: Option<Sabotage>) {
         let number = self.batches;
         self.batches += 1;
@@ -108,7 +108,7 @@ impl Writer {
         }
     }
 
-    /// Whether it waits for room on the disk and is broken on purpose in that way.
+    /// Whether the writer waits for disk space under this sabotage.
     pub(super) fn stalls_and(&self, sabotage: Option<Sabotage>, what: Sabotage) -> bool {
         self.is_stalled() && sabotage == Some(what)
     }
@@ -121,19 +121,19 @@ impl Waits {
         }
     }
 
-    /// How long all took together that ended since a moment.
+    /// Total length of the waits that ended since a moment.
     pub(super) fn all(&self, since: u64) -> u64 {
         self.0.iter().filter(|(end, _)| *end >= since).map(|(_, micros)| *micros).sum()
     }
 
-    /// The longest of those that ended since a moment.
+    /// The longest of the waits that ended since a moment.
     pub(super) fn longest(&self, since: u64) -> u64 {
         self.0.iter().filter(|(end, _)| *end >= since).map(|(_, micros)| *micros).max().unwrap_or(0)
     }
 }
 
 impl World<'_> {
-    /// What one transaction takes, and how far the driver may be ahead.
+    /// What one transaction takes, and how far ahead the driver may be.
     pub(super) fn group(&self) -> Load {
         match usize::try_from(self.scenario.faults.ahead) {
             Ok(0) | Err(_) => Load::GROUP,
@@ -141,20 +141,20 @@ impl World<'_> {
         }
     }
 
-    /// Whether the driver is so far ahead of the disk that it listens to nothing else.
+    /// Whether the driver is so far ahead of the disk that it takes no input.
     pub(super) fn waits_for_the_disk(&self) -> bool {
         self.life.engine.as_ref().is_some_and(|engine| !engine.has_capacity(false))
     }
 
-    /// When it looks again whether there is room: the end of the faults may bring it before the disk is done.
-    pub(super) fn when_there_is_room(&mut self) -> Result<u64, Failure> {
+    /// When to check for capacity again: the end of the faults may bring it before the disk finishes.
+    pub(super) fn when_there_is_capacity(&mut self) -> Result<u64, Failure> {
         self.injector.saw("the driver waits for the disk");
         let due = self.life.writer.due;
         ensure!(due.is_some(), "D13", "the driver waits for the disk, and the disk for nothing");
         Ok(due.unwrap_or_default().clamp(self.at, self.at + LOOK) + 1)
     }
 
-    /// The writer of a new life begins.
+    /// Starts the writer of a new life.
     pub(super) fn begin_writing(&mut self) -> Result<(), Failure> {
         self.life.writer = Writer::new(self.group());
         let begun = self.with_reserve(|queue, reserve| queue.begin(reserve));
@@ -171,11 +171,11 @@ impl World<'_> {
         with(&mut writer.queue, &mut reserve)
     }
 
-    /// Does what the queue says, until there is something to wait for.
+    /// Runs the queue until it waits for something.
     pub(super) fn go_on_writing(&mut self) -> Result<(), Failure> {
         let life = self.life.number;
         while self.life.number == life && self.life.writer.under_way.is_none() {
-            self.hear()?;
+            self.take_reports()?;
             while let Some(newest) = self.life.writer.kept_back.pop() {
                 self.life.writer.queue.push(newest);
             }
@@ -216,7 +216,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// How long the disk takes for what it is given.
+    /// How long the disk takes for the next group.
     fn takes(&mut self) -> u64 {
         if self.life.writer.is_stalled() {
             return 0;
@@ -237,7 +237,7 @@ impl World<'_> {
         self.agenda.plan(at, 0, Happening::Sync(self.life.number));
     }
 
-    /// The disk is done with what it was given, in one way or another, or the writer goes on by itself.
+    /// The disk finishes a group, well or not, or the writer goes on by itself.
     pub(super) fn writer_wakes(&mut self) -> Result<(), Failure> {
         self.life.writer.due = None;
         if self.life.writer.under_way.is_some() {
@@ -248,7 +248,7 @@ impl World<'_> {
         self.go_on_writing()
     }
 
-    /// Nobody hands anything over any more: what waits is written, or given up.
+    /// Closes the queue: what waits is written, or given up.
     pub(super) fn close_writer(&mut self) -> Result<(), Failure> {
         if !std::mem::replace(&mut self.life.writer.closed, true) {
             self.life.writer.queue.close();
@@ -257,7 +257,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The disk is done with what it was given.
+    /// The disk finishes the group.
     fn sync(&mut self) -> Result<(), Failure> {
         self.life.writer.due = None;
         let Some(group) = self.life.writer.under_way.take() else { return Ok(()) };
@@ -273,18 +273,18 @@ impl World<'_> {
             self.life.writer.under_way = Some(group);
             return self.fail(site);
         }
-        let lies =
+        let is_lost =
             !self.quiet && self.injector.strikes(faults, &mut *self.choices, site, "lies", faults.sync_lies);
-        self.written(group, lies)
+        self.written(group, is_lost)
     }
 
     fn is_full(&self) -> bool {
         !self.quiet && self.scenario.faults.ill(Ill::DiskFull, self.at)
     }
 
-    /// What it was given is down; a disk that lies only says so.
-    fn written(&mut self, mut group: Group, lies: bool) -> Result<(), Failure> {
-        self.room_is_noticed()?;
+    /// The group is written; of a lost sync, that is only a claim.
+    fn written(&mut self, mut group: Group, is_lost: bool) -> Result<(), Failure> {
+        self.space_is_noticed()?;
         let writer = &mut self.life.writer;
         let by_reserve = std::mem::take(&mut writer.free);
         if by_reserve {
@@ -297,7 +297,7 @@ impl World<'_> {
         let in_order = next.map(|batch| batch.number).eq(group.handed.iter().copied());
         ensure!(in_order, "D13", "batches {:?} become durable before others", group.handed);
         self.checks.say("D13");
-        let durable = self.disk.get_mut().write(&mut group, lies);
+        let durable = self.disk.get_mut().write(&mut group, is_lost);
         if self.boundary()? {
             return Ok(());
         }
@@ -307,22 +307,22 @@ impl World<'_> {
         appended
     }
 
-    /// D10: once a full disk has room, what waits for it does not wait for long.
-    fn room_is_noticed(&self) -> Result<(), Failure> {
+    /// D10: once a full disk has space, waiting batches are written soon.
+    fn space_is_noticed(&self) -> Result<(), Failure> {
         let writer = &self.life.writer;
         let (true, Some(oldest)) = (writer.is_stalled() && !writer.free, writer.handed.front()) else {
             return Ok(());
         };
         let spells = self.scenario.faults.spells.iter().filter(|spell| spell.what == Ill::DiskFull);
-        let room =
+        let space_since =
             spells.map(|spell| spell.until.min(self.when_quiet())).filter(|until| *until <= self.at).max();
-        let since = room.unwrap_or_default().max(oldest.at);
+        let since = space_since.unwrap_or_default().max(oldest.at);
         let took = (self.at - since).saturating_sub(self.life.slept);
         ensure!(took <= NOTICED, "D10", "the disk has room, and is tried after {took} µs");
         Ok(())
     }
 
-    /// D10: with a full disk, what is urgent finds the room that was held back; the rest waits.
+    /// D10: on a full disk, urgent batches use the reserved space; the others wait.
     fn full(&mut self, mut group: Group) -> Result<(), Failure> {
         self.injector.saw("disk full");
         let since = self.life.writer.handed.front().filter(|_| !self.life.writer.is_stalled());
@@ -333,7 +333,7 @@ impl World<'_> {
         self.appended(group, Err(AppendError::Full))
     }
 
-    /// Says how it went, and hears what the writer says to that.
+    /// Reports the result to the queue, and handles what the queue reports back.
     fn appended(
         &mut self,
         group: Group,
@@ -347,17 +347,18 @@ impl World<'_> {
             ensure!(urgent, "D10", "the room held back is used, and nothing urgent waits");
         }
         let life = self.life.number;
-        self.hear()?;
-        // It was tried often enough: what nobody was notified of is given up.
+        self.take_reports()?;
+        // The append was tried often enough: batches that nobody was notified of are given up.
         if goes_on.is_err() && self.life.number == life { self.crash() } else { Ok(()) }
     }
 
-    /// The driver hears what the writer has to say, and releases what is durable.
-    fn hear(&mut self) -> Result<(), Failure> {
+    /// Passes the writer's reports to the driver, and releases durable steps.
+    fn take_reports(&mut self) -> Result<(), Failure> {
         let life = self.life.number;
         for message in self.life.writer.queue.take_messages() {
-            let unheard = self.options.sabotage == Some(Sabotage::LoseReport);
-            if unheard && matches!(message.report, Report::Durable(_)) && self.life.writer.is_stalled() {
+            let loses_reports = self.options.sabotage == Some(Sabotage::LoseReport);
+            if loses_reports && matches!(message.report, Report::Durable(_)) && self.life.writer.is_stalled()
+            {
                 continue;
             }
             let Some(engine) = self.life.engine.as_mut().filter(|_| self.life.number == life) else {
@@ -370,7 +371,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Tells the driver that everything is durable, whatever the disk has.
+    /// Reports everything as durable to the driver, whatever the disk has.
     pub(super) fn release_early(&mut self) -> Result<(), Failure> {
         let Some(engine) = &mut self.life.engine else { return Ok(()) };
         let disk = self.disk.get();
@@ -380,8 +381,8 @@ impl World<'_> {
         self.release()
     }
 
-    /// D9: after a failed sync nothing more is acknowledged: the process ends, and the next start reads what
-    /// is on the disk, which may be any part of what was handed over.
+    /// D9: after a failed sync nothing more is acknowledged. The process ends, and the next start reads the disk, which
+    /// has any part of what was handed over.
     fn fail(&mut self, site: Site) -> Result<(), Failure> {
         self.life.writer.failed = true;
         self.checks.say("D9");
@@ -428,7 +429,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// G4: whoever follows the records sees each once, in order, across all lives.
+    /// G4: a follower of the records sees each once, in order, across all lives.
     fn observe(&mut self, step: &holon_core::Step) -> Result<(), Failure> {
         let lost = self.options.sabotage == Some(Sabotage::LoseObserved) && step.seq().0.is_multiple_of(7);
         for record in step.records().iter().skip(usize::from(lost)) {
