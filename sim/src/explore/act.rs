@@ -1,4 +1,4 @@
-//! A move is made: the host is called, what it brings is judged and put on the shelf, effects leave.
+//! Makes a move: calls the host, checks each step, puts its row on the disk, lets effects leave.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use holon_facts::task::TaskStatus;
 use holon_facts::{AgentId, OpId, Outcome, ReplyId};
 
 use super::command::Working;
-use super::shelf::{Errand, Image, Row as Shelved};
+use super::shelf::{Image, Row as DiskRow, SmallEffect};
 use super::situation::{Setting, Situation};
 use super::{Ending, Move, Pot, Sabotage};
 use crate::disk::{Row, effects_of};
@@ -25,7 +25,7 @@ use crate::{commands, provider};
 /// More steps than this without an input are a hot loop.
 const AT_ONCE: u32 = 100;
 
-/// The newest operation of an agent that is over.
+/// The newest operation of an agent that has ended.
 pub(super) fn over(agent: &Agent) -> Option<OpId> {
     (1..agent.next.op.0).rev().map(OpId).find(|op| !agent.ops.contains_key(op))
 }
@@ -82,7 +82,7 @@ impl Situation {
         self.request(setting, &Request { agent: number.into(), action }, None)
     }
 
-    /// Somebody outside asks for something.
+    /// Handles a request from outside.
     pub(super) fn request(
         &mut self,
         setting: Setting<'_>,
@@ -130,13 +130,13 @@ impl Situation {
         task.map_or(Ok(()), |task| self.check_end(number, task, &truth))
     }
 
-    /// P8: how a task is said to have ended is how its command did.
+    /// P8: the recorded end of a task is the end of its command.
     fn check_end(&self, number: u8, task: TaskId, truth: &Outcome) -> Result<(), Failure> {
         let Outcome::Tool { outcome } = truth else { return Ok(()) };
         let Some(task) = self.agent(number).and_then(|agent| agent.tasks.get(task)) else { return Ok(()) };
         let recorded = (task.status, task.end.as_ref().and_then(|end| end.exit_status));
         let right = commands::status_of(outcome);
-        // A deadline may have come before.
+        // A deadline may have come first.
         ensure!(
             recorded == right || task.status == TaskStatus::Interrupted,
             "P8",
@@ -146,13 +146,13 @@ impl Situation {
         Ok(())
     }
 
-    /// The round that an agent's run is in, earlier runs of its message included.
+    /// The round of an agent's run, counted with earlier runs of its message.
     pub(super) fn round(&self, number: u8) -> usize {
         let run = self.agent(number).and_then(|agent| agent.run.as_ref());
         run.map_or(0, |run| run.conversation.rounds.len())
     }
 
-    /// L8: what is over is over, whatever is heard of it.
+    /// L8: an outcome of an ended operation changes nothing.
     fn stray(&mut self, setting: Setting<'_>, number: u8) -> Result<(), Failure> {
         self.pay(Pot::Strays);
         let Some(agent) = self.agent(number) else { return Ok(()) };
@@ -209,7 +209,7 @@ impl Situation {
         Ok(())
     }
 
-    /// Judges a step and puts it on the shelf; says whether there is more.
+    /// Checks a step and puts its row on the disk; returns whether the host asks for another step.
     pub(super) fn take(
         &mut self,
         setting: Setting<'_>,
@@ -225,36 +225,36 @@ impl Situation {
         checks.time(&row, now, at)?;
         checks.live(host, settles && !more)?;
         checks.fold_is_live(host)?;
-        let mut errands = Vec::new();
+        let mut effects = Vec::new();
         for effect in effects_of(step) {
             if let Effect::Perform { work: Work::CallModel { request }, .. } = &effect {
                 provider::judge(request, &setting.world.config.context)?;
             }
-            errands.push(Errand::of(effect));
+            effects.push(SmallEffect::of(effect));
         }
-        // A row that nothing depends on keeps nobody waiting.
-        if !row.records.is_empty() || !errands.is_empty() {
+        // A row without records and effects is not kept: nothing waits for it.
+        if !row.records.is_empty() || !effects.is_empty() {
             let image = Image { checks: self.checks.clone(), step: seq };
-            self.shelf.pending.push(Shelved { image, errands });
+            self.disk.pending.push(DiskRow { image, effects });
         }
         Ok(more)
     }
 
-    /// The disk is done; effects leave in the order of their steps.
+    /// Syncs the disk; effects leave in the order of their steps.
     pub(super) fn sync(&mut self, setting: Setting<'_>) -> Result<(), Failure> {
-        for errand in self.shelf.sync() {
-            match errand {
-                Errand::Reply { reply, answer } => self.reply(setting, reply, &answer)?,
-                Errand::Begin { kind: OpKind::CallModel, .. }
+        for effect in self.disk.sync() {
+            match effect {
+                SmallEffect::Reply { reply, answer } => self.reply(setting, reply, &answer)?,
+                SmallEffect::Begin { kind: OpKind::CallModel, .. }
                     if setting.sabotage == Some(Sabotage::LoseEffect) => {}
-                Errand::Begin { agent, op, kind } => self.begin(&agent, op, kind)?,
-                Errand::Word { agent, op, supervisor } => self.go(&agent, op, &supervisor)?,
-                Errand::Watch { agent, op, supervisor } => self.watch(&agent, op, &supervisor)?,
-                Errand::Prepare { agent, op, command } => self.prepare(setting, &agent, op, command)?,
-                Errand::Stop { agent, op } => self.asked(&agent, op)?,
-                Errand::Load { child } => self.load(setting, &child)?,
-                Errand::Look => {}
-                Errand::Cancel { agent, op } => {
+                SmallEffect::Begin { agent, op, kind } => self.begin(&agent, op, kind)?,
+                SmallEffect::Word { agent, op, supervisor } => self.go(&agent, op, &supervisor)?,
+                SmallEffect::Watch { agent, op, supervisor } => self.watch(&agent, op, &supervisor)?,
+                SmallEffect::Prepare { agent, op, command } => self.prepare(setting, &agent, op, command)?,
+                SmallEffect::Stop { agent, op } => self.asked(&agent, op)?,
+                SmallEffect::Load { child } => self.load(setting, &child)?,
+                SmallEffect::Look => {}
+                SmallEffect::Cancel { agent, op } => {
                     let number = self.number_of(&agent);
                     self.outside.at_work.remove(&(number, op));
                     self.kill(number, op);
@@ -264,12 +264,13 @@ impl Situation {
         Ok(())
     }
 
-    /// A performer gets to work.
+    /// A performer begins an operation.
     pub(super) fn begin(&mut self, agent: &AgentId, op: OpId, kind: OpKind) -> Result<(), Failure> {
         let number = self.number_of(agent);
-        let beside = |kind: OpKind| [OpKind::LoadContext, OpKind::CallModel].contains(&kind);
+        let exclusive = |kind: OpKind| [OpKind::LoadContext, OpKind::CallModel].contains(&kind);
         let mut all = self.outside.at_work.values();
-        let other = all.find(|other| other.agent == number && beside(other.kind)).filter(|_| beside(kind));
+        let other =
+            all.find(|other| other.agent == number && exclusive(other.kind)).filter(|_| exclusive(kind));
         ensure!(other.is_none(), "T3", "{op} of {agent} begins while {other:?} is under way");
         let again = self.outside.at_work.insert((number, op), Working::new(number, op, kind));
         ensure!(again.is_none(), "P6", "{op} of {agent} begins twice");
@@ -292,16 +293,16 @@ impl Situation {
             }
             _ => {}
         }
-        for agent in self.shelf.durable.checks.agents().values() {
+        for agent in self.disk.durable.checks.agents().values() {
             self.outside.shown.insert(agent.id.clone(), agent.event_seq);
         }
         Ok(())
     }
 
-    /// P5: once all effects have left, somebody is at work for each open operation, and for nothing else. A child is at
-    /// work for the one that is its life.
+    /// P5: once all effects have left, each open operation has a performer, and no other operation has one. A child
+    /// performs the operation that supervises it.
     fn performers(&self) -> Result<(), Failure> {
-        if self.host.is_none() || !self.shelf.pending.is_empty() {
+        if self.host.is_none() || !self.disk.pending.is_empty() {
             return Ok(());
         }
         for (number, agent) in self.agents() {

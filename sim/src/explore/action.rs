@@ -1,4 +1,4 @@
-//! What may happen next in a small world: one thing at a time, small enough to be kept for every state.
+//! What may happen next in a small world: single moves, small enough to be kept for every state.
 
 use holon_facts::event::operation::OpKind;
 use holon_facts::model::FailureKind;
@@ -9,48 +9,49 @@ use super::SmallWorld;
 use super::command::Working;
 use crate::script::{Deed, Line};
 
-/// The command that goes on as a task soon, by its number.
+/// Number of the command that soon goes on as a task.
 const TASK: u32 = 6;
 
-/// The folder that everybody wants.
+/// The folder that all agents use.
 const FOLDER: &str = "/p0";
 
-/// One step of the nondeterminism. Agents count from 1.
+/// One nondeterministic step. Agents count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
-    /// Somebody makes one of the world's requests, by its position.
+    /// A client makes one of the world's requests, by its position.
     Ask(u8),
     /// A client that was cut off makes its request again.
     Again(u8),
-    /// An operator starts what is stopped.
+    /// An operator starts a stopped agent.
     Start(u8),
-    /// An operator ends the first child of the agent, which nothing else would bring to its end.
+    /// An operator ends the first child of the agent, which would never end by itself.
     Dismiss(u8),
-    /// A performer that works for the agent is done, by its position among those.
+    /// A performer of the agent ends its operation, given by its position among the agent's.
     End(u8, u8, Ending),
-    /// An outcome of an operation that is over already.
+    /// An outcome of an ended operation arrives.
     Stray(u8),
-    /// Nothing happens until the next deadline; nobody has looked at it yet.
+    /// Time passes until the next deadline, which the driver has not handled yet.
     Pass,
     /// The driver's timer rings.
     Ring,
-    /// The disk is done with all rows, and their effects leave.
+    /// The disk syncs all rows, and their effects leave.
     Sync,
-    /// The process dies; so many rows that were not synced survive.
+    /// The process dies; so many unsynced rows survive.
     Crash(u8),
-    /// A command ends that a process which died had let begin, by its position among those of the agent.
+    /// A command of a process that died ends, by its position among those of the agent.
     Finish(u8, u8, Ending),
-    /// A supervisor of the agent is gone, and so is whatever it wrote.
+    /// A supervisor of the agent is gone, with everything that it wrote.
     Lose(u8, u8),
     /// The process starts from what is on the disk.
     Boot,
-    /// The process leaves in good order.
+    /// The process exits in good order.
     Leave,
-    /// The agent leaves memory.
+    /// The agent is evicted from memory.
     Park(u8),
 }
 
-/// What a model may want of the first task, who may be a child, of the first work item, of the one folder, or for itself.
+/// What a model may ask for: about the first task, which may be a child, the first work item, the one folder, or
+/// itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
     List,
@@ -61,12 +62,12 @@ pub enum Ask {
     Pick,
     Block,
     Complete,
-    /// A child that works for it, and more to say to it.
+    /// A child that works for the agent, and a message to it.
     Child,
     Tell,
     /// To work in the folder.
     Enter,
-    /// To wait for whatever comes from outside, for a second, or for the operator.
+    /// To wait for anything from outside, for a second, or for the operator.
     AwaitAnything,
     AwaitTime,
     AwaitOperator,
@@ -100,18 +101,18 @@ impl Ask {
 /// How an operation ends. A new kind of outcome gets a row here, in `fits`, and in the worlds that offer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// As it should: files are read, the model says something, the tool works, a supervisor comes up.
+    /// Success: files are read, the model answers, the tool works, a supervisor comes up.
     Plain,
     /// The model calls so many tools that need no supervisor.
     Calls(u8),
     /// The model calls so many commands.
     Commands(u8),
-    /// The model calls so many commands that go on as tasks soon.
+    /// The model calls so many commands that soon go on as tasks.
     Tasks(u8),
-    /// The model calls a tool about one thing.
+    /// The model makes this call.
     Asks(Ask),
     Fails(FailureKind),
-    /// A command that was asked to end has done so.
+    /// A command that was asked to end has ended.
     Stopped,
     /// The tool fails, or its supervisor does not come up.
     ToolFails,
@@ -122,7 +123,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Whether an operation of that kind may end so.
+    /// Whether an operation of this kind may end so.
     pub(super) fn fits(self, kind: OpKind) -> bool {
         match self {
             Self::Plain | Self::Breaks | Self::Misfits => true,
@@ -141,7 +142,7 @@ impl Ending {
         }
     }
 
-    /// The same in the words of a scenario, in the round of that number; none where they have no word for it.
+    /// The scripted deed of a scenario for this ending, in the round of that number; none if a script can't express it.
     pub(super) fn deed(self, kind: OpKind, round: usize) -> Option<Deed> {
         match self {
             Self::Plain => Some(plain(kind)),
@@ -162,7 +163,7 @@ impl Ending {
         }
     }
 
-    /// Whether it is a command that ends so, with a record of it.
+    /// Whether a command may end so, with a record of its end.
     pub(super) fn is_recorded(self) -> bool {
         matches!(self, Self::Plain | Self::ToolFails)
     }
@@ -180,7 +181,7 @@ impl Ending {
     }
 }
 
-/// What a performer does when all is well.
+/// The successful deed of a performer.
 fn plain(kind: OpKind) -> Deed {
     match kind {
         OpKind::LoadContext => Deed::Reads,

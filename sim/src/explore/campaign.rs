@@ -1,11 +1,11 @@
-//! Several worlds at once, one thread each: a search is as deterministic as if it were alone.
+//! Several worlds at once, one thread each; each search is as deterministic as alone.
 
 use std::sync::Mutex;
 
 use super::SmallWorld;
 use super::search::{Options, Report, explore};
 
-/// How a campaign is made.
+/// What a campaign explores, and how far.
 pub struct Campaign<'a> {
     pub worlds: Vec<SmallWorld>,
     pub workers: usize,
@@ -13,7 +13,7 @@ pub struct Campaign<'a> {
     pub states: usize,
     /// Microseconds since the campaign began.
     pub elapsed: &'a (dyn Fn() -> u64 + Sync),
-    /// Asked now and then, with a world and the states that were found in it; no ends that search.
+    /// Asked now and then, with a world and its number of states so far; false ends that search.
     pub patient: &'a (dyn Fn(&'static str, usize) -> bool + Sync),
 }
 
@@ -25,7 +25,7 @@ pub struct Explored {
     pub took: u64,
 }
 
-/// Explores the worlds in their order; `tell` hears of each that is done.
+/// Explores the worlds in their order; calls `show` for each that is done.
 pub fn explore_all(campaign: Campaign<'_>, show: &(dyn Fn(&Explored) + Sync)) {
     let Campaign { worlds, workers, states, elapsed, patient } = campaign;
     let left = Mutex::new(worlds.into_iter());

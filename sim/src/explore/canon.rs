@@ -1,7 +1,7 @@
-//! One number for situations that behave alike. State is read through its own serialisation, so that a field
-//! that is new counts by default; left out is what nothing that follows can depend on. Ids are numbered in the
-//! order of their appearance. Moments that lie ahead count by their distance; of those that are over only
-//! ages that a limit is compared with. In small worlds no idempotency key grows old, and there is no budget.
+//! One number for situations that behave alike. State is read through its serialisation, so a new field counts by
+//! default; fields on which nothing depends are left out. Ids are numbered in the order of their appearance. A future
+//! moment counts by its distance, a past one only by an age that a limit is compared with. In small worlds no
+//! idempotency key expires, and there is no budget.
 
 mod write;
 
@@ -15,11 +15,11 @@ use crate::choices::splitmix64;
 
 /// Reads state into a hash of 128 bits.
 #[derive(Debug)]
-pub(super) struct Canon {
+pub(super) struct CanonicalState {
     low: u64,
     high: u64,
     now: Wall,
-    /// Whose ids are read: they are unique within one agent.
+    /// The agent whose ids are read: ids are unique within one agent.
     agent: u64,
     ids: Vec<(u64, u64)>,
     /// The field that is being read is an age.
@@ -27,7 +27,7 @@ pub(super) struct Canon {
     buffer: String,
 }
 
-/// What no decision depends on, by type and field.
+/// Fields that no decision depends on, by type.
 const IGNORED: [(&str, &[&str]); 14] = [
     ("Agent", &["spec", "created_at", "event_seq", "last_at", "status_since", "next", "account", "episodes"]),
     (
@@ -56,14 +56,14 @@ const IGNORED: [(&str, &[&str]); 14] = [
     ("Message", &["created_at", "origin", "delivery_surface", "admission_context"]),
 ];
 
-/// Past moments whose age a limit is compared with.
+/// Fields with past moments whose age a limit is compared with.
 const AGES: [&str; 2] = ["held_since", "first_left_at"];
 
 fn ignored(owner: &str, field: &str) -> bool {
     IGNORED.iter().any(|(name, fields)| *name == owner && fields.contains(&field))
 }
 
-impl Canon {
+impl CanonicalState {
     pub(super) fn new(now: Wall) -> Self {
         let (low, high) = (0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344);
         Self { low, high, now, agent: 0, ids: Vec::new(), ages: false, buffer: String::new() }
@@ -79,7 +79,7 @@ impl Canon {
             (self.high.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (self.high >> 31);
     }
 
-    /// What is read from now on is about the agent of that number.
+    /// The values that follow are about the agent of that number.
     pub(super) fn about(&mut self, agent: u64) {
         self.agent = agent;
         self.word(agent);
@@ -88,7 +88,7 @@ impl Canon {
     /// Reads an agent's durable state.
     pub(super) fn agent(&mut self, agent: &Agent) {
         self.value(agent);
-        // A request that was refused as too long can be made shorter if there were turns before.
+        // A request refused as too long can be made shorter if there were turns before.
         let open = agent.episodes.open.as_ref();
         let shrinks = open.is_some_and(|open| !open.head.tight && !open.head.digests.is_empty());
         self.word(u64::from(agent.episodes.turns().is_empty()) << 1 | u64::from(shrinks));
@@ -100,7 +100,7 @@ impl Canon {
         }
     }
 
-    /// A moment: how far ahead it is, or how long ago where that matters.
+    /// Reads a moment: how far ahead it is, or how long ago where that matters.
     pub(super) fn moment(&mut self, at: Wall) {
         let ahead = at.0.saturating_sub(self.now.0);
         let distance = if ahead < 0 && !self.ages { -1 } else { ahead };
@@ -114,7 +114,7 @@ impl Canon {
                 self.ids.push((self.agent, id));
                 self.ids.len() - 1
             });
-            // Each agent's own numbers, whatever the others' ids were.
+            // The agent's own number, whatever ids other agents have.
             let own = self.ids[..number].iter().filter(|(agent, _)| *agent == self.agent).count();
             return self.word(own as u64);
         }
@@ -161,29 +161,29 @@ fn moment(text: &str) -> Option<Wall> {
 mod tests {
     use holon_facts::{MessageId, Millis, RunId, Wall};
 
-    use super::Canon;
+    use super::CanonicalState;
 
     const NOW: Wall = Wall(1_767_225_600_000_000);
 
-    fn read(values: &[&dyn Fn(&mut Canon)]) -> u128 {
-        let mut canon = Canon::new(NOW);
-        values.iter().for_each(|read| read(&mut canon));
-        canon.finish()
+    fn read(values: &[&dyn Fn(&mut CanonicalState)]) -> u128 {
+        let mut canonical = CanonicalState::new(NOW);
+        values.iter().for_each(|read| read(&mut canonical));
+        canonical.finish()
     }
 
     #[test]
     fn ids_count_by_their_order_alone() {
         let of = |first: u64, second: u64| {
-            read(&[&|canon| canon.value(&(MessageId(first), RunId(second), MessageId(first)))])
+            read(&[&|canonical| canonical.value(&(MessageId(first), RunId(second), MessageId(first)))])
         };
         assert_eq!(of(1, 1), of(7, 3));
-        let other = read(&[&|canon| canon.value(&(MessageId(7), RunId(3), MessageId(8)))]);
+        let other = read(&[&|canonical| canonical.value(&(MessageId(7), RunId(3), MessageId(8)))]);
         assert_ne!(of(7, 3), other);
     }
 
     #[test]
     fn what_is_over_is_over_and_what_is_ahead_is_so_far_ahead() {
-        let at = |at: Wall| read(&[&|canon| canon.value(&at)]);
+        let at = |at: Wall| read(&[&|canonical| canonical.value(&at)]);
         let before = |ms: u64| Wall(NOW.0 - i64::try_from(ms).unwrap_or(0) * 1_000);
         assert_eq!(at(before(5)), at(before(900)));
         assert_ne!(at(NOW.after(Millis(5))), at(NOW.after(Millis(6))));

@@ -1,6 +1,6 @@
-//! Commands and their supervisors: other processes than the one that crashes. A supervisor that never had the
-//! word executes nothing; a command that has begun goes on until it comes to an end, with a record of it, or is
-//! lost. Each start asks, waits for what still runs, and must tell the model what it was told.
+//! Commands and their supervisors: separate processes that survive a crash. A supervisor without a start signal
+//! executes nothing; a command that has begun runs until it ends, with a record of its end, or is lost. Each start
+//! probes the supervisors, watches commands that still run, and must show the model the reported ends.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ use crate::failure::{Failure, ensure};
 use crate::tools::Up;
 use crate::world::command::{Ends, check_ends};
 
-/// What a performer is at.
+/// The operation of a performer.
 #[derive(Debug, Clone)]
 pub(super) struct Working {
     pub(super) agent: u8,
     pub(super) op: OpId,
     pub(super) kind: OpKind,
-    /// A command that was asked to end.
+    /// The command was asked to end.
     pub(super) asked: bool,
-    /// What its supervisor will execute, if it says so.
+    /// What its supervisor will execute, if it reports that.
     spec: Option<CommandSpec>,
 }
 
@@ -41,24 +41,24 @@ pub(super) struct Supervised {
 /// How far a supervisor has come with its command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 enum Command {
-    /// It waits for the word.
+    /// Waits for the start signal.
     Waits,
-    /// Whoever could have given the word has died.
+    /// The process that could have sent the start signal has died.
     NeverBegan,
     Runs,
     Ended(Box<ToolOutcome>),
-    /// Neither the supervisor nor a record of the end is there.
+    /// Neither the supervisor nor a record of the end is left.
     Lost,
 }
 
-/// What supervisors say at a start, and what is true of them.
+/// The probe results of a start, and the true state of the commands.
 pub(super) struct Asked {
     pub(super) report: RecoveryReport,
     found: BTreeMap<OpId, Found>,
 }
 
 impl Working {
-    /// Who comes up, or would. The text is read as an id, so that equal situations are seen as equal.
+    /// The identity of the supervisor. Its text reads as an id, so that equal situations hash alike.
     pub(super) fn supervisor(&self) -> SupervisorIdentity {
         let (boot_id, socket) = (format!("agent {}", self.agent), self.op.to_string());
         SupervisorIdentity { pid: 1, started: 1, boot_id, socket }
@@ -68,14 +68,14 @@ impl Working {
         Self { agent, op, kind, asked: false, spec: None }
     }
 
-    /// What comes up, and what it says of itself.
+    /// The supervisor, and the command that it reports.
     pub(super) fn up(&self) -> Up {
         Up { supervisor: self.supervisor(), command: self.spec.clone() }
     }
 }
 
 impl Situation {
-    /// A supervisor is to come up.
+    /// Starts a supervisor.
     pub(super) fn prepare(
         &mut self,
         setting: Setting<'_>,
@@ -94,10 +94,10 @@ impl Situation {
         Ok(())
     }
 
-    /// P6: only what was executed is asked to end.
+    /// P6: only a command that was executed is asked to end.
     pub(super) fn asked(&mut self, agent: &AgentId, op: OpId) -> Result<(), Failure> {
         let number = self.number_of(agent);
-        // It may have ended in the same step.
+        // The command may have ended in the same step.
         let mut all = self.outside.supervised.iter();
         let began = all.any(|((of, _), known)| *of == number && known.op == Some(op));
         ensure!(began, "P6", "{op} of {agent} is to end, and was never executed");
@@ -108,13 +108,13 @@ impl Situation {
         Ok(())
     }
 
-    /// Nobody wants to hear of a command any more.
+    /// Drops a command that nobody awaits any more.
     pub(super) fn kill(&mut self, number: u8, op: OpId) {
         let of_op = |known: &Supervised| known.op == Some(op);
         self.outside.supervised.retain(|(agent, _), known| *agent != number || !of_op(known));
     }
 
-    /// P5: a start waits for a command that goes on, under the supervisor on record.
+    /// P5: a start watches a command that still runs, under the supervisor on record.
     pub(super) fn watch(
         &mut self,
         agent: &AgentId,
@@ -130,7 +130,7 @@ impl Situation {
         self.begin(agent, op, OpKind::RunCommand)
     }
 
-    /// P5: the word is given once, by whoever brought the supervisor up, to the one that the record names.
+    /// P5: the start signal is sent once, by the process that started the supervisor, to the supervisor on record.
     pub(super) fn go(
         &mut self,
         agent: &AgentId,
@@ -149,7 +149,7 @@ impl Situation {
         self.begin(agent, op, OpKind::RunCommand)
     }
 
-    /// A command comes to its end, and that is on record whatever becomes of the process that waits for it.
+    /// A command ends, and leaves a record whatever becomes of the process that waits for it.
     pub(super) fn exits(&mut self, number: u8, op: OpId, outcome: &Outcome) {
         let mut all = self.outside.supervised.iter_mut();
         let known = all.find(|((agent, _), known)| *agent == number && known.op == Some(op));
@@ -177,26 +177,26 @@ impl Situation {
         all.nth(nth.into()).map(|(_, known)| known)
     }
 
-    /// The operation of a command by its position, while it runs and the process does not see it end.
-    pub(super) fn unseen(&self, number: u8, nth: u8) -> Option<OpId> {
+    /// The operation of a command by its position, if it runs while the process is down.
+    pub(super) fn runs_unobserved(&self, number: u8, nth: u8) -> Option<OpId> {
         let mut all = self.outside.supervised.iter().filter(|((agent, _), _)| *agent == number);
         all.nth(nth.into()).and_then(|(_, known)| known.op).filter(|op| self.runs(number, *op))
     }
 
-    /// The process has died: nobody will give the word any more.
+    /// The process has died: nobody sends the start signal any more.
     pub(super) fn orphan_supervisors(&mut self) {
         for known in self.outside.supervised.values_mut().filter(|known| known.command == Command::Waits) {
             known.command = Command::NeverBegan;
         }
     }
 
-    /// Nobody can ask for a supervisor that nobody works with, and that no record names.
+    /// Drops supervisors that no performer uses and no record names: nobody can probe them.
     pub(super) fn forget_supervisors(&mut self) {
         let mut supervised = std::mem::take(&mut self.outside.supervised);
         supervised.retain(|(number, prepared_in), known| {
             let ops = [Some(*prepared_in), known.op];
             let works = ops.into_iter().flatten().any(|op| self.outside.at_work.contains_key(&(*number, op)));
-            let images = self.shelf.pending.iter().map(|row| &row.image).chain([&self.shelf.durable]);
+            let images = self.disk.pending.iter().map(|row| &row.image).chain([&self.disk.durable]);
             works
                 || images
                     .flat_map(|image| image.checks.open_commands())
@@ -205,14 +205,14 @@ impl Situation {
         self.outside.supervised = supervised;
     }
 
-    /// The commands of an agent that a start has to ask for.
+    /// The commands of an agent that a start has to probe.
     pub(super) fn named(&self, number: u8) -> Vec<(OpId, SupervisorIdentity)> {
-        let agent = self.shelf.durable.checks.agents().values().nth(usize::from(number) - 1);
+        let agent = self.disk.durable.checks.agents().values().nth(usize::from(number) - 1);
         let ops = agent.into_iter().flat_map(|agent| &agent.ops);
         ops.filter_map(|(op, open)| Some((*op, open.supervisor.clone()?))).collect()
     }
 
-    /// Whether a command of an agent runs, and the process does not see it end.
+    /// Whether a command of an agent runs while the process is down.
     pub(super) fn runs(&self, number: u8, op: OpId) -> bool {
         let mut all = self.outside.supervised.iter();
         let known = all.find(|((agent, _), known)| *agent == number && known.op == Some(op));
@@ -239,7 +239,7 @@ impl Situation {
         moves
     }
 
-    /// A start asks for the command that an agent had begun.
+    /// Probes the commands that an agent had begun.
     pub(super) fn ask_supervisors(&self, setting: Setting<'_>, number: u8) -> Result<Asked, Failure> {
         let mut asked = Asked { report: RecoveryReport::default(), found: BTreeMap::new() };
         for (op, supervisor) in self.named(number) {
@@ -262,7 +262,7 @@ impl Situation {
 }
 
 impl Asked {
-    /// P5: what a command came to while nobody looked is on record, and nothing else is.
+    /// P5: the end of a command while the process was down is on record, and nothing else is.
     pub(super) fn check_ends(&self, records: &[Record]) -> Result<(), Failure> {
         let mut ends = Ends::new();
         for (op, found) in &self.found {

@@ -1,12 +1,12 @@
-//! V10 over a whole graph: from each state one move leads on once nothing goes wrong any more, so the states
-//! form a forest whose roots rest, or something goes round in circles.
+//! V10 over a whole graph: from each state one move leads on once faults are over. So the states form a forest whose
+//! roots are at rest, or there is a cycle.
 
-/// The next state of one that rests.
+/// Marks a state at rest.
 pub(super) const RESTS: u32 = u32::MAX;
-/// Nobody has looked yet where a state leads.
+/// Marks a state whose next one is not known yet.
 pub(super) const UNKNOWN: u32 = u32::MAX - 1;
 
-/// The most moves that any state takes to come to rest, or a state that never does.
+/// The most moves from any state to rest, or a state that never rests.
 pub(super) fn longest(next: &[u32]) -> Result<u32, u32> {
     const UNSEEN: u32 = u32::MAX;
     const ON_THE_WAY: u32 = u32::MAX - 1;

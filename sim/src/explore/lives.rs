@@ -1,4 +1,4 @@
-//! The process dies, leaves, and starts again; agents leave memory.
+//! The process dies, exits and starts; agents are evicted and loaded.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::failure::{Failure, ensure, safety};
 impl Situation {
     pub(super) fn crash(&mut self, setting: Setting<'_>, kept: usize) -> Result<(), Failure> {
         self.left.bounds.crashes -= 1;
-        self.shelf.crash(kept);
+        self.disk.crash(kept);
         if setting.sabotage == Some(Sabotage::LoseSynced) {
-            self.shelf.durable = self.shelf.before.clone();
+            self.disk.durable = self.disk.before.clone();
         }
-        let agents = self.shelf.durable.checks.agents();
+        let agents = self.disk.durable.checks.agents();
         for (agent, shown) in &self.outside.shown {
             let held = agents.get(agent).map(|agent| agent.event_seq);
             ensure!(held >= Some(*shown), "D2", "{agent} ends at {held:?}, somebody was told of {shown}");
@@ -31,7 +31,7 @@ impl Situation {
         Ok(())
     }
 
-    /// The process leaves in good order: everything is on the disk, and nothing is under way but commands that go on.
+    /// The process exits in good order: everything is on the disk, and only commands that go on are in flight.
     pub(super) fn leave(&mut self) -> Result<(), Failure> {
         let at_work = std::mem::take(&mut self.outside.at_work);
         let left = at_work.values().find(|working| working.kind != OpKind::RunCommand);
@@ -44,7 +44,7 @@ impl Situation {
     fn die(&mut self, setting: Setting<'_>) {
         self.host = None;
         self.due = false;
-        self.checks = self.shelf.durable.checks.clone();
+        self.checks = self.disk.durable.checks.clone();
         Arc::make_mut(&mut self.checks).parked.clear();
         self.outside.at_work.clear();
         self.orphan_supervisors();
@@ -53,9 +53,9 @@ impl Situation {
         self.outside.cut_off.extend(waiting.filter(|at| setting.world.repeatable(*at)));
     }
 
-    /// Starts the process from what is on the disk, each agent from the text of a snapshot.
+    /// Starts the process from the disk, each agent from the text of a snapshot.
     pub(super) fn boot(&mut self, setting: Setting<'_>) -> Result<(), Failure> {
-        let (config, seed, after) = (setting.world.config.clone(), Seed(1), self.shelf.durable.step);
+        let (config, seed, after) = (setting.world.config.clone(), Seed(1), self.disk.durable.step);
         let host = Host::new(config.clone(), seed);
         let mut host = host.map_err(|error| safety("scenario", error.to_string()))?;
         host.resume_after(after);
@@ -67,8 +67,8 @@ impl Situation {
         checks.parked.clear();
         checks.row(&Row::new(call, None, Vec::new()))?;
         let stale = setting.sabotage == Some(Sabotage::StaleSnapshot);
-        let from = if stale { &self.shelf.before.checks } else { &self.shelf.durable.checks };
-        // Who has come to an end stays out of memory.
+        let from = if stale { &self.disk.before.checks } else { &self.disk.durable.checks };
+        // Ended agents stay out of memory.
         let stays_out = |agent: &Agent| {
             let forgotten =
                 setting.sabotage == Some(Sabotage::LeaveChildren) && agent.spec.supervisor.is_some();
@@ -114,14 +114,14 @@ impl Situation {
         Ok(())
     }
 
-    /// How long until something is due for those who have left memory.
+    /// How long until something is due for an evicted agent.
     pub(super) fn absent_wait(&self) -> Option<Millis> {
         let now = self.host.as_ref()?.facts().now;
         let next = |agent: &Agent| agent.next_deadline(agent.last_at).map(|(at, _)| now.until(at));
         self.checks.parked.values().filter_map(next).min()
     }
 
-    /// They come back when it is.
+    /// Loads evicted agents for which something is due.
     pub(super) fn load_due(&mut self, setting: Setting<'_>) -> Result<(), Failure> {
         while self.absent_wait() == Some(Millis(0)) {
             let Some(now) = self.host.as_ref().map(|host| host.facts().now) else { return Ok(()) };
@@ -134,7 +134,7 @@ impl Situation {
         Ok(())
     }
 
-    /// An agent that has left memory comes back.
+    /// Loads an evicted agent, without recovery.
     pub(super) fn admit(&mut self, agent: &AgentId) -> Result<(), Failure> {
         if !self.checks.parked.contains_key(agent) {
             return Ok(());
@@ -145,7 +145,7 @@ impl Situation {
         admitted.map(|_| ()).map_err(|error| safety("D3", error.to_string()))
     }
 
-    /// A child is asked for: it comes back, and takes what there is for it.
+    /// Loads and recovers an agent that has something to receive.
     pub(super) fn load(&mut self, setting: Setting<'_>, child: &AgentId) -> Result<(), Failure> {
         if !self.checks.parked.contains_key(child) {
             return Ok(());

@@ -1,9 +1,9 @@
-//! Small worlds, explored exhaustively (V10): every order in which a few things may happen, and from every
-//! state that is reached a way to rest once nothing goes wrong any more.
+//! Small worlds, explored exhaustively (V10): every order in which a few things may happen, and from every reached
+//! state a way to rest once faults are over.
 //!
-//! A [`SmallWorld`] bounds what may happen; a situation is everything that decides what follows: the host, the
-//! disk, whoever is outside, and what the bounds still allow. Time stands still but for moves to the next
-//! deadline, so situations differ by what has happened, not by when. [`search::explore`] visits each once.
+//! A [`SmallWorld`] bounds what may happen; a situation is everything that decides what follows: the host, the disk,
+//! everything outside, and what the bounds still allow. The clock is paused but for moves to the next deadline, so
+//! situations differ by what has happened, not by when. [`search::explore`] visits each once.
 
 mod act;
 mod action;
@@ -28,7 +28,7 @@ use crate::scenario;
 pub use action::{Ask, Ending, Move};
 pub use worlds::worlds;
 
-/// A family of races with its bounds.
+/// A group of races with its bounds.
 #[derive(Debug, Clone)]
 pub struct SmallWorld {
     pub name: &'static str,
@@ -39,11 +39,11 @@ pub struct SmallWorld {
     pub offers: Vec<Offer>,
     pub endings: Vec<(Ending, Pot)>,
     pub bounds: Bounds,
-    /// Supervisors say what they execute, so that a command may go on as a task.
+    /// Supervisors report what they execute, so that a command may go on as a task.
     pub tasks: bool,
 }
 
-/// A request that somebody may make, so many times. At most eight to a world.
+/// A request that a client may make, so many times. At most eight to a world.
 #[derive(Debug, Clone)]
 pub struct Offer {
     pub agent: u8,
@@ -51,21 +51,21 @@ pub struct Offer {
     pub times: u8,
 }
 
-/// How often things may happen that nothing calls for.
+/// How often unprovoked things may happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bounds {
     pub calls: u8,
     pub faults: u8,
-    /// Deadlines that pass while a performer is at work.
+    /// Deadlines that pass while a performer is in flight.
     pub silences: u8,
     pub crashes: u8,
     pub strays: u8,
     pub parks: u8,
-    /// Rows that may wait for the disk; none when it syncs at once.
+    /// Rows that may wait for the disk; 0 when it syncs at once.
     pub ahead: u8,
 }
 
-/// What a move is paid from.
+/// The bound that a move uses up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pot {
     Free,
@@ -86,7 +86,7 @@ pub enum Sabotage {
     SwallowReply,
     /// The driver's timer never rings.
     LoseWake,
-    /// The driver does not step again when it is told that there is more.
+    /// The driver does not step again when the host asks for another step.
     IgnoreMore,
     /// A start of the process restores its agents and recovers none.
     SkipRecover,
@@ -94,18 +94,18 @@ pub enum Sabotage {
     LoseSynced,
     /// A start of the process restores an agent from an older state.
     StaleSnapshot,
-    /// A parked agent is handed something without being brought in.
+    /// An evicted agent is handed an input without being loaded.
     ForgetParked,
-    /// A command that came to its end while the process was down is not asked for.
+    /// A command that ended while the process was down is not probed.
     ForgetEnd,
-    /// A start of the process brings no child into memory.
+    /// A start of the process loads no child.
     LeaveChildren,
-    /// What a command came to is told as something else.
+    /// The end of a command is reported as another one.
     MisreportEnd,
 }
 
 impl SmallWorld {
-    /// The same world with wider bounds: whatever may happen may happen so many times more.
+    /// The same world with wider bounds: each bound that is not 0 is so much larger.
     #[must_use]
     pub fn wider(mut self, by: u8) -> Self {
         let more = |bound: &mut u8| *bound += if *bound > 0 { by } else { 0 };
@@ -115,7 +115,7 @@ impl SmallWorld {
         self
     }
 
-    /// The same world in which everything may happen once, and the disk syncs at once.
+    /// The same world with every bound at one, and a disk that syncs at once.
     #[must_use]
     pub fn narrow(mut self) -> Self {
         self.offers.iter_mut().for_each(|offer| offer.times = offer.times.min(1));

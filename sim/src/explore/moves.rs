@@ -1,4 +1,4 @@
-//! What may happen next, and what does happen next once nothing goes wrong any more.
+//! The moves that are possible, and the move that follows once faults are over.
 
 use holon_core::agent::OpenOp;
 use holon_core::host::Deadline;
@@ -12,7 +12,7 @@ use super::situation::{Setting, Situation};
 use super::{Ending, Move, Pot};
 use crate::scenario::Action;
 
-/// The number by which everything that has no agent goes.
+/// The number of requests that have no agent.
 const NOBODY: u8 = 0;
 
 impl Situation {
@@ -22,7 +22,7 @@ impl Situation {
             return self.meanwhile(setting);
         }
         let mut moves = Vec::new();
-        let pending = self.shelf.pending.len();
+        let pending = self.disk.pending.len();
         if pending > 0 {
             moves.push(Move::Sync);
         }
@@ -52,13 +52,13 @@ impl Situation {
         moves
     }
 
-    /// What happens when there are no more faults: the disk syncs, performers do well, operators start what is
-    /// stopped, clients repeat what was cut off, deadlines pass. None at rest, or when nothing ever will.
+    /// The next move once faults are over: the disk syncs, performers succeed, operators start stopped agents, clients
+    /// repeat requests that were cut off, deadlines pass. None at rest, or when nothing more will happen.
     pub(super) fn drain(&self) -> Option<Move> {
         if self.host.is_none() {
             return Some(Move::Boot);
         }
-        if !self.shelf.pending.is_empty() {
+        if !self.disk.pending.is_empty() {
             return Some(Move::Sync);
         }
         if self.outside.leaving {
@@ -84,7 +84,7 @@ impl Situation {
         lives.map(|(number, _)| Move::Dismiss(number))
     }
 
-    /// How an operator ends the first child of an agent, unless that was asked for already.
+    /// How an operator ends the first child of an agent that was not asked to end yet.
     pub(super) fn dismissal(&self, number: u8) -> Option<Action> {
         let mut children = self.agent(number)?.tasks.children();
         let (task, _) = children.find(|(task, _)| task.stop.is_none())?;
@@ -105,7 +105,7 @@ impl Situation {
         );
     }
 
-    /// A stop of what is stopped, or an abort of nothing, records nothing: it leads nowhere new.
+    /// Whether a request may lead to a new state: stopping a stopped agent or aborting nothing records nothing.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     fn useful(&self, at: u8, setting: Setting<'_>) -> bool {
         let Some(offer) = setting.world.offers.get(usize::from(at)) else { return false };
@@ -147,10 +147,10 @@ impl Situation {
         }
     }
 
-    /// What it costs that time passes: nothing, unless a performer is silent meanwhile. The disk is faster than
-    /// any deadline.
+    /// The bound that passing time uses: none, unless a performer is silent meanwhile. The disk is faster than any
+    /// deadline.
     pub(super) fn passing(&self) -> Option<Pot> {
-        if !self.shelf.pending.is_empty() || self.due {
+        if !self.disk.pending.is_empty() || self.due {
             return None;
         }
         let (own, absent) = (self.host.as_ref()?.next_deadline(), self.absent_wait());
@@ -175,7 +175,7 @@ impl Situation {
         Some(if silent { Pot::Silences } else { Pot::Free })
     }
 
-    /// Whether a run lets go of its command, or of its wait for a task, once the time of that is over.
+    /// Whether a run stops waiting for its command or task when their time is over.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     fn lets_go(&self, agent: &AgentId) -> bool {
         let Some(agent) = self.checks.agents().get(agent) else { return false };
@@ -193,7 +193,7 @@ impl Situation {
         !other && of_run.into_iter().any(yields)
     }
 
-    /// The position of an operation among those that somebody works for.
+    /// The position of an operation among those in flight for an agent.
     pub(super) fn nth(&self, agent: u8, op: OpId) -> u8 {
         let before = self.outside.at_work.range((agent, OpId(0))..(agent, op)).count();
         u8::try_from(before).unwrap_or(u8::MAX)
@@ -203,7 +203,7 @@ impl Situation {
         self.agent(number).is_some_and(|agent| agent.status == Status::Stopped)
     }
 
-    /// Whoever is stopped and may be started: a child that was stopped has come to its end.
+    /// Whether an agent is stopped and may be started: a stopped child has ended.
     fn startable(&self, number: u8) -> bool {
         self.stopped(number) && self.agent(number).is_some_and(|agent| agent.spec.supervisor.is_none())
     }

@@ -1,5 +1,4 @@
-//! From a failure to a test: a path that is as short as it gets, told to a person and in the words of a
-//! scenario.
+//! From a failure to a test: a path as short as possible, as text for a person and as a scenario.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +6,7 @@ use holon_facts::OpId;
 use holon_facts::event::operation::OpKind;
 
 use super::command::Working;
-use super::search::{Found, PATIENCE};
+use super::search::{Found, MAX_MOVES_TO_REST};
 use super::situation::{Setting, Situation};
 use super::{Move, Sabotage, SmallWorld};
 use crate::failure::{Failure, liveness};
@@ -20,7 +19,7 @@ use crate::story::Story;
 use crate::verdict::{caught, guarded};
 use crate::world::of_child;
 
-/// Runs that looking for the boundaries of crashes may take.
+/// Runs that the search for the boundaries of crashes may take.
 const RUNS: u64 = 2_000;
 
 /// Makes the moves one after the other, then drains. None when a move is not possible.
@@ -46,7 +45,7 @@ pub fn replay(world: &SmallWorld, sabotage: Option<Sabotage>, path: &[Move]) -> 
 }
 
 fn drained(setting: Setting<'_>, mut situation: Situation) -> Result<(), Failure> {
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_MOVES_TO_REST {
         let Some(step) = situation.drain() else {
             let rests = situation.rests();
             return if rests { Ok(()) } else { Err(liveness("V10", situation.stuck())) };
@@ -56,7 +55,7 @@ fn drained(setting: Setting<'_>, mut situation: Situation) -> Result<(), Failure
     Err(liveness("V10", situation.stuck()))
 }
 
-/// Leaves out what the failure does not need.
+/// Removes moves that the failure does not need.
 #[must_use]
 pub fn shorten(world: &SmallWorld, sabotage: Option<Sabotage>, found: &Found) -> Vec<Move> {
     let fails = |path: &[Move]| match replay(world, sabotage, path) {
@@ -77,15 +76,15 @@ pub fn shorten(world: &SmallWorld, sabotage: Option<Sabotage>, found: &Found) ->
     best
 }
 
-/// The path in the words of a scenario, where they can say it: performers that break down, parking, and
-/// outcomes out of turn have none, and the disk syncs at once.
+/// The path as a scenario, where a scenario can express it: not performers that break down, evictions, or outcomes of
+/// ended operations; and the disk syncs at once.
 pub fn scenario(world: &SmallWorld, path: &[Move]) -> Option<Scenario> {
     let setting = Setting { world, sabotage: None };
     let mut writer = Writer::default();
     let mut situation = Situation::new(setting).ok()?;
     for (at, step) in (1_000..).zip(path) {
         writer.note(world, &situation, *step, situation.at + at)?;
-        // Where a law fails there is nothing more to write down.
+        // Nothing follows a failed law.
         if !situation.moves(setting).contains(step) || situation.act(setting, *step).is_err() {
             break;
         }
@@ -111,14 +110,20 @@ pub fn scenario(world: &SmallWorld, path: &[Move]) -> Option<Scenario> {
     })
 }
 
-/// The scenario with crashes where it fails in the same way, if there is such a place: by the same law, or by
-/// one of the same kind, since what a small world calls V10 has other names where time passes.
+/// The scenario with crashes where it fails alike, if there is such a boundary: by the same law, or by one of the same
+/// kind, since failures that are V10 in a small world have other laws where time passes.
 pub fn with_crashes(scenario: &Scenario, crashes: usize, failure: &Failure) -> Option<Scenario> {
     let mut runs = 0;
-    place(scenario, crashes, 0, failure, &mut runs)
+    place_crashes(scenario, crashes, 0, failure, &mut runs)
 }
 
-fn place(scenario: &Scenario, left: usize, after: u64, like: &Failure, runs: &mut u64) -> Option<Scenario> {
+fn place_crashes(
+    scenario: &Scenario,
+    left: usize,
+    after: u64,
+    like: &Failure,
+    runs: &mut u64,
+) -> Option<Scenario> {
     *runs += 1;
     let report = guarded(scenario, Options::default());
     if left == 0 {
@@ -129,16 +134,16 @@ fn place(scenario: &Scenario, left: usize, after: u64, like: &Failure, runs: &mu
     (after + 1..=report.boundaries).find_map(|boundary| {
         let mut crashing = scenario.clone();
         crashing.faults.crashes.push(boundary);
-        (*runs < RUNS).then(|| place(&crashing, left - 1, boundary, like, runs)).flatten()
+        (*runs < RUNS).then(|| place_crashes(&crashing, left - 1, boundary, like, runs)).flatten()
     })
 }
 
-/// A scenario on its way to paper.
+/// A scenario under construction.
 #[derive(Default)]
 struct Writer {
     inputs: Vec<Timed>,
     script: Vec<Line>,
-    /// What each agent's performer is at, and since when.
+    /// When each agent's performers began their operations.
     begun: BTreeMap<(u8, OpId), Begun>,
     counts: BTreeMap<(u8, &'static str), u64>,
 }
@@ -150,7 +155,7 @@ struct Begun {
 }
 
 impl Writer {
-    /// Writes down a move at its moment; none where there are no words for it.
+    /// Adds a move at its moment; none if a scenario can't express it.
     fn note(&mut self, world: &SmallWorld, situation: &Situation, step: Move, at: u64) -> Option<()> {
         match step {
             Move::Ask(offer) => {
@@ -169,16 +174,16 @@ impl Writer {
                 self.inputs.push(Timed { at, agent: agent.into(), action });
                 Some(())
             }
-            Move::End(agent, place, ending) => {
+            Move::End(agent, position, ending) => {
                 let at_work = &situation.outside.at_work;
-                let named = at_work.keys().filter(|(of, _)| *of == agent).nth(place.into())?;
+                let named = at_work.keys().filter(|(of, _)| *of == agent).nth(position.into())?;
                 let Begun { kind, nth, at: since } = self.begun.remove(named)?;
                 let deed = ending.deed(kind, situation.round(agent))?;
                 self.script.push(Line { agent: numbered(situation, agent), nth, after: at - since, deed });
                 Some(())
             }
-            Move::Finish(agent, place, ending) => {
-                let named = (agent, situation.unseen(agent, place)?);
+            Move::Finish(agent, position, ending) => {
+                let named = (agent, situation.runs_unobserved(agent, position)?);
                 let Begun { kind, nth, at: since } = self.begun.remove(&named)?;
                 self.script.push(Line {
                     agent: numbered(situation, agent),
@@ -188,11 +193,11 @@ impl Writer {
                 });
                 Some(())
             }
-            // A command of which nothing is heard; what has ended is on record there.
-            Move::Lose(agent, place) => situation.unseen(agent, place).map(drop),
+            // A command that is lost; an end of it would be on record.
+            Move::Lose(agent, position) => situation.runs_unobserved(agent, position).map(drop),
             Move::Stray(_) | Move::Park(_) => None,
             Move::Boot => {
-                // A supervisor that is asked counts as one that comes up.
+                // A supervisor that is probed counts as one that comes up.
                 for (agent, _) in situation.agents() {
                     let asked = situation.named(agent).len() as u64;
                     *self.counts.entry((agent, component(OpKind::PrepareCommand))).or_default() += asked;
@@ -203,7 +208,7 @@ impl Writer {
         }
     }
 
-    /// Performers that have begun something since the last move, and those that will never be heard of.
+    /// Notes performers that have begun since the last move, and those that will never answer.
     fn begun(&mut self, situation: &Situation, at: u64) {
         let at_work = &situation.outside.at_work;
         let over = |named: &(u8, OpId), begun: &Begun| {
@@ -230,7 +235,7 @@ impl Writer {
     }
 }
 
-/// The number of an agent in a scenario, where children have others.
+/// The number of an agent in a scenario, where children are numbered otherwise.
 fn numbered(situation: &Situation, agent: u8) -> u32 {
     let child = situation.agent(agent).filter(|agent| agent.spec.supervisor.is_some());
     child.map_or_else(|| agent.into(), |child| of_child(&child.id))
@@ -246,7 +251,7 @@ fn silence(kind: OpKind) -> Option<Deed> {
     }
 }
 
-/// Who works, in the words of a scenario.
+/// The component of a scenario that performs an operation.
 fn component(kind: OpKind) -> &'static str {
     match kind {
         OpKind::LoadContext => "context",

@@ -1,5 +1,5 @@
-//! The search: breadth first, so that a failure is found on a shortest path, as long as the situations that
-//! wait fit into memory; depth first beyond that. A state is kept as its number and the move that led there.
+//! The search: breadth first, so that a failure is found on a shortest path, as long as the situations that wait fit
+//! into memory; depth first beyond that. A state is kept as its number and the move that led there.
 
 use std::collections::VecDeque;
 
@@ -12,19 +12,19 @@ use crate::verdict::caught;
 
 /// Situations that may wait; each takes some fifty thousand bytes.
 const WAITING: usize = 8_000;
-/// No state takes more moves than this to come to rest.
-pub const PATIENCE: u32 = 200;
+/// A state that takes more moves than this to come to rest breaks V10.
+pub const MAX_MOVES_TO_REST: u32 = 200;
 
 /// How far a search goes.
 pub struct Options<'a> {
-    /// States after which it looks no further than to where each leads.
+    /// States after which the search only leads each known state to rest.
     pub states: usize,
-    /// Asked now and then, with the states so far; no ends the search as a full number of states does.
+    /// Asked now and then, with the states so far; false ends the search as a full number of states does.
     pub patient: &'a dyn Fn(usize) -> bool,
     pub sabotage: Option<Sabotage>,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug, Clone)]
 pub struct Report {
     pub world: &'static str,
@@ -36,7 +36,7 @@ pub struct Report {
     pub resting: usize,
     /// Every state within the bounds was visited.
     pub finished: bool,
-    /// The most moves from any state to rest; every state has a way.
+    /// The most moves from any state to rest.
     pub drained_within: Option<u32>,
     pub found: Option<Found>,
 }
@@ -54,7 +54,7 @@ struct Node {
     parent: u32,
     depth: u32,
     by: Move,
-    /// Where it goes when nothing goes wrong.
+    /// The state that follows when nothing goes wrong.
     drain: u32,
 }
 
@@ -85,7 +85,7 @@ pub fn explore(world: &SmallWorld, options: &Options<'_>) -> Report {
 }
 
 impl Search<'_> {
-    /// Says whether there is nothing left to visit.
+    /// Returns whether every state was visited.
     fn visit_all(&mut self, options: &Options<'_>) -> Result<bool, Box<Found>> {
         let root = caught(|| Situation::new(self.setting)).and_then(|made| made);
         let root = root.map_err(|failure| Box::new(Found { failure, path: Vec::new() }))?;
@@ -110,7 +110,7 @@ impl Search<'_> {
         if self.waiting.len() > WAITING { self.waiting.pop_back() } else { self.waiting.pop_front() }
     }
 
-    /// Makes every move that is possible in a state.
+    /// Makes every possible move of a state.
     fn visit(&mut self, number: u32, situation: &Situation) -> Result<(), Box<Found>> {
         let drain = situation.drain();
         if drain.is_none() {
@@ -126,7 +126,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Leads the states that nobody has visited to where they rest, without looking aside.
+    /// Leads the waiting states to rest, by one move each.
     fn lead_on(&mut self) -> Result<(), Box<Found>> {
         while let Some((number, situation)) = self.waiting.pop_front() {
             self.lead_one(number, situation)?;
@@ -135,7 +135,7 @@ impl Search<'_> {
     }
 
     fn lead_one(&mut self, mut number: u32, mut situation: Situation) -> Result<(), Box<Found>> {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_MOVES_TO_REST {
             if self.nodes[number as usize].drain != UNKNOWN {
                 return Ok(());
             }
@@ -145,11 +145,11 @@ impl Search<'_> {
             let Some(new) = new else { return Ok(()) };
             (number, situation) = (next, new);
         }
-        let failure = liveness("V10", format!("not at rest after {PATIENCE} moves"));
+        let failure = liveness("V10", format!("not at rest after {MAX_MOVES_TO_REST} moves"));
         Err(self.found(failure, number, None))
     }
 
-    /// From that state the other one follows by itself. What leads back to where it came from never rests.
+    /// Notes that a state leads to another by itself. A cycle never rests.
     fn leads(&mut self, number: u32, next: u32) -> Result<(), Box<Found>> {
         self.nodes[number as usize].drain = next;
         let mut at = next;
@@ -166,7 +166,7 @@ impl Search<'_> {
         self.found(liveness("V10", "what happens next goes round in circles"), number, None)
     }
 
-    /// Makes one move; gives the state that it leads to, and the situation if it is a new one.
+    /// Makes one move; returns the next state, and its situation if it is new.
     fn make(
         &mut self,
         number: u32,
@@ -193,7 +193,7 @@ impl Search<'_> {
         Ok((fresh, Some(next)))
     }
 
-    /// Nothing happens by itself any more: everything must have come to rest.
+    /// Nothing follows by itself: everything must be at rest.
     fn at_the_end(&mut self, number: u32, situation: &Situation) -> Result<(), Box<Found>> {
         if !situation.rests() {
             return Err(self.found(liveness("V10", situation.stuck()), number, None));
@@ -202,11 +202,11 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// V10: from every state there is a way to rest, and it is not long.
+    /// V10: every state leads to rest, within the bound.
     fn prove(&self) -> Result<u32, Box<Found>> {
         let next: Vec<u32> = self.nodes.iter().map(|node| node.drain).collect();
         match drain::longest(&next) {
-            Ok(moves) if moves <= PATIENCE => Ok(moves),
+            Ok(moves) if moves <= MAX_MOVES_TO_REST => Ok(moves),
             Ok(moves) => {
                 let failure = liveness("V10", format!("some state takes {moves} moves to come to rest"));
                 Err(self.found(failure, 0, None))
@@ -228,8 +228,7 @@ impl Search<'_> {
 }
 
 impl Report {
-    /// The exit code of the search: a failure's own, or that of a budget that ran out before any state was
-    /// left to visit.
+    /// The exit code of the search: that of its failure, or of a budget that ran out while states waited.
     pub fn exit_code(&self) -> u8 {
         match &self.found {
             Some(found) => found.failure.kind.exit_code(),

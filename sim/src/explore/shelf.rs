@@ -1,5 +1,5 @@
-//! The disk of a small world: not a log but what its log comes to after each row, so that a crash is a choice
-//! among states that are there already.
+//! The disk of a small world: the folded state after each row instead of a log, so that a crash is a choice among
+//! states that exist already.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use holon_facts::{AgentId, OpId, ReplyId, StepSeq};
 use crate::checks::Checks;
 use crate::commands;
 
-/// The ledger up to a row: what it folds to, and what its readers made of it.
+/// The ledger up to a row: the checks that have read it, and its step.
 #[derive(Debug, Clone)]
 pub(super) struct Image {
     pub(super) checks: Arc<Checks>,
     pub(super) step: StepSeq,
 }
 
-/// A row that is not synced yet, with the effects that wait for it.
+/// An unsynced row, with the effects that wait for it.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) image: Image,
-    pub(super) errands: Vec<Errand>,
+    pub(super) effects: Vec<SmallEffect>,
 }
 
-/// An effect, without what a small world does not look at.
+/// An effect, without details that a small world ignores.
 #[derive(Debug, Clone)]
-pub(super) enum Errand {
+pub(super) enum SmallEffect {
     Reply {
         reply: ReplyId,
         answer: Answer,
@@ -38,7 +38,7 @@ pub(super) enum Errand {
         op: OpId,
         kind: OpKind,
     },
-    /// A supervisor is to come up.
+    /// A supervisor is started.
     Prepare {
         agent: AgentId,
         op: OpId,
@@ -49,19 +49,19 @@ pub(super) enum Errand {
         agent: AgentId,
         op: OpId,
     },
-    /// A command goes on, and is waited for again.
+    /// A running command is watched again.
     Watch {
         agent: AgentId,
         op: OpId,
         supervisor: SupervisorIdentity,
     },
-    /// A child is to be brought into memory.
+    /// A child is loaded into memory.
     Load {
         child: AgentId,
     },
-    /// Somebody looks at a plan.
+    /// A plan is probed.
     Look,
-    /// A supervisor is given the word.
+    /// A supervisor gets its start signal.
     Word {
         agent: AgentId,
         op: OpId,
@@ -74,29 +74,29 @@ pub(super) enum Errand {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Shelf {
+pub(super) struct SmallDisk {
     pub(super) durable: Image,
     pub(super) pending: Vec<Row>,
-    /// What was durable before the last sync; only a broken disk goes back to it.
+    /// What was durable before the last sync; only a sabotaged disk returns to it.
     pub(super) before: Image,
 }
 
-impl Shelf {
+impl SmallDisk {
     pub(super) fn new(durable: Image) -> Self {
         Self { before: durable.clone(), durable, pending: Vec::new() }
     }
 
-    /// All rows are on stable storage; gives the effects that waited for them.
-    pub(super) fn sync(&mut self) -> Vec<Errand> {
-        let mut errands = Vec::new();
+    /// Makes all rows durable; returns the effects that waited for them.
+    pub(super) fn sync(&mut self) -> Vec<SmallEffect> {
+        let mut effects = Vec::new();
         for row in self.pending.drain(..) {
             self.before = std::mem::replace(&mut self.durable, row.image);
-            errands.extend(row.errands);
+            effects.extend(row.effects);
         }
-        errands
+        effects
     }
 
-    /// The process has died: so many of the rows that were not synced survive.
+    /// The process has died: so many unsynced rows survive.
     pub(super) fn crash(&mut self, kept: usize) {
         self.pending.truncate(kept);
         if let Some(row) = self.pending.pop() {
@@ -106,13 +106,13 @@ impl Shelf {
     }
 }
 
-impl Errand {
+impl SmallEffect {
     pub(super) fn of(effect: Effect) -> Self {
         match effect {
             Effect::Reply { reply, answer } => Self::Reply { reply, answer },
             Effect::Perform { agent, op, work } => Self::work(agent, op, work),
             Effect::StopCommand { agent, op, .. } => Self::Stop { agent, op },
-            // Nobody edits a plan or a file in a small world, or lends anything.
+            // No plan or file changes in a small world, and nothing is lent.
             Effect::ProbePlan { .. }
             | Effect::KeepTree { .. }
             | Effect::Borrow { .. }

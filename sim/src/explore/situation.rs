@@ -1,4 +1,4 @@
-//! Everything that decides what may follow: the host, the disk, whoever is outside, what the bounds allow.
+//! Everything that decides what may follow: the host, the disk, everything outside, and what the bounds allow.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use holon_core::snapshot::AgentSnapshot;
 use holon_facts::ids::Seed;
 use holon_facts::{AgentId, EventSeq, Mono, Now, OpId, ReplyId, StepSeq, Wall};
 
-use super::canon::Canon;
+use super::canon::CanonicalState;
 use super::command::{Supervised, Working};
-use super::shelf::{Errand, Image, Shelf};
+use super::shelf::{Image, SmallDisk, SmallEffect};
 use super::{Bounds, Pot, Sabotage, SmallWorld};
 use crate::checks::Checks;
 use crate::failure::{Failure, ensure, safety};
@@ -21,7 +21,7 @@ use crate::scenario::Action;
 /// The wall clock at the beginning: 2026-01-01.
 const BEGINNING: i64 = 1_767_225_600_000_000;
 
-/// A world and how it is broken, if it is.
+/// A world and its sabotage, if any.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) world: &'a SmallWorld,
@@ -33,27 +33,27 @@ pub(super) struct Situation {
     /// None while the process is down.
     pub(super) host: Option<Host>,
     pub(super) checks: Arc<Checks>,
-    pub(super) shelf: Shelf,
+    pub(super) disk: SmallDisk,
     pub(super) outside: Outside,
     pub(super) left: Left,
     /// Microseconds since the beginning.
     pub(super) at: u64,
-    /// A deadline has come, and nobody has looked at it yet.
+    /// A deadline has come, and the driver has not handled it yet.
     pub(super) due: bool,
 }
 
 /// Everybody but the host and the disk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outside {
-    /// What performers are at, by the agent's number and the operation.
+    /// Operations in flight, by the agent's number and the operation.
     pub(super) at_work: BTreeMap<(u8, OpId), Working>,
-    /// Supervisors, by the operation in which each was brought up, as long as anybody may ask for it.
+    /// Supervisors, by the operation that started each, as long as anybody may probe it.
     pub(super) supervised: BTreeMap<(u8, OpId), Supervised>,
-    /// Requests on their way, by their position in the world; none for a start out of turn.
+    /// Requests in flight, by their position in the world; none for an extra start.
     pub(super) waiting: BTreeMap<ReplyId, Option<u8>>,
-    /// Requests that were cut off and will be made again.
+    /// Requests that were cut off and will be repeated.
     pub(super) cut_off: BTreeSet<u8>,
-    /// How far somebody outside was told of each agent's log.
+    /// The last event of each agent's log that was shown outside.
     pub(super) shown: BTreeMap<AgentId, EventSeq>,
     /// A drain was acknowledged: the process is about to leave.
     pub(super) leaving: bool,
@@ -68,7 +68,7 @@ pub(super) struct Left {
 }
 
 impl Situation {
-    /// The beginning: every agent exists, and that is on the disk.
+    /// The first situation: every agent exists, and is on the disk.
     pub(super) fn new(setting: Setting<'_>) -> Result<Self, Failure> {
         let world = setting.world;
         let host = Host::new(world.config.clone(), Seed(1));
@@ -80,7 +80,7 @@ impl Situation {
         let mut situation = Self {
             host: Some(host),
             checks,
-            shelf: Shelf::new(image),
+            disk: SmallDisk::new(image),
             outside: Outside::default(),
             left: Left { offers, bounds: world.bounds },
             at: 0,
@@ -104,13 +104,13 @@ impl Situation {
         Now { mono: Mono(1_000_000 + self.at), wall }
     }
 
-    /// An agent as the records say.
+    /// An agent by its number, as its records leave it.
     pub(super) fn agent(&self, number: u8) -> Option<&Agent> {
         self.checks.agents().values().nth(usize::from(number).checked_sub(1)?)
     }
 
-    /// Agents with their numbers. A child comes after its parent: in a world with children there is one agent that may
-    /// have some, and those have none, so that everybody keeps his number.
+    /// Agents with their numbers. A child comes after its parent: in a world with children only one agent may have
+    /// some, and those have none, so every agent keeps its number.
     pub(super) fn agents(&self) -> impl Iterator<Item = (u8, &Agent)> {
         (1..).zip(self.checks.agents().values())
     }
@@ -128,8 +128,8 @@ impl Situation {
         }
     }
 
-    /// Everything that was asked for has come to an end, nothing is under way, and nothing is owed; or an agent that brought
-    /// nothing on by itself waits for somebody.
+    /// Whether everything requested has ended, nothing is in flight, and no obligation is open; or an agent whose own
+    /// work brought nothing waits for somebody.
     pub(super) fn rests(&self) -> bool {
         let outside = &self.outside;
         let done = |agent: &Agent| {
@@ -149,7 +149,7 @@ impl Situation {
             None => done(agent) && agent.outbox.is_empty(),
         };
         self.host.is_some()
-            && self.shelf.pending.is_empty()
+            && self.disk.pending.is_empty()
             && !self.due
             && outside.waiting.is_empty()
             && outside.cut_off.is_empty()
@@ -158,7 +158,7 @@ impl Situation {
             && self.checks.agents().values().all(done)
     }
 
-    /// What keeps this from being rest.
+    /// Why this situation is not at rest.
     pub(super) fn stuck(&self) -> String {
         let unfinished = self.checks.agents().values().find_map(|agent| {
             let message = self.checks.reference.unfinished(&agent.id)?;
@@ -178,8 +178,8 @@ impl Situation {
         unfinished.or(runs).or(waits).unwrap_or_else(|| "something is under way for ever".into())
     }
 
-    /// D7: a snapshot of what has changed since then reads back as it was written. Then every tail leads on
-    /// from it as it does from the log.
+    /// D7: a snapshot of each agent that has changed reads back as it was written. So every tail of the log continues
+    /// from it as from the log.
     pub(super) fn snapshots(&self, before: &Self) -> Result<(), Failure> {
         for (number, agent) in self.agents() {
             if before.agent(number).is_some_and(|before| before.event_seq == agent.event_seq) {
@@ -192,83 +192,83 @@ impl Situation {
         Ok(())
     }
 
-    /// One number for all situations from which the same may follow.
+    /// One number for all situations with the same future.
     pub(super) fn number(&self) -> u128 {
-        let mut canon = Canon::new(self.now().wall);
+        let mut canonical = CanonicalState::new(self.now().wall);
         let outside = &self.outside;
         let flags = [self.host.is_some(), self.due, outside.leaving, self.checks.reference.draining()];
-        flags.iter().for_each(|flag| canon.word(u64::from(*flag)));
+        flags.iter().for_each(|flag| canonical.word(u64::from(*flag)));
         let Bounds { calls, faults, silences, crashes, strays, parks, ahead: _ } = self.left.bounds;
-        canon.word(u64::from_le_bytes(self.left.offers));
-        canon.word(u64::from_le_bytes([calls, faults, silences, crashes, strays, parks, 0, 0]));
-        self.read_disk(&mut canon);
-        self.read_host(&mut canon);
+        canonical.word(u64::from_le_bytes(self.left.offers));
+        canonical.word(u64::from_le_bytes([calls, faults, silences, crashes, strays, parks, 0, 0]));
+        self.read_disk(&mut canonical);
+        self.read_host(&mut canonical);
         for ((agent, _), working) in &outside.at_work {
-            canon.about((*agent).into());
-            canon.value(&(working.op, working.kind));
+            canonical.about((*agent).into());
+            canonical.value(&(working.op, working.kind));
         }
         for ((agent, _), supervised) in &outside.supervised {
-            canon.about((*agent).into());
-            canon.value(supervised);
+            canonical.about((*agent).into());
+            canonical.value(supervised);
         }
-        canon.word(outside.waiting.len() as u64);
+        canonical.word(outside.waiting.len() as u64);
         for request in outside.waiting.values() {
-            canon.word(request.map_or(u64::MAX, u64::from));
+            canonical.word(request.map_or(u64::MAX, u64::from));
         }
-        outside.cut_off.iter().for_each(|request| canon.word((*request).into()));
-        canon.finish()
+        outside.cut_off.iter().for_each(|request| canonical.word((*request).into()));
+        canonical.finish()
     }
 
-    /// Live state and, where it differs, what a crash would find.
-    fn read_disk(&self, canon: &mut Canon) {
-        let agents = |canon: &mut Canon, checks: &Checks| {
+    /// Reads the live state and, where it differs, the state that a crash would find.
+    fn read_disk(&self, canonical: &mut CanonicalState) {
+        let agents = |canonical: &mut CanonicalState, checks: &Checks| {
             for (number, agent) in (1..).zip(checks.agents().values()) {
-                canon.about(number);
-                canon.agent(agent);
-                canon.word(u64::from(checks.reference.unfinished(&agent.id).is_some()));
+                canonical.about(number);
+                canonical.agent(agent);
+                canonical.word(u64::from(checks.reference.unfinished(&agent.id).is_some()));
             }
         };
-        agents(canon, &self.checks);
-        canon.word(self.shelf.pending.len() as u64);
-        if self.shelf.pending.is_empty() {
+        agents(canonical, &self.checks);
+        canonical.word(self.disk.pending.len() as u64);
+        if self.disk.pending.is_empty() {
             return;
         }
-        agents(canon, &self.shelf.durable.checks);
-        for (at, row) in self.shelf.pending.iter().enumerate() {
-            if at + 1 < self.shelf.pending.len() {
-                agents(canon, &row.image.checks);
+        agents(canonical, &self.disk.durable.checks);
+        for (at, row) in self.disk.pending.iter().enumerate() {
+            if at + 1 < self.disk.pending.len() {
+                agents(canonical, &row.image.checks);
             }
-            for errand in &row.errands {
-                canon.word(match errand {
-                    Errand::Reply { .. } => 1,
-                    Errand::Begin { .. } => 2,
-                    Errand::Cancel { .. } => 3,
-                    Errand::Word { .. } => 4,
-                    Errand::Prepare { .. } => 5,
-                    Errand::Stop { .. } => 6,
-                    Errand::Watch { .. } => 7,
-                    Errand::Load { .. } => 8,
-                    Errand::Look => 9,
+            for effect in &row.effects {
+                canonical.word(match effect {
+                    SmallEffect::Reply { .. } => 1,
+                    SmallEffect::Begin { .. } => 2,
+                    SmallEffect::Cancel { .. } => 3,
+                    SmallEffect::Word { .. } => 4,
+                    SmallEffect::Prepare { .. } => 5,
+                    SmallEffect::Stop { .. } => 6,
+                    SmallEffect::Watch { .. } => 7,
+                    SmallEffect::Load { .. } => 8,
+                    SmallEffect::Look => 9,
                 });
             }
         }
     }
 
-    /// What ends with the process: deadlines, who is in memory, who waits for a slot.
-    fn read_host(&self, canon: &mut Canon) {
+    /// Reads what ends with the process: deadlines, agents in memory, agents that wait for a slot.
+    fn read_host(&self, canonical: &mut CanonicalState) {
         let Some(host) = &self.host else { return };
         let view = host.view();
         for (number, agent) in self.agents() {
-            canon.word(number.into());
+            canonical.word(number.into());
             let explained = view.explain(&agent.id);
-            canon.word(u64::from(explained.is_some()));
+            canonical.word(u64::from(explained.is_some()));
             for deadline in explained.iter().flat_map(|explained| &explained.deadlines) {
-                canon.value(&deadline.reason);
-                canon.moment(deadline.at);
+                canonical.value(&deadline.reason);
+                canonical.moment(deadline.at);
             }
         }
         for id in view.waiting_for_slot() {
-            canon.value(id);
+            canonical.value(id);
         }
     }
 }

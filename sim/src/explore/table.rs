@@ -1,13 +1,13 @@
-//! Which states were seen: open addressing over 128-bit hashes, with the number of each state.
+//! The states that were visited: open addressing over 128-bit hashes, with the number of each state.
 
-/// Hashes of states that spread well already. Grows at three quarters.
+/// Hashes of states, which spread well already. Grows at three quarters.
 #[derive(Debug)]
 pub(crate) struct Table {
     slots: Vec<(u128, u32)>,
     used: usize,
 }
 
-/// The number of a slot that is free.
+/// The number of a free slot.
 const FREE: u32 = u32::MAX;
 
 impl Table {
@@ -15,7 +15,7 @@ impl Table {
         Self { slots: vec![(0, FREE); 1 << 12], used: 0 }
     }
 
-    /// Files a state under a number unless it has one; gives the number that it has then.
+    /// Stores a state under a number unless it has one; returns its number.
     pub(crate) fn file(&mut self, hash: u128, number: u32) -> u32 {
         if self.used * 4 >= self.slots.len() * 3 {
             self.grow();
@@ -28,7 +28,7 @@ impl Table {
         self.slots[at].1
     }
 
-    /// Where the hash is, or would be.
+    /// The slot of a hash, used or free.
     fn place(&self, hash: u128) -> usize {
         let mask = self.slots.len() - 1;
         let mut at = usize::try_from(hash & mask as u128).unwrap_or(0);
@@ -57,7 +57,7 @@ mod tests {
     fn each_hash_keeps_its_first_number() {
         let mut table = Table::new();
         let spread = |number: u32| u128::from(splitmix64(u64::from(number)));
-        // Several at each place.
+        // Several hashes for each slot.
         let hash = |number: u32| spread(number) << 64 | spread(number % 5_000);
         for number in 0..20_000 {
             assert_eq!(table.file(hash(number), number), number);

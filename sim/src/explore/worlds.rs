@@ -1,4 +1,4 @@
-//! The worlds: each about one family of races, with limits that bite soon.
+//! The worlds: each about one group of races, with limits that are reached soon.
 
 use holon_facts::config::{
     ChildLimits, ContextLimits, HoldPolicy, HostLimits, RetryPolicy, SummaryBy, TurnLimits, UnattendedPolicy,
@@ -13,7 +13,7 @@ use holon_facts::{Config, Millis};
 use super::{Ask, Bounds, Ending, Offer, Pot, SmallWorld};
 use crate::scenario::{Action, Message, Sender};
 
-/// All worlds, with the bounds that a build server can afford.
+/// All worlds, with bounds that a build server can afford.
 pub fn worlds() -> Vec<SmallWorld> {
     vec![
         stop(),
@@ -54,7 +54,7 @@ fn config(models: &[&str]) -> Config {
 const NOTHING: Bounds =
     Bounds { calls: 0, faults: 0, silences: 0, crashes: 0, strays: 0, parks: 0, ahead: 0 };
 
-/// The ways in which every world's operations end well.
+/// The successful endings of every world, and these more.
 fn endings(more: &[(Ending, Pot)]) -> Vec<(Ending, Pot)> {
     [&[(Ending::Plain, Pot::Free), (Ending::Calls(1), Pot::Calls)], more].concat()
 }
@@ -131,7 +131,7 @@ fn crash() -> SmallWorld {
     SmallWorld {
         name: "crash",
         about: "messages with keys, repeated by clients that were cut off, and crashes at every row",
-        config: Config { queue: few_replays(), ..config(&["a/one"]) },
+        config: Config { queue: two_crashes(), ..config(&["a/one"]) },
         agents: 1,
         offers: vec![
             offer(1, 2, keyed(1)),
@@ -144,8 +144,8 @@ fn crash() -> SmallWorld {
     }
 }
 
-/// A message may crash its run twice.
-fn few_replays() -> holon_facts::config::QueueLimits {
+/// Limits under which a message may crash its run twice.
+fn two_crashes() -> holon_facts::config::QueueLimits {
     holon_facts::config::QueueLimits { crashes: 2, ..config(&["a/one"]).queue }
 }
 
@@ -177,7 +177,7 @@ fn restore() -> SmallWorld {
     SmallWorld {
         name: "restore",
         about: "agents that leave memory and come back, restarts, and crashes during recovery, all from snapshots",
-        config: Config { queue: few_replays(), ..config(&["a/one"]) },
+        config: Config { queue: two_crashes(), ..config(&["a/one"]) },
         agents: 2,
         offers: vec![
             offer(1, 2, message(Sender::Operator, Priority::Normal, Some(1))),
@@ -217,7 +217,7 @@ fn command() -> SmallWorld {
     SmallWorld {
         name: "command",
         about: "one command from its supervisor to its end, cut short at every point, and what a start finds of it",
-        config: Config { queue: few_replays(), ..config(&["a/one"]) },
+        config: Config { queue: two_crashes(), ..config(&["a/one"]) },
         agents: 1,
         offers: vec![
             offer(1, 1, prompt()),
@@ -240,7 +240,7 @@ fn tasks() -> SmallWorld {
     SmallWorld {
         name: "tasks",
         about: "a command that goes on as a task: how it ends, who ends it, who is told, across stops and crashes",
-        config: Config { queue: few_replays(), ..config(&["a/one"]) },
+        config: Config { queue: two_crashes(), ..config(&["a/one"]) },
         agents: 1,
         offers: vec![
             offer(1, 1, prompt()),
@@ -259,12 +259,12 @@ fn tasks() -> SmallWorld {
     }
 }
 
-/// What brings nothing is turned to again twice at most, and an agent is soon at rest that turns to nothing else.
-fn impatient() -> Config {
+/// A configuration in which work without progress gets few turns, and its agent soon rests.
+fn few_deferrals() -> Config {
     let base = config(&["a/one"]);
     let deferrals: Vec<Millis> = [Millis(10)].into();
     Config {
-        queue: few_replays(),
+        queue: two_crashes(),
         work: WorkPolicy { deferrals: deferrals.clone(), ..base.work },
         unattended: UnattendedPolicy { free_turns: 1, deferrals, ..base.unattended },
         ..base
@@ -275,7 +275,7 @@ fn work() -> SmallWorld {
     SmallWorld {
         name: "work",
         about: "one work item from its making to its end, by operator and model, among turns that bring nothing",
-        config: impatient(),
+        config: few_deferrals(),
         agents: 1,
         offers: vec![
             offer(1, 1, Action::CreateWork),
@@ -297,7 +297,7 @@ fn waits() -> SmallWorld {
     SmallWorld {
         name: "waits",
         about: "one wait of each kind and another in its place, what ends it at the same time, and its rechecks",
-        config: impatient(),
+        config: few_deferrals(),
         agents: 1,
         offers: vec![
             offer(1, 2, prompt()),
@@ -319,7 +319,7 @@ fn timers() -> SmallWorld {
     SmallWorld {
         name: "timers",
         about: "one timer, which fires, is cancelled or becomes due while nobody looks, beside turns and crashes",
-        config: impatient(),
+        config: few_deferrals(),
         agents: 1,
         offers: vec![
             offer(1, 1, timer),
@@ -339,7 +339,7 @@ fn triggers() -> SmallWorld {
     SmallWorld {
         name: "triggers",
         about: "deliveries to one trigger, of which some repeat, while its address changes and a turn may wait for them",
-        config: impatient(),
+        config: few_deferrals(),
         agents: 1,
         offers: vec![
             offer(1, 2, deliver(1)),
@@ -354,14 +354,14 @@ fn triggers() -> SmallWorld {
     }
 }
 
-/// One child at a time, who has none.
+/// One child at a time, which may have none.
 fn family() -> SmallWorld {
     let base = config(&["a/one"]);
     let children = ChildLimits { depth: 1, per_agent: 1 };
     SmallWorld {
         name: "family",
         about: "an agent and its child, which begins, says that it needs somebody, ends or is ended, its parent stopped, crashes among them",
-        config: Config { queue: few_replays(), children, ..base },
+        config: Config { queue: two_crashes(), children, ..base },
         agents: 1,
         offers: vec![
             offer(1, 1, prompt()),
@@ -387,7 +387,7 @@ fn folders() -> SmallWorld {
     SmallWorld {
         name: "folders",
         about: "two agents that want one folder, of whom one is refused while the other has it, a stop and a crash",
-        config: Config { queue: few_replays(), ..config(&["a/one"]) },
+        config: Config { queue: two_crashes(), ..config(&["a/one"]) },
         agents: 2,
         offers: vec![offer(1, 1, prompt()), offer(2, 1, prompt()), offer(1, 1, Action::Stop)],
         endings: endings(&[(Ending::Asks(Ask::Enter), Pot::Calls), (Ending::Commands(1), Pot::Calls)]),

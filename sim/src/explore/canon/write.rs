@@ -1,4 +1,4 @@
-//! The form that state is read through: every value becomes words of the hash.
+//! The serialiser that reads state: every value becomes words of the hash.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -8,9 +8,9 @@ use serde::ser::{
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 
-use super::{AGES, Canon, ignored};
+use super::{AGES, CanonicalState, ignored};
 
-/// Reading can't fail.
+/// An error that can't happen.
 #[derive(Debug)]
 pub(in crate::explore) struct Never(Infallible);
 
@@ -30,7 +30,7 @@ impl Error for Never {
 
 /// The fields of one struct, with its name.
 pub(in crate::explore) struct Fields<'a> {
-    canon: &'a mut Canon,
+    canonical: &'a mut CanonicalState,
     owner: &'static str,
 }
 
@@ -43,7 +43,7 @@ macro_rules! words {
     )*};
 }
 
-impl<'a> Serializer for &'a mut Canon {
+impl<'a> Serializer for &'a mut CanonicalState {
     type Ok = ();
     type Error = Never;
     type SerializeSeq = Self;
@@ -175,7 +175,7 @@ impl<'a> Serializer for &'a mut Canon {
     }
 
     fn serialize_struct(self, owner: &'static str, _: usize) -> Result<Fields<'a>, Never> {
-        Ok(Fields { canon: self, owner })
+        Ok(Fields { canonical: self, owner })
     }
 
     fn serialize_struct_variant(
@@ -186,7 +186,7 @@ impl<'a> Serializer for &'a mut Canon {
         _: usize,
     ) -> Result<Fields<'a>, Never> {
         self.word(index.into());
-        Ok(Fields { canon: self, owner })
+        Ok(Fields { canonical: self, owner })
     }
 }
 
@@ -195,10 +195,10 @@ impl Fields<'_> {
         if ignored(self.owner, field) {
             return Ok(());
         }
-        self.canon.bytes(field.as_bytes());
-        let before = std::mem::replace(&mut self.canon.ages, AGES.contains(&field));
-        value.serialize(&mut *self.canon)?;
-        self.canon.ages = before;
+        self.canonical.bytes(field.as_bytes());
+        let before = std::mem::replace(&mut self.canonical.ages, AGES.contains(&field));
+        value.serialize(&mut *self.canonical)?;
+        self.canonical.ages = before;
         Ok(())
     }
 }
@@ -231,7 +231,7 @@ impl SerializeStructVariant for Fields<'_> {
 
 macro_rules! elements {
     ($($form:ident $element:ident;)*) => {$(
-        impl $form for &mut Canon {
+        impl $form for &mut CanonicalState {
             type Ok = ();
             type Error = Never;
 
@@ -253,7 +253,7 @@ elements! {
     SerializeTupleVariant serialize_field;
 }
 
-impl SerializeMap for &mut Canon {
+impl SerializeMap for &mut CanonicalState {
     type Ok = ();
     type Error = Never;
 
