@@ -1,5 +1,5 @@
-//! The database: nodes, cells and the log of their batches. Statements are atomic, but for renewals, which hold the lock of
-//! their row from their beginning to their commit. Time is the database's own.
+//! The database: nodes, cells and the log of their batches. Statements are atomic, except renewals, which hold the lock
+//! of their row from their beginning to their commit. The clock is the database's own.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use holon_cluster::{
 
 use super::rules::Sabotage;
 
-/// The spans that statements name.
+/// The time spans that statements use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Spans {
     pub lease: u64,
@@ -26,7 +26,7 @@ pub struct Db {
     pub cells: BTreeMap<CellId, Cell>,
     /// The batches of each cell, in the order in which they landed.
     pub log: BTreeMap<CellId, Vec<Batch>>,
-    /// Every claim: who began which epoch.
+    /// Every claim: the node that began each epoch.
     pub epochs: BTreeMap<(CellId, Epoch), NodeId>,
 }
 
@@ -36,7 +36,7 @@ pub struct Node {
     pub buried: bool,
     pub draining: bool,
     pub labels: Vec<Label>,
-    /// A renewal that has begun and is not committed: what others see of the lease is what it was.
+    /// A renewal that has begun and is not committed: others still see the old lease.
     renewal: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ impl Db {
         Self { now: 0, spans, sabotage, nodes: BTreeMap::new(), cells, log, epochs: BTreeMap::new() }
     }
 
-    /// Executes a statement; none if it has to wait for a row's lock. A renewal is begun and committed at once.
+    /// Executes a statement; none if it has to wait for a row's lock. A renewal begins and commits at once.
     pub fn execute(&mut self, statement: &Statement) -> Option<Answer> {
         Some(match statement {
             Statement::Register { labels } => self.register(labels),
@@ -104,7 +104,7 @@ impl Db {
         Answer::Registered { node, wall: self.wall() }
     }
 
-    /// Looks at the row and locks it: the refusal, if there is nothing to renew. None if another statement has the lock.
+    /// Locks the row of a node for a renewal, or returns a refusal. None if another statement has the lock.
     pub fn begin_renewal(&mut self, node: NodeId) -> Option<Option<Answer>> {
         let (now, until) = (self.now, self.now + self.spans.lease);
         let Some(row) = self.nodes.get_mut(&node) else { return Some(Some(Answer::Refused)) };
@@ -125,7 +125,7 @@ impl Db {
         Answer::Renewed { wall: self.wall() }
     }
 
-    /// What was not committed is rolled back.
+    /// Rolls back everything uncommitted.
     pub fn restart(&mut self) {
         self.nodes.values_mut().for_each(|row| row.renewal = None);
     }
@@ -188,7 +188,7 @@ impl Db {
         Answer::Claimed(claimed)
     }
 
-    /// Whether the batch was written.
+    /// Appends a batch; returns whether it was written.
     fn append(&mut self, part: &Part) -> bool {
         let Some(cell) = self.cells.get_mut(&part.cell) else { return false };
         let epoch = cell.epoch == part.epoch || self.sabotage == Some(Sabotage::NoEpoch);
@@ -213,7 +213,7 @@ impl Db {
         Answer::Done
     }
 
-    /// Whether a cell that had no label has that of its owner now.
+    /// Binds a cell without a label to its owner's label; returns whether it did.
     pub fn bind(&mut self, node: NodeId, cell: CellId, label: Label) -> bool {
         let owned = |row: &&mut Cell| row.owner == Some(node) && row.offered_to.is_none();
         let row = self.cells.get_mut(&cell).filter(|row| owned(row) && row.label.is_none());

@@ -1,17 +1,17 @@
-//! Rules that a world drops on purpose, to see that a law notices.
+//! Rules that a world drops on purpose, to show that a law notices.
 
 /// One dropped rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Sabotage {
-    /// An append does not look at the epoch of its cell.
+    /// An append does not check the epoch of its cell.
     NoEpoch,
-    /// An append does not look at the head of its cell.
+    /// An append does not check the head of its cell.
     NoHead,
-    /// A batch whose outcome is unknown is taken as one that is not in the log: the host decides anew.
+    /// A batch whose outcome is unknown is taken for one that is not in the log: the host decides again.
     DecideAnew,
     /// A claim compares the time of the lease, and needs no burial.
     ClaimByTime,
-    /// Effects begin whatever the clock says.
+    /// Effects begin at any time.
     NoDeadline,
     /// Effects begin until the first moment at which the node may be buried.
     LateDeadline,
@@ -19,15 +19,15 @@ pub enum Sabotage {
     BeginEarly,
     /// A new owner begins the effects of its log again.
     BeginAgain,
-    /// Nobody buries a node that is late.
+    /// Nobody buries a late node.
     NoBurial,
     /// Clocks of nodes are slower than the margin of a lease and the grace allow. Random worlds alone.
     SlowClock,
-    /// Supervisors let commands run when the lease of their node is over. Random worlds alone.
+    /// Supervisors let commands run after the lease of their node. Random worlds alone.
     KeepCommands,
-    /// A cell that is to be moved is nobody's before its owner has given its last batch. Random worlds alone.
+    /// A cell that is to be moved has no owner before its host has given its last batch. Random worlds alone.
     ReleaseEarly,
-    /// An owner gives another batch for a deposit that it has given one for. Random worlds alone.
+    /// An owner gives a second batch for a deposit. Random worlds alone.
     JudgeAgain,
     /// A deposit is marked once its batch is known to be durable, not with it. Random worlds alone.
     MarkLater,

@@ -1,4 +1,4 @@
-//! What is on its way to the simulated disk: rows that become durable together, and states of agents.
+//! Data on its way to the simulated disk: rows that become durable together, and states of agents.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,24 +9,24 @@ use holon_ledger::{AgentRow, Batch, Load, Reserve, Stall, State, StoreError};
 
 use super::Row;
 
-/// Rows that were handed over, and what goes with them.
+/// Rows that were handed over, with everything that is written along.
 #[derive(Debug, Default)]
 pub struct Group {
-    /// So many rows of the disk.
+    /// Number of rows.
     pub rows: usize,
-    /// Those that the disk has not accepted yet, and the texts that they name.
+    /// Rows that the disk has not accepted yet, and the texts that they name.
     pub fresh: Vec<Row>,
     pub texts: Vec<ContentId>,
-    /// The numbers of its batches, in the order in which they are written.
+    /// The numbers of the group's batches, in the order of writing.
     pub handed: Vec<u64>,
     pub through: Option<StepSeq>,
     pub urgent: bool,
     pub snapshots: BTreeMap<AgentId, AgentSnapshot>,
-    /// States of agents that are written with it.
+    /// States of agents to write along.
     pub states: Vec<Ready>,
-    /// Stored states that could not be used.
+    /// Stored states that a load rejected.
     pub rejected: Vec<(AgentId, EventSeq)>,
-    /// How many records of each agent.
+    /// Number of records of each agent.
     pub written: BTreeMap<AgentId, usize>,
 }
 
@@ -34,25 +34,25 @@ pub struct Group {
 #[derive(Debug)]
 pub struct Ready(pub AgentSnapshot);
 
-/// What goes wrong with the simulated disk.
+/// Errors of the simulated disk.
 #[derive(Debug)]
 pub enum DiskError {
-    /// Nothing more can be written.
+    /// The writer has given up.
     GivenUp(Stall),
     NoAgent(AgentId),
     /// The log of an agent can't be read any more.
     Damaged(AgentId),
-    /// A record of somebody whose state nobody has.
+    /// A record of an agent that is not in memory.
     NotInMemory(AgentId),
 }
 
-/// The room that is held back on a full disk.
+/// The disk space reserved for a stop on a full disk.
 #[derive(Debug)]
 pub struct Held<'a> {
-    /// Nothing else has room.
+    /// Nothing but the reserve is free.
     pub full: bool,
     pub used: &'a mut bool,
-    /// It was given up, and nobody has written since.
+    /// The reserve was released, and nothing was written since.
     pub free: &'a mut bool,
 }
 
@@ -90,7 +90,7 @@ impl Batch for Group {
         self.rejected.push((agent, event_seq));
     }
 
-    /// Its row says what the last row of its log says.
+    /// The last row of the agent's log has this state already.
     fn rests(&mut self, _: AgentRow) {}
 
     fn merge(&mut self, next: Self) {

@@ -1,5 +1,5 @@
-//! What rows look like on the disk: each with its length and a link over everything before it, so that a row
-//! which is torn, missing, changed or in another's place is found where it is (contract: D4, D11).
+//! The bytes of rows on the disk. Each row has its length and a link over everything before it, so a reader finds a row
+//! that is torn, missing, changed or in another's place (contract: D4, D11).
 
 use std::ops::Range;
 
@@ -13,33 +13,33 @@ use crate::choices::{chain, hash};
 /// Bytes of the length and the link before each row.
 const HEADER: usize = 12;
 
-/// What befalls rows on the disk.
+/// Damage to rows on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
-    /// The last row ends after so many bytes, reduced to what it has.
+    /// The last row is cut after so many bytes, reduced to what it has.
     Torn { bytes: u32 },
-    /// A row was never written, those after it were.
+    /// A row was never written, but later rows were.
     Hole { row: usize },
     /// One bit is another, somewhere in a row.
     Flipped { row: usize, bit: u32 },
-    /// A row holds what belongs to another.
+    /// A row has the bytes of another row.
     Misdirected { row: usize, other: usize },
 }
 
-/// A reader found that a row is not what was written there.
+/// A row that a reader found damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     pub row: usize,
 }
 
-/// How the ledger is read; all but the first are broken on purpose.
+/// How the ledger is read; all readers but the first are sabotaged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reader {
     #[default]
     Careful,
-    /// Believes every link.
+    /// Trusts every link.
     Trusting,
-    /// Gives up the row before the damage, too.
+    /// Also drops the row before the damage.
     Timid,
 }
 
@@ -52,7 +52,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// The rows of a ledger from a position on. What stands before it links them all the same.
+    /// The rows of a ledger from a position on, linked to everything before it.
     pub fn of(rows: &[Row], from: usize) -> Self {
         let mut image = Self { from, bytes: Vec::new(), rows: Vec::new() };
         let mut link = start(from);
@@ -100,7 +100,7 @@ impl Image {
         self.rows.get(row.checked_sub(self.from)?).cloned()
     }
 
-    /// Reads rows until one is not what was written.
+    /// Reads rows up to the first damaged one.
     pub fn read(&self, reader: Reader) -> (Vec<Row>, Option<Found>) {
         let (mut rows, mut link, mut rest) = (Vec::new(), start(self.from), self.bytes.as_slice());
         while !rest.is_empty() {
@@ -124,7 +124,7 @@ fn start(from: usize) -> u64 {
     chain(hash(b"ledger"), &from.to_le_bytes())
 }
 
-/// A row, its link, and what comes after it.
+/// Splits off a row and its link; returns them and the rest.
 fn framed(bytes: &[u8]) -> Option<(&[u8], u64, &[u8])> {
     let (header, rest) = bytes.split_at_checked(HEADER)?;
     let (length, link) = header.split_at_checked(4)?;
@@ -134,7 +134,7 @@ fn framed(bytes: &[u8]) -> Option<(&[u8], u64, &[u8])> {
     Some((body, u64::from_le_bytes(link.try_into().ok()?), after))
 }
 
-/// The call in one line, then a line for each record.
+/// One line for the call, and one per record.
 fn encode(row: &Row) -> Vec<u8> {
     let step = row.step.map_or(0, |step| step.0);
     let mut text = format!("{step}\t{}", serde_json::to_string(&row.call).unwrap_or_default());

@@ -1,5 +1,5 @@
-//! The simulated disk: rows are accepted, then synced; a crash keeps a prefix that holds at least what an honest
-//! sync wrote. The disk remembers what was acknowledged to anybody, and so it, not the core, judges durability.
+//! The simulated disk: rows are accepted, then synced; a crash keeps a prefix that holds at least the rows of honest
+//! syncs. The disk, not the core, decides what is durable: it remembers what was acknowledged.
 
 pub mod group;
 pub mod image;
@@ -25,27 +25,27 @@ use shelf::{Glance, Harm, Read, Shelf};
 
 use crate::failure::{Failure, ensure};
 
-/// Rows from a damaged one on that a reader is given.
+/// Rows after a damaged one that a reader is given.
 const BEHIND: usize = 4;
 
-/// What a crash has taken of rows that a sync had spoken of.
+/// Rows that a crash lost although a sync had reported them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     pub rows: usize,
-    /// The effects of some of them had left.
+    /// The effects of some of these rows had left.
     pub effects_left: bool,
 }
 
-/// One call of the host with what it brought; written wholly or not at all.
+/// One call of the host with its records; written wholly or not at all.
 #[derive(Debug, Clone)]
 pub struct Row {
     pub call: Call,
     /// None for calls that are not steps.
     pub step: Option<StepSeq>,
     pub records: Vec<Record>,
-    /// What a start has to know of the agents that it changed, and what they have spent.
+    /// What a start reads about the changed agents, and what they have spent.
     pub agents: Vec<(AgentRow, Account)>,
-    /// Set when the effects were handed out.
+    /// Set when the effects are released.
     pub effects: Option<Vec<Effect>>,
 }
 
@@ -59,7 +59,7 @@ impl Row {
         self.records.iter().rev().find(|record| record.agent == *agent).map(|record| record.event_seq)
     }
 
-    /// Whether it says the same, but for what was handed out.
+    /// Whether two rows are equal but for their effects.
     fn same(&self, other: &Self) -> bool {
         (&self.call, self.step, &self.records) == (&other.call, other.step, &other.records)
     }
@@ -68,25 +68,25 @@ impl Row {
 #[derive(Debug, Default)]
 pub struct Disk {
     rows: Vec<Row>,
-    /// Which rows have records of each agent.
+    /// The rows with records of each agent.
     of: BTreeMap<AgentId, Vec<usize>>,
-    /// Rows up to here are said to be on stable storage.
+    /// Rows up to here were reported as synced.
     synced: usize,
-    /// Rows up to here are: a sync that lies says more.
+    /// Rows up to here are synced; after a lost sync, fewer than reported.
     stable: usize,
-    /// Rows up to here were told to somebody outside.
+    /// Rows up to here were acknowledged to somebody outside.
     acknowledged: usize,
     opened: BTreeMap<(AgentId, OpId), Option<SupervisorIdentity>>,
     messages: BTreeSet<(AgentId, MessageId)>,
     pub snapshots: Shelf,
-    /// How stored states are read, and the harm of one that was used all the same.
+    /// How stored states are read, and the harm of a damaged one that was used.
     pub glance: Glance,
     pub misled: Cell<Option<Harm>>,
     /// Agents whose logs can't be read any more.
     pub damaged: BTreeSet<AgentId>,
-    /// Texts that steps handed over together with their records; what a crash has cut off may be among them.
+    /// Texts that steps handed over with their records; those of lost rows may be among them.
     texts: BTreeSet<ContentId>,
-    /// The room that was held back for a stop on a full disk has been used up.
+    /// The space that was reserved for a stop on a full disk has been used.
     pub reserve_used: bool,
 }
 
@@ -114,32 +114,32 @@ impl Disk {
         &self.texts
     }
 
-    /// What was handed over together is on stable storage, or a sync that lies says so.
-    pub fn write(&mut self, group: &mut Group, lies: bool) -> Durable {
-        let durable = if lies { self.lie(group.rows) } else { self.sync_rows(group.rows) };
+    /// Makes a group durable; with a lost sync, only reports it.
+    pub fn write(&mut self, group: &mut Group, is_lost: bool) -> Durable {
+        let durable = if is_lost { self.lie(group.rows) } else { self.sync_rows(group.rows) };
         group.rejected.iter().for_each(|(agent, at)| self.snapshots.reject(agent, *at));
         self.keep(std::mem::take(&mut group.states));
         durable
     }
 
-    /// States of agents are on the disk.
+    /// Stores states of agents.
     pub fn keep(&mut self, states: Vec<Ready>) {
         states.into_iter().for_each(|state| self.snapshots.keep(state.0));
     }
 
-    /// Everything that was accepted is on stable storage now; what an earlier sync lied about, too.
+    /// Makes every accepted row durable, rows of earlier lost syncs included.
     pub fn sync(&mut self) -> Durable {
         self.sync_rows(self.unsynced())
     }
 
-    /// The next rows are on stable storage, too.
+    /// Makes the next rows durable, too.
     pub fn sync_rows(&mut self, rows: usize) -> Durable {
         let durable = self.lie(rows);
         self.stable = self.synced;
         durable
     }
 
-    /// A sync that returns without having written anything.
+    /// Reports the next rows as synced without writing them.
     pub fn lie(&mut self, rows: usize) -> Durable {
         let from = self.synced;
         self.synced = self.rows.len().min(from + rows);
@@ -147,7 +147,7 @@ impl Disk {
         self.attest(last_step(self.synced()))
     }
 
-    /// Remembers what the rows from one on bring.
+    /// Indexes the synced rows from a position on.
     fn note(&mut self, from: usize) {
         for row in &self.rows[from..self.synced] {
             for record in &row.records {
@@ -171,17 +171,17 @@ impl Disk {
         last_step(&self.rows)
     }
 
-    /// When the newest record was made that is on stable storage.
+    /// The time of the newest synced record.
     fn newest(&self) -> Option<Wall> {
         self.synced().iter().rev().find_map(|row| row.records.last()).map(|record| record.at)
     }
 
-    /// Whether the step is on stable storage.
+    /// Whether the step was reported as synced.
     pub fn holds(&self, step: StepSeq) -> bool {
         step <= last_step(self.synced())
     }
 
-    /// What is said to be on stable storage.
+    /// The rows that were reported as synced.
     fn synced(&self) -> &[Row] {
         &self.rows[..self.synced]
     }
@@ -190,7 +190,7 @@ impl Disk {
         self.opened.contains_key(&(agent.clone(), op))
     }
 
-    /// Who executes the command of that operation, as it is written down.
+    /// The recorded supervisor of an operation's command.
     pub fn supervisor(&self, agent: &AgentId, op: OpId) -> Option<SupervisorIdentity> {
         self.opened.get(&(agent.clone(), op)).cloned().flatten()
     }
@@ -199,7 +199,7 @@ impl Disk {
         self.messages.contains(&(agent.clone(), message))
     }
 
-    /// The effects of a step were handed out; `told` when somebody outside learned of it.
+    /// Notes that the effects of a step have left; `replies` if an answer is among them.
     pub fn released(&mut self, step: StepSeq, effects: &[Effect], replies: bool) {
         let found = self.rows.iter().rposition(|row| row.step == Some(step));
         if let Some(at) = found {
@@ -210,12 +210,12 @@ impl Disk {
         }
     }
 
-    /// How many accepted rows no sync has spoken of.
+    /// Number of accepted rows that no sync has reported.
     pub fn unsynced(&self) -> usize {
         self.rows.len() - self.synced
     }
 
-    /// How many accepted rows a crash may lose.
+    /// Number of accepted rows that a crash may lose.
     pub fn loose(&self) -> usize {
         self.rows.len() - self.stable
     }
@@ -224,21 +224,21 @@ impl Disk {
         self.stable
     }
 
-    /// The process has died: all that is stable survives, and `more` of the other rows. Says what went although
-    /// a sync had spoken of it.
+    /// The process has died: all stable rows survive, and `more` of the others. Returns the rows that are lost although
+    /// a sync had reported them.
     pub fn crash(&mut self, more: usize) -> Lost {
         let keep = self.stable + more.min(self.loose());
         let gone = self.rows.get(keep..self.synced).unwrap_or_default();
         let lost = Lost { rows: gone.len(), effects_left: gone.iter().any(|row| row.effects.is_some()) };
         self.forget_from(keep);
         self.synced = self.synced.min(keep);
-        // What survived is read from the disk: it is as durable as anything.
+        // The surviving rows are read from the disk, so they are durable.
         self.sync();
         self.cut(keep);
         lost
     }
 
-    /// What a sync had lied about is nobody's fault but the disk's: nothing that is gone counts any more.
+    /// Forgets everything acknowledged that a lost sync took.
     pub fn forget_lost(&mut self) {
         self.acknowledged = self.acknowledged.min(self.rows.len());
         self.opened.clear();
@@ -247,8 +247,8 @@ impl Disk {
         self.damaged.retain(|agent| self.of.contains_key(agent));
     }
 
-    /// What a start reads back of the rows that a crash left behind, if some of them were damaged: how many
-    /// of those that were not stable. What was must be whole, or the damage must be told with its place.
+    /// Reads the rows back after a crash that damaged some; returns how many of the unsynced ones are readable. Stable
+    /// rows must be whole, or their damage must be reported with its position.
     pub fn read_back(&self, left: usize, damage: Damage, reader: Reader) -> Result<usize, Failure> {
         let end = (self.stable + left).min(self.rows.len());
         let (from, hurt) = match damage {
@@ -257,7 +257,7 @@ impl Disk {
             Damage::Flipped { row, .. } => (row, row),
             Damage::Misdirected { row, other } => (row.min(other), row),
         };
-        // A reader ends at the damage; a few rows behind it show that it does.
+        // A reader ends at the damage; a few rows after it show that it does.
         let shown = match damage {
             Damage::Torn { .. } | Damage::Hole { .. } => end,
             Damage::Flipped { row, .. } => end.min(row + BEHIND),
@@ -269,13 +269,13 @@ impl Disk {
         let same = rows.iter().zip(&self.rows[from..]).all(|(read, row)| read.same(row));
         ensure!(same, "D11", "{damage:?}: a row was read that was never written");
         ensure!(rows.len() == hurt - from, "D4", "{damage:?}: {} rows from {from} were read", rows.len());
-        // A row of which nothing was written leaves nothing to find.
+        // A row that was never written leaves nothing to find.
         let replies = found == Some(Found { row: hurt });
         ensure!(replies || hurt >= self.stable, "D4", "{damage:?}: the reader says {found:?}");
         Ok(hurt.saturating_sub(self.stable).min(left))
     }
 
-    /// A broken disk: loses the last row that somebody was told about.
+    /// Sabotage: loses the last acknowledged row.
     pub fn lose_acknowledged(&mut self) {
         self.cut(self.acknowledged.saturating_sub(1));
     }
@@ -295,7 +295,7 @@ impl Disk {
         self.snapshots.cut(&ends);
     }
 
-    /// Whether every row that was told to somebody is still there.
+    /// Whether every acknowledged row is still there.
     pub fn keeps_its_word(&self) -> bool {
         self.rows.len() >= self.acknowledged
     }
@@ -308,7 +308,7 @@ impl Disk {
         self.of.iter().filter_map(end).collect()
     }
 
-    /// The records of every agent, in order: for whoever needs all of them.
+    /// The records of every agent, in order.
     pub(crate) fn logs(&self) -> BTreeMap<AgentId, Vec<Record>> {
         let mut logs: BTreeMap<AgentId, Vec<Record>> = BTreeMap::new();
         for record in self.rows.iter().flat_map(|row| &row.records) {
@@ -327,13 +327,13 @@ impl Disk {
         records.filter(|record| record.agent == *agent && record.event_seq > after).cloned().collect()
     }
 
-    /// The rows with records of an agent that are on stable storage.
+    /// The synced rows with records of an agent.
     fn durable(&self, agent: &AgentId) -> &[usize] {
         let rows = self.of.get(agent).map_or(&[][..], Vec::as_slice);
         &rows[..rows.partition_point(|row| *row < self.synced)]
     }
 
-    /// The records of an agent through an event, all of them on stable storage.
+    /// The records of an agent up to an event; an error if some are not synced.
     fn log_through(&self, agent: &AgentId, through: EventSeq) -> Result<Vec<Record>, DiskError> {
         let mut log = self.records(self.durable(agent), agent, EventSeq(0));
         log.retain(|record| record.event_seq <= through);
@@ -341,7 +341,7 @@ impl Disk {
         if whole { Ok(log) } else { Err(DiskError::Damaged(agent.clone())) }
     }
 
-    /// One agent, as a start finds it: its newest state that can be used, and its records after that.
+    /// Loads an agent as a start does: its newest usable state, and the records after that.
     fn load(&self, agent: &AgentId) -> Result<Restored, DiskError> {
         let rows = self.durable(agent);
         let end = rows.last().and_then(|row| self.rows[*row].end_of(agent));
@@ -356,7 +356,7 @@ impl Disk {
         Ok(Restored { snapshot, state_bytes: 0, tail_bytes: tail.len(), tail, unusable })
     }
 
-    /// What stands on stable storage of each agent, by its last row there.
+    /// The last synced row of each agent.
     fn known(&self) -> impl Iterator<Item = &(AgentRow, Account)> {
         self.of.keys().filter_map(|agent| {
             let last = &self.rows[*self.durable(agent).last()?];
@@ -369,7 +369,7 @@ fn last_step(rows: &[Row]) -> StepSeq {
     rows.iter().rev().find_map(|row| row.step).unwrap_or(StepSeq(0))
 }
 
-/// The effects of a step that is made again; they reach nobody.
+/// The effects of a replayed step, which nobody performs.
 #[expect(clippy::disallowed_methods, reason = "a replay of what this disk holds")]
 pub fn effects_of(step: Step) -> Vec<Effect> {
     let seq = step.seq();

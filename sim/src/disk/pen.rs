@@ -1,5 +1,5 @@
-//! What the driver hands over for the simulated disk. The world takes it from here, judges it, and lets the writer's
-//! queue decide when it is written.
+//! The driver's batch writer for the simulated disk. The world takes the batches from it, checks them, and lets the
+//! writer's queue decide when to write them.
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,11 @@ use holon_ledger::{AgentRow, LedgerWriter};
 use super::Row;
 use super::group::{DiskError, Group};
 
-/// Batches that nobody has taken yet.
+/// Batches that the world has not taken yet.
 #[derive(Debug, Default)]
 pub struct Pen {
     pub sent: VecDeque<Group>,
-    /// Broken on purpose: the row of an agent says that nothing will be due for it.
+    /// Sabotage: the rows of agents have no next deadline.
     pub forgetful: bool,
 }
 

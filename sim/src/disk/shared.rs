@@ -1,4 +1,4 @@
-//! The simulated disk as the driver reads it: what is on stable storage, and nothing else.
+//! The simulated disk as the driver reads it: synced rows only.
 
 use std::cell::{Ref, RefCell, RefMut};
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use holon_ledger::{AgentRow, LedgerReader, Restored};
 use super::group::DiskError;
 use super::{Disk, last_step};
 
-/// The disk of a world, which its driver reads while the world writes and harms it.
+/// The disk of a world: the driver reads it, the world writes and damages it.
 #[derive(Debug, Clone, Default)]
 pub struct SharedDisk(Rc<RefCell<Disk>>);
 
@@ -23,7 +23,7 @@ impl SharedDisk {
         self.0.borrow_mut()
     }
 
-    /// The disk itself, once nobody reads it any more.
+    /// Takes the disk out, once nobody reads it any more.
     pub fn take(&self) -> Disk {
         self.0.take()
     }

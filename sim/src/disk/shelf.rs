@@ -1,5 +1,5 @@
-//! Snapshots on the disk, as a start finds them: the newest of each agent, each with a sum over its text. One that
-//! is no good gives way to the one before it, and then to the log (contract: ST11, D7).
+//! Snapshots on the disk, as a start finds them: the newest of each agent, each with a checksum. An unusable one gives
+//! way to the one before it, and then to the log (contract: ST11, D7).
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use holon_facts::{AgentId, EventSeq};
 
 use crate::choices::hash;
 
-/// Snapshots that are kept of each agent, as a real ledger does.
+/// Snapshots kept of each agent, as in a real ledger.
 const KEPT: usize = 2;
 
-/// What befalls a snapshot on the disk.
+/// Damage to a snapshot on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Harm {
     /// One bit of its text is another.
     Flipped { bit: u32 },
-    /// Its text ends after so many bytes, reduced to what it has.
+    /// Its text is cut after so many bytes, reduced to what it has.
     Cut { bytes: u32 },
     /// It is filed under the event after its own.
     Misfiled,
-    /// Another build wrote it, in a form of its own.
+    /// Another build wrote it, in another format.
     Foreign,
-    /// It reports events that the log does not have.
+    /// It contains events that the log does not have.
     Ahead { by: u32 },
 }
 
@@ -31,24 +31,24 @@ pub enum Harm {
 pub enum Glance {
     #[default]
     Careful,
-    /// Broken on purpose: whatever can be parsed is believed.
+    /// Sabotage: trusts every snapshot that can be parsed.
     Trusting,
 }
 
-/// A snapshot as it lies there.
+/// A snapshot on the disk.
 #[derive(Debug)]
 struct Stored {
     snapshot: AgentSnapshot,
     harm: Option<Harm>,
 }
 
-/// What was read of an agent's snapshots.
+/// The result of reading an agent's snapshots.
 #[derive(Debug, Default)]
 pub struct Read {
     pub snapshot: Option<AgentSnapshot>,
-    /// One that was harmed is what was read.
+    /// The harm of the snapshot that was read, if it was damaged.
     pub misled: Option<Harm>,
-    /// Newer ones that can't be used.
+    /// Newer snapshots that can't be used.
     pub unusable: Vec<(EventSeq, SnapshotError)>,
 }
 
@@ -66,13 +66,13 @@ impl Shelf {
         kept.drain(..kept.len().saturating_sub(KEPT));
     }
 
-    /// The newest one that is whole.
+    /// The newest undamaged snapshot.
     pub fn newest(&self, agent: &AgentId) -> Option<&AgentSnapshot> {
         let kept = self.agents.get(agent)?.iter().rev();
         kept.filter(|stored| stored.harm.is_none()).map(|stored| &stored.snapshot).next()
     }
 
-    /// Those of a log that ends at an event; a snapshot goes with the rows that it was written with.
+    /// Keeps the snapshots of logs that end at these events: each goes with the rows that it was written with.
     pub fn cut(&mut self, ends: &BTreeMap<AgentId, EventSeq>) {
         self.agents.retain(|agent, kept| {
             kept.retain(|stored| {
@@ -82,13 +82,13 @@ impl Shelf {
         });
     }
 
-    /// Harms the newest snapshot of an agent; says whether there was one.
+    /// Damages the newest snapshot of an agent; returns whether there was one.
     pub fn suffer(&mut self, agent: &AgentId, harm: Harm) -> bool {
         let newest = self.agents.get_mut(agent).and_then(|kept| kept.last_mut());
         newest.map(|stored| stored.harm = Some(harm)).is_some()
     }
 
-    /// What a start uses for an agent whose log ends at an event.
+    /// The snapshot that a start uses for an agent whose log ends at an event.
     pub fn read(&self, agent: &AgentId, last: EventSeq, glance: Glance) -> Read {
         let mut read = Read::default();
         for stored in self.agents.get(agent).into_iter().flatten().rev() {
@@ -103,7 +103,7 @@ impl Shelf {
         read
     }
 
-    /// What a start has rejected is thrown away: a log that has grown past it must not find it again.
+    /// Drops a rejected snapshot: a log that has grown past it must not find it again.
     pub fn reject(&mut self, agent: &AgentId, event_seq: EventSeq) {
         if let Some(kept) = self.agents.get_mut(agent) {
             kept.retain(|stored| stored.snapshot.agent.event_seq != event_seq);
@@ -114,7 +114,7 @@ impl Shelf {
 impl Stored {
     fn usable(&self, agent: &AgentId, last: EventSeq, glance: Glance) -> Option<AgentSnapshot> {
         let Some(harm) = self.harm else {
-            // What is whole reads back as it was written: the end of a run judges that.
+            // An undamaged snapshot reads back as it was written: the end of a run checks that.
             return Some(self.snapshot.clone()).filter(|snapshot| snapshot.agent.event_seq <= last);
         };
         let (text, sum, filed) = self.on_disk(harm, last)?;
@@ -125,7 +125,7 @@ impl Stored {
         (good || glance == Glance::Trusting).then_some(snapshot)
     }
 
-    /// Its text, the sum beside it, and the event under which it is filed.
+    /// Its text, its checksum, and the event under which it is filed.
     fn on_disk(&self, harm: Harm, last: EventSeq) -> Option<(Vec<u8>, u64, EventSeq)> {
         let mut written = self.snapshot.clone();
         match harm {
@@ -188,7 +188,7 @@ mod tests {
             let unusable: Vec<EventSeq> = read.unusable.iter().map(|(at, _)| *at).collect();
             assert_eq!((used, read.misled), (Some(older), None), "{harm:?}");
             assert_eq!(unusable, [last], "{harm:?}");
-            // What was rejected is gone; the next one is harmed in its turn.
+            // The rejected one is gone; now the next one is damaged.
             shelf.reject(&agent, last);
             assert!(shelf.suffer(&agent, harm));
             let read = shelf.read(&agent, last, Glance::Careful);

@@ -1,4 +1,4 @@
-//! What goes wrong, and what operators want.
+//! Faults, and requests of operators.
 
 use holon_cluster::Input;
 
@@ -7,11 +7,11 @@ use super::setting::SECOND;
 use super::world::{Event, World};
 use crate::failure::Failure;
 
-/// From one look at what may go wrong with a process to the next.
+/// Time between two draws of faults for a process.
 const EVERY: u64 = SECOND;
 
 impl World {
-    /// Whatever is drawn for a process in this second.
+    /// Injects the faults drawn for a process in this second.
     pub(super) fn trouble(&mut self, of: usize) -> Result<(), Failure> {
         if self.quiet.is_some() {
             return Ok(());
@@ -60,7 +60,7 @@ impl World {
         Ok(())
     }
 
-    /// Whatever its owner is about to do with it.
+    /// Binds a cell of the process to its first label, in whatever state the owner is.
     fn bind(&mut self, of: usize) {
         let Process { machine, hosts, labels, .. } = &self.processes[of];
         let (Some(node), Some(label)) = (machine.node(), labels.first().cloned()) else { return };
@@ -88,7 +88,7 @@ impl World {
         self.step(of, Input::Move { cell, to })
     }
 
-    /// The process is gone; its machine, and supervisors of its commands, are not. It starts again.
+    /// Ends a process, and plans its next start. Its machine and the supervisors of its commands go on.
     pub(super) fn end(&mut self, of: usize) {
         self.forsake(of);
         let process = &mut self.processes[of];
@@ -101,7 +101,7 @@ impl World {
         self.after(after, Event::Restart { of, life });
     }
 
-    /// The same machine, and another process.
+    /// Starts a new process on the same machine.
     pub(super) fn restart(&mut self, of: usize) -> Result<(), Failure> {
         let (life, cut) = (self.processes[of].life + 1, self.processes[of].cut);
         let (labels, rate) = (self.processes[of].labels.clone(), self.processes[of].rate);
@@ -116,7 +116,7 @@ impl World {
             return Ok(());
         }
         self.processes[of].state = Life::Up;
-        // Time has passed before it reads what has arrived, or after: both happen.
+        // The process notices the time before the answers that arrived, or after them: both happen.
         if self.draw.chance("time first", of, 500) {
             self.step(of, Input::Tick)?;
         }

@@ -1,5 +1,5 @@
-//! Effects: a command begins while the lease allows it, and runs under a supervisor that ends it with the lease, whatever
-//! becomes of the process that began it.
+//! Effects: a command begins while the lease allows it, and runs under a supervisor that ends it with the lease,
+//! whatever happens to the process that began it.
 
 use holon_cluster::{CellId, Epoch, Mono};
 
@@ -16,15 +16,15 @@ pub(super) struct Command {
     pub(super) cell: CellId,
     pub(super) epoch: Epoch,
     pub(super) content: u64,
-    /// When its supervisor ends it, by the clock of its machine.
+    /// When the supervisor ends the command, by the clock of its machine.
     until: u64,
 }
 
-/// How late a supervisor ends its command, in microseconds: it looks at its clock so often.
+/// How late a supervisor ends its command, in microseconds: the interval of its clock checks.
 const LATE: [u64; 2] = [0, 200_000];
 
 impl World {
-    /// Effects may begin until another moment; commands of cells that are still this node's run on.
+    /// Extends the time until which effects may begin; commands of cells that the node still owns run on.
     pub(super) fn effects(&mut self, of: usize, until: Mono) {
         let process = &mut self.processes[of];
         process.until = until.0;
@@ -48,7 +48,7 @@ impl World {
         self.at(at.max(self.now), Event::Supervise { content: command.content, until: command.until });
     }
 
-    /// Whatever may begin is handed to a supervisor, with the deadline that holds now; the rest waits for a longer lease.
+    /// Hands ready effects to supervisors, with the deadline that holds now; the rest waits for a longer lease.
     pub(super) fn begin_ready(&mut self, of: usize) {
         let now = self.processes[of].local(self.now);
         let process = &mut self.processes[of];
@@ -73,8 +73,8 @@ impl World {
         }
     }
 
-    /// What a supervisor checks right before it begins: its clock, and the deadline that it was given. Whether the process that
-    /// started it still lives does not matter.
+    /// What a supervisor checks right before it begins: its clock against its deadline. It does not matter whether the
+    /// process that started it still lives.
     pub(super) fn begin(&mut self, content: u64) -> Result<(), Failure> {
         let Some(command) = self.waiting.remove(&content) else { return Ok(()) };
         let Command { of, cell, epoch, until, .. } = command;
@@ -99,7 +99,7 @@ impl World {
         Ok(())
     }
 
-    /// A host that gives its last batch has ended its commands before, and begins none.
+    /// Ends the commands of a host that gives its last batch; it begins no more.
     pub(super) fn end_commands(&mut self, of: usize, cell: CellId) {
         let others = |command: &Command| command.of != of || command.cell != cell;
         self.waiting.retain(|_, command| others(command));
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    /// The lease of a command may be over: its supervisor ends it, unless it was made longer.
+    /// The supervisor ends a command whose lease is over, unless the lease was extended.
     pub(super) fn supervise(&mut self, content: u64, until: u64) {
         let before = self.commands.len();
         if self.sabotage != Some(Sabotage::KeepCommands) {

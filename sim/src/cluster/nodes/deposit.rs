@@ -1,5 +1,5 @@
-//! Requests that wait in the database for the owner of their cell: it reads a list of them now and then, and gives a batch for
-//! each that it has not given one for in this epoch. The append marks it.
+//! Requests that wait in the database for the owner of their cell. The owner lists them now and then, and gives one
+//! batch for each of them per epoch. The append marks the request.
 
 use holon_cluster::{CellId, Epoch};
 
@@ -9,11 +9,11 @@ use super::world::{Event, World};
 use crate::cluster::rules::Sabotage;
 use crate::failure::Failure;
 
-/// From one request for a cell to the next.
+/// Time between two requests for a cell.
 const COME: [u64; 2] = [SECOND / 5, 4 * SECOND];
-/// From one look of an owner to the next.
+/// Time between two reads of an owner.
 const LOOK: u64 = SECOND / 4;
-/// One way over a network, and what is slow, in microseconds.
+/// One way over a network, and a slow one, in microseconds.
 const WAY: [u64; 2] = [200, 8_000];
 const SLOW: [u64; 2] = [300_000, 6_000_000];
 
@@ -23,11 +23,11 @@ pub(super) struct Deposit {
     pub(super) cell: CellId,
     /// The content of the batch that took it.
     pub(super) taken: Option<u64>,
-    /// Whether readers see that.
+    /// Whether readers see that it was taken.
     marked: bool,
 }
 
-/// What an owner has read.
+/// The requests that an owner has read.
 #[derive(Debug, Clone)]
 pub(super) struct List {
     of: usize,
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    /// Somebody outside sends something, while the database takes it.
+    /// Adds a request from outside, if the database is up.
     pub(super) fn deposit(&mut self, cell: CellId) {
         if self.quiet.is_some() {
             return;
@@ -59,7 +59,7 @@ impl World {
         }
     }
 
-    /// Whoever serves the cell, or believes so, reads what waits.
+    /// Every process that believes to serve the cell reads the waiting requests.
     pub(super) fn look(&mut self, cell: CellId) {
         self.after(LOOK, Event::Look { cell });
         for of in 0..self.processes.len() {
@@ -80,20 +80,20 @@ impl World {
         }
     }
 
-    /// The list arrives. What was read in another epoch counts for nothing.
+    /// A list arrives. A list of another epoch is ignored.
     pub(super) fn found(&mut self, list: u64) -> Result<(), Failure> {
         let Some(List { of, life, cell, epoch, deposits }) = self.lists.remove(&list) else { return Ok(()) };
         for deposit in deposits {
             let own = self.processes[of].life == life && self.serves(of, cell);
             let process = &mut self.processes[of];
-            let has_room = process.machine.next_batch(cell).is_some();
-            let Some(host) = process.hosts.get_mut(&cell).filter(|_| own && has_room) else {
+            let has_space = process.machine.next_batch(cell).is_some();
+            let Some(host) = process.hosts.get_mut(&cell).filter(|_| own && has_space) else {
                 return Ok(());
             };
             if host.epoch != epoch {
                 return Ok(());
             }
-            if host.judged.insert(deposit) || self.sabotage == Some(Sabotage::JudgeAgain) {
+            if host.batched.insert(deposit) || self.sabotage == Some(Sabotage::JudgeAgain) {
                 self.count("judged");
                 self.give(of, cell, false, Some(deposit))?;
             }
@@ -101,7 +101,7 @@ impl World {
         Ok(())
     }
 
-    /// A batch that takes a deposit has landed.
+    /// A batch that takes a request has landed.
     pub(super) fn takes(&mut self, cell: CellId, content: u64) -> Result<(), Failure> {
         let Some(number) = self.contents.get(&content).and_then(|known| known.takes) else { return Ok(()) };
         laws::takes(self, cell, number, content)?;
@@ -113,7 +113,7 @@ impl World {
         Ok(())
     }
 
-    /// The batch is known to be durable.
+    /// Marks a request once its batch is known to be durable.
     pub(super) fn mark_later(&mut self, content: u64) {
         let number = self.contents.get(&content).and_then(|known| known.takes);
         if let Some(deposit) = number.and_then(|number| self.deposits.get_mut(&number)) {

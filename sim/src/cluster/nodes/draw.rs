@@ -1,4 +1,4 @@
-//! What happens by chance, from the seed alone: each question has a sequence of its own.
+//! Random draws, from the seed alone: each question has a sequence of its own.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The laws, each at the event that it is about.
+//! The laws, each checked at the event that it is about.
 
 use holon_cluster::{CellId, Dropped, Epoch};
 
@@ -7,7 +7,7 @@ use super::wire::content;
 use super::world::World;
 use crate::failure::{Failure, ensure};
 
-/// X1, X2, X6: what an append has written, from this place in the log on.
+/// X1, X2, X6: what an append has written, from this position of the log on.
 pub(super) fn landed(world: &World, cell: CellId, from: usize) -> Result<(), Failure> {
     let Some(log) = world.db.log.get(&cell) else { return Ok(()) };
     for (at, batch) in log.iter().enumerate().skip(from) {
@@ -83,7 +83,7 @@ pub(super) fn drops(
     let holds = row.is_some_and(|row| !row.buried && row.lease_until > world.db.now);
     let open = host.and_then(|host| host.given.iter().find(|(number, _)| **number > host.durable));
     match why {
-        // Whose release is not answered may see the next owner first.
+        // A node whose release is not answered may learn of the next owner first.
         Dropped::Fenced { own, found } => {
             let left = host.is_some_and(|host| host.drained) && open.is_none();
             ensure!(
@@ -92,7 +92,7 @@ pub(super) fn drops(
                 "{cell:?} of {own:?} is fenced by {found:?}, and the lease of its owner is in force"
             );
         }
-        // A host that was still being loaded has answered nobody: its first batch is the next owner's to see.
+        // A host that was still being loaded has answered nobody: the next owner reads its first batch.
         Dropped::HandedOver if host.is_some_and(|host| host.drained) => {
             ensure!(
                 open.is_none(),
@@ -105,7 +105,7 @@ pub(super) fn drops(
     Ok(())
 }
 
-/// X7: a batch takes a deposit of its cell that none has taken.
+/// X7: a batch takes a deposit of its own cell that no batch has taken.
 pub(super) fn takes(world: &World, cell: CellId, number: u64, content: u64) -> Result<(), Failure> {
     let Some(deposit) = world.deposits.get(&number) else { return Ok(()) };
     ensure!(deposit.cell == cell, "X7", "batch {content} of {cell:?} takes {deposit:?}");
@@ -117,7 +117,7 @@ pub(super) fn takes(world: &World, cell: CellId, number: u64, content: u64) -> R
     Ok(())
 }
 
-/// X2: at the end, what was acknowledged to anybody is in the log.
+/// X2: at the end, everything acknowledged is in the log.
 pub(super) fn keeps(world: &World) -> Result<(), Failure> {
     let all: std::collections::BTreeSet<u64> =
         world.db.log.values().flatten().map(|batch| content(batch.link)).collect();

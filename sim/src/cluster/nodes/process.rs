@@ -11,29 +11,29 @@ use super::world::{Event, World};
 use crate::cluster::rules::Sabotage;
 use crate::failure::{Failure, safety};
 
-/// What the label of some cells and nodes is.
+/// The label of some cells and nodes.
 pub(super) const LABEL: &str = "disk";
 
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) machine: Ownership,
-    /// Counts the starts: what was meant for an earlier one does not arrive.
+    /// The number of the start: messages for an earlier start do not arrive.
     pub(super) life: u32,
     pub(super) state: Life,
-    /// An operator has drained or stopped it.
+    /// An operator has drained or stopped the process.
     pub(super) leaves: bool,
     pub(super) labels: Vec<Label>,
-    /// How much faster than the database's its clock runs, in millionths.
+    /// How much faster than the database's clock its clock runs, in millionths.
     pub(super) rate: i64,
     /// Answers that arrived during a pause.
     pub(super) kept: VecDeque<Input>,
-    /// Whether what it sends and what it is sent arrives.
+    /// Whether its messages are lost in both directions.
     pub(super) cut: bool,
     pub(super) loads: BTreeMap<CellId, (Epoch, Head)>,
     pub(super) hosts: BTreeMap<CellId, Host>,
-    /// Until when effects may begin, by its own clock.
+    /// Until when effects may begin, by the process's clock.
     pub(super) until: u64,
-    /// The wake-up that counts; earlier ones are void.
+    /// The current wake-up; earlier ones are void.
     pub(super) wake: u64,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Process {
 pub(super) enum Life {
     Up,
     Paused,
-    /// Dead, or ended in good order.
+    /// Dead, or exited in good order.
     Down,
 }
 
@@ -49,15 +49,15 @@ pub(super) enum Life {
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) epoch: Epoch,
-    /// What it has given, and what of that is durable.
+    /// The batches that the host has given, and the last durable one.
     pub(super) given: BTreeMap<BatchNumber, u64>,
     pub(super) durable: BatchNumber,
     /// Effects that may begin.
     pub(super) ready: Vec<u64>,
-    /// Deposits that it has given a batch for.
-    pub(super) judged: BTreeSet<u64>,
+    /// Deposits that the host has given a batch for.
+    pub(super) batched: BTreeSet<u64>,
     pub(super) draining: bool,
-    /// It has given its last batch.
+    /// The host has given its last batch.
     pub(super) drained: bool,
 }
 
@@ -87,13 +87,13 @@ impl Process {
         })
     }
 
-    /// Its clock: it goes on during pauses, and over restarts of the process.
+    /// The machine's clock, which runs on during pauses and restarts of the process.
     pub(super) fn local(&self, now: u64) -> u64 {
         let ahead = i128::from(now) * i128::from(self.rate) / 1_000_000;
         u64::try_from(i128::from(now) + ahead).unwrap_or(0)
     }
 
-    /// When its clock shows that.
+    /// When the machine's clock shows this time.
     pub(super) fn global(&self, local: u64) -> u64 {
         let part = i128::from(local) * 1_000_000 / (1_000_000 + i128::from(self.rate));
         u64::try_from(part).unwrap_or(u64::MAX).saturating_add(1)
@@ -101,7 +101,7 @@ impl Process {
 }
 
 impl World {
-    /// One step of a process's machine, and what it asks for.
+    /// Steps a process's machine, and performs what it asks for.
     pub(super) fn step(&mut self, of: usize, input: Input) -> Result<(), Failure> {
         match self.processes[of].state {
             Life::Down => return Ok(()),
@@ -186,7 +186,7 @@ impl World {
             given: BTreeMap::new(),
             durable: head.batch,
             ready,
-            judged: BTreeSet::new(),
+            batched: BTreeSet::new(),
             draining: false,
             drained: false,
         };
@@ -196,7 +196,7 @@ impl World {
         Ok(())
     }
 
-    /// A batch of the host, with an effect or without. No batch where there is no space for one.
+    /// Gives a batch of the host, with an effect or without, unless there is no space for one.
     pub(super) fn give(
         &mut self,
         of: usize,
@@ -277,7 +277,7 @@ impl World {
         self.after(after, Event::Drained { of, life, cell, epoch });
     }
 
-    /// The host has ended its commands, and gives no batch any more.
+    /// The host has ended its commands, and gives no more batches.
     pub(super) fn drained(&mut self, of: usize, cell: CellId, epoch: Epoch) -> Result<(), Failure> {
         let Some(host) = self.processes[of].hosts.get_mut(&cell).filter(|host| host.epoch == epoch) else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! X8: nothing goes wrong any more, and one process alone lives. It owns every cell that its labels allow, and a request for
-//! each becomes durable, within the time that the terms give.
+//! X8: faults are over, and only one process lives. It owns every cell that its labels allow, and a request for each
+//! becomes durable, within the time that the terms give.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::failure::{Failure, liveness};
 pub(super) struct Quiet {
     pub(super) survivor: usize,
     ends: u64,
-    /// Cells of which a request has become durable since, by the survivor.
+    /// Cells for which the survivor has made a request durable since then.
     pub(super) served: BTreeSet<CellId>,
 }
 
@@ -33,7 +33,7 @@ impl World {
             self.end(of);
         }
         self.processes[survivor].cut = false;
-        // An operator may have drained or stopped it: it is started anew, as after a crash.
+        // An operator may have drained or stopped the survivor: it restarts, as after a crash.
         match self.processes[survivor].state {
             Life::Up if !self.processes[survivor].leaves => Ok(()),
             Life::Paused if !self.processes[survivor].leaves => self.resume(survivor),

@@ -1,4 +1,4 @@
-//! What a world is drawn to be. Each fault is there in half of the worlds, and more or less often.
+//! The drawn setting of a world. Each fault is present in half of the worlds, at a drawn rate.
 
 use holon_cluster::Terms;
 
@@ -13,18 +13,18 @@ pub(super) struct Setting {
     pub(super) terms: Terms,
     pub(super) nodes: usize,
     pub(super) cells: u64,
-    /// Of the cells, those that only nodes with a label may own.
+    /// Number of cells that only nodes with a label may own.
     pub(super) labelled: u64,
-    /// How long things go wrong, in microseconds.
+    /// How long faults last, in microseconds.
     pub(super) chaos: u64,
-    /// From one request for a cell to the next.
+    /// Time between two requests for a cell.
     pub(super) requests: [u64; 2],
-    /// How long a command runs at most.
+    /// The longest run of a command.
     pub(super) commands: u64,
     pub(super) rates: Rates,
 }
 
-/// How often things go wrong: so many of a thousand statements, or of a thousand seconds of each node.
+/// Rates of faults: per thousand statements, or per thousand seconds of each node.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rates {
     pub(super) request_lost: u32,
@@ -42,7 +42,7 @@ pub(super) struct Rates {
     pub(super) stops: u32,
     pub(super) slow_load: u32,
     pub(super) slow_begin: u32,
-    /// How far rates of clocks are apart, in millionths.
+    /// How far the rates of clocks differ, in millionths.
     pub(super) clocks: u32,
 }
 
@@ -86,8 +86,8 @@ impl Setting {
         }
     }
 
-    /// From the last fault to where one node serves every cell: what it had asked before is given up, a lease and the grace pass,
-    /// it looks twice, and what was offered to a node that is gone is offered no more. Clocks may be slow.
+    /// The time from the last fault until one node serves every cell: earlier statements are given up, a lease and the
+    /// grace pass, the node polls twice, and offers to a node that is gone end. Clocks may be slow.
     pub(super) fn quiet_within(&self) -> u64 {
         let terms = &self.terms;
         let before = terms.answer_within.0.max(terms.append_within.0) + terms.retry_after.0;

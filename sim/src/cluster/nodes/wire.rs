@@ -12,18 +12,18 @@ pub(super) struct Wire {
     life: u32,
     id: AskId,
     statement: Statement,
-    /// Whether somebody waits for the answer.
+    /// Whether the process still waits for the answer.
     awaited: bool,
     answer: Option<Answer>,
 }
 
-/// One way over a network, a commit, and what is slow, in microseconds.
+/// One way over a network, a commit, and a slow one, in microseconds.
 const WAY: [u64; 2] = [100, 4_000];
 const COMMIT: [u64; 2] = [50, 2_000];
 const SLOW: [u64; 2] = [300_000, 8_000_000];
-/// From an answer that is lost to the end of its connection.
+/// Time from a lost answer to the end of its connection.
 const RESET: [u64; 2] = [1_000, 3_000_000];
-/// Before a statement looks again at a row that is locked.
+/// Time before a statement tries a locked row again.
 const LOCKED: u64 = 5_000;
 
 /// The link of a batch with this content.
@@ -60,7 +60,7 @@ impl World {
             self.count("late");
             let after = self.draw.span("lateness", of, SLOW);
             self.after(after, Event::Execute { wire });
-            // Its connection may end before: it is executed all the same.
+            // The connection may end first: the statement is executed all the same.
             self.reset(of, wire);
         } else if cut || self.draw.chance("request is lost", of, rates.request_lost) {
             self.count("request_lost");
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// The connection ends some time, or is silent until its node gives it up.
+    /// The connection ends at some time, or stays silent until its node gives up.
     fn reset(&mut self, of: usize, wire: u64) {
         if self.draw.chance("reset", of, 500) {
             let after = self.draw.span("reset after", of, RESET);
@@ -79,7 +79,7 @@ impl World {
         }
     }
 
-    /// Nobody waits for this answer any more. What was not executed may still be.
+    /// The process stops waiting for this answer. A statement that was not executed may still be.
     pub(super) fn give_up(&mut self, of: usize, id: AskId) {
         let life = self.processes[of].life;
         let found = self.wires.values_mut().find(|wire| wire.of == of && wire.life == life && wire.id == id);
@@ -90,7 +90,7 @@ impl World {
         }
     }
 
-    /// The batches that are not known to be durable get other contents.
+    /// Gives other contents to the batches that are not known to be durable.
     fn decide_anew(&mut self, of: usize) {
         let open: Vec<_> = self.processes[of]
             .hosts
@@ -107,12 +107,12 @@ impl World {
         }
     }
 
-    /// A process has died: nobody waits for its answers.
+    /// A process has died: its answers are awaited no more.
     pub(super) fn forsake(&mut self, of: usize) {
         self.wires.values_mut().filter(|wire| wire.of == of).for_each(|wire| wire.awaited = false);
     }
 
-    /// The database takes the statement; of a renewal it begins it.
+    /// The database executes the statement; a renewal only begins.
     pub(super) fn execute(&mut self, number: u64) -> Result<(), Failure> {
         let Some(wire) = self.wires.get(&number) else { return Ok(()) };
         let (of, statement) = (wire.of, wire.statement.clone());
@@ -145,7 +145,7 @@ impl World {
         Ok(())
     }
 
-    /// The renewal that has begun is visible from now on, unless the database was restarted meanwhile.
+    /// The renewal becomes visible, unless the database has restarted since it began.
     pub(super) fn commit(&mut self, number: u64) {
         let Some(Wire { statement: Statement::Renew { node }, .. }) = self.wires.get(&number) else { return };
         let answer = self.db.commit_renewal(*node);
@@ -195,7 +195,7 @@ impl World {
         self.step(of, Input::NoAnswer { ask: id })
     }
 
-    /// All connections end; what was not committed is rolled back.
+    /// All connections end; everything uncommitted is rolled back.
     pub(super) fn restart_database(&mut self) {
         self.db.restart();
         let open: Vec<u64> =
@@ -203,7 +203,7 @@ impl World {
         for number in open {
             let Some(wire) = self.wires.get_mut(&number) else { continue };
             let of = wire.of;
-            // It executes nothing any more; whoever waits for it hears that its connection is gone, or nothing at all.
+            // The statement executes nothing any more; its process sees the connection end, or no answer.
             wire.statement = Statement::Append { parts: Vec::new() };
             self.reset(of, number);
         }

@@ -1,4 +1,4 @@
-//! The world: what happens next, and the clock of the database.
+//! The world: the queue of events, and the clock of the database.
 
 use std::collections::BTreeMap;
 
@@ -28,19 +28,19 @@ pub(super) struct World {
     pub(super) draw: Draw,
     /// Microseconds of the database's clock.
     pub(super) now: u64,
-    /// Counts what is put into the queue: of two events of one moment the earlier one comes first.
+    /// Counts queued events: of two events of one moment the earlier one comes first.
     pub(super) order: u64,
     queue: BTreeMap<(u64, u64), Event>,
     pub(super) db: Db,
-    /// The database takes no statement before.
+    /// The database takes no statement until then.
     pub(super) down_until: u64,
     pub(super) processes: Vec<Process>,
     pub(super) wires: BTreeMap<u64, Wire>,
     pub(super) contents: BTreeMap<u64, Content>,
-    /// What came from outside, by its number, and lists of it that are on their way to an owner.
+    /// Deposits by number, and lists of deposits that are on their way to an owner.
     pub(super) deposits: BTreeMap<u64, Deposit>,
     pub(super) lists: BTreeMap<u64, List>,
-    /// Commands that run, and those whose supervisor is about to begin them, by the content of their batch.
+    /// Running commands, and those whose supervisor is about to begin them, by the content of their batch.
     pub(super) commands: Vec<Command>,
     pub(super) waiting: BTreeMap<u64, Command>,
     pub(super) quiet: Option<Quiet>,
@@ -49,7 +49,7 @@ pub(super) struct World {
     trace: Option<Vec<String>>,
 }
 
-/// What a batch holds: batches have different contents.
+/// The content of a batch, which differs from that of every other batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Content {
     pub(super) cell: CellId,
@@ -58,7 +58,7 @@ pub(super) struct Content {
     pub(super) landed: Option<Epoch>,
     pub(super) acknowledged: bool,
     pub(super) begun: bool,
-    /// The deposit that it takes.
+    /// The deposit that the batch takes.
     pub(super) takes: Option<u64>,
 }
 
@@ -109,7 +109,7 @@ pub(super) enum Event {
     Request {
         cell: CellId,
     },
-    /// One that waits for its owner.
+    /// A request that waits for its owner.
     Deposit {
         cell: CellId,
     },
@@ -137,9 +137,9 @@ pub(super) enum Event {
         of: usize,
         life: u32,
     },
-    /// Nothing goes wrong any more.
+    /// Faults end.
     Quiet,
-    /// Looks whether the world is over.
+    /// Checks whether the world is over.
     End,
 }
 
@@ -277,7 +277,7 @@ impl World {
         self.processes[of].life == life && self.processes[of].state != Life::Down
     }
 
-    /// Whoever serves the cell, or believes so, takes the request.
+    /// Every process that believes to serve the cell takes the request.
     fn request(&mut self, cell: CellId) -> Result<(), Failure> {
         let pace = self.setting.requests;
         let after = self.draw.span("request after", usize::try_from(cell.0).unwrap_or(0), pace);
@@ -291,7 +291,7 @@ impl World {
         Ok(())
     }
 
-    /// The database executes a statement: what its appends have written is judged.
+    /// The database executes a statement; the laws check what its appends have written.
     pub(super) fn executed(&mut self, statement: &Statement) -> Result<Option<Answer>, Failure> {
         let Statement::Append { parts } = statement else { return Ok(self.db.execute(statement)) };
         let before: Vec<_> =

@@ -1,4 +1,4 @@
-//! A state's number: 128 bits over everything that decides what follows.
+//! The number of a state: 128 bits over everything that decides what follows.
 
 use std::hash::{Hash, Hasher};
 

@@ -1,7 +1,9 @@
-//! Small worlds of two nodes and one cell, exhaustively: every order of statements, answers, losses, pauses, ticks of the clock
-//! and requests within a bound. A pause is nothing of its own: a node that takes no step while others do is one.
+//! Small worlds of two nodes and one cell, exhaustively: every order of statements, answers, losses, pauses, ticks of
+//! the clock and requests within a bound. There is no move for a pause: a node that takes no step while others do is
+//! paused.
 //!
-//! [`search::explore`] visits each state once, checks the laws X1 to X6 after each move, and X8 from states that it reaches.
+//! [`search::explore`] visits each state once, checks the laws X1 to X6 after each move, and X8 from a sample of
+//! states.
 
 mod digest;
 mod laws;
@@ -20,16 +22,16 @@ pub use worlds::worlds;
 pub struct SmallWorld {
     pub name: &'static str,
     pub about: &'static str,
-    /// The second node is at its best: whatever it has to do it does in one go, with its statements and their answers, before
-    /// the clock ticks. Only the first one is slow, silent and unlucky.
+    /// The second node is ideal: it does everything at once, with its statements and their answers, before the clock
+    /// ticks. Only the first node is slow, silent and unlucky.
     pub prompt: bool,
-    /// The first node looks at nodes and cells all the time, and not just when it starts, and gives up answers that take too
+    /// The first node polls nodes and cells all the time, not only at its start, and gives up answers that take too
     /// long: then X8 holds for it, too.
     pub looks: bool,
     pub bounds: Bounds,
 }
 
-/// How often things may happen that nothing calls for.
+/// How often unprovoked things may happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// Ticks of the database's clock after the start.
@@ -49,7 +51,7 @@ pub struct Bounds {
 }
 
 impl SmallWorld {
-    /// The same with more of everything that is bounded.
+    /// The same world with larger bounds.
     #[must_use]
     pub fn wider(self, by: u8) -> Self {
         let Bounds { ticks, requests, losses, crashes, lags, moves, stops } = self.bounds;
@@ -57,7 +59,7 @@ impl SmallWorld {
         Self { bounds: Bounds { ticks, requests, losses, crashes, lags, moves, stops }, ..self }
     }
 
-    /// Its bounds, for a person.
+    /// The bounds, for a person.
     pub fn bounds_text(&self) -> String {
         let Bounds { ticks, requests, losses, crashes, lags, moves, stops } = self.bounds;
         format!(

@@ -1,4 +1,4 @@
-//! What may happen next, and what it does.
+//! The possible moves, and their execution.
 
 use holon_cluster::{Input, NodeId, Standing, Statement};
 
@@ -8,22 +8,22 @@ use super::state::{Back, CELL, Sent, Setting, Stage, State, link};
 use crate::cluster::rules::Sabotage;
 use crate::failure::Failure;
 
-/// One thing that happens. Processes are 0 and 1; statements count in the order of the wire.
+/// One move. Processes are 0 and 1; statements count in the order of the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Move {
     /// The beginning.
     Start,
-    /// A process takes a step because it is time.
+    /// A process takes a step because its time has come.
     Wake(u8),
-    /// A prompt process does all that it has to do.
+    /// A prompt process does everything that it has to do.
     Run(u8),
-    /// The database executes a statement; of a renewal it begins it.
+    /// The database executes a statement; a renewal only begins.
     Execute(u8),
     /// The database commits a renewal.
     Commit(u8),
     /// An answer arrives.
     Deliver(u8),
-    /// An answer is lost, whenever the statement is executed.
+    /// An answer is lost, whether or not the statement is executed.
     Lose(u8),
     /// A process has loaded the cell, and gives its first batch.
     Load(u8),
@@ -41,7 +41,7 @@ pub enum Move {
     MoveCell(u8),
     /// A process is stopped in good order.
     Stop(u8),
-    /// The clock of the database.
+    /// The clock of the database ticks.
     Tick,
 }
 
@@ -115,11 +115,11 @@ impl State {
         !process.ended && (process.fresh || due)
     }
 
-    /// Whether there is something that this process could do, or waits for.
+    /// Whether this process has something to do or waits for something.
     fn is_behind(&self, of: u8) -> bool {
         let process = &self.processes[usize::from(of)];
         let mut own = self.wire.iter().filter(|wire| wire.process == of && wire.awaited);
-        // A burial that waits for a row that somebody else has locked waits for them.
+        // A burial that waits for a locked row waits for the owner of the lock.
         let can_go_on = own.any(|wire| match &wire.stage {
             Stage::Sent(Sent(statement)) => self.db.clone().execute(statement).is_some(),
             Stage::Begun(_) | Stage::Answered(_) => true,
@@ -127,7 +127,7 @@ impl State {
         self.is_due(of) || process.loads.is_some() || can_go_on
     }
 
-    /// What a supervisor checks right before it begins: its clock, and the deadline that it was given.
+    /// What a supervisor checks right before it begins: its clock against its deadline.
     fn may_begin(&self, of: u8, sabotage: Option<Sabotage>) -> bool {
         let until = self.processes[usize::from(of)].machine.effects_until(CELL);
         let now = self.local(of);
@@ -152,7 +152,7 @@ impl State {
         }
     }
 
-    /// The other process's node.
+    /// The node of the other process.
     fn other(&self, of: u8) -> Option<NodeId> {
         self.processes[usize::from(1 - of)].machine.node()
     }
@@ -276,7 +276,7 @@ impl State {
         self.give(of, false, sabotage)
     }
 
-    /// A batch of the host, with an effect or without.
+    /// Gives a batch of the host, with an effect or without.
     pub(super) fn give(&mut self, of: u8, request: bool, sabotage: Option<Sabotage>) -> Result<(), Failure> {
         let content = self.decide() | if request { REQUEST } else { 0 };
         let process = &mut self.processes[usize::from(of)];

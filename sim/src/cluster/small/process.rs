@@ -1,4 +1,4 @@
-//! One process: the real machine, and a host that is as small as a host can be.
+//! One process: the real machine, and a minimal host.
 
 use holon_cluster::{
     Ask, AskId, BatchNumber, Dropped, Epoch, Head, Input, Mono, Ownership, Slot, Span, Statement, Terms,
@@ -12,13 +12,13 @@ use crate::failure::{Failure, safety};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Process {
     pub(super) machine: Ownership,
-    /// It has taken no step yet.
+    /// The process has taken no step yet.
     pub(super) fresh: bool,
     pub(super) stopping: bool,
     pub(super) ended: bool,
-    /// How far its clock is behind.
+    /// How far the clock is behind.
     pub(super) lag: u8,
-    /// A cell that it is to take over.
+    /// The cell that the process is to take over.
     pub(super) loads: Option<(Epoch, Head)>,
     pub(super) host: Option<Host>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Process {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Host {
     pub(super) epoch: Epoch,
-    /// Its state is the fold of the log up to here, and of what it has given since.
+    /// The host's state is the fold of the log up to here, and of the batches given since.
     pub(super) base: BatchNumber,
     pub(super) given: Vec<Given>,
     /// Effects that may begin.
@@ -41,7 +41,7 @@ pub(super) struct Given {
     pub(super) content: u8,
 }
 
-/// Contents from here on are those of requests, whose batches have an effect.
+/// Contents from here on belong to requests, whose batches have an effect.
 pub(super) const REQUEST: u8 = 32;
 
 /// Spans in ticks.
@@ -78,7 +78,7 @@ impl Process {
 }
 
 impl State {
-    /// One step of a process's machine, and what it asks for.
+    /// Steps a process's machine, and performs what it asks for.
     pub(super) fn step(&mut self, of: u8, input: Input, sabotage: Option<Sabotage>) -> Result<(), Failure> {
         let now = Mono(self.local(of));
         let process = &mut self.processes[usize::from(of)];
@@ -127,7 +127,7 @@ impl State {
         self.wire.push(Wire { process: of, id, awaited: true, stage });
     }
 
-    /// Nobody waits for this answer any more. What was not executed may still be.
+    /// The process stops waiting for this answer. A statement that was not executed may still be.
     pub(super) fn lose(&mut self, of: u8, id: AskId, sabotage: Option<Sabotage>) {
         let found = self.wire.iter_mut().find(|wire| wire.process == of && wire.id == id && wire.awaited);
         if let Some(wire) = found {
@@ -139,7 +139,7 @@ impl State {
         }
     }
 
-    /// The batches that are not known to be durable get other contents.
+    /// Gives other contents to the batches that are not known to be durable.
     fn decide_anew(&mut self, of: u8) {
         let mut next = self.next;
         if let Some(host) = &mut self.processes[usize::from(of)].host {

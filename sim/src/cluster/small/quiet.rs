@@ -1,5 +1,5 @@
-//! X8: from a state on, one process lives and reaches the database, and nothing is lost any more. Within a lease, the grace and
-//! two polls it owns the cell, and a request becomes durable.
+//! X8: from a state on, only one process lives and reaches the database, and nothing is lost. Within a lease, the grace
+//! and two polls it owns the cell, and a request becomes durable.
 
 use holon_cluster::Standing;
 
@@ -10,18 +10,18 @@ use crate::failure::{Failure, liveness};
 /// Steps at one moment before they count as endless.
 const ENDLESS: usize = 200;
 
-/// Leads a copy of the state to where this process serves.
+/// Drives a copy of the state until this process serves.
 pub(super) fn serves(state: &State, setting: Setting, of: u8) -> Result<(), Failure> {
     let process = &state.processes[usize::from(of)];
     let mut state = state.clone();
     state.left.crashes = 0;
-    // An operator has stopped it, or it does not look: it needs nothing.
+    // A process that an operator has stopped, or that does not poll, need not serve.
     if process.ended || process.stopping || (of == 0 && !setting.world.looks) {
         return Ok(());
     }
     let (terms, acknowledged) = (terms(), state.acknowledged);
     let offered = if setting.world.bounds.moves > 0 { terms.offer_within.0 } else { 0 };
-    // What it had asked before may still have to be given up.
+    // Earlier statements may still have to be given up.
     let before = terms.answer_within.0.max(terms.append_within.0) + terms.retry_after.0;
     let within = before + terms.lease.0 + terms.grace.0 + 1 + 2 * terms.poll_every.0 + offered;
     for _ in 0..=within {
@@ -30,7 +30,7 @@ pub(super) fn serves(state: &State, setting: Setting, of: u8) -> Result<(), Fail
             state.give(of, true, setting.sabotage)?;
             drive(&mut state, setting, of)?;
         }
-        // Its own request, or one from before, in the epoch that it owns now.
+        // A request of its own, or an earlier one, in the epoch that it owns now.
         if owns(&state, of) && state.acknowledged != acknowledged {
             return Ok(());
         }
@@ -43,7 +43,8 @@ pub(super) fn serves(state: &State, setting: Setting, of: u8) -> Result<(), Fail
     ))
 }
 
-/// It serves, and the database sees it so: a process that was silent may not know yet that it is late or buried.
+/// Whether the process serves, and the database agrees: a process that was silent may not know yet that it is late or
+/// buried.
 fn owns(state: &State, of: u8) -> bool {
     let machine = &state.processes[usize::from(of)].machine;
     let row = state.db.cells.get(&CELL);
@@ -53,12 +54,12 @@ fn owns(state: &State, of: u8) -> bool {
     lives && mine && machine.standing(CELL) == Standing::Serving
 }
 
-/// Everything that is on its way happens, and this process alone takes steps.
+/// Everything in flight happens, and only this process takes steps.
 pub(super) fn drive(state: &mut State, setting: Setting, of: u8) -> Result<(), Failure> {
     repeat(state, setting, of, |_| true)
 }
 
-/// This process alone takes steps, and only its own statements are executed.
+/// Only this process takes steps, and only its statements are executed.
 pub(super) fn run(state: &mut State, setting: Setting, of: u8) -> Result<(), Failure> {
     repeat(state, setting, of, |wire| wire.process == of && wire.awaited)
 }

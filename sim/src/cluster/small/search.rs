@@ -12,25 +12,25 @@ use crate::verdict::caught;
 
 /// States that may wait; each takes some five thousand bytes.
 const WAITING: usize = 50_000;
-/// Of so many states one is led on until a single process serves: it takes as long as a hundred moves.
+/// One in so many states is driven until a single process serves, which takes as long as a hundred moves.
 const QUIET: u128 = 16;
 
 /// How far a search goes.
 pub struct Options<'a> {
     pub states: usize,
-    /// Asked now and then, with the states so far; no ends the search as a full number of states does.
+    /// Asked now and then, with the states so far; false ends the search as a full number of states does.
     pub goes_on: &'a dyn Fn(usize) -> bool,
     pub sabotage: Option<Sabotage>,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug, Clone)]
 pub struct Report {
     pub world: SmallWorld,
     pub states: usize,
     pub transitions: u64,
     pub depth: u32,
-    /// States that were led on to where one process serves, for each process.
+    /// States that were driven until one process serves, counted per process.
     pub quiet: u64,
     /// Every state within the bounds was visited.
     pub finished: bool,
@@ -95,7 +95,7 @@ fn first(setting: Setting) -> Result<State, Failure> {
 }
 
 impl Search<'_> {
-    /// Whether there is nothing left to visit.
+    /// Visits the states; returns whether all were visited.
     fn visit_all(&mut self) -> Result<bool, Box<Found>> {
         let first = first(self.setting).map_err(|failure| Box::new(Found { failure, path: Vec::new() }))?;
         self.nodes.push(Node { parent: 0, depth: 0, by: Move::Start });
@@ -156,7 +156,7 @@ impl Search<'_> {
 }
 
 impl Report {
-    /// The exit code of the search: a failure's own, or that of a budget that ran out.
+    /// The exit code of the search: that of its failure, or of a budget that ran out.
     pub fn exit_code(&self) -> u8 {
         match &self.found {
             Some(found) => found.failure.kind.exit_code(),

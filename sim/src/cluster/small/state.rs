@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 pub(super) const CELL: CellId = CellId(1);
 
-/// What does not change in a search.
+/// What is constant in a search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting {
     pub(super) world: SmallWorld,
@@ -25,9 +25,9 @@ pub(super) struct State {
     pub(super) wire: Vec<Wire>,
     /// What the bounds still allow.
     pub(super) left: Bounds,
-    /// The number of the next batch that anybody decides: batches have different contents.
+    /// The number of the next batch: batches have different contents.
     pub(super) next: u8,
-    /// Batches that somebody was shown as durable, and those whose effect has begun, one bit each.
+    /// Batches acknowledged as durable, and those whose effect has begun, one bit each.
     pub(super) acknowledged: u64,
     pub(super) begun: u64,
 }
@@ -37,7 +37,7 @@ pub(super) struct State {
 pub(super) struct Wire {
     pub(super) process: u8,
     pub(super) id: AskId,
-    /// Whether somebody waits for the answer.
+    /// Whether the process still waits for the answer.
     pub(super) awaited: bool,
     pub(super) stage: Stage,
 }
@@ -50,7 +50,7 @@ pub(super) enum Stage {
     Answered(Back),
 }
 
-/// A statement, ordered by nothing: a process has one in each slot at a time.
+/// A statement that does not take part in ordering: a process has one in each slot at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Sent(pub(super) Statement);
 
@@ -91,7 +91,7 @@ pub(super) fn bit(content: u8) -> u64 {
 }
 
 impl State {
-    /// Both processes have been started, and have taken no step.
+    /// Both processes have started, and have taken no step.
     pub(super) fn new(setting: Setting) -> Result<Self, Failure> {
         let terms = terms();
         let spans = Spans { lease: terms.lease.0, grace: terms.grace.0 };

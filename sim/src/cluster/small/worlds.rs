@@ -55,7 +55,7 @@ pub fn worlds() -> Vec<SmallWorld> {
 }
 
 impl SmallWorld {
-    /// Whether the search begins when one node serves and the other one looks on, and not at the very beginning.
+    /// Whether the search begins when one node serves and the other one watches, not at the very beginning.
     pub(super) fn begins_served(&self) -> bool {
         self.name != "start"
     }
