@@ -179,16 +179,16 @@ impl Ends {
         if !children.any(|of| (&of.agent_id, of.task_id) == (id, fact.task_id)) {
             return Ok(false);
         }
-        let checked = ChildEnd { status: fact.status, result: fact.result.clone(), spent: fact.spent };
+        let recorded_end = ChildEnd { status: fact.status, result: fact.result.clone(), spent: fact.spent };
         match self.received.remove(&supervision) {
             Some(received) => {
                 let stopped = received.status == TaskStatus::Cancelled;
                 let cause = if stopped { TaskCause::Stopped } else { TaskCause::Exited };
-                let same = checked == received && fact.cause == cause;
+                let same = recorded_end == received && fact.cause == cause;
                 ensure!(
                     same,
                     "C9",
-                    "{} of {id} ends {checked:?} ({}), its child {received:?}",
+                    "{} of {id} ends {recorded_end:?} ({}), its child {received:?}",
                     fact.task_id,
                     fact.cause
                 );

@@ -270,8 +270,8 @@ impl Disk {
         ensure!(same, "D11", "{damage:?}: a row was read that was never written");
         ensure!(rows.len() == hurt - from, "D4", "{damage:?}: {} rows from {from} were read", rows.len());
         // A row that was never written leaves nothing to find.
-        let replies = found == Some(Found { row: hurt });
-        ensure!(replies || hurt >= self.stable, "D4", "{damage:?}: the reader says {found:?}");
+        let is_found = found == Some(Found { row: hurt });
+        ensure!(is_found || hurt >= self.stable, "D4", "{damage:?}: the reader says {found:?}");
         Ok(hurt.saturating_sub(self.stable).min(left))
     }
 

@@ -1,5 +1,5 @@
-//! M3: what is recorded of a round is what the model said, in its order; what a performer executes are the arguments of
-//! the one call that is open; what it brought is that call's result.
+//! M3: the recorded round is the model's answer, in its order; a performer executes the open call with the call's own
+//! arguments; the outcome becomes the result of that call.
 
 use std::collections::BTreeMap;
 
@@ -28,14 +28,14 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    /// A performer is to execute it.
+    /// Checks a call that a performer executes.
     pub(crate) fn executed(&self, agent: &AgentId, call: &ToolCall) -> Result<(), Failure> {
         let same = (call.call_id.as_str(), call.tool.name()) == (&self.call_id, &self.tool_name);
         ensure!(same, "M3", "{agent} executes {} ({}), the open call is {self:?}", call.tool, call.call_id);
         self.has(agent, &call.arguments)
     }
 
-    /// Another program is asked for it.
+    /// Checks a call that another program serves.
     pub(crate) fn sent(&self, agent: &AgentId, call: &ServerCall) -> Result<(), Failure> {
         let name = format!("{}__{}", call.server, call.tool);
         let named = self.verdict.tool().is_some_and(|tool| tool == *name.as_str());
@@ -48,10 +48,10 @@ impl Called {
         self.has(agent, &call.arguments)
     }
 
-    /// A performer looks at a task for it, or writes to it.
+    /// Checks a call that shows a task or writes to it.
     pub(crate) fn on_task(&self, agent: &AgentId, work: &TaskWork) -> Result<(), Failure> {
         let (about, tool) = match work {
-            // What a command came to that was begun by a call of its own.
+            // The end of a command that another call began.
             TaskWork::Promote { .. } | TaskWork::AlreadyRunning { .. } => return Ok(()),
             TaskWork::List { .. } => (None, Tool::TaskList),
             TaskWork::Status { task, .. } => (Some(task.id), Tool::TaskStatus),
@@ -73,14 +73,14 @@ impl Called {
         Ok(())
     }
 
-    /// A performer shows work items for it.
+    /// Checks a call that shows work items.
     pub(crate) fn on_work(&self, agent: &AgentId, view: &WorkView) -> Result<(), Failure> {
         let fits = matches!(self.verdict, Verdict::OnWork(_));
         ensure!(fits, "M3", "{agent} is shown work items, the open call is {self:?}");
         view.plan.as_ref().map_or(Ok(()), |plan| self.has(agent, plan))
     }
 
-    /// A performer takes in a template for it.
+    /// Checks a call that loads a template.
     pub(crate) fn prepared(&self, agent: &AgentId, template: Option<&TemplateId>) -> Result<(), Failure> {
         let asked = match &self.verdict {
             Verdict::OnSelf(SelfCall::Spawn(asked)) => asked.template.as_ref(),
@@ -111,11 +111,11 @@ fn task_of(call: &TaskCall) -> Option<TaskId> {
     }
 }
 
-/// What a step has heard of a model or a performer is what it records.
+/// M3: a step records the outcome of a model or a performer as it came.
 pub(super) fn check_outcomes(
     call: &Call,
     records: &[Record],
-    said: &mut BTreeMap<&'static str, u64>,
+    checked: &mut BTreeMap<&'static str, u64>,
 ) -> Result<(), Failure> {
     let Call::Step { input: Input::Completed { agent, op, outcome }, .. } = call else { return Ok(()) };
     match outcome {
@@ -123,7 +123,7 @@ pub(super) fn check_outcomes(
             let model = records.iter().filter(|record| record.agent == *agent).find_map(winner);
             for record in records.iter().filter(|record| record.agent == *agent) {
                 if let Event::Turn(TurnFact::AssistantRoundRecorded(fact)) = &record.event {
-                    *said.entry("M3").or_default() += 1;
+                    *checked.entry("M3").or_default() += 1;
                     answered(agent, (answer, model), &fact.blocks, &fact.verdicts)?;
                 }
             }
@@ -133,11 +133,11 @@ pub(super) fn check_outcomes(
             let received = &outcome.receipt;
             let Some((settlement, tool, result)) = result_of(agent, *op, records) else { return Ok(()) };
             if settlement == Settlement::Failed && received.error.is_none() {
-                // What came fits no operation of that kind, and the call is notified so.
+                // The outcome does not fit the operation, and the call's result reports that.
                 return Ok(());
             }
-            *said.entry("M3").or_default() += 1;
-            // What another program brings is nothing but what the model reads.
+            *checked.entry("M3").or_default() += 1;
+            // Of another program's outcome, only what the model reads counts.
             let foreign = tool == Tool::ToolCall.name() || Tool::named(tool).is_none();
             if let Some(template) = received.facts.template.as_deref().filter(|_| !foreign) {
                 let begins = records.iter().any(|record| begins_with(record, template));
@@ -166,7 +166,7 @@ pub(super) fn check_outcomes(
     }
 }
 
-/// The result that follows the end of an operation, where it is a call's.
+/// The result of a call that follows the end of an operation, if there is one.
 fn result_of<'a>(
     agent: &AgentId,
     op: OpId,
@@ -178,13 +178,13 @@ fn result_of<'a>(
         let ends = [Settlement::Done, Settlement::Failed].contains(&fact.settlement);
         (fact.op == op && ends).then_some(fact.settlement)
     })?;
-    // A task whose command has ended says so itself.
+    // A task whose command has ended reports that itself.
     let ended = |record: &&Record| matches!(&record.event, Event::Task(TaskFact::TaskStatusUpdated(fact)) if fact.status.is_terminal());
     let (tool, receipt) = of_agent.take_while(|record| !ended(record)).find_map(result)?;
     Some((settlement, tool, receipt))
 }
 
-/// Whether somebody is begun with that template.
+/// Whether a record begins an agent with that template.
 fn begins_with(record: &Record, template: &AgentTemplate) -> bool {
     let Event::Outbox(OutboxFact::LetterPosted(fact)) = &record.event else { return false };
     let Letter::Spawn { spec, .. } = &fact.letter else { return false };
@@ -206,8 +206,8 @@ fn winner(record: &Record) -> Option<&ModelRef> {
     Some(&fact.winning_model_ref)
 }
 
-/// A round is what was answered: each text, each call with its own arguments and its own verdict, and each thought as
-/// that of the model that answered.
+/// A recorded round is the answer: each text, each call with its own arguments and verdict, each thought with the model
+/// that answered.
 fn answered(
     agent: &AgentId,
     (answer, by): (&ModelAnswer, Option<&ModelRef>),
@@ -221,28 +221,28 @@ fn answered(
         return Err(wrong("blocks are missing"));
     }
     let mut verdicts = verdicts.iter();
-    for (said, kept) in answer.blocks.iter().zip(blocks) {
-        match (said, kept) {
-            (AnswerBlock::Text { text: said }, Block::Text { text }) if said == text => {}
-            (AnswerBlock::Reasoning { content: said }, Block::Reasoning { model, content })
-                if said == content && by == Some(model) => {}
-            (AnswerBlock::ToolCall(said), Block::ToolCall { tool_name, arguments, .. })
-                if said.arguments == *arguments =>
+    for (received, kept) in answer.blocks.iter().zip(blocks) {
+        match (received, kept) {
+            (AnswerBlock::Text { text: received }, Block::Text { text }) if received == text => {}
+            (AnswerBlock::Reasoning { content: received }, Block::Reasoning { model, content })
+                if received == content && by == Some(model) => {}
+            (AnswerBlock::ToolCall(received), Block::ToolCall { tool_name, arguments, .. })
+                if received.arguments == *arguments =>
             {
-                let named = said.tool_name == *tool_name || Tool::named(&said.tool_name).is_none();
+                let named = received.tool_name == *tool_name || Tool::named(&received.tool_name).is_none();
                 let Some(verdict) = verdicts.next().filter(|_| named) else { return Err(wrong("a call")) };
                 let tool = verdict.tool();
                 let tool = tool.map(|name| (name.clone(), Tool::named(name.as_str())));
-                let right = match (tool, said.json()) {
+                let right = match (tool, received.json()) {
                     (None, _) => true,
-                    // What it names is called, by whichever name that has.
+                    // Compares the verdict of the named tool, by either of its names.
                     (Some(_), Some(json)) if *tool_name == *Tool::ToolCall.name() => {
                         Tool::ToolCall.verdict(json).as_ref() == Ok(verdict)
                     }
                     (Some((name, Some(tool))), Some(json)) => {
-                        name == *said.tool_name && own(tool, json, verdict)
+                        name == *received.tool_name && own(tool, json, verdict)
                     }
-                    (Some((name, _)), _) => name == *said.tool_name,
+                    (Some((name, _)), _) => name == *received.tool_name,
                 };
                 if !right {
                     return Err(wrong("a verdict of another call"));
@@ -259,10 +259,11 @@ fn answered(
     if verdicts.next().is_some() { Err(wrong("a verdict of no call")) } else { Ok(()) }
 }
 
-/// Whether a verdict is about these arguments: what the core executes itself is read from them alone.
+/// Whether a verdict belongs to these arguments: for calls that the core executes itself, the verdict follows from
+/// them.
 fn own(tool: Tool, json: &str, verdict: &Verdict) -> bool {
     match verdict {
-        // What goes into a command is read where it is written.
+        // Text for a command is read when it is written.
         Verdict::OnTask(TaskCall::Input { task, .. }) => {
             let read = tool.verdict(json);
             matches!(read, Ok(Verdict::OnTask(TaskCall::Input { task: other, .. })) if other == *task)

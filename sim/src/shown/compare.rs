@@ -1,4 +1,4 @@
-//! A request beside what the records say that it must show.
+//! Compares a request with what the records require it to show.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,15 +36,15 @@ pub(super) fn request(
         ensure!(stands, "M6", "a request of {agent} does not show what an episode came to: {summary:?}");
     }
     *checked.entry("M6").or_default() += digests::shown(request, &expected.digests)?;
-    *checked.entry("M4").or_default() += 1 + standing::judge(request, expected)?;
-    *checked.entry("M13").or_default() += images::judge(request)?;
+    *checked.entry("M4").or_default() += 1 + standing::check(request, expected)?;
+    *checked.entry("M13").or_default() += images::check(request)?;
     let along = expected.messages.iter().map(|delivered| delivered.message.skills.len() as u64);
     *checked.entry("M16").or_default() += along.sum::<u64>();
-    *checked.entry("M10").or_default() += fences::judge(request, expected)?;
+    *checked.entry("M10").or_default() += fences::check(request, expected)?;
     Ok(())
 }
 
-/// What a turn was for, and what was said in it.
+/// The messages of a turn, and its conversation.
 fn turn(
     agent: &AgentId,
     items: &mut Items<'_>,
@@ -57,24 +57,24 @@ fn turn(
     };
     input(agent, parts, messages)?;
     *checked.entry("M1").or_default() += messages.len() as u64;
-    let tells = |delivered: &Delivered| (delivered.tasks.len() + delivered.hints.len()) as u64;
-    *checked.entry("M9").or_default() += messages.iter().map(tells).sum::<u64>();
+    let reported = |delivered: &Delivered| (delivered.tasks.len() + delivered.hints.len()) as u64;
+    *checked.entry("M9").or_default() += messages.iter().map(reported).sum::<u64>();
     conversation(agent, items, spoken, checked)
 }
 
-/// M4: a turn that did not complete says so.
+/// M4: the end of a turn that did not complete is shown.
 fn ended(agent: &AgentId, items: &mut Items<'_>, past: &Past) -> Result<(), Failure> {
     if past.end == TurnKind::Completed {
         return Ok(());
     }
     let shown = items.next();
     let end = past.end.name();
-    let delivered = matches!(shown, Some(Item::User { parts }) if rendered(&outside(parts)).contains(end));
-    ensure!(delivered, "M4", "a turn of {agent} ended {end}, shown is {shown:?}");
+    let shows_end = matches!(shown, Some(Item::User { parts }) if rendered(&outside(parts)).contains(end));
+    ensure!(shows_end, "M4", "a turn of {agent} ended {end}, shown is {shown:?}");
     Ok(())
 }
 
-/// What is said of work and environment where it is new.
+/// Headings of changes in work and environment.
 const CHANGES: [&str; 8] = [
     "[your summary of an earlier part",
     "[your work items and waits now]",
@@ -86,14 +86,14 @@ const CHANGES: [&str; 8] = [
     "[skills that are no longer there]",
 ];
 
-/// M4: parts that say what changed, each under its heading and in a fence; how many they are.
+/// M4: counts the parts that show changes, each under its heading and in a fence.
 fn changes(parts: &[Part]) -> usize {
     let heads = |part: &Part| matches!(part, Part::Rendered(text) if CHANGES.iter().any(|head| text.starts_with(head)));
     let pairs = parts.chunks(2).take_while(|pair| matches!(pair, [head, Part::Quoted { .. }] if heads(head)));
     2 * pairs.count()
 }
 
-/// M1, M9: each message of the turn once, under its heading, with what it reports.
+/// M1, M9: each message of the turn is shown once, under its heading, with what it reports.
 fn input(agent: &AgentId, parts: &[Part], messages: &[Delivered]) -> Result<(), Failure> {
     let parts = &parts[changes(parts)..];
     let shown: Vec<(usize, MessageId)> =
@@ -137,7 +137,7 @@ fn message(agent: &AgentId, parts: &[Part], delivered: &Delivered) -> Result<(),
     hints.iter().try_for_each(|hint| hinted(agent, &all, hint))
 }
 
-/// Whom a heading may name.
+/// The senders that a heading may name.
 fn senders(origin: &Origin) -> Vec<&str> {
     if let Origin::System { .. } = origin {
         return vec!["system", "supervisor", "yourself"];
@@ -145,14 +145,14 @@ fn senders(origin: &Origin) -> Vec<&str> {
     vec![origin.name()]
 }
 
-/// M9: what a hint said, and whose it was.
+/// M9: a hint is shown with its source.
 fn hinted(agent: &AgentId, all: &[&Part], hinted: &Hinted) -> Result<(), Failure> {
     let Hinted { hint, body, .. } = hinted;
     let words = rendered(all);
     let named = words.contains(&hint.source) && words.contains(&hint.reason);
     ensure!(named, "M9", "a hint {hint:?} of {agent} is not shown in {words:?}");
-    let checked = |text: &Text| all.iter().any(|part| given(part) == Some(text));
-    let shown = body.as_ref().is_none_or(checked);
+    let is_shown = |text: &Text| all.iter().any(|part| given(part) == Some(text));
+    let shown = body.as_ref().is_none_or(is_shown);
     ensure!(shown, "M9", "what {} said to {agent} is not shown: {body:?}", hint.source);
     Ok(())
 }
@@ -198,7 +198,7 @@ fn conversation(
     Ok(())
 }
 
-/// What a run that goes on says of what changed meanwhile.
+/// Skips changes that a continued run shows.
 fn changed(items: &mut Items<'_>) {
     let only = |item: &Item| matches!(item, Item::User { parts } if !parts.is_empty() && changes(parts) == parts.len());
     while items.as_slice().first().is_some_and(only) {
@@ -206,7 +206,7 @@ fn changed(items: &mut Items<'_>) {
     }
 }
 
-/// The next thing that is said.
+/// Checks the next piece of a conversation.
 fn piece(agent: &AgentId, items: &mut Items<'_>, piece: &Piece) -> Result<(), Failure> {
     match piece {
         Piece::Round(expected) => round(agent, items, expected),
@@ -219,24 +219,24 @@ fn piece(agent: &AgentId, items: &mut Items<'_>, piece: &Piece) -> Result<(), Fa
                 parts.iter().filter_map(|part| heading(part, "[message ")).collect();
             ensure!(headings == [message.id], "M2", "{} of {agent} is due, shown is {parts:?}", message.id);
             let (text, all) = (&message.body.text, leaves(parts));
-            let checked = all.iter().filter(|part| given(part) == Some(text)).count();
+            let times = all.iter().filter(|part| given(part) == Some(text)).count();
             let words = rendered(&outside(parts));
             let class = has_word(words.lines().next().unwrap_or_default(), message.authority_class.name());
-            ensure!(checked == 1 && class, "M2", "{} of {agent} is shown as {parts:?}", message.id);
+            ensure!(times == 1 && class, "M2", "{} of {agent} is shown as {parts:?}", message.id);
             skills::with(agent, message, parts)?;
             images::with(agent, message, parts)
         }
         Piece::Reminder(text) => {
             let shown = items.next();
-            let says = |part: &&Part| matches!(part, Part::Rendered(checked) if **checked == **text);
-            let same = matches!(shown, Some(Item::User { parts }) if leaves(parts).iter().any(says));
+            let is_text = |part: &&Part| matches!(part, Part::Rendered(shown) if **shown == **text);
+            let same = matches!(shown, Some(Item::User { parts }) if leaves(parts).iter().any(is_text));
             ensure!(same, "M4", "{agent} is to be reminded: {text:?}, shown is {shown:?}");
             Ok(())
         }
         Piece::Continuation => {
             let shown = items.next();
-            let delivered = matches!(shown, Some(Item::User { parts }) if parts.iter().all(|part| matches!(part, Part::Rendered(_))));
-            ensure!(delivered, "M4", "{agent} goes on after an interruption, shown is {shown:?}");
+            let announced = matches!(shown, Some(Item::User { parts }) if parts.iter().all(|part| matches!(part, Part::Rendered(_))));
+            ensure!(announced, "M4", "{agent} goes on after an interruption, shown is {shown:?}");
             Ok(())
         }
         Piece::Hints(hints) => {
@@ -250,7 +250,7 @@ fn piece(agent: &AgentId, items: &mut Items<'_>, piece: &Piece) -> Result<(), Fa
     }
 }
 
-/// M3: what the model said, then of each of its calls its own result, in its order.
+/// M3: the model's blocks, then the result of each of its calls, in order.
 fn round(agent: &AgentId, items: &mut Items<'_>, expected: &Round) -> Result<(), Failure> {
     let shown = items.next();
     let same = matches!(shown, Some(Item::Assistant { blocks }) if *blocks == expected.blocks);
@@ -273,8 +273,8 @@ fn round(agent: &AgentId, items: &mut Items<'_>, expected: &Round) -> Result<(),
     Ok(())
 }
 
-/// M3: rounds that are told in short: each call with its own arguments and its own result, in the model's order. The
-/// oldest may only be counted.
+/// M3: a recap shows each call of the shortened rounds with its own arguments and result, in the model's order. The
+/// oldest rounds may only be counted.
 fn recap(agent: &AgentId, items: &mut Items<'_>, short: &[&Piece]) -> Result<(), Failure> {
     let shown = items.next();
     let Some(Item::User { parts }) = shown else {
@@ -297,16 +297,16 @@ fn recap(agent: &AgentId, items: &mut Items<'_>, short: &[&Piece]) -> Result<(),
     let effects = digests::hidden(counted);
     let done = effects.iter().map(|(_, arguments)| (*arguments).clone());
     let due: Vec<Text> = done.chain(listed.iter().flat_map(|round| texts(round))).collect();
-    let delivered: Vec<&Text> = all.iter().copied().filter_map(given).collect();
-    let same = delivered.iter().copied().eq(&due);
-    ensure!(same, "M3", "a recap of {agent} tells {delivered:?}, on record is {due:?}");
+    let recapped: Vec<&Text> = all.iter().copied().filter_map(given).collect();
+    let same = recapped.iter().copied().eq(&due);
+    ensure!(same, "M3", "a recap of {agent} tells {recapped:?}, on record is {due:?}");
     let words = rendered(&all);
     let named = effects.iter().find(|(name, _)| !words.contains(&format!("- {name} ")));
     ensure!(named.is_none(), "M6", "{agent} made the call {named:?} in a round that is hidden: {words:?}");
     Ok(())
 }
 
-/// Everything that a round says, in its order.
+/// Every text of a round, in its order.
 fn texts(round: &Round) -> Vec<Text> {
     let mut texts = Vec::new();
     for block in round.blocks.iter() {
@@ -324,14 +324,14 @@ fn texts(round: &Round) -> Vec<Text> {
     texts
 }
 
-/// The message that a heading of the runtime names: never one in a fence.
+/// The message that a heading of the runtime names, never one in a fence.
 pub(super) fn heading(part: &Part, prefix: &str) -> Option<MessageId> {
     let Part::Rendered(text) = part else { return None };
     let number = text.lines().find_map(|line| line.strip_prefix(prefix)?.strip_prefix("msg_"))?;
     number.split([' ', ']']).next()?.parse().ok().map(MessageId)
 }
 
-/// Everything that stands there, in fences or not.
+/// Every part, in fences or not.
 pub(super) fn leaves(parts: &[Part]) -> Vec<&Part> {
     let mut all = Vec::new();
     for part in parts {
@@ -343,12 +343,12 @@ pub(super) fn leaves(parts: &[Part]) -> Vec<&Part> {
     all
 }
 
-/// What stands in no fence.
+/// The parts outside of fences.
 pub(super) fn outside(parts: &[Part]) -> Vec<&Part> {
     parts.iter().filter(|part| !matches!(part, Part::Quoted { .. })).collect()
 }
 
-/// Words that the core has written, its own or names that it quotes.
+/// Words that the core has written, and names that it quotes.
 pub(super) fn rendered(parts: &[&Part]) -> String {
     let words = parts.iter().filter_map(|part| match part {
         Part::Rendered(text) => Some(text.as_str()),
@@ -357,7 +357,7 @@ pub(super) fn rendered(parts: &[&Part]) -> String {
     words.collect()
 }
 
-/// A text that was given, whole or in part.
+/// A text from elsewhere, whole or in part.
 pub(super) fn given(part: &Part) -> Option<&Text> {
     match part {
         Part::Rendered(_) | Part::Image(_) | Part::Quoted { .. } => None,
@@ -369,7 +369,7 @@ pub(super) fn has_word(line: &str, word: &str) -> bool {
     line.split([' ', ']', '|']).any(|other| other == word)
 }
 
-/// What the last request of an agent was, to be gone on with.
+/// The last request of an agent, which the next one continues.
 #[derive(Debug, Clone)]
 pub(super) struct Before {
     messages: Vec<MessageId>,
@@ -377,11 +377,11 @@ pub(super) struct Before {
     past: Vec<Vec<MessageId>>,
     /// How often an episode had closed.
     closes: u64,
-    /// So many of its items are of turns that were over.
+    /// Number of its items that belong to earlier turns.
     over: usize,
-    /// Its turn has rounds, or prompts that were taken in.
+    /// Its turn has rounds or interjected prompts.
     has_content: bool,
-    /// A process has ended since.
+    /// The process has restarted since.
     restarted: bool,
     request: Arc<Kept>,
 }
@@ -416,7 +416,7 @@ impl Before {
         }
     }
 
-    /// M3: a summary is asked of what this request has shown, where no episode has closed since.
+    /// M3: a request for a summary shows what this request has shown, if no episode has closed since.
     pub(super) fn sums_up(
         &self,
         request: &ModelRequest,
@@ -446,8 +446,8 @@ impl Before {
         self.restarted = true;
     }
 
-    /// M5, M8: the next request of the same episode begins with all of this one, in whichever turn, run and life. A turn
-    /// that was interrupted may be laid aside: then it begins with all that was over.
+    /// M5, M8: the next request of the same episode begins with all of this one, in whichever turn, run and life. An
+    /// interrupted turn may be laid aside: then the next request begins with the turns before it.
     pub(super) fn goes_on(
         &self,
         now: &Self,
@@ -475,8 +475,8 @@ impl Before {
                 format!("an episode of {agent} began with {before:?}, now with {after:?}"),
             ));
         }
-        // Its turn is in progress, over, or laid aside: then another one has come before it. One that had said nothing may
-        // have taken other messages.
+        // This turn is in progress, over, or laid aside behind another one. A turn without content may have taken other
+        // messages.
         let next = now.past.get(self.past.len()).unwrap_or(&now.messages);
         let whole = if *next == self.messages { before.conversation.len() } else { self.over };
         let shown = before.conversation.iter().zip(&after.conversation).position(|(one, other)| one != other);

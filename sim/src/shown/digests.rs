@@ -1,5 +1,5 @@
-//! M6: what stands for an episode that is over names what was asked and what was done in it, as it is on record; and what
-//! a request shows of it is that.
+//! M6: the digest of a closed episode names the requests and the effects of the episode, as recorded; a request shows
+//! that digest.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ pub(super) struct Over {
     pub(super) id: EpisodeId,
     pub(super) digest: Digest,
     pub(super) summary: Option<Text>,
-    /// That had come before the open episode began.
+    /// Its summary had come before the open episode began.
     pub(super) in_head: bool,
 }
 
-/// Of so many requests and calls none is left out.
+/// So many requests and calls are never left out.
 const KEPT: usize = 16;
 
-/// A digest as it is recorded, beside the turns that ended in the episode.
+/// Compares a recorded digest with the turns that ended in its episode.
 pub(super) fn recorded(agent: &AgentId, digest: &Digest, turns: &[Arc<Past>]) -> Result<u64, Failure> {
     let asked: Vec<(MessageId, Wall, &Text)> = turns.iter().flat_map(|turn| asked(turn)).collect();
     let newest = &asked[asked.len().saturating_sub(KEPT)..];
@@ -63,7 +63,7 @@ pub(super) fn recorded(agent: &AgentId, digest: &Digest, turns: &[Arc<Past>]) ->
     Ok(turns.len() as u64)
 }
 
-/// What operators and supervisors said in a turn.
+/// Messages of operators and supervisors in a turn.
 fn asked(turn: &Past) -> Vec<(MessageId, Wall, &Text)> {
     let first = turn.messages.iter().map(|shown| &shown.message).filter(|message| defines(message));
     let later = turn.spoken.pieces.iter().filter_map(|piece| match piece {
@@ -78,7 +78,7 @@ fn defines(message: &Message) -> bool {
     message.kind == MessageKind::OperatorPrompt || supervisor
 }
 
-/// Calls of a round that have come to something, and change something.
+/// Calls of a round that have a result, and change something.
 fn effects(piece: &Piece) -> Vec<(&str, &Text)> {
     let Piece::Round(round) = piece else { return Vec::new() };
     let called = round.calls().zip(round.verdicts.iter());
@@ -115,7 +115,7 @@ fn changes(verdict: &Verdict) -> bool {
     }
 }
 
-/// What rounds did that are not listed: each call that changed something, merged where it is the same.
+/// The effects of rounds that a recap does not list: each call that changed something, merged where it is the same.
 pub(super) fn hidden<'a>(rounds: &[&'a Round]) -> Vec<(&'a str, &'a Text)> {
     let mut done: Vec<(&str, &Text, Option<i32>, Option<ToolErrorKind>)> = Vec::new();
     for round in rounds {
@@ -131,7 +131,7 @@ pub(super) fn hidden<'a>(rounds: &[&'a Round]) -> Vec<(&'a str, &'a Text)> {
     done.into_iter().map(|(name, arguments, _, _)| (name, arguments)).collect()
 }
 
-/// What a request shows of earlier episodes: of each its own texts, in order; the newest that fit.
+/// Checks the earlier episodes in a request: each shows its own texts, in order; the newest that fit are shown.
 pub(super) fn shown(request: &ModelRequest, digests: &[Over]) -> Result<u64, Failure> {
     let agent = &request.agent;
     let blocks = request.frame.context_blocks.iter().filter(|block| block.label == "earlier_episodes");
@@ -170,7 +170,7 @@ pub(super) fn shown(request: &ModelRequest, digests: &[Over]) -> Result<u64, Fai
     Ok(count)
 }
 
-/// Whether a request shows a text, with earlier episodes or where it came later.
+/// Whether a request shows a text, among earlier episodes or in the conversation.
 pub(super) fn stands(request: &ModelRequest, text: &Text) -> bool {
     let frame = request.frame.context_blocks.iter().flat_map(|block| &block.parts);
     let parts_of = request.conversation.iter().flat_map(|item| match item {

@@ -1,4 +1,4 @@
-//! M10: what others wrote stands in fences, none of which it can close, and nothing of it in the system role.
+//! M10: text from others is in fences, none of which it can close, and never in the system role.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use super::compare::{given, leaves, outside, rendered};
 use super::talk::{Delivered, Expected, Piece};
 use crate::failure::{Failure, ensure};
 
-/// Shorter names may stand in anybody's words.
+/// Shorter names may occur in anybody's text.
 const NAME: usize = 6;
 
-/// Judges a request; says how many fences it has.
-pub(super) fn judge(request: &ModelRequest, expected: &Expected) -> Result<u64, Failure> {
+/// Checks a request; returns how many fences it has.
+pub(super) fn check(request: &ModelRequest, expected: &Expected) -> Result<u64, Failure> {
     let agent = &request.agent;
     let frame = &request.frame;
     frame.system().try_for_each(|block| system(agent, block))?;
@@ -40,7 +40,7 @@ pub(super) fn judge(request: &ModelRequest, expected: &Expected) -> Result<u64, 
     Ok(fences)
 }
 
-/// The system role has the runtime's words, instruction files and the list of skills.
+/// The system role has the runtime's own text, instruction files and the list of skills.
 fn system(agent: &AgentId, block: &PromptBlock) -> Result<(), Failure> {
     let instructions = ["agent_instructions", "workspace_instructions"].contains(&block.label.as_str());
     let foreign = block.parts.iter().find(|part| match part {
@@ -55,20 +55,20 @@ fn system(agent: &AgentId, block: &PromptBlock) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Nothing in a fence has its tag; says how many fences there are.
+/// No text in a fence has its tag; returns the number of fences.
 fn closed(agent: &AgentId, parts: &[Part]) -> Result<u64, Failure> {
     let mut fences = 0;
     for part in parts {
         let Part::Quoted { tag, parts } = part else { continue };
         fences += 1;
         let tag = tag.to_string();
-        let says = |part: &&Part| match part {
+        let has_tag = |part: &&Part| match part {
             Part::Rendered(text) => text.contains(&tag),
             Part::Given(text) | Part::Excerpt { text, .. } => text.preview().contains(&tag),
-            // An image is an operator's: no fence is around one.
+            // An image is from an operator, and is never fenced.
             Part::Image(_) | Part::Quoted { .. } => true,
         };
-        let broken = leaves(parts).into_iter().find(says);
+        let broken = leaves(parts).into_iter().find(has_tag);
         ensure!(broken.is_none(), "M10", "{agent} is shown {broken:?} in its own fence {tag}");
         let nested = parts.iter().any(|part| matches!(part, Part::Quoted { .. }));
         ensure!(!nested, "M10", "{agent} is shown a fence in a fence");
@@ -76,17 +76,17 @@ fn closed(agent: &AgentId, parts: &[Part]) -> Result<u64, Failure> {
     Ok(fences)
 }
 
-/// All that the turns of the episode are for.
+/// The messages of all turns of the episode.
 fn messages(expected: &Expected) -> impl Iterator<Item = &Delivered> {
     expected.past.iter().flat_map(|past| &past.messages).chain(&expected.messages)
 }
 
-/// All that was said in them.
+/// The pieces of all turns of the episode.
 fn pieces(expected: &Expected) -> impl Iterator<Item = &Piece> {
     expected.past.iter().flat_map(|past| &past.spoken.pieces).chain(&expected.spoken.pieces)
 }
 
-/// What operators say themselves.
+/// Texts of operators.
 fn operators(expected: &Expected) -> Vec<&Text> {
     let messages = messages(expected).map(|delivered| &delivered.message);
     let prompts = messages.filter(|message| message.kind == MessageKind::OperatorPrompt);
@@ -97,7 +97,7 @@ fn operators(expected: &Expected) -> Vec<&Text> {
     prompts.chain(interjected).map(|message| &message.body.text).collect()
 }
 
-/// Names that others gave.
+/// Names that others chose.
 fn names(expected: &Expected) -> BTreeSet<&str> {
     let hints = messages(expected).flat_map(|delivered| &delivered.hints);
     let shown = pieces(expected).filter_map(|piece| match piece {

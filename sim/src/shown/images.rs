@@ -1,5 +1,5 @@
-//! M13: each image of a message or a result is shown with it, once, in its place; where a request has as many as it may,
-//! those that follow are named, each by itself, and no others.
+//! M13: each image of a message or a result is shown with it, once, in its place; images beyond the limits of a request
+//! are named instead, each by itself, and no others.
 
 use holon_facts::AgentId;
 use holon_facts::frame::Part;
@@ -9,11 +9,11 @@ use holon_facts::model::{Item, ModelRequest};
 
 use crate::failure::{Failure, ensure};
 
-/// The most of one request, as users are notified.
+/// The limits of one request, as users know them.
 const IMAGES: usize = 20;
 const BYTES: u64 = 20_000_000;
 
-/// The images of a message, with it.
+/// Checks that a message is shown with its images.
 pub(super) fn with(agent: &AgentId, message: &Message, parts: &[Part]) -> Result<(), Failure> {
     let shown = parts.iter().filter_map(|part| match part {
         Part::Image(shown) => Some(&shown.image),
@@ -31,8 +31,8 @@ pub(super) fn with(agent: &AgentId, message: &Message, parts: &[Part]) -> Result
     Ok(())
 }
 
-/// Says how many images there were.
-pub(super) fn judge(request: &ModelRequest) -> Result<u64, Failure> {
+/// Checks a request; returns how many images it has.
+pub(super) fn check(request: &ModelRequest) -> Result<u64, Failure> {
     let agent = &request.agent;
     let (mut shown, mut bytes, mut all) = (0_usize, 0_u64, 0_u64);
     for (images, named) in request.conversation.iter().flat_map(groups) {
@@ -63,8 +63,8 @@ fn groups(item: &Item) -> Vec<(&[Image], bool)> {
             .collect(),
         Item::Assistant { .. } => Vec::new(),
         Item::ToolResults { results } => {
-            let seen = results.iter().filter(|result| !result.receipt.images.is_empty());
-            seen.map(|result| (result.receipt.images.as_slice(), result.named_only)).collect()
+            let with_images = results.iter().filter(|result| !result.receipt.images.is_empty());
+            with_images.map(|result| (result.receipt.images.as_slice(), result.named_only)).collect()
         }
     }
 }

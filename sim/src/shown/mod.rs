@@ -1,6 +1,6 @@
-//! What a request must show, and what a call must execute, by the records alone (laws M1 to M4, M8 to M10): a
-//! conversation of its own beside the core's, built from what was admitted, answered and executed. It shares no rendering
-//! with the core; what the provider gets is compared with it.
+//! What a request must show, and what a call must execute, by the records alone (laws M1 to M4, M8 to M10): a second
+//! conversation beside the core's, built from admitted messages, answers and executed calls. It shares no rendering
+//! with the core; requests to the provider are compared with it.
 
 mod calls;
 mod compare;
@@ -26,27 +26,27 @@ use crate::failure::Failure;
 
 pub(crate) use calls::Called;
 
-/// All conversations, and the requests and calls that are about to leave.
+/// All conversations, and the requests and calls that have not left yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shown {
     agents: BTreeMap<AgentId, Talk>,
     /// Requests that have not left, by their operations.
     requests: BTreeMap<(AgentId, OpId), Expected>,
-    /// Requests for summaries that have not left, and how often an episode had closed before.
+    /// Requests for summaries that have not left, with the number of closed episodes before.
     summaries: BTreeMap<(AgentId, OpId), u64>,
     /// Calls that have not left.
     calls: BTreeMap<(AgentId, OpId), Called>,
     /// The last request of each agent's turn in progress.
     before: BTreeMap<AgentId, Before>,
-    /// How often each law had something to say.
+    /// How often each law was checked.
     checked: BTreeMap<&'static str, u64>,
 }
 
 impl Shown {
-    /// A call and its records.
+    /// Follows a call and its records.
     ///
     /// # Errors
-    /// When a round is not what was answered, a result not what was heard, or a turn begins that has nothing to tell.
+    /// When a round is not the answer, a result is not the outcome, or a turn begins without anything to show.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub(crate) fn step(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
         calls::check_outcomes(call, records, &mut self.checked)?;
@@ -75,7 +75,7 @@ impl Shown {
         Ok(())
     }
 
-    /// A process has begun: what was about to leave does so no more.
+    /// A process has begun: nothing of the old one leaves any more.
     pub(crate) fn started(&mut self) {
         self.requests.clear();
         self.summaries.clear();
@@ -83,7 +83,7 @@ impl Shown {
         self.before.values_mut().for_each(Before::restarted);
     }
 
-    /// A request leaves.
+    /// Checks a request that leaves.
     pub(crate) fn request(&mut self, op: OpId, request: &ModelRequest) -> Result<(), Failure> {
         let Some(expected) = self.requests.remove(&(request.agent.clone(), op)) else {
             return Err(crate::failure::safety(
@@ -101,7 +101,7 @@ impl Shown {
         Ok(())
     }
 
-    /// M3: a request for a summary leaves. It shows what the last request of the episode has shown, from its beginning, and
+    /// M3: checks a request for a summary that leaves: it shows the last request of the episode from its beginning, and
     /// then asks.
     pub(crate) fn summary(&mut self, op: OpId, request: &ModelRequest) -> Result<(), Failure> {
         let Some(closes) = self.summaries.remove(&(request.agent.clone(), op)) else {
@@ -116,12 +116,12 @@ impl Shown {
         Ok(())
     }
 
-    /// What the call of an operation is; none where it is no call's.
+    /// The call of an operation; none if the operation has no call.
     pub(crate) fn called(&mut self, agent: &AgentId, op: OpId) -> Option<Called> {
         self.calls.remove(&(agent.clone(), op))
     }
 
-    /// How often each law had something to say, since this was asked last.
+    /// How often each law was checked, since the last time.
     pub(crate) fn take_checked(&mut self) -> BTreeMap<&'static str, u64> {
         std::mem::take(&mut self.checked)
     }

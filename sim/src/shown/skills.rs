@@ -1,4 +1,4 @@
-//! M16: each skill that a prompt brings along is shown with it, once and quoted.
+//! M16: each skill of a prompt is shown with it, once and quoted.
 
 use holon_facts::AgentId;
 use holon_facts::frame::Part;
@@ -7,7 +7,7 @@ use holon_facts::message::Message;
 use super::compare::{given, leaves, outside};
 use crate::failure::{Failure, ensure};
 
-/// The skills of a message, with it.
+/// Checks that a message is shown with its skills.
 pub(super) fn with(agent: &AgentId, message: &Message, parts: &[Part]) -> Result<(), Failure> {
     let (all, bare) = (leaves(parts), outside(parts));
     for skill in &message.skills {

@@ -1,5 +1,5 @@
-//! M4: what a request shows last of work items, waits, environment and instruction files, in its head or where they
-//! changed, is how they stood when its run began, as records say.
+//! M4: the latest state that a request shows of work items, waits, environment and instruction files, in its head or in
+//! changes, is their state when its run began, by the records.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::talk::Expected;
 use super::work::NOTHING;
 use crate::failure::{Failure, ensure};
 
-/// How things stand, by the words of a request: what stands further down holds.
+/// The state that a request shows: a later part replaces an earlier one.
 #[derive(Debug, Default)]
 struct Stands {
     work: Option<String>,
@@ -21,8 +21,8 @@ struct Stands {
     files: BTreeMap<String, Text>,
 }
 
-/// Judges a request; says how often anything had changed.
-pub(super) fn judge(request: &ModelRequest, expected: &Expected) -> Result<u64, Failure> {
+/// Checks a request; returns how many changes it shows.
+pub(super) fn check(request: &ModelRequest, expected: &Expected) -> Result<u64, Failure> {
     let mut stands = Stands::default();
     stands.head(request);
     let mut changes = 0;
@@ -68,7 +68,7 @@ impl Stands {
         }
     }
 
-    /// What a fence says under its heading; whether that is a change.
+    /// Reads a fence under its heading; returns whether it shows a change.
     fn changes(&mut self, heading: &str, quoted: &[Part]) -> bool {
         let words = rendered(&leaves(quoted));
         if heading.starts_with("[your work items and waits now]") {
@@ -85,7 +85,7 @@ impl Stands {
         true
     }
 
-    /// A file with its path before it.
+    /// Reads a file, which its path precedes.
     fn file(&mut self, prefix: &str, parts: &[Part]) {
         let words = rendered(&leaves(parts));
         let path = words.strip_prefix(prefix).and_then(|words| words.lines().next()).unwrap_or_default();
@@ -96,7 +96,7 @@ impl Stands {
     }
 }
 
-/// Each thing that is recorded of where an agent works has its line.
+/// Each recorded fact about an agent's surroundings has its line.
 fn surroundings(agent: &AgentId, shown: &str, context: &LoadedContext, trigger: bool) -> Result<(), Failure> {
     let here = &context.execution;
     let programs = format!("Programs that are installed: {}", here.programs.join(", "));
@@ -115,7 +115,7 @@ fn surroundings(agent: &AgentId, shown: &str, context: &LoadedContext, trigger: 
     Ok(())
 }
 
-/// Each instruction file that holds is shown as it is, and no other one.
+/// Each instruction file in force is shown as it is, and no other one.
 fn files(agent: &AgentId, shown: &BTreeMap<String, Text>, context: &LoadedContext) -> Result<(), Failure> {
     let due = context
         .sources

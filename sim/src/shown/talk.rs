@@ -25,40 +25,40 @@ use super::digests::{self, Over};
 use super::work::Work;
 use crate::failure::{Failure, ensure};
 
-/// Episodes that any request may show.
+/// Closed episodes that any request may show.
 const KEPT: usize = 64;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Talk {
     /// Messages that have not come to an end.
     messages: BTreeMap<MessageId, Arc<Message>>,
-    /// What was said in interrupted turns, by their messages.
+    /// Conversations of interrupted turns, by their messages.
     carried: BTreeMap<MessageId, Spoken>,
     turn: Option<Turn>,
     /// Turns of the open episode that are over, in order.
     past: Vec<Arc<Past>>,
-    /// Episodes that have closed, as far as any request may show them.
+    /// Closed episodes that a request may show.
     digests: VecDeque<Over>,
-    /// How often an episode has closed.
+    /// How many episodes have closed.
     closes: u64,
     /// The next turn begins an episode.
     begins: bool,
-    /// What a model has made of an episode since the last close, and whether the next request is to show it.
+    /// A model's summary of an episode since the last close, and whether the next request is to show it.
     summary: Option<(Text, bool)>,
-    /// Hints that wait, by source; and those that live messages report.
+    /// Pending hints by source, and below those that live messages report.
     hints: BTreeMap<String, Hinted>,
-    /// Those that matter of sources that had to make room.
+    /// Hints that matter, of sources that were folded.
     folded: Vec<Hinted>,
     delivered_hints: BTreeMap<MessageId, Vec<Hinted>>,
     /// Tasks that live messages report.
     delivered_tasks: BTreeMap<MessageId, Vec<TaskId>>,
     ended: BTreeSet<TaskId>,
     work: Work,
-    /// Somebody outside can wake the agent.
+    /// An external trigger can wake the agent.
     trigger: bool,
 }
 
-/// What a source has said last, and the last of its bodies.
+/// The last hint of a source, and its last body.
 #[derive(Debug, Clone)]
 pub(super) struct Hinted {
     pub(super) hint: Hint,
@@ -70,23 +70,23 @@ pub(super) struct Hinted {
 struct Turn {
     run: RunId,
     messages: Vec<MessageId>,
-    /// What it was told with them.
+    /// What its messages report.
     delivered: Vec<Delivered>,
     spoken: Spoken,
-    /// A result of its last round says that it rests, and nobody has spoken since.
+    /// A result of its last round ends the turn, and nobody has said anything since.
     rests: bool,
-    /// The task whose end the call in progress looks at.
+    /// The ended task that the call in progress looks at.
     looks: Option<TaskId>,
     stands: Stands,
 }
 
-/// How things stood when a run began, or its episode.
+/// The state of everything when a run, or its episode, began.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stands {
     /// Work items and waits in the words of a request.
     pub(super) work: Arc<str>,
     pub(super) context: Option<Arc<LoadedContext>>,
-    /// Whether somebody outside could wake the agent.
+    /// Whether an external trigger could wake the agent.
     pub(super) trigger: bool,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Stands {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spoken {
     pub(super) pieces: Vec<Piece>,
-    /// So many rounds are told in short.
+    /// So many rounds are shown in a recap.
     pub(super) recapped: usize,
 }
 
@@ -113,7 +113,7 @@ pub(super) enum Piece {
 pub(super) struct Round {
     pub(super) blocks: Arc<[Block]>,
     pub(super) verdicts: Arc<[Verdict]>,
-    /// By their calls.
+    /// Results by their calls.
     pub(super) results: BTreeMap<Arc<str>, Arc<Receipt>>,
 }
 
@@ -126,7 +126,7 @@ pub(super) struct Expected {
     pub(super) past: Vec<Arc<Past>>,
     pub(super) digests: Vec<Over>,
     pub(super) closes: u64,
-    /// A summary that stands in it once.
+    /// A summary that the request shows once.
     pub(super) summary: Option<Text>,
     pub(super) stands: Stands,
 }
@@ -183,7 +183,7 @@ impl Spoken {
 }
 
 impl Talk {
-    /// What the request that is about to be made must show.
+    /// What the next request must show.
     pub(super) fn expected(&self) -> Option<Expected> {
         let turn = self.turn.as_ref()?;
         Some(Expected {
@@ -197,12 +197,12 @@ impl Talk {
         })
     }
 
-    /// How often an episode has closed.
+    /// How many episodes have closed.
     pub(super) fn closes(&self) -> u64 {
         self.closes
     }
 
-    /// M11: a turn that has said that it rests asks no model again.
+    /// M11: a turn that rests asks no model again.
     pub(super) fn asks(
         &self,
         agent: &AgentId,
@@ -253,7 +253,7 @@ impl Talk {
             Event::Task(TaskFact::TaskResultQueued(fact)) => {
                 self.delivered_tasks.entry(fact.message_id).or_default().push(fact.task_id);
             }
-            // What waits is said to be lost (E3).
+            // A stop drops pending hints (E3).
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Stop => {
                 self.hints.clear();
                 self.folded.clear();
@@ -263,12 +263,12 @@ impl Talk {
         Ok(())
     }
 
-    /// An episode begins: what came of those before it stands in its head.
+    /// An episode begins: its head shows the summaries that exist now.
     fn head_is_fixed(&mut self) {
         self.digests.iter_mut().for_each(|over| over.in_head = over.summary.is_some());
     }
 
-    /// Something was said since the summary came: what is said next has it.
+    /// The conversation has gone on since the summary came: the next request shows it.
     fn summary_is_due(&mut self) {
         self.summary.iter_mut().for_each(|(_, due)| *due = true);
     }
@@ -284,7 +284,7 @@ impl Talk {
                 }
             }
             InboxFact::MessageRequeued(fact) => {
-                // It may stand in what the message takes along.
+                // The summary may be among what the message carries along.
                 self.summary = None;
                 let turn = self.turn.as_mut().filter(|turn| turn.messages.first() == Some(&fact.message_id));
                 if let Some(turn) = turn {
@@ -306,7 +306,7 @@ impl Talk {
         self.carried.remove(&message);
         self.delivered_hints.remove(&message);
         self.delivered_tasks.remove(&message);
-        // The turn still names what it was for.
+        // The turn still names its messages.
         if self.turn.as_ref().is_none_or(|turn| turn.messages.first() != Some(&message)) {
             self.messages.remove(&message);
         }
@@ -353,11 +353,11 @@ impl Talk {
             TurnFact::TurnTerminal(fact) => {
                 let Some(turn) = self.turn.take() else { return Ok(()) };
                 let Some(first) = turn.messages.first() else { return Ok(()) };
-                // What was put back comes again with all that was said.
+                // A requeued message comes back with its whole conversation.
                 if !self.carried.contains_key(first) {
                     self.messages.remove(first);
-                    let Turn { delivered: messages, spoken: checked, .. } = turn;
-                    self.past.push(Arc::new(Past { messages, spoken: checked, end: fact.kind }));
+                    let Turn { delivered: messages, spoken, .. } = turn;
+                    self.past.push(Arc::new(Past { messages, spoken, end: fact.kind }));
                 }
             }
             _ => {}
@@ -365,7 +365,7 @@ impl Talk {
         Ok(())
     }
 
-    /// An episode is over. What was said in the turn in progress goes on in the next one.
+    /// An episode closes. The conversation of the turn in progress goes on in the next one.
     fn closed(
         &mut self,
         agent: &AgentId,
@@ -393,8 +393,8 @@ impl Talk {
     }
 
     fn turn_started(&mut self, agent: &AgentId, fact: &TurnStarted) -> Result<(), Failure> {
-        let mut checked = self.carried.remove(&fact.message_id).unwrap_or_default();
-        let rounds = checked.rounds();
+        let mut spoken = self.carried.remove(&fact.message_id).unwrap_or_default();
+        let rounds = spoken.rounds();
         ensure!(
             rounds == fact.carried_rounds as usize,
             "M3",
@@ -402,8 +402,8 @@ impl Talk {
             fact.run_id,
             fact.carried_rounds
         );
-        if rounds > 0 && !matches!(checked.pieces.last(), Some(Piece::Continuation)) {
-            checked.pieces.push(Piece::Continuation);
+        if rounds > 0 && !matches!(spoken.pieces.last(), Some(Piece::Continuation)) {
+            spoken.pieces.push(Piece::Continuation);
         }
         let messages: Vec<MessageId> =
             std::iter::once(fact.message_id).chain(fact.also.iter().copied()).collect();
@@ -416,19 +416,12 @@ impl Talk {
         };
         let delivered = messages.iter().filter_map(delivered).collect();
         let stands = Stands { work: self.work.words().into(), ..Stands::default() };
-        self.turn = Some(Turn {
-            run: fact.run_id,
-            messages,
-            delivered,
-            spoken: checked,
-            rests: false,
-            looks: None,
-            stands,
-        });
+        self.turn =
+            Some(Turn { run: fact.run_id, messages, delivered, spoken, rests: false, looks: None, stands });
         Ok(())
     }
 
-    /// A call has its result: the first one that had none, under its own name.
+    /// A call gets its result: the first open one, under its own name.
     fn result(
         &mut self,
         agent: &AgentId,
@@ -460,7 +453,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Of a source one is kept, and of as many sources as may wait; then the oldest makes room.
+    /// Keeps one hint per source, for as many sources as may wait; then the oldest is dropped.
     fn fold(&mut self, mut folded: Hinted) {
         let same = self.folded.iter().position(|kept| kept.hint.source == folded.hint.source);
         let oldest =

@@ -1,4 +1,4 @@
-//! M4: work items and waits of one agent as its records leave them, and in which words a request has to show them.
+//! M4: work items and waits of one agent as its records leave them, and the text that a request has to show for them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,9 +12,9 @@ use holon_facts::wait::WaitKind;
 use holon_facts::work::{PlanStatus, Todo, TodoState};
 use holon_facts::{Event, Record};
 
-/// What is said where nothing is open.
+/// The text for nothing open.
 pub(super) const NOTHING: &str = "Nothing is open, and you wait for nothing.\n";
-/// Steps, other open items, bytes of a line and of the objective in focus that are shown.
+/// Limits of what is shown: steps, other open items, bytes of a line and of the objective in focus.
 const STEPS: usize = 20;
 const OTHERS: usize = 10;
 const LINE: usize = 100;
@@ -24,7 +24,7 @@ const OBJECTIVE: usize = 1_000;
 pub(super) struct Work {
     open: BTreeMap<WorkItemId, Item>,
     focus: Option<WorkItemId>,
-    /// What the agent itself waits for.
+    /// The agent's own wait.
     own: Option<Wait>,
 }
 
@@ -43,7 +43,7 @@ struct Wait {
     id: WaitId,
     kind: WaitKind,
     words: String,
-    /// It was looked at in vain: an operator has to act.
+    /// Rechecks were in vain: an operator has to act.
     given_up: bool,
 }
 
@@ -152,7 +152,7 @@ impl Work {
         }
     }
 
-    /// How a request shows it; empty where nothing is open and nothing is waited for.
+    /// The text of a request; empty if nothing is open and nothing is awaited.
     pub(super) fn words(&self) -> String {
         let mut words = String::new();
         if let Some((id, item)) = self.focus.and_then(|id| self.open.get_key_value(&id)) {
@@ -178,7 +178,7 @@ impl Work {
     }
 }
 
-/// What an agent changes goes on, unless an operator has stopped it.
+/// A change by the agent ends a stall, unless an operator caused it.
 fn by_agent(stalled: Option<StallReason>) -> Option<StallReason> {
     stalled.filter(|reason| *reason == StallReason::Aborted)
 }
@@ -197,7 +197,7 @@ impl Item {
         }
     }
 
-    /// The item in focus.
+    /// Writes the item in focus.
     fn words(&self, id: WorkItemId, words: &mut String) {
         let state = self.state();
         let _ = writeln!(words, "In focus: {id} (plan {}, {state})", self.plan);

@@ -140,9 +140,9 @@ impl World<'_> {
             if records.clone().next().as_ref().is_some_and(tried) {
                 continue;
             }
-            let checked = records.next();
+            let record = records.next();
             self.checks.say("D8");
-            ensure!(checked.is_none(), "D8", "{agent} was at rest, and its recovery records {checked:?}");
+            ensure!(record.is_none(), "D8", "{agent} was at rest, and its recovery records {record:?}");
         }
         Ok(())
     }
