@@ -1,4 +1,4 @@
-//! T6 with the numbers of the configuration: what a run may take of rounds, calls and time.
+//! T6 with the limits of the configuration: the rounds, calls and time of a run.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +14,24 @@ use holon_facts::{AgentId, Config, Event, MessageId, Record};
 use crate::failure::{Failure, ensure};
 use crate::options::Sabotage;
 
-/// The bounds in force, and how far the run of each agent has come.
+/// The bounds in force, and how far each agent's run has come.
 #[derive(Debug, Clone)]
 pub struct Bounds {
     config: Config,
-    /// As many may be in progress.
+    /// How many turns may be in progress.
     turns: u64,
     rounds: BTreeMap<AgentId, u32>,
-    /// The message of each agent's run, and the rounds that messages take along to their next one.
+    /// The message of each agent's run, and the rounds that messages carry to their next run.
     runs: BTreeMap<AgentId, MessageId>,
     carried: BTreeMap<(AgentId, MessageId), u32>,
-    /// Rounds in a row of each agent's run, or of a message's last one, that were cut off.
+    /// Consecutive rounds that were cut off, of each agent's run or of a message's last run.
     cut_off: BTreeMap<AgentId, u32>,
     carried_cut_off: BTreeMap<(AgentId, MessageId), u32>,
-    /// How often the law had something to say.
+    /// How often the law was checked.
     pub checked: u64,
 }
 
-/// As many as may be in progress at first.
+/// How many turns may be in progress at first.
 fn turns(config: &Config) -> u64 {
     config.lent_turns.unwrap_or(config.limits.concurrent_turns)
 }
@@ -58,7 +58,7 @@ impl Bounds {
         self.turns
     }
 
-    /// A start of the runtime may bring other bounds; runs that it finds go on under them.
+    /// A start of the runtime may bring other bounds; runs in progress go on under them.
     pub fn call(&mut self, call: &Call) {
         if let Call::RuntimeStarted { config, .. } = call {
             self.config = config.clone();
@@ -69,7 +69,7 @@ impl Bounds {
         }
     }
 
-    /// Judges a record; `after` is its agent with the record folded in.
+    /// Checks a record; `after` is its agent with the record folded in.
     pub fn record(
         &mut self,
         record: &Record,

@@ -1,4 +1,4 @@
-//! The laws, plugged in: per record, per call, and over the whole ledger at the end.
+//! The laws, applied per record, per call, and over the whole ledger at the end.
 
 mod authority;
 mod fairness;
@@ -37,7 +37,7 @@ use crate::stops::Stops;
 use crate::totals::{self, Totals};
 use crate::{kin, places, readers, remembered, scheduling, waits};
 
-/// Everything that is judged while a run goes on.
+/// Everything that is checked during a run.
 #[derive(Debug, Clone)]
 pub struct Checks {
     pub reference: Reference,
@@ -45,7 +45,7 @@ pub struct Checks {
     pub(crate) totals: Totals,
     laws: Laws,
     clock: Option<Clock>,
-    /// Agents that have left memory, as they left it.
+    /// Evicted agents, as they were then.
     pub(crate) parked: BTreeMap<AgentId, Agent>,
     bounds: Bounds,
     spending: Spending,
@@ -55,14 +55,14 @@ pub struct Checks {
     pub(crate) shown: Shown,
     pub(crate) stops: Stops,
     sleeps: Sleeps,
-    /// What the last call has to release.
+    /// What must be released with the last call.
     pub(crate) due: Due,
     fairness: Fairness,
     pub(crate) judges: Judges,
     pub(crate) sabotage: Option<Sabotage>,
-    /// Turns in progress at other hosts that have the same limit.
+    /// Turns in progress at other hosts under the same limit.
     pub(crate) of_others: u64,
-    /// How often each law of the world had something to say.
+    /// How often each law of the world was checked.
     pub checked: BTreeMap<&'static str, u64>,
 }
 
@@ -99,7 +99,7 @@ impl Checks {
         }
     }
 
-    /// What all agents on record have spent, as a start of the runtime adds it up.
+    /// What all agents on record have spent, as a start of the runtime sums it up.
     pub(crate) fn accounts(&self) -> Accounts {
         let mut accounts = Accounts::default();
         self.folded.values().for_each(|agent| accounts.add_absent(&agent.account));
@@ -111,7 +111,7 @@ impl Checks {
         &self.totals.children
     }
 
-    /// What a caller was shown.
+    /// Checks an answer to a caller.
     pub(crate) fn answered(&mut self, reply: ReplyId, answer: &Answer) -> Result<(), Failure> {
         if self.judges == Judges::Laws {
             return Ok(());
@@ -123,7 +123,7 @@ impl Checks {
         self.reference.answered(reply, answer)
     }
 
-    /// Judges what the ledger says, without anything live beside it.
+    /// Checks a row by the ledger alone, without a live host.
     pub fn row(&mut self, row: &Row) -> Result<(), Failure> {
         if self.judges == Judges::Laws {
             return self.laws_alone(row);
@@ -139,10 +139,10 @@ impl Checks {
                 Some(agent) => {
                     let blind = self.sabotage == Some(Sabotage::Blind);
                     *self.checked.entry("G6").or_default() +=
-                        u64::from(scheduling::judge(agent, record, blind)?);
-                    patience::judge(agent, record, self.bounds.config())?;
+                        u64::from(scheduling::check(agent, record, blind)?);
+                    patience::check(agent, record, self.bounds.config())?;
                     agent.fold(record).map_err(|error| safety("D3", error.to_string()))?;
-                    self.held.judge(record, agent)?;
+                    self.held.check(record, agent)?;
                     self.totals.note(agent);
                 }
                 None => {
@@ -152,12 +152,12 @@ impl Checks {
                 }
             }
         }
-        *self.checked.entry("C9").or_default() += self.ends.judge(&row.records)?;
-        let kin = kin::judge(&self.folded, &row.records, self.bounds.config())?;
-        for (law, times) in kin.of_laws() {
+        *self.checked.entry("C9").or_default() += self.ends.check(&row.records)?;
+        let supervision = kin::check(&self.folded, &row.records, self.bounds.config())?;
+        for (law, times) in supervision.of_laws() {
             *self.checked.entry(law).or_default() += times;
         }
-        *self.checked.entry("O1").or_default() += places::judge(&self.folded, &self.totals, &row.records)?;
+        *self.checked.entry("O1").or_default() += places::check(&self.folded, &self.totals, &row.records)?;
         for record in &row.records {
             self.bounds.record(record, self.folded.get(&record.agent), self.sabotage)?;
             let twice = self.sabotage == Some(Sabotage::PaidTwice);
@@ -182,7 +182,7 @@ impl Checks {
         Ok(())
     }
 
-    /// G6: a turn begins where a slot is free, and nobody waits for one that is.
+    /// G6: a turn begins only in a free slot, and no turn waits for a free slot.
     fn slots(&self, record: &Record) -> Result<(), Failure> {
         let Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) = &record.event else {
             return Ok(());
@@ -201,7 +201,7 @@ impl Checks {
         Ok(())
     }
 
-    /// P6: no command begins beside as many as there may be. L7: a shutdown ends none.
+    /// P6: commands stay within their limit. L7: a shutdown ends none.
     fn commands(&mut self, row: &Row, record: &Record) -> Result<(), Failure> {
         let Event::Operation(fact) = &record.event else { return Ok(()) };
         match fact {
@@ -231,15 +231,15 @@ impl Checks {
         Ok(())
     }
 
-    /// S8: what a step records is bounded by what it has to settle, for any length of history.
+    /// S8: the number of records of a step is bounded by its open work, for any length of history.
     pub fn cost(&mut self, row: &Row, open: usize) -> Result<(), Failure> {
         let limits = &self.bounds.config().limits;
         let timers = row.records.iter().filter(|record| matches!(record.event, Event::Timer(_))).count();
         let due = 16 * u64::from(limits.deadlines_per_step).min((self.folded.len() + timers) as u64);
-        // One message reports every task that could not be told of before.
-        let told = |record: &&Record| matches!(record.event, Event::Task(TaskFact::TaskResultQueued(_)));
-        let due = due + row.records.iter().filter(told).count() as u64;
-        // A stop goes down a whole family, letter by letter.
+        // One message reports every task that could not be reported before.
+        let reports = |record: &&Record| matches!(record.event, Event::Task(TaskFact::TaskResultQueued(_)));
+        let due = due + row.records.iter().filter(reports).count() as u64;
+        // A stop goes down a whole subtree, message by message.
         let taken = |record: &&Record| matches!(record.event, Event::Outbox(OutboxFact::LetterReceived(_)));
         let due = due + 16 * row.records.iter().filter(taken).count() as u64;
         let most = if self.sabotage == Some(Sabotage::NoCost) {
@@ -253,7 +253,7 @@ impl Checks {
         Ok(())
     }
 
-    /// V8: nobody who waits for a slot is passed over more often than there are others.
+    /// V8: an agent that waits for a slot is passed over at most twice per other agent.
     pub fn fair(&mut self, host: &Host, row: &Row) -> Result<(), Failure> {
         for record in &row.records {
             if let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event {
@@ -263,12 +263,12 @@ impl Checks {
         let held = |id: &AgentId| host.view().agent(id).is_some_and(|agent| agent.hold.is_some());
         let waiting: Vec<AgentId> = self.reference.idle_with_work().filter(|id| !held(id)).cloned().collect();
         let most = if self.sabotage == Some(Sabotage::NoPatience) { 0 } else { 2 * self.folded.len() as u64 };
-        self.fairness.judge(&waiting, most)?;
+        self.fairness.check(&waiting, most)?;
         *self.checked.entry("V8").or_default() += waiting.len() as u64;
         Ok(())
     }
 
-    /// Recorded time follows the wall clock, or, while that is behind, no more than the time that passes.
+    /// Recorded time follows the wall clock; while that is behind, it advances at most as time passes.
     pub fn time(&mut self, row: &Row, now: Now, at: u64) -> Result<(), Failure> {
         let last = self.clock.map_or(now.wall, |clock| {
             let passed = i64::try_from(at.saturating_sub(clock.at)).unwrap_or(i64::MAX);
@@ -283,7 +283,7 @@ impl Checks {
                 record.at
             );
         }
-        // Steps without records move the clock, too: then this is the most that it can say.
+        // Steps without records move the clock, too: then only its upper bound is known.
         let recorded = row.records.last().map_or(most, |record| record.at);
         self.clock = Some(Clock { recorded, at });
         Ok(())
@@ -294,20 +294,20 @@ impl Checks {
         &self.folded
     }
 
-    /// How often each law had something to say.
+    /// How often each law of records was checked.
     pub fn antecedents(&self) -> Vec<(&'static str, u64)> {
         self.laws.antecedents()
     }
 
     pub(crate) fn sabotaged(&mut self, sabotage: Option<Sabotage>) {
         self.sabotage = sabotage;
-        self.reference.no_room = sabotage == Some(Sabotage::SmallQueue);
+        self.reference.no_space = sabotage == Some(Sabotage::SmallQueue);
         self.reference.delivered = sabotage == Some(Sabotage::ForgetTold);
         self.reference.unshown = sabotage == Some(Sabotage::Unshown);
         self.reference.hasty = sabotage == Some(Sabotage::LateTimers);
     }
 
-    /// How often each law of the world had something to say.
+    /// How often each law of the world was checked.
     pub fn take_checked(&mut self) -> BTreeMap<&'static str, u64> {
         let mut checked = std::mem::take(&mut self.checked);
         for (law, times) in self.shown.take_checked() {
@@ -318,7 +318,7 @@ impl Checks {
         checked
     }
 
-    /// The commands that are under way, as far as the ledger knows.
+    /// Commands in progress, by the ledger.
     pub(crate) fn open_commands(&self) -> Vec<(AgentId, OpId, SupervisorIdentity)> {
         let mut open = Vec::new();
         for (id, agent) in &self.folded {
@@ -328,7 +328,7 @@ impl Checks {
         open
     }
 
-    /// A law of the world has something to say.
+    /// Counts a check of a law of the world.
     pub(crate) fn say(&mut self, law: &'static str) {
         *self.checked.entry(law).or_default() += 1;
     }
@@ -343,8 +343,7 @@ impl Checks {
         self.checked = std::mem::take(&mut other.checked);
     }
 
-    /// A start reads the latest record of all; a step back of the clock since then is believed or slept
-    /// through anew.
+    /// A start reads the latest record of all. A clock that stepped back since then is followed or waited out again.
     pub(crate) fn started(&mut self, at: u64) {
         let latest = self.folded.values().map(|agent| agent.last_at).max();
         let known = self.clock.map(|clock| clock.recorded);
@@ -354,7 +353,7 @@ impl Checks {
         self.stops.started();
     }
 
-    /// W5: who has left memory comes back when a timer is due.
+    /// W5: an evicted agent is loaded when a timer is due.
     pub fn nobody_absent_is_overdue(&self, now: Wall, lost: &BTreeSet<AgentId>) -> Result<(), Failure> {
         for id in self.parked.keys().filter(|id| !lost.contains(*id)) {
             let overdue = self.reference.overdue_at(id, now);
@@ -367,7 +366,7 @@ impl Checks {
         Ok(())
     }
 
-    /// Compares the live host with what is on record.
+    /// Compares the live host with the records.
     pub fn live(&mut self, host: &Host, settled: bool) -> Result<(), Failure> {
         host.check().map_err(|violation| safety("G2", violation.to_string()))?;
         for id in host.view().agent_ids() {
@@ -393,7 +392,7 @@ impl Checks {
             ensure!(overdue.is_none(), "W5", "{overdue:?} of {id} should have fired");
             let blind = self.sabotage == Some(Sabotage::NobodyComes);
             let Some(agent) = host.view().agent(id) else { continue };
-            if waits::judge(agent, blind)? {
+            if waits::check(agent, blind)? {
                 *self.checked.entry("S12").or_default() += 1;
             }
         }
@@ -401,17 +400,17 @@ impl Checks {
         self.no_lost_wake(host)
     }
 
-    /// E1: the driver looks in time.
+    /// E1: the driver's next deadline is early enough.
     pub(crate) fn looks_in_time(&mut self, host: &Host, armed: &Armed, now: Now) -> Result<(), Failure> {
         let blind = self.sabotage == Some(Sabotage::NoAlarm);
         let (next, wall) = (host.next_deadline().filter(|_| !blind), host.facts().now);
         let resident = |id: &AgentId| host.view().agent(id).is_some();
-        let checked = armed.judge(next.as_ref(), now)? | self.sleeps.judge(next.as_ref(), wall, resident)?;
+        let checked = armed.check(next.as_ref(), now)? | self.sleeps.check(next.as_ref(), wall, resident)?;
         self.say_often("E1", u64::from(checked));
         Ok(())
     }
 
-    /// G6: whoever has nothing to do is asleep.
+    /// G6: an agent without anything to do is asleep.
     fn rests(&self, host: &Host) -> Result<(), Failure> {
         if self.reference.draining() {
             return Ok(());
@@ -456,19 +455,19 @@ impl Checks {
         Ok(())
     }
 
-    /// R1: what clients read of the live host is what the records say.
+    /// R1: what clients read of the live host follows from the records.
     pub fn readers(&mut self, host: &Host) -> Result<(), Failure> {
         *self.checked.entry("R1").or_default() += readers::live(host, &self.folded)?;
         Ok(())
     }
 
-    /// R1: keys of a step's admissions stand for their messages.
+    /// R1: keys admitted in a step stand for their messages.
     pub fn keys(&mut self, host: &Host, row: &Row) -> Result<(), Failure> {
         *self.checked.entry("R1").or_default() += readers::keys(host, &row.records)?;
         Ok(())
     }
 
-    /// D7 at one position: what a snapshot there and the records after it give.
+    /// D7 at one position: a snapshot there and the later records give the whole agent.
     pub fn snapshot_at(&mut self, before: &[Record], after: &[Record]) -> Result<(), Failure> {
         let broken = |error: &dyn std::fmt::Display| safety("D7", error.to_string());
         let Some((first, rest)) = before.split_first() else { return Ok(()) };
@@ -522,7 +521,7 @@ impl Checks {
         Ok(())
     }
 
-    /// A2: what a request shows of a message is what it was admitted with.
+    /// A2: a request shows each message with the authority of its admission.
     pub fn authority(&mut self, request: &ModelRequest) -> Result<(), Failure> {
         if self.judges == Judges::Laws {
             return Ok(());
@@ -538,7 +537,7 @@ impl Checks {
         Ok(())
     }
 
-    /// D7: a snapshot, written and read back, and the records after it give what the whole log gives.
+    /// D7: a snapshot, written and read back, and the later records give the same as the whole log.
     pub fn snapshots(&mut self, disk: &Disk) -> Result<(), Failure> {
         let logs = disk.logs();
         for (id, agent) in &self.folded {
@@ -559,8 +558,7 @@ impl Checks {
     }
 }
 
-/// Whether a step ends an agent's run because the process is about to leave. A deadline of the same step may have
-/// ended it before.
+/// Whether a step ends an agent's run because of a shutdown. A deadline of the same step may have ended it first.
 fn shuts_down(row: &Row, agent: &AgentId) -> bool {
     row.records.iter().any(|record| {
         let shut = matches!(
@@ -571,7 +569,8 @@ fn shuts_down(row: &Row, agent: &AgentId) -> bool {
     })
 }
 
-/// D3: what does not come next is not folded: a record again, one of somebody else, a log that begins elsewhere.
+/// D3: a record that does not come next is not folded: a repeated one, one of another agent, a log with a missing
+/// beginning.
 fn out_of_place(agent: &mut Agent, before: &[Record]) -> Result<(), Failure> {
     let Some(last) = before.last() else { return Ok(()) };
     let mut next = last.clone();

@@ -1,7 +1,7 @@
-//! Keyed randomness: a draw depends on the seed and on what it is for, never on what was drawn before. So
-//! removing one input or fault leaves every other draw as it was.
+//! Keyed randomness: a draw depends on the seed and its purpose, never on earlier draws. So removing one input or fault
+//! leaves all other draws as they were.
 
-/// What a draw is for: "the third provider request of agent 2, its latency".
+/// The purpose of a draw: "the third provider request of agent 2, its latency".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Site {
     pub component: &'static str,
@@ -17,7 +17,7 @@ impl Site {
         Self { component, agent, ordinal, kind }
     }
 
-    /// The same place, another question.
+    /// The same site, another question.
     #[must_use]
     pub const fn about(self, kind: &'static str) -> Self {
         Self { kind, ..self }
@@ -29,7 +29,7 @@ pub trait Choices {
     /// A number below `n`; 0 when `n` is 0.
     fn below(&mut self, site: Site, n: u32) -> u32;
 
-    /// Whether something with a probability of so many in a thousand happens.
+    /// Whether an event happens that has a probability of so many in a thousand.
     fn chance(&mut self, site: Site, per_mille: u32) -> bool {
         per_mille > 0 && self.below(site, 1_000) < per_mille
     }

@@ -1,5 +1,4 @@
-//! Commands: what agents and operators ask for, how long each lasts and how it ends, what is read of it and
-//! written to it.
+//! Commands of agents and operators: how long each runs and how it ends, and what is read from it and written to it.
 
 use holon_core::effect::TaskWork;
 use holon_core::tool::arguments::parse;
@@ -29,7 +28,7 @@ const ARGUMENTS: [&str; 8] = [
     r#"{"cmd":"ls","yield_time_ms":600000}"#,
 ];
 
-/// How long a command takes that takes long, in microseconds: from seconds to days.
+/// How long a long command runs, in microseconds: from seconds to days.
 const LONG: [u64; 6] = [4_000_000, 12_000_000, 60_000_000, 3_600_000_000, 30_000_000_000, 200_000_000_000];
 
 /// The arguments of the command with a number.
@@ -37,12 +36,12 @@ pub fn arguments(number: u32) -> &'static str {
     ARGUMENTS[number as usize % ARGUMENTS.len()]
 }
 
-/// How many there are to draw from.
+/// Number of commands to draw from.
 pub fn count() -> u32 {
     u32::try_from(ARGUMENTS.len()).unwrap_or(u32::MAX)
 }
 
-/// What a supervisor executes for a call. A batch has windows of its own, and never goes on as a task.
+/// The command that a supervisor executes for a call. A batch has windows of its own, and never becomes a task.
 pub fn spec(tool: Tool, arguments: &Text) -> CommandSpec {
     let text = arguments.preview();
     let asked = parse::<ExecCommand>(text).ok().filter(|_| tool == Tool::ExecCommand);
@@ -68,7 +67,7 @@ pub fn spec(tool: Tool, arguments: &Text) -> CommandSpec {
     }
 }
 
-/// What becomes of a command that nobody ends: after how long, and how. None where nothing is ever heard of it.
+/// The end of a command that nobody ends: its delay and outcome. None if no end is ever reported.
 pub fn execute(here: &mut Circumstances<'_>) -> Deliveries {
     if here.fault("silent", here.faults.tool_silent) {
         return Vec::new();
@@ -98,13 +97,13 @@ pub fn execute(here: &mut Circumstances<'_>) -> Deliveries {
     here.deliver(after, Outcome::Tool { outcome })
 }
 
-/// The end of a command that was ended, or of which nothing can be said any more.
+/// The outcome of a command that was ended, or whose end is unknown.
 pub fn ended(end: CommandEnd) -> ToolOutcome {
     let receipt = Receipt::failure(ToolError::new(ToolErrorKind::Interrupted, "the command was ended"));
     ToolOutcome { receipt, duration_ms: Millis(1), end: Some(end) }
 }
 
-/// The status and exit status of a task whose command came to this.
+/// The status and exit status of the task of a command with this outcome.
 pub fn status_of(outcome: &ToolOutcome) -> (TaskStatus, Option<i32>) {
     let ToolOutcome { receipt, end, .. } = outcome;
     let (failed, exit) = (receipt.error.is_some(), receipt.facts.exit_status);
@@ -118,7 +117,7 @@ pub fn status_of(outcome: &ToolOutcome) -> (TaskStatus, Option<i32>) {
     (status, exit)
 }
 
-/// A look at a task, or at all of them; also what a call is shown when its command goes on.
+/// The result of a call that shows tasks, or of a command that goes on as a task.
 pub fn look(here: &mut Circumstances<'_>, work: &TaskWork) -> Deliveries {
     shown(here, |here| match work {
         TaskWork::Promote { task, .. } => Text::short(format!("it goes on as {task}")),
@@ -130,12 +129,12 @@ pub fn look(here: &mut Circumstances<'_>, work: &TaskWork) -> Deliveries {
     })
 }
 
-/// What a call about work items is shown.
+/// The result of a call about work items.
 pub fn show(here: &mut Circumstances<'_>) -> Deliveries {
     shown(here, |here| here.text("work"))
 }
 
-/// Takes in a template; some are not there.
+/// Loads a template; some do not exist.
 pub fn prepare_agent(here: &mut Circumstances<'_>, template: Option<&TemplateId>) -> Deliveries {
     let template = template.map(|id| {
         let hash = ContentId([u8::try_from(id.as_str().len()).unwrap_or(u8::MAX); 32]);
@@ -145,7 +144,7 @@ pub fn prepare_agent(here: &mut Circumstances<'_>, template: Option<&TemplateId>
     received(here, |_| Receipt::success(Text::default(), facts))
 }
 
-/// A performer that only looks: it may fail, or never be heard of.
+/// The outcome of a performer that only reads: it may fail, or never answer.
 fn shown(here: &mut Circumstances<'_>, content: impl FnOnce(&mut Circumstances<'_>) -> Text) -> Deliveries {
     received(here, |here| Receipt::success(content(here), ToolFacts::default()))
 }
@@ -164,7 +163,7 @@ fn received(
     here.deliver(after, Outcome::Tool { outcome })
 }
 
-/// What becomes of text for a command that goes on, as its supervisor says; none where it has ended.
+/// The outcome of writing to a command, as its supervisor reports it; none if the command has ended.
 pub fn write(here: &mut Circumstances<'_>, spec: Option<&CommandSpec>, bytes: u64) -> Deliveries {
     if here.fault("silent", here.faults.task_silent) {
         return Vec::new();

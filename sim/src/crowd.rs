@@ -1,6 +1,6 @@
-//! A day of many agents with many children: each is asked once to delegate, and its children do what they are told, or
-//! delegate it once more, half of them in worktrees. Some are stopped in the middle of it, whoever is idle may leave memory,
-//! and the process dies in the middle of families.
+//! A load scenario: a day of many agents with many children. Each agent is asked once to delegate; its children work,
+//! or delegate once more, half of them in worktrees. Some agents are stopped meanwhile, idle agents may be evicted, and
+//! the process crashes while subtrees are at work.
 
 use holon_facts::provenance::Priority;
 use serde_json::json;
@@ -13,14 +13,14 @@ use crate::story::{Chapter, Command, Round, Story};
 const SECOND: u64 = 1_000_000;
 const HOUR: u64 = 3_600 * SECOND;
 const DAY: u64 = 24 * HOUR;
-/// One in so many is stopped soon after it has delegated, and started later.
+/// One agent in so many is stopped soon after it has delegated, and started later.
 const STOPPED: u32 = 10;
-/// So many seconds after a family has begun the process dies in it, of another family each time.
+/// Seconds from the beginning of a subtree's work to a crash; each crash meets another subtree.
 pub const DEATHS: [u32; 9] = [6, 7, 8, 9, 10, 11, 13, 16, 19];
-/// How often an idle agent leaves memory after a step, in a thousand.
+/// How often an idle agent is evicted after a step, in a thousand.
 const PARKS: u32 = 100;
 
-/// So many named agents with so many children each, which have as many of their own where the depth is 2.
+/// So many named agents with so many children each, which have as many of their own if the depth is 2.
 pub fn day(agents: u32, children: u32, depth: u32) -> Scenario {
     let mut inputs = Vec::new();
     for agent in 1..=agents {
@@ -33,8 +33,8 @@ pub fn day(agents: u32, children: u32, depth: u32) -> Scenario {
         }
     }
     let deaths = (1..).zip(DEATHS).map(|(number, seconds)| {
-        let family = 1 + agents * number / (1 + u32::try_from(DEATHS.len()).unwrap_or(0));
-        let at = begins(agents, family.min(agents)) + u64::from(seconds) * SECOND;
+        let subtree = 1 + agents * number / (1 + u32::try_from(DEATHS.len()).unwrap_or(0));
+        let at = begins(agents, subtree.min(agents)) + u64::from(seconds) * SECOND;
         Timed { at, agent: 0, action: Action::Kill { again: 0 } }
     });
     inputs.extend(deaths);
@@ -58,7 +58,7 @@ pub fn day(agents: u32, children: u32, depth: u32) -> Scenario {
     }
 }
 
-/// When the family of an agent begins.
+/// When the subtree of an agent begins its work.
 fn begins(agents: u32, agent: u32) -> u64 {
     DAY / u64::from(agents) * u64::from(agent - 1)
 }
@@ -89,18 +89,18 @@ fn story(children: u32, depth: u32) -> Story {
         (0..children).map(one).collect::<Vec<_>>()
     };
     let make = ("ExecCommand".to_owned(), json!({ "cmd": "make" }));
-    let says = |text: &str| Round { text: text.to_owned(), tokens: 1_000, ..Round::default() };
-    let calls = |calls| Round { calls, ..says("") };
+    let answer = |text: &str| Round { text: text.to_owned(), tokens: 1_000, ..Round::default() };
+    let calls = |calls| Round { calls, ..answer("") };
     let chapter = |when: &str, rounds| Chapter { when: vec![when.to_owned()], rounds };
     Story {
         chapters: vec![
             chapter(
                 "delegate",
-                vec![calls(spawn(if depth > 1 { "branch" } else { "leaf" })), says("delegated")],
+                vec![calls(spawn(if depth > 1 { "branch" } else { "leaf" })), answer("delegated")],
             ),
-            chapter("branch", vec![calls(spawn("leaf")), says("branched")]),
-            chapter("leaf", vec![calls(vec![make]), says("built")]),
-            chapter("task_result", vec![says("noted")]),
+            chapter("branch", vec![calls(spawn("leaf")), answer("branched")]),
+            chapter("leaf", vec![calls(vec![make]), answer("built")]),
+            chapter("task_result", vec![answer("noted")]),
         ],
         commands: vec![Command { cmd: "make".to_owned(), seconds: 5, exits: vec![0] }],
     }

@@ -1,14 +1,14 @@
-//! The closed table of the scheduler's decisions, and which of its rows came up with which facts.
+//! The closed table of the scheduler's decisions, and the facts of its rows in a run.
 
 use holon_facts::continuation::ContinuationClass;
 use holon_facts::decision::{DecisionKind as Kind, DecisionReason as Reason, Evidence, SchedulerDecision};
 use holon_facts::lifecycle::Boundary;
 use holon_facts::provenance::Priority;
 
-/// Number of a row in the contract, what is decided there, and why.
+/// A row of the contract: its number, decision and reason.
 pub type Row = (u8, Kind, Reason);
 
-/// Every row that there is.
+/// All rows.
 pub const TABLE: [Row; 28] = [
     (1, Kind::Stop, Reason::Stopped),
     (1, Kind::Stop, Reason::Draining),
@@ -40,7 +40,7 @@ pub const TABLE: [Row; 28] = [
     (14, Kind::Sleep, Reason::NothingPending),
 ];
 
-/// A row as it came up: where it was decided, and for what kind of message if there was one.
+/// A row in a run: where the decision was taken, and the kind of its message, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Came {
     pub row: Row,
@@ -61,7 +61,7 @@ impl Came {
         }
     }
 
-    /// Whether the table has such a row.
+    /// Whether the table has this row.
     pub fn declared(&self) -> bool {
         TABLE.contains(&self.row)
     }

@@ -1,4 +1,4 @@
-//! A run as a diary that a reader can follow: what came, what was decided and why, what the model did.
+//! The timeline of a run, for a reader: messages, decisions with their reasons, and the model's actions.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a timeline shows what a person looks for")]
 
@@ -20,17 +20,17 @@ use holon_facts::{AgentId, Event, Wall};
 
 use crate::disk::Row;
 
-/// Most characters of what somebody says.
-const SAID: usize = 240;
+/// Most characters of a quoted text.
+const MAX_QUOTE: usize = 240;
 const DAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 
-/// The diary of a ledger, day by day.
+/// The timeline of a ledger, day by day.
 pub fn diary(rows: &[Row]) -> String {
-    let mut diary = Diary::default();
+    let mut timeline = Timeline::default();
     for row in rows {
         match &row.call {
-            Call::RuntimeStarted { .. } => diary.starts += 1,
-            Call::Recover { now, .. } => diary.started(now.wall),
+            Call::RuntimeStarted { .. } => timeline.starts += 1,
+            Call::Recover { now, .. } => timeline.started(now.wall),
             Call::Admit { .. }
             | Call::Step { .. }
             | Call::Park { .. }
@@ -39,27 +39,27 @@ pub fn diary(rows: &[Row]) -> String {
         }
         for record in &row.records {
             if let Some(line) = line(&record.event) {
-                let of = diary.of(&record.agent);
-                diary.line(record.at, &format!("{of}{line}"));
+                let of = timeline.of(&record.agent);
+                timeline.line(record.at, &format!("{of}{line}"));
             }
         }
     }
-    diary.close();
-    diary.text
+    timeline.close();
+    timeline.text
 }
 
 #[derive(Default)]
-struct Diary {
+struct Timeline {
     text: String,
     whose: Option<AgentId>,
     day: Option<i64>,
     at: String,
-    /// Starts of the process that were not told yet.
+    /// Starts of the process, and those that the timeline shows.
     starts: u32,
     shown: u32,
 }
 
-impl Diary {
+impl Timeline {
     fn line(&mut self, at: Wall, line: &str) {
         self.started(at);
         if self.day != Some(at.day()) {
@@ -73,13 +73,13 @@ impl Diary {
         self.at = time;
     }
 
-    /// Whose line it is, where it is not the first one's.
+    /// The prefix of a line about an agent; none for the first agent.
     fn of(&mut self, agent: &AgentId) -> String {
         let whose = self.whose.get_or_insert_with(|| agent.clone());
         if whose == agent { String::new() } else { format!("{agent}: ") }
     }
 
-    /// Tells of a start that was not told yet.
+    /// Shows a start that was not shown yet.
     fn started(&mut self, at: Wall) {
         if self.starts > self.shown {
             let which = if self.shown == 0 { "the runtime starts" } else { "the runtime starts again" };
@@ -95,7 +95,7 @@ impl Diary {
     }
 }
 
-/// What an event is in the diary; none where another one says it.
+/// The line of an event; none if another line covers it.
 fn line(event: &Event) -> Option<String> {
     match event {
         Event::Lifecycle(fact) => lifecycle(fact),
@@ -139,7 +139,7 @@ fn inbox(fact: &InboxFact) -> Option<String> {
     }
 }
 
-/// What the runtime says itself is told by the decision for it, but for whose word it is.
+/// Messages of the runtime show their subsystem only: the decision for them shows the rest.
 fn came(message: &Message) -> String {
     match &message.origin {
         Origin::System { subsystem } => format!("← {} {}, of {subsystem}", message.id, message.kind),
@@ -288,12 +288,12 @@ fn wait(fact: &WaitFact) -> Option<String> {
     }
 }
 
-/// The first line, and not all of a long one.
+/// The first line, cut if it is long.
 fn first_line(text: &str) -> String {
-    clip(text.lines().next().unwrap_or_default(), SAID)
+    clip(text.lines().next().unwrap_or_default(), MAX_QUOTE)
 }
 
-/// The day and the time of it.
+/// The day and the time.
 fn moment(at: Wall) -> String {
     format!("{} {}", weekday(at), time(at))
 }

@@ -1,5 +1,5 @@
-//! How children end (C9), over the logs of both sides: what a child came to follows from its own turns, its letter says
-//! just that, and its parent is notified what the letter says.
+//! How children end (C9), over the logs of both sides: a child's end follows from its own turns, its last outbox
+//! message reports that end, and its parent is notified of what the message reports.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "an end is made of some facts alone")]
 
@@ -21,34 +21,34 @@ use holon_facts::{AgentId, Event, Record};
 
 use crate::failure::{Failure, ensure};
 
-/// The children of a run as their records come.
+/// The children of a run, by their records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ends {
     children: BTreeMap<AgentId, Life>,
-    /// What parents have taken in, until the task says it.
+    /// Ends that parents have received, until the status of the task shows them.
     received: BTreeMap<Supervision, ChildEnd>,
-    /// Tasks of children that are over, until a message tells so.
+    /// Ended tasks of children, until a message reports them.
     over: BTreeMap<Supervision, (TaskStatus, Option<Text>)>,
 }
 
-/// A parent, and the task that is the child's life.
+/// A parent, and the task that supervises the child.
 type Supervision = (AgentId, TaskId);
 
 #[derive(Debug, Clone)]
 struct Life {
     supervisor: Supervisor,
-    /// How its last turn ended; a failure stands until a turn succeeds.
+    /// How the last turn ended; a failure stands until a turn succeeds.
     came_to: Option<TurnKind>,
-    /// What its last turn said; none before there was one.
+    /// The final text of the last turn; none before there was a turn.
     last_text: Option<Option<Text>>,
     stopped: bool,
-    /// Its last letter.
-    letter: Option<(LetterId, ChildEnd)>,
+    /// The undelivered message that reports the end.
+    last_message: Option<(LetterId, ChildEnd)>,
 }
 
 impl Life {
     fn begins(supervisor: Supervisor) -> Self {
-        Self { supervisor, came_to: None, last_text: None, stopped: false, letter: None }
+        Self { supervisor, came_to: None, last_text: None, stopped: false, last_message: None }
     }
 
     fn turn_ended(&mut self, fact: &TurnTerminal) {
@@ -61,7 +61,7 @@ impl Life {
         }
     }
 
-    /// How it ends now, by what it did.
+    /// The status with which the child ends now.
     fn status(&self) -> TaskStatus {
         match self.came_to {
             _ if self.stopped => TaskStatus::Cancelled,
@@ -70,11 +70,11 @@ impl Life {
         }
     }
 
-    /// Whether that is what it has to report: its last words, or, of a failure without any, why.
+    /// Whether this is the right report: the final text, or, for a failure without text, the cause.
     fn may_report(&self, report: Option<&Text>) -> bool {
         match (&self.last_text, self.status()) {
             (_, TaskStatus::Cancelled) | (None, _) => report.is_none(),
-            (Some(Some(checked)), _) => report == Some(checked),
+            (Some(Some(text)), _) => report == Some(text),
             (Some(None), TaskStatus::Failed) => report.is_some_and(|why| !why.is_empty()),
             (Some(None), _) => report.is_none(),
         }
@@ -82,8 +82,8 @@ impl Life {
 }
 
 impl Ends {
-    /// Judges the records of a step; says how often there was something to say.
-    pub(crate) fn judge(&mut self, records: &[Record]) -> Result<u64, Failure> {
+    /// Checks the records of a step; returns the number of checks.
+    pub(crate) fn check(&mut self, records: &[Record]) -> Result<u64, Failure> {
         let (mut checked, mut admitted) = (0, None);
         for record in records {
             match &record.event {
@@ -94,7 +94,7 @@ impl Ends {
                         life.turn_ended(fact);
                     }
                 }
-                Event::Outbox(fact) => checked += u64::from(self.letter(&record.agent, fact)?),
+                Event::Outbox(fact) => checked += u64::from(self.message(&record.agent, fact)?),
                 Event::Task(fact) => checked += u64::from(self.task(&record.agent, fact, admitted)?),
                 _ => {}
             }
@@ -102,7 +102,7 @@ impl Ends {
         Ok(checked)
     }
 
-    /// A child begins, is stopped, or has come to its end.
+    /// A child begins, is stopped, or retires.
     fn lives(&mut self, id: &AgentId, fact: &LifecycleFact) -> Result<bool, Failure> {
         if let LifecycleFact::AgentCreated(fact) = fact {
             let begins =
@@ -125,22 +125,23 @@ impl Ends {
         }
     }
 
-    /// A child says how it ended, or its parent takes that in.
-    fn letter(&mut self, id: &AgentId, fact: &OutboxFact) -> Result<bool, Failure> {
+    /// A child reports its end, or its parent receives the report.
+    fn message(&mut self, id: &AgentId, fact: &OutboxFact) -> Result<bool, Failure> {
         match fact {
             OutboxFact::LetterPosted(fact) => {
                 let Letter::Result { status, report, spent, .. } = &fact.letter else { return Ok(false) };
                 let Some(life) = self.children.get_mut(id) else { return Ok(false) };
-                let (due, says) = (life.status(), life.may_report(report.as_ref()));
+                let (due, fits) = (life.status(), life.may_report(report.as_ref()));
                 ensure!(*status == due, "C9", "{id} says that it ended {status}, it came to {due}");
-                ensure!(says, "C9", "{id} ended {due}, and reports {report:?} after {:?}", life.last_text);
+                ensure!(fits, "C9", "{id} ended {due}, and reports {report:?} after {:?}", life.last_text);
                 let end = ChildEnd { status: *status, result: report.clone(), spent: *spent };
-                life.letter = Some((fact.letter_id, end));
+                life.last_message = Some((fact.letter_id, end));
                 Ok(true)
             }
             OutboxFact::LetterReceived(fact) => {
                 let Some(life) = self.children.get_mut(&fact.from) else { return Ok(false) };
-                let Some((_, end)) = life.letter.take_if(|(letter, _)| *letter == fact.letter_id) else {
+                let Some((_, end)) = life.last_message.take_if(|(message, _)| *message == fact.letter_id)
+                else {
                     return Ok(false);
                 };
                 let supervision = (life.supervisor.agent_id.clone(), life.supervisor.task_id);
@@ -152,7 +153,7 @@ impl Ends {
         }
     }
 
-    /// A parent is notified.
+    /// A parent records or is notified of an end.
     fn task(&mut self, id: &AgentId, fact: &TaskFact, admitted: Option<&Message>) -> Result<bool, Failure> {
         match fact {
             TaskFact::ChildEnded(fact) => {
@@ -172,7 +173,7 @@ impl Ends {
         }
     }
 
-    /// What the task says is what the child said; of a child that has not been heard nobody says anything.
+    /// The task ends as the child reported; without a report, its end is unproven.
     fn ended(&mut self, id: &AgentId, fact: &TaskStatusUpdated) -> Result<bool, Failure> {
         let supervision = (id.clone(), fact.task_id);
         let mut children = self.children.values().map(|life| &life.supervisor);
@@ -202,7 +203,7 @@ impl Ends {
         Ok(true)
     }
 
-    /// The message shows the report, or, together with others, how it ended.
+    /// The message shows the report, or lists the end together with others.
     fn delivered(
         &mut self,
         id: &AgentId,
@@ -217,7 +218,7 @@ impl Ends {
         let fits = if message.kind == MessageKind::TaskResult {
             *text == report.unwrap_or_default()
         } else {
-            // One that reports very many is cut.
+            // A long list is cut.
             text.preview().ends_with('…') || text.preview().contains(&format!("{} {status}", fact.task_id))
         };
         ensure!(fits, "C9", "{id} is told {text:?} of {}, which is {status}", fact.task_id);

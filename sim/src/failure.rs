@@ -1,4 +1,4 @@
-//! What a run can come to besides passing.
+//! How a run can fail.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl Kind {
     }
 }
 
-/// A law that was broken, and how.
+/// A broken law, and how it was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub kind: Kind,
@@ -43,7 +43,7 @@ pub fn safety(law: &str, problem: impl Into<String>) -> Failure {
     Failure { kind: Kind::Safety, law: law.into(), problem: problem.into() }
 }
 
-/// Something that should have happened by now.
+/// A failure of something to happen in time.
 pub fn liveness(law: &str, problem: impl Into<String>) -> Failure {
     Failure { kind: Kind::Liveness, law: law.into(), problem: problem.into() }
 }

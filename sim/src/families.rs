@@ -1,23 +1,23 @@
-//! What models do with other agents: they begin children and public agents, tell children more, look at them, end them;
-//! and what a child says itself when it can't go on.
+//! Calls of models about other agents: they begin children and public agents, send messages to children, look at them
+//! and end them; and messages of children that can't go on.
 
 use holon_core::tool::Tool;
 use holon_facts::ids::TaskId;
 
 use crate::performer::Circumstances;
 
-/// Numbers below are those of scenarios; of its public agents each of them has so many names to give.
+/// Smaller numbers are those of scenarios; each of their agents may name so many public agents.
 const OF_SCENARIOS: u32 = 100;
 const NAMES: u32 = 2;
 
-/// The numbers of the public agents that an agent may begin. Nobody else takes their names, so that one agent's are none
-/// of another's business.
+/// The numbers of the public agents that an agent may begin. No other agent uses their names, so that agents stay
+/// independent.
 pub(crate) fn public(of: u32) -> impl Iterator<Item = u32> {
     let own = (1..OF_SCENARIOS).contains(&of);
     (1..=NAMES).filter(move |_| own).map(move |nth| of * OF_SCENARIOS + nth)
 }
 
-/// What a call adds that wants a template, now and then.
+/// The argument of a call that asks for a template, now and then.
 fn template(here: &mut Circumstances<'_>) -> &'static str {
     match here.below("with a template", 40) {
         0 => r#","template":"holon-reviewer""#,
@@ -26,7 +26,7 @@ fn template(here: &mut Circumstances<'_>) -> &'static str {
     }
 }
 
-/// A call that begins another agent, or about a child.
+/// A call that begins another agent, or one about a child.
 pub(crate) fn about_children(here: &mut Circumstances<'_>) -> (Tool, String) {
     let message = here.below("for what", 24);
     match here.below("about a family", 20) {
@@ -51,7 +51,7 @@ pub(crate) fn about_children(here: &mut Circumstances<'_>) -> (Tool, String) {
     }
 }
 
-/// A child that is alive, where there is one; else a task that may be something else, or nothing.
+/// A living child, if there is one; else a task that may be something else, or nothing.
 fn child(here: &mut Circumstances<'_>) -> u64 {
     let alive = here.children;
     match here.pick("which child", alive) {
@@ -65,8 +65,8 @@ fn of_child(here: &mut Circumstances<'_>, rest: &str) -> String {
     format!(r#"{{"task_id":"task_{task}"{rest}}}"#)
 }
 
-/// A public agent: under a name that nobody has, or has any more, its own, or one that only the runtime gives; first
-/// with the model that is always there.
+/// A public agent: its name is unused, used before, its own, or reserved for the runtime; first with the model that
+/// always exists.
 fn public_named(here: &mut Circumstances<'_>) -> String {
     let own = here.site.agent;
     let free: Vec<u32> = public(own).collect();

@@ -1,4 +1,4 @@
-//! What a campaign has reached may not get lost: floors in a file, which only rise.
+//! The coverage ratchet: what campaigns have reached stays reached. The floors are in a file, and only rise.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -9,14 +9,14 @@ use crate::tally::{ELSEWHERE, Tally, errors, faults};
 
 /// The file, as it is committed.
 pub const WRITTEN: &str = include_str!("../floors.txt");
-/// Seeds of the short campaign that every test build makes, and of the one that `sim report` makes.
+/// Seeds of the short campaign in every test build, and of the one of `sim report`.
 pub const SHORT: u64 = 200;
 pub const LONG: u64 = 2_000;
 
-/// Figures by name: how many different things came up.
+/// Figures by name: how many different things were covered.
 pub type Figures = BTreeMap<String, u64>;
 
-/// What a campaign has reached.
+/// The figures of a campaign.
 pub fn reached(tally: &Tally) -> Figures {
     if tally.runs == 0 {
         return Figures::new();
@@ -36,8 +36,8 @@ pub fn reached(tally: &Tally) -> Figures {
     ])
 }
 
-/// Regions of the core that the simulator alone came through, in a thousand. How much of the laws is no measure: the
-/// rest of them speaks when they are broken.
+/// Regions of the core that the simulator alone entered, per thousand. Coverage of the laws is no measure: part of
+/// their code runs for broken laws only.
 pub fn covered(coverage: &Coverage) -> Figures {
     let core = coverage.groups().remove("core");
     core.into_iter().map(|part| ("regions.core".into(), part.per_mille())).collect()
@@ -46,7 +46,7 @@ pub fn covered(coverage: &Coverage) -> Figures {
 /// Reads a file of floors.
 ///
 /// # Errors
-/// With the line that is none.
+/// With the first invalid line.
 pub fn read(text: &str) -> Result<Figures, String> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
@@ -58,7 +58,7 @@ pub fn read(text: &str) -> Result<Figures, String> {
         .collect()
 }
 
-/// What is lower than its floor, one line each. A figure that was not measured is not judged.
+/// The figures below their floors, one line each. A figure that was not measured is ignored.
 pub fn below(floors: &Figures, figures: &Figures) -> Vec<String> {
     let low = |(name, floor): (&String, &u64)| {
         let figure = figures.get(name)?;
@@ -67,7 +67,7 @@ pub fn below(floors: &Figures, figures: &Figures) -> Vec<String> {
     floors.iter().filter_map(low).collect()
 }
 
-/// The file with every floor that was beaten raised; none if none was.
+/// The file with every exceeded floor raised; none if no floor was exceeded.
 pub fn raised(floors: &Figures, figures: &Figures) -> Option<String> {
     let mut all = floors.clone();
     for (name, figure) in figures {

@@ -1,17 +1,17 @@
-//! The text form of a scenario. Of the configuration it says only what differs from the default one, so that
-//! a person can write it and a new limit of the core leaves old files alone.
+//! The text form of a scenario. It has only the limits that differ from the default configuration, so that a person can
+//! write it and a new limit of the core leaves old files unchanged.
 
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{Config, Millis};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-/// What a scenario starts from: one model, the limits of the core's default.
+/// The base of a scenario: one model, and the default limits of the core.
 pub fn plain() -> Config {
     Config::new(ModelRef::new("a/one").into_iter().collect())
 }
 
-/// A limit by its group and name, that differs from the default.
+/// A limit that differs from the default, by its group and name.
 pub(crate) type Field = (String, String);
 
 /// The limits that differ from the default.
@@ -26,7 +26,7 @@ pub(crate) fn fields(config: &Config) -> Vec<Field> {
     fields
 }
 
-/// The configuration with one limit as it is in the default.
+/// The configuration with one limit set to its default.
 pub(crate) fn without(config: &Config, (group, name): &Field) -> Config {
     let mut value = serde_json::to_value(config).unwrap_or_default();
     let base = serde_json::to_value(plain()).unwrap_or_default();
@@ -34,7 +34,7 @@ pub(crate) fn without(config: &Config, (group, name): &Field) -> Config {
     serde_json::from_value(value).unwrap_or_else(|_| config.clone())
 }
 
-/// The configuration with one limit that nothing can work with.
+/// The configuration with one unusable limit.
 pub(crate) fn unusable(config: &Config, which: u32) -> Config {
     let mut config = config.clone();
     match which {
@@ -62,7 +62,7 @@ pub(crate) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Config, D::Erro
     serde_json::from_value(whole).map_err(serde::de::Error::custom)
 }
 
-/// Leaves out what is the same.
+/// Removes equal values.
 fn subtract(value: &mut Value, base: &Value) {
     let (Value::Object(value), Value::Object(base)) = (value, base) else { return };
     value.retain(|name, value| base.get(name) != Some(value));

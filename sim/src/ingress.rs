@@ -1,4 +1,4 @@
-//! Clients and operators: what they send, and what they send again because nobody acknowledged it.
+//! Clients and operators: their requests, and repeats of requests that were not acknowledged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,27 +23,27 @@ use crate::scenario::{Action, Meddling, Message, Naming, Sender};
 use crate::skills;
 use crate::tools::workspace_of;
 
-/// A request of a client: it lives until somebody answers, or its sender can't know what to do.
+/// A request of a client, kept until it is answered or can't be repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub agent: u32,
     pub action: Action,
 }
 
-/// A request on its way.
+/// A request in flight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     pub request: Request,
     pub since: u64,
-    /// A performer was at work for the agent, or for any at all, when it was asked for.
+    /// A performer was in flight for the agent, or for any, when the request was made.
     pub disturbs: bool,
-    /// What a stop that is obeyed was in the middle of.
+    /// The operations that an obeyed stop interrupts.
     pub meets: BTreeSet<&'static str>,
-    /// A full disk must not keep it out.
+    /// A full disk must not delay it.
     pub urgent: bool,
 }
 
-/// Requests on their way, by the reply that they wait for.
+/// Requests in flight, by the reply id of each.
 #[derive(Debug, Default)]
 pub struct Clients {
     pub waiting: BTreeMap<ReplyId, Waiting>,
@@ -56,7 +56,7 @@ impl Clients {
         ReplyId(self.next)
     }
 
-    /// The connection broke: what may be repeated will be.
+    /// The connection broke: repeatable requests will be repeated.
     pub fn disconnected(&mut self) -> Vec<Request> {
         let lost = std::mem::take(&mut self.waiting);
         lost.into_values().map(|waiting| waiting.request).filter(Request::repeatable).collect()
@@ -64,7 +64,7 @@ impl Clients {
 }
 
 impl Request {
-    /// Whether sending it twice does no more than sending it once.
+    /// Whether sending a request twice has the effect of sending it once.
     pub fn repeatable(&self) -> bool {
         match &self.action {
             Action::Message(message) => message.key.is_some(),
@@ -108,7 +108,7 @@ pub fn agent_id(number: u32) -> AgentId {
     format!("a{number}").parse().unwrap_or_else(|_| unreachable!("a letter and digits"))
 }
 
-/// The core's input for a request; none for what concerns the world alone.
+/// The core's input for a request; none if the request concerns the world alone.
 pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
     let agent = agent_id(request.agent);
     match &request.action {
@@ -201,13 +201,13 @@ fn work_item() -> NewWorkItem {
     NewWorkItem { objective, plan_status, todo_list, plan: false }
 }
 
-/// How a message names a wait: by its token, or by its number.
+/// How a message names a wait: by token or by number.
 fn name_of(naming: Naming, seed: Seed, agent: &AgentId) -> String {
     let wait = WaitId(naming.wait);
     if naming.token { token::of(seed, agent, wait) } else { wait.to_string() }
 }
 
-/// Children have the name of their parent and the number of their task.
+/// The id of a child has the id of its parent and the number of its task.
 fn meddle(parent: &AgentId, task: u64, how: Meddling, reply: ReplyId) -> Option<Input> {
     let agent: AgentId = format!("{parent}--{task}").parse().ok()?;
     let text = Text::Inline("psst".into());
@@ -244,7 +244,7 @@ fn hint(source: u32, says: u32, about: u32) -> Hint {
 /// Bytes of a name that is too long.
 const LONG: usize = 2_000;
 
-/// So many bytes.
+/// A text of so many bytes.
 fn text(bytes: u32) -> Text {
     match bytes {
         0..=256 => Text::Inline("x".repeat(bytes as usize)),
@@ -304,9 +304,9 @@ fn ingress(message: &Message) -> Ingress {
         .key
         .map(|key| Idempotency { key: format!("k{key}"), payload: ContentId([message.payload; 32]) });
     let source_refs = (0..message.refs).map(|number| (format!("r{number}"), String::new())).collect();
-    // Clients of operators begin with a prompt of theirs, as the shell does.
+    // Prompts of operators are built as the shell builds them.
     let prompt = Ingress::prompt(text, delivery_surface, admission_context);
-    // One or two are large, three are too large together; of small ones ten are taken.
+    // One or two large images fit, three are too large together; of small ones ten fit.
     let bytes = if message.images > 3 { 30 } else { 3_400_000 };
     let images = (0..message.images).map(|number| image(u64::from(number), bytes)).collect();
     let skills = skills::given(message.skills);

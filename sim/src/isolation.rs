@@ -1,10 +1,10 @@
-//! D12: what happens to one agent is none of another's business. A scenario runs twice, the second time without
-//! its last agent; where nothing is shared, the others record the same, at the same moments.
+//! D12: agents are independent. A scenario runs twice, the second time without its last agent; where nothing is shared,
+//! the other agents record the same, at the same moments.
 //!
-//! Shared by design, and so taken away from both runs: slots for turns, bounds of a step, folders that anybody may go
-//! to, the disk, the process and its clock. Shared, too, is the moment at which the driver looks: its timer counts in milliseconds from
-//! the last step, whoever that was for, and a deadline that is over is seen by the next step of anybody. So the
-//! second run is woken whenever the first had a step that its last agent was the first to bring.
+//! Some things are shared by design, and so taken away from both runs: slots for turns, bounds of a step, shared
+//! folders, the disk, the process and its clock. The moments of steps are shared, too: the driver's timer counts
+//! milliseconds from the last step of any agent, and the next step of any agent handles an expired deadline. So the
+//! second run is woken whenever the last agent had the first step at a moment of the first run.
 
 use std::iter;
 
@@ -19,7 +19,7 @@ use crate::scenario::{Action, Scenario};
 use crate::trace::Kept;
 use crate::verdict::guarded;
 
-/// Judges a scenario; none where it has but one agent.
+/// Checks a scenario; none if it has only one agent.
 pub fn check(scenario: &Scenario, sabotage: Option<Sabotage>) -> Option<Result<(), Failure>> {
     (scenario.agents > 1).then(|| compare(&apart(scenario), sabotage))
 }
@@ -42,7 +42,7 @@ fn compare(scenario: &Scenario, sabotage: Option<Sabotage>) -> Result<(), Failur
     for input in &mut rest.inputs {
         let neighbour = sabotage == Some(Sabotage::Interfere) && input.agent == 1;
         if input.agent == gone || (neighbour && !matches!(input.action, Action::Create { .. })) {
-            // The moment stays, so that the end comes when it came; nothing happens at it.
+            // The moment stays, so that the run ends at the same time; nothing happens at it.
             (input.agent, input.action) = (0, Action::ClockJump { micros: 0 });
         }
     }
@@ -62,7 +62,7 @@ fn compare(scenario: &Scenario, sabotage: Option<Sabotage>) -> Result<(), Failur
     }
 }
 
-/// What an agent records, and when.
+/// The records of an agent, with their times.
 fn recorded(scenario: &Scenario, id: &AgentId) -> Vec<String> {
     let options = Options { no_replay: true, trace: Kept::Lines, ..Options::default() };
     let lines = guarded(scenario, options).trace.lines.unwrap_or_default();
@@ -86,8 +86,8 @@ fn first_difference(one: &[String], other: &[String]) -> (String, String) {
     (one.get(differs).cloned().unwrap_or_else(end), other.get(differs).cloned().unwrap_or_else(end))
 }
 
-/// The scenario without what agents share: slots, bounds of a step, budgets of the runtime, folders, the disk, the process
-/// and its clock.
+/// The scenario without what agents share: slots, bounds of a step, budgets of the runtime, folders, the disk, the
+/// process and its clock.
 fn apart(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.later.clear();
@@ -98,10 +98,10 @@ fn apart(scenario: &Scenario) -> Scenario {
     (budgets.runtime, budgets.runtime_day) = Default::default();
     (limits.decisions_per_step, limits.deadlines_per_step) = (10_000, 10_000);
     scenario.inputs.retain(|input| input.agent > 0 && !matches!(input.action, Action::Place { .. }));
-    // Who waits for the dead is stopped after a shutdown, which is everybody's.
+    // An agent with dead performers is stopped after a shutdown, which concerns all agents.
     let last = scenario.agents;
     scenario.faults.dead.retain(|dead| dead.agent != last);
-    // What strikes nobody's performers strikes what is shared.
+    // Strikes without an agent concern what is shared.
     scenario.faults.strikes.iter_mut().for_each(|strikes| strikes.retain(|strike| strike.agent > 0));
     scenario.faults = Faults {
         sync: 0,

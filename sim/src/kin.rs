@@ -1,5 +1,5 @@
-//! Children and those who supervise them, over the logs of both: who may have one, that nobody is left alone, and that
-//! each end is told once.
+//! Supervision, over the logs of parents and children: who may have children, that no child is left alone, and that
+//! each end is reported once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use holon_facts::{AgentId, Config, Event, Record};
 
 use crate::failure::{Failure, ensure};
 
-/// How often each law had something to say.
+/// How often each law was checked.
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     begins: u64,
@@ -27,9 +27,9 @@ impl Checks {
     }
 }
 
-/// Judges the records of a step by what the logs come to after it.
+/// Checks the records of a step against the state after it.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
-pub(crate) fn judge(
+pub(crate) fn check(
     agents: &BTreeMap<AgentId, Agent>,
     records: &[Record],
     config: &Config,
@@ -63,7 +63,7 @@ pub(crate) fn judge(
     Ok(checked)
 }
 
-/// C8: as deep and as many as there may be.
+/// C8: children stay within the limits of depth and number.
 fn begins(agents: &BTreeMap<AgentId, Agent>, id: &AgentId, config: &Config) -> Result<bool, Failure> {
     let Some(child) = agents.get(id) else { return Ok(false) };
     let Some(supervisor) = &child.spec.supervisor else { return Ok(false) };
@@ -77,7 +77,7 @@ fn begins(agents: &BTreeMap<AgentId, Agent>, id: &AgentId, config: &Config) -> R
     Ok(true)
 }
 
-/// C3: nobody works for a supervisor who is stopped.
+/// C3: no agent runs for a stopped supervisor.
 fn runs(agents: &BTreeMap<AgentId, Agent>, id: &AgentId) -> Result<bool, Failure> {
     let Some(supervisor) = agents.get(id).and_then(|child| child.spec.supervisor.as_ref()) else {
         return Ok(false);
@@ -88,7 +88,8 @@ fn runs(agents: &BTreeMap<AgentId, Agent>, id: &AgentId) -> Result<bool, Failure
     Ok(true)
 }
 
-/// C7: whoever lives has a parent with a task for it, and each such task has somebody who lives, or whose end is on its way.
+/// C7: each living child has a parent with a task for it, and each such task has a child that lives, or whose end is
+/// being reported.
 fn belongs(agents: &BTreeMap<AgentId, Agent>, agent: &Agent) -> Result<bool, Failure> {
     let mut checked = false;
     if let Some(supervisor) = agent.spec.supervisor.as_ref().filter(|_| agent.childhood.retired.is_none()) {
@@ -104,7 +105,7 @@ fn belongs(agents: &BTreeMap<AgentId, Agent>, agent: &Agent) -> Result<bool, Fai
             let mut letters = child.outbox.open();
             letters.any(|(_, open)| open.to == agent.id && matches!(open.letter, Letter::Result { .. }))
         };
-        // Its worktree may still be looked at.
+        // The worktree of an ended child may still be in removal.
         let ended = task.child_end.is_some();
         let answers = ended || child.is_some_and(|child| !child.childhood.reported || coming(child));
         ensure!(
@@ -120,7 +121,7 @@ fn belongs(agents: &BTreeMap<AgentId, Agent>, agent: &Agent) -> Result<bool, Fai
     Ok(checked)
 }
 
-/// Whoever had a supervisor has come to an end, or is lost, which its supervisor knows.
+/// A child that has not ended and is not lost; a lost one counts while its supervisor still has its task.
 pub(crate) fn alive<'a>(
     agents: &'a BTreeMap<AgentId, Agent>,
     lost: &BTreeSet<AgentId>,
@@ -134,7 +135,7 @@ pub(crate) fn alive<'a>(
     agents.values().find(lives).map(|agent| &agent.id)
 }
 
-/// What a message counts as: a supervisor stands in for an operator.
+/// The kind that a message counts as: a supervisor acts as an operator.
 pub(crate) fn standing(message: &Message) -> MessageKind {
     let supervisor = matches!(&message.origin, Origin::System { subsystem } if subsystem == "supervisor");
     if supervisor && message.kind == MessageKind::InternalFollowup {

@@ -1,4 +1,4 @@
-//! The laws that need more than the records of one agent: the disk, clients, two runs. Together with the table of
+//! The laws that need more than the records of one agent: the disk, clients, two runs. With the table of
 //! `core/law/src/` they make the page `docs/laws.md`.
 
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use crate::explore;
 use crate::fault::kinds::{KINDS, PATTERNS};
 use crate::options::Sabotage;
 
-/// What a law speaks of.
+/// What a law is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
     /// Holds at every moment.
@@ -21,7 +21,7 @@ pub enum Sort {
     Liveness,
 }
 
-/// One law of the world, and the world that is broken on purpose to see it fail.
+/// A law of the world, and the sabotaged world in which it fails.
 #[derive(Debug, Clone, Copy)]
 pub struct WorldLaw {
     pub id: &'static str,
@@ -30,7 +30,7 @@ pub struct WorldLaw {
     pub broken: Broken,
 }
 
-/// A world that is broken on purpose.
+/// A sabotaged world.
 #[derive(Debug, Clone, Copy)]
 pub enum Broken {
     /// One of the swarm.
@@ -376,14 +376,14 @@ pub const WORLD: [WorldLaw; 67] = [
     ),
 ];
 
-/// A law of the real program: of processes, files and lines that no simulated world has.
+/// A law of the real program: of processes, files and lines, which no simulated world has.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramLaw {
     pub id: &'static str,
     pub sentence: &'static str,
     /// The file and the function of the test that checks it.
     pub test: (&'static str, &'static str),
-    /// The same of the one that breaks it on purpose.
+    /// The same for the test that breaks the law on purpose.
     pub sabotage: (&'static str, &'static str),
 }
 

@@ -1,12 +1,12 @@
-//! Who lends what several hosts may spend together. The others of them are here, too: they borrow at random. A crash of the
-//! host leaves all of that alone.
+//! Lends the budgets that several hosts share. It also simulates the other hosts, which borrow at random. A crash of
+//! the host leaves all of this unchanged.
 
 use std::collections::BTreeMap;
 
 use holon_core::grants::{Grant, Loan};
 use holon_facts::budget::BudgetKind;
 
-/// What was lent of each budget on each day.
+/// The loans of each budget and day.
 #[derive(Debug, Clone, Default)]
 pub struct Lender(BTreeMap<(BudgetKind, i64), Lent>);
 
@@ -17,8 +17,8 @@ struct Lent {
 }
 
 impl Lender {
-    /// Others borrow so many percent of what is left; then the host has what it needs, with something in advance where that
-    /// is there.
+    /// The other hosts borrow a percentage of what is left; then the host gets what it needs, with an advance if there
+    /// is enough.
     pub fn lend(&mut self, loan: Loan, others_take: u64, in_advance: u64) -> Grant {
         let Loan { budget, day, needed, limit } = loan;
         let lent = self.0.entry((budget, day)).or_default();

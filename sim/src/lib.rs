@@ -1,12 +1,12 @@
-//! Drives the core through virtual time with injected faults, and judges what must always hold.
+//! Drives the core through virtual time with injected faults, and checks invariants.
 //!
 //! ```text
 //! seed ──► Scenario (data) ──► World ──► Trace (records, effects, answers) ──► laws + reference ──► Report
 //! ```
 //!
-//! [`swarm::scenario`] draws a scenario from a seed, [`world::run`] runs it, [`crash`] dies at every boundary of
-//! one. The world performs effects as a shell would; the disk, not the core, judges what is durable.
-//! [`explore`] draws nothing: it visits every state of a few small worlds. [`cluster`] does so for several nodes over one database.
+//! [`swarm::scenario`] draws a scenario from a seed, [`world::run`] runs it, [`crash`] crashes at every boundary of
+//! one. The world performs effects as a shell would; the disk, not the core, decides what is durable. [`explore`] draws
+//! nothing: it visits every state of a few small worlds. [`cluster`] does so for several nodes over one database.
 
 pub mod bounds;
 pub mod checks;

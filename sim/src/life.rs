@@ -1,4 +1,4 @@
-//! A believable week of one agent (`fixtures/life/week.json`), and its diary.
+//! A realistic week of one agent (`fixtures/life/week.json`), and its timeline.
 
 use crate::diary::diary;
 use crate::options::Options;
@@ -8,15 +8,15 @@ use crate::world;
 const WEEK: &str = include_str!("../../fixtures/life/week.json");
 const PAGE: &str = include_str!("life.md");
 
-/// The scenario.
+/// The scenario of the week.
 ///
 /// # Errors
-/// When the fixture is none.
+/// When the fixture is not a scenario.
 pub fn week() -> Result<Scenario, String> {
     Scenario::from_text(WEEK)
 }
 
-/// The page `docs/week.md`: what the week is about, then its diary.
+/// The page `docs/week.md`: an introduction, then the timeline of the week.
 ///
 /// # Errors
 /// When the week breaks a law.

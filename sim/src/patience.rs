@@ -1,5 +1,5 @@
-//! How often a provider is asked again, and how long one that is away is waited for (T10): neither less nor more
-//! than the configuration says.
+//! Retry checks (T10): how often a provider is asked again, and how long an outage is waited out, follow exactly from
+//! the configuration.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use holon_facts::{AgentId, Config, Event, MessageId, Millis, Record, Wall};
 
 use crate::failure::{Failure, ensure};
 
-/// Failures that may be over the next time.
+/// Temporary failures.
 const PASSING: [FailureKind; 5] = [
     FailureKind::Timeout,
     FailureKind::Connect,
@@ -22,14 +22,14 @@ const PASSING: [FailureKind; 5] = [
     FailureKind::StreamCut,
 ];
 
-/// Since when messages wait for providers, as the records say.
+/// Since when messages wait for providers, by the records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Held(BTreeMap<(AgentId, MessageId), Wall>);
 
 impl Held {
-    /// Judges what an agent keeps of it; `after` is the agent with the record folded in.
+    /// Checks what an agent has recorded about a wait; `after` is the agent with the record folded in.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
-    pub(crate) fn judge(&mut self, record: &Record, after: &Agent) -> Result<(), Failure> {
+    pub(crate) fn check(&mut self, record: &Record, after: &Agent) -> Result<(), Failure> {
         if let Event::Lifecycle(LifecycleFact::ClockStepped(fact)) = &record.event {
             let own = self.0.iter_mut().filter(|((agent, _), _)| *agent == record.agent);
             own.for_each(|(_, since)| {
@@ -62,12 +62,12 @@ impl Held {
     }
 }
 
-/// A long turn that another model answers looks so often whether the first one is back.
+/// During a long turn on a fallback, the first model is probed again after this time.
 const LOOKS_AFTER: Millis = Millis::minutes(5);
 
-/// Judges a record by its agent before it, and the configuration in force.
+/// Checks a record by its agent before it, and the configuration in force.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
-pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(), Failure> {
+pub(crate) fn check(agent: &Agent, record: &Record, config: &Config) -> Result<(), Failure> {
     let Some(run) = &agent.run else { return Ok(()) };
     match &record.event {
         Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => attempt(run, &fact.attempt, config),
@@ -77,7 +77,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
             ensure!(fact.probes == due, "T10", "{} looks for the first model: {}", agent.id, fact.probes);
             Ok(())
         }
-        // Only providers that fail leave attempts in what is told of a failure.
+        // Only provider failures have attempts in their report.
         Event::Turn(TurnFact::RuntimeError(fact)) if fact.failure.metadata.contains_key("attempts") => {
             let too_long = run.chain.attempts.last().and_then(|last| last.failure_kind);
             let waits = too_long != Some(FailureKind::ContextLength) && waits(agent, run, record.at, config);
@@ -112,7 +112,8 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
     }
 }
 
-/// Of a day, soon after it is over, the same for an agent every time; of a budget in all, until somebody raises it.
+/// Checks the end of a budget hold: for a daily budget shortly after midnight; for a total budget none, until somebody
+/// raises it.
 fn until_there_is_more(agent: &Agent, fact: &HoldSet, at: Wall) -> Result<(), Failure> {
     const DAY: i64 = 86_400_000_000;
     let midnight = at.0.div_euclid(DAY).saturating_add(1).saturating_mul(DAY);
@@ -125,13 +126,13 @@ fn until_there_is_more(agent: &Agent, fact: &HoldSet, at: Wall) -> Result<(), Fa
         (Some(true), None) => at == Wall(i64::MAX),
         (_, _) => false,
     };
-    let same = (fact.step, fact.since) == place(agent, at, HoldCause::Budget);
+    let same = (fact.step, fact.since) == step_of(agent, at, HoldCause::Budget);
     ensure!(right && same, "T10", "{} is held by {fact:?} at {at}", agent.id);
     Ok(())
 }
 
-/// The step of a hold, and when the first of its kind in a row began.
-fn place(agent: &Agent, at: Wall, cause: HoldCause) -> (u32, Wall) {
+/// The step of a hold, and when the current series of its kind began.
+fn step_of(agent: &Agent, at: Wall, cause: HoldCause) -> (u32, Wall) {
     let kind = |cause| match cause {
         HoldCause::Budget => 0,
         HoldCause::Credentials => 1,
@@ -151,7 +152,7 @@ fn attempt(run: &Run, attempt: &AttemptRecord, config: &Config) -> Result<(), Fa
     };
     ensure!(right, "T10", "of {most} attempts there was {attempt:?}");
     let Some(wait) = attempt.backoff_ms else { return Ok(()) };
-    // Spread by a quarter, so that not all come back at one moment; or as long as the provider asked for.
+    // Waits are spread by a quarter, so that agents do not retry at one moment; or they follow the provider's request.
     let least = config.retry.backoff.0.saturating_mul(u64::from(attempt.attempt));
     let longest = least.saturating_add((least / 4).max(1)).max(config.retry.retry_after_max.0);
     let bounded = (least..=longest).contains(&wait.0);
@@ -159,15 +160,15 @@ fn attempt(run: &Run, attempt: &AttemptRecord, config: &Config) -> Result<(), Fa
     Ok(())
 }
 
-/// Step, beginning and end of the hold that an outage brings: the next wait of the ladder, or, where nothing but
-/// quotas is in the way, until the first of them is full again, if the provider says a time that can be meant.
+/// Cause, step, beginning and end of the hold after an outage: the next wait of the ladder, or, if quotas alone are
+/// exhausted, until the first one resets at a plausible time.
 fn hold(agent: &Agent, run: &Run, at: Wall, config: &Config) -> (HoldCause, u32, Wall, Wall) {
     if refuses_keys(run) {
-        let (step, since) = place(agent, at, HoldCause::Credentials);
+        let (step, since) = step_of(agent, at, HoldCause::Credentials);
         let longest = config.hold.steps.last().copied().unwrap_or(Millis::hours(1));
         return (HoldCause::Credentials, step, since, at.after(longest));
     }
-    let (step, since) = place(agent, at, HoldCause::Outage);
+    let (step, since) = step_of(agent, at, HoldCause::Outage);
     let ladder = config.hold.steps.get(step as usize).or(config.hold.steps.last());
     let ladder = at.after(ladder.copied().unwrap_or(Millis::hours(1)));
     let given_up = || pass(run).iter().filter(|attempt| attempt.backoff_ms.is_none());
@@ -179,16 +180,16 @@ fn hold(agent: &Agent, run: &Run, at: Wall, config: &Config) -> (HoldCause, u32,
     (cause, step, since, full.filter(meant).unwrap_or(ladder))
 }
 
-/// Whether an attempt waits for longer than it must, so that not all come back at one moment.
+/// Whether an attempt waits longer than its minimum, as spread waits do.
 pub(crate) fn spread(record: &Record, config: &Config) -> bool {
     let Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) = &record.event else { return false };
     let least = config.retry.backoff.0.saturating_mul(u64::from(fact.attempt.attempt));
     let (some, most) = (least.saturating_add(least / 8), least.saturating_add(least / 4));
-    // Much more was asked for by the provider; of a few milliseconds there is nothing to spread.
+    // Much longer waits are the provider's request; a few milliseconds can't be spread.
     least >= 100 && fact.attempt.backoff_ms.is_some_and(|wait| (some..=most).contains(&wait.0))
 }
 
-/// Whether a candidate of the round may come back, and its message has not waited for too long.
+/// Whether a candidate of the round may recover, and its message has not waited for too long.
 fn waits(agent: &Agent, run: &Run, at: Wall, config: &Config) -> bool {
     let mut given_up = pass(run).iter().filter(|attempt| attempt.backoff_ms.is_none());
     let worth = given_up.any(|attempt| match attempt.failure_kind {
@@ -199,22 +200,23 @@ fn waits(agent: &Agent, run: &Run, at: Wall, config: &Config) -> bool {
     let worth = worth || refuses_keys(run);
     let since = agent.inbox.claimed(run.message).and_then(|entry| entry.held_since);
     let waited = since.map_or(0, |since| at.0.saturating_sub(since.0).max(0) / 1_000);
-    let patient = since.is_none() || u64::try_from(waited).unwrap_or(0) < config.hold.give_up.0;
-    config.hold.on_outage && worth && patient
+    let in_time = since.is_none() || u64::try_from(waited).unwrap_or(0) < config.hold.give_up.0;
+    config.hold.on_outage && worth && in_time
 }
 
-/// Whether each candidate was given up for its key.
+/// Whether every candidate was given up because of its key.
 fn refuses_keys(run: &Run) -> bool {
     let mut given_up = pass(run).iter().filter(|attempt| attempt.backoff_ms.is_none());
     given_up.all(|attempt| attempt.failure_kind == Some(FailureKind::Auth))
 }
 
-/// The attempts since the chain was begun.
+/// The attempts since the current pass over the chain began.
 fn pass(run: &Run) -> &[AttemptRecord] {
     &run.chain.attempts[run.chain.awaits.map_or(0, |awaits| awaits.attempts as usize)..]
 }
 
-/// Whether a run that is not held asks the chain again: some of it may come back, and it has not waited for too long.
+/// Whether a run without a hold goes through the chain again: a candidate may recover, and the run has not waited for
+/// too long.
 fn goes_again(run: &Run, at: Wall, config: &Config) -> bool {
     let comes_back = |attempt: &AttemptRecord| {
         attempt.backoff_ms.is_none() && attempt.failure_kind.is_some_and(|kind| PASSING.contains(&kind))

@@ -1,5 +1,5 @@
-//! Folders that agents share, over the logs of all: O1, of each root one supervision tree has it; and what operators ask
-//! about them.
+//! Folders that agents share, over the logs of all: O1, one supervision tree at a time has each root; and requests of
+//! operators about such folders.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ use crate::tools::failed_receipt;
 use crate::totals::Totals;
 use crate::trees::Trees;
 
-/// Folders that anybody may go to.
+/// Number of shared folders.
 pub(crate) const SHARED: u32 = 3;
 
-/// What an operator asks about a shared folder.
+/// A request of an operator about a shared folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placing {
@@ -64,7 +64,7 @@ fn home(agent: &AgentId) -> ExecutionBinding {
     ExecutionBinding::agent_home(format!("/agents/{agent}"))
 }
 
-/// A call with which an agent goes elsewhere, or back to its home.
+/// A call with which an agent goes to another folder, or back to its home.
 pub(crate) fn about_folders(here: &mut Circumstances<'_>) -> (Tool, String) {
     let folder = here.below("folder", SHARED);
     let arguments = match here.below("about folders", 8) {
@@ -77,7 +77,7 @@ pub(crate) fn about_folders(here: &mut Circumstances<'_>) -> (Tool, String) {
     (Tool::UseWorkspace, arguments)
 }
 
-/// Looks for a folder: it is there, or it is not.
+/// Looks for a folder, which may not exist.
 pub(crate) fn find(
     here: &mut Circumstances<'_>,
     agent: &AgentId,
@@ -87,7 +87,7 @@ pub(crate) fn find(
     if let Some(isolated) = &wanted.isolated {
         let anchor = match &wanted.target {
             WorkspaceTarget::AgentHome => wanted.from.workspace_anchor.clone(),
-            // Whoever works in a worktree means the repository.
+            // An agent in a worktree refers to the repository.
             WorkspaceTarget::Path { path } if *path == wanted.from.cwd => {
                 wanted.from.workspace_anchor.clone()
             }
@@ -114,8 +114,8 @@ pub(crate) fn find(
     here.deliver(after, Outcome::found(execution))
 }
 
-/// O1: who takes a root is the only tree that has it. Says how often there was something to say.
-pub(crate) fn judge(
+/// O1: only one tree has a root. Returns the number of checks.
+pub(crate) fn check(
     agents: &BTreeMap<AgentId, Agent>,
     totals: &Totals,
     records: &[Record],
@@ -134,7 +134,7 @@ pub(crate) fn judge(
             fact.execution_root,
             other.map(|agent| &agent.id)
         );
-        // Of a home there is nothing to say: nobody else comes there.
+        // A home is not counted: no other agent goes there.
         checked += u64::from(totals.is_contended(&fact.execution_root));
     }
     Ok(checked)

@@ -1,4 +1,4 @@
-//! A scripted-random provider: what it answers, and when, follows from the draws for one request.
+//! A scripted-random provider: its answers and their times follow from the draws for each request.
 
 use holon_core::tool::Tool;
 use holon_facts::config::ContextLimits;
@@ -18,7 +18,7 @@ use crate::performer::{COMMANDS, Circumstances, Deliveries, stored};
 use crate::story::{self, Round};
 use crate::{commands, families, places, servers};
 
-/// Nobody can be reached.
+/// No provider can be reached.
 fn unreachable(here: &Circumstances<'_>) -> Deliveries {
     let duration_ms = Millis(1_000);
     let timing = Timing { started_at: here.wall, completed_at: here.wall.after(duration_ms), duration_ms };
@@ -35,7 +35,7 @@ fn unreachable(here: &Circumstances<'_>) -> Deliveries {
     vec![(1_000_000, Outcome::AttemptFailed { failure })]
 }
 
-/// Answers one request: what the story says, or whatever comes.
+/// Answers one request: with the script's round, or at random.
 pub fn answer(here: &mut Circumstances<'_>, round: Option<&Round>) -> Deliveries {
     if here.away {
         here.injector.saw("provider.unreachable");
@@ -47,13 +47,13 @@ pub fn answer(here: &mut Circumstances<'_>, round: Option<&Round>) -> Deliveries
     }
 }
 
-/// By how much more than estimated its model counts, in thousandths.
+/// How many more tokens than estimated the model counts, in thousandths.
 fn per_mille(request: &ModelRequest) -> u64 {
     let name = fnv(request.model.as_str().as_bytes());
     [700, 1_000, 1_150, 1_300][usize::try_from(name % 4).unwrap_or_default()]
 }
 
-/// What a plain answer reports of the request: each model counts tokens its own way.
+/// The usage that a plain answer reports: each model counts tokens in its own way.
 pub fn counted(mut deliveries: Deliveries, request: &ModelRequest) -> Deliveries {
     for (_, outcome) in &mut deliveries {
         if let Outcome::Answer { answer } = outcome
@@ -66,7 +66,7 @@ pub fn counted(mut deliveries: Deliveries, request: &ModelRequest) -> Deliveries
     deliveries
 }
 
-/// As the shell hands over an answer that continues others: with all of them as one text.
+/// Joins an answer with those that it continues, as the shell does.
 pub fn joined(mut deliveries: Deliveries, before: &[Text]) -> Deliveries {
     for (_, outcome) in &mut deliveries {
         let Outcome::Answer { answer } = outcome else { continue };
@@ -148,7 +148,7 @@ fn diagnostics(here: &mut Circumstances<'_>) -> TransportDiagnostics {
     }
 }
 
-/// The last moment that RFC 3339 can write.
+/// The last moment that RFC 3339 can express.
 const LATEST: Wall = Wall(253_402_300_799_000_000);
 
 /// Tokens of a plain answer.
@@ -165,7 +165,7 @@ fn usage(tokens: u64) -> TokenUsage {
 
 fn answer_of(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
     let odd = here.fault("odd", here.faults.provider_odd);
-    // A quiet provider comes to an end: it seldom calls anything, and then one tool.
+    // In the quiet phase a provider comes to an end: it seldom calls anything, and then one tool.
     let huge = odd && here.below("huge", 40) == 0;
     if huge {
         here.injector.saw("provider.huge");
@@ -182,7 +182,7 @@ fn answer_of(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
         let bytes = 300 + u64::from(here.below("reasoning", 1_500));
         blocks.push(AnswerBlock::Reasoning { content: stored(here.site.ordinal ^ bytes, bytes) });
     }
-    // An odd one may have thought alone.
+    // An odd answer may have reasoning only.
     let talks =
         if calls == 0 { !odd || here.below("says nothing", 4) > 0 } else { here.below("talks", 2) == 0 };
     if talks {
@@ -191,7 +191,7 @@ fn answer_of(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
     for number in 0..calls {
         blocks.push(AnswerBlock::ToolCall(call(here, number, odd)));
     }
-    // Or it says what it has to say in pieces.
+    // Or several text blocks.
     if odd && !blocks.is_empty() && here.below("says more", 3) == 0 {
         blocks.push(AnswerBlock::Text { text: here.text("said more") });
     }
@@ -222,7 +222,7 @@ fn answer_of(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
     ModelAnswer { blocks, stop, usage: usage(tokens), timing, joined: None, delivery: None, stored: None }
 }
 
-/// Arguments that fit their tool, as odd as they look, and such that don't.
+/// Arguments that fit their tool, however odd, and some that don't.
 const MISFITS: [(Tool, &str); 26] = [
     (Tool::ExecCommand, r#"{"cmd":"ls","cwd":"/"}"#),
     (
@@ -303,7 +303,7 @@ fn about_work(here: &mut Circumstances<'_>) -> (Tool, String) {
     }
 }
 
-/// What is waited for, by the item in focus, the agent, or another item.
+/// Arguments of a wait, by the item in focus, the agent, or another item.
 fn waits_for(here: &mut Circumstances<'_>, item: u32) -> String {
     let what = match here.below("waits for", 8) {
         0 => r#""wake":"operator_input""#.into(),
@@ -389,7 +389,7 @@ fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
     proposed
 }
 
-/// T12 as the provider sees it: an answer continues what stands last in the conversation, and is asked to.
+/// T12 for the provider: an answer continues the end of the conversation, and is asked to.
 fn continues(request: &ModelRequest) -> Result<(), Failure> {
     let Some(last) = request.continues.last() else { return Ok(()) };
     let mut items = request.conversation.iter().rev();
@@ -408,7 +408,7 @@ fn continues(request: &ModelRequest) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a model is shown what it thought before.
+/// Whether a request shows a model its own reasoning.
 pub fn gets_thoughts_back(request: &ModelRequest) -> bool {
     request.conversation.iter().any(|item| match item {
         Item::Assistant { blocks } => blocks
@@ -418,7 +418,7 @@ pub fn gets_thoughts_back(request: &ModelRequest) -> bool {
     })
 }
 
-/// Whether a model is shown what it made of an episode, after that was over.
+/// Whether a request shows a model its own summary of a closed episode.
 pub fn gets_summary(request: &ModelRequest) -> bool {
     let sums_up = |part: &Part| matches!(part, Part::Rendered(text) if text.starts_with("[your summary "));
     request.conversation.iter().any(|item| match item {
@@ -427,10 +427,10 @@ pub fn gets_summary(request: &ModelRequest) -> bool {
     })
 }
 
-/// A request fits its model. T5 as the provider sees it: every call of the transcript is followed by its one result, and no id stands
-/// for two calls.
-pub fn judge(request: &ModelRequest, context: &ContextLimits) -> Result<(), Failure> {
-    // How a model that counts more does so, nobody knows before it has answered; M12 is about that.
+/// T5 for the provider: every call of the transcript is followed by its one result, and no id stands for two calls. The
+/// request fits the window of its model.
+pub fn check_request(request: &ModelRequest, context: &ContextLimits) -> Result<(), Failure> {
+    // Counting beyond the estimate is known only after an answer; M12 covers that.
     let input = holon_core::prompt::est_tokens(request) * per_mille(request).min(1_000) / 1_000;
     let (tokens, window) = (input + request.max_output_tokens, context.window(&request.model));
     ensure!(tokens <= window, "T8", "a request of {tokens} tokens for a window of {window}");

@@ -1,5 +1,5 @@
-//! What clients read of an agent follows from its records: summaries and explanations of the live host, the
-//! transcript and the export of its log (R1).
+//! What clients read of an agent follows from its records: summaries and explanations of the live host, the transcript
+//! and the export of its log (R1).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,10 +35,10 @@ use crate::ingress::agent_id;
 use crate::scheduling;
 use crate::tools::context;
 
-/// Of the records of one kind, the first and one in so many are exported: writing all takes a fifth of a run.
+/// Of each kind of record, the first and one in so many are exported: all would take a fifth of a run.
 const EXPORTED_EVERY: u64 = 16;
 
-/// How many agents of the live host read as the fold of their records says.
+/// Compares what clients read of each live agent with its fold; returns the number of agents.
 pub(crate) fn live(host: &Host, agents: &BTreeMap<AgentId, Agent>) -> Result<u64, Failure> {
     let view = host.view();
     for id in view.agent_ids() {
@@ -47,7 +47,7 @@ pub(crate) fn live(host: &Host, agents: &BTreeMap<AgentId, Agent>) -> Result<u64
         ending(host, agent, agents)?;
         let Some(shown) = view.explain(id) else { continue };
         ensure!(shown.last_decision == agent.last_decision, "R1", "{id} explains another last decision");
-        // Who has come to an end rests for good.
+        // An ended agent rests for good.
         let ended = agent.childhood.retired.is_some();
         let woken = !shown.decision.rests() || shown.woken_by.is_empty() == ended;
         ensure!(woken, "R1", "{id} rests, and would be woken by {:?}", shown.woken_by);
@@ -100,7 +100,7 @@ fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether an item, or the agent itself, waits for such a thing.
+/// Whether an item, or the agent itself, waits for this kind.
 fn awaits(agent: &Agent, kind: WaitKind) -> bool {
     let state = match kind {
         WaitKind::Operator => WorkState::WaitingOperator,
@@ -115,7 +115,7 @@ fn awaits(agent: &Agent, kind: WaitKind) -> bool {
     own || agent.work.open().any(|item| item.state() == state)
 }
 
-/// A call is notified exactly while one is in flight: the first that has no result.
+/// A call is shown exactly while one is in flight: the first without a result.
 fn working(agent: &Agent, shown: &RunSummary, run: &Run) -> Result<(), Failure> {
     let calls = |op: &OpenOp| match op.kind {
         OpKind::CallTool
@@ -138,28 +138,28 @@ fn working(agent: &Agent, shown: &RunSummary, run: &Run) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Whether nothing goes on: with an agent, and with its children, unless they wait for somebody.
+/// Whether an agent is quiet, and its children are, unless they wait for somebody.
 fn quiet(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> bool {
     let rests = |child: &AgentId| {
         let child = agents.get(child).filter(|child| child.childhood.retired.is_none());
         child.is_some_and(|child| quiet(host, child, agents))
     };
     let later = |entry| scheduling::has_to_wait(agent, entry, host.facts().now);
-    // A task that has ended brings its agent a turn, whatever became of the child.
+    // An ended task brings its agent a turn, whatever became of the child.
     let child = |task| agent.tasks.get(task).filter(|task| task.end.is_none()).and_then(|task| task.child());
     let awaited = agent.active_waits().filter(|wait| wait.kind == WaitKind::Task).any(|wait| {
         let child = wait.task_id.and_then(child);
         !child.is_some_and(|child| rests(&child.child_agent_id))
     });
-    let family = agent.tasks.children().all(|(_, child)| rests(&child.child_agent_id));
+    let children_rest = agent.tasks.children().all(|(_, child)| rests(&child.child_agent_id));
     agent.run.is_none()
         && agent.inbox.queued().all(later)
         && agent.inbox.claimed_entries() == 0
         && !awaited
-        && family
+        && children_rest
 }
 
-/// What a client that waits for the end of its work goes by.
+/// What a client sees that waits for the end of its work.
 fn ending(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> Result<(), Failure> {
     let (view, id) = (host.view(), &agent.id);
     let (stopped, runs) = (agent.status == Status::Stopped, agent.run.is_some());
@@ -186,7 +186,7 @@ fn ending(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> Resu
     let again = again.filter(|at| !runs && is(at, DeadlineReason::Recheck));
     let later = work.chain(own).chain(day).chain(sleep).chain(again);
     let timer = once.filter_map(|timer| timer.next_fire_at).chain(later).min();
-    // Whoever has no turn waits for what its children wait for, too.
+    // An agent without a turn also waits for the deadlines of its children.
     let children = agent.tasks.children().filter(|_| !runs);
     let children = children.filter_map(|(_, child)| view.due(&child.child_agent_id)).map(|due| due.at);
     let timer = timer.into_iter().chain(children).min();
@@ -196,7 +196,7 @@ fn ending(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> Resu
         None => shown.is_none() || may_be_held,
     };
     ensure!(right, "R1", "{id} is told to wait for {due:?}, its next timer is for {timer:?}");
-    // Nothing but an operator ends such a hold.
+    // Only an operator ends such a hold.
     let for_good = may_be_held && agent.hold.as_ref().is_some_and(|hold| hold.until.is_none());
     let at_last = if stopped { !runs } else { (quiet || for_good) && due.is_none() };
     ensure!(view.settled(id, Millis(u64::MAX)) == at_last, "R1", "{id} rests for ever: not {at_last}");
@@ -208,7 +208,7 @@ fn ending(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> Resu
         Some(_) | None => !stopped,
     };
     ensure!(named, "R1", "{id} is told to have ended as {verdict:?}, stopped is {stopped}");
-    // A timer that comes before the end of a hold hides whether there is one.
+    // A timer before the end of a hold hides the hold.
     let hidden = may_be_held && shown.is_some() && shown == timer;
     let held = for_good || (due.is_some() && shown != timer);
     let pending = !stopped && !quiet && !held;
@@ -217,7 +217,7 @@ fn ending(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> Resu
     Ok(())
 }
 
-/// The whole log of one agent that is at rest; `misread` takes its last turn for another.
+/// Checks the whole log of an agent at rest; `misread` is sabotage: it takes the last turn for another.
 pub(crate) fn past(host: &Host, id: &AgentId, log: &[Record], misread: bool) -> Result<(), Failure> {
     let view = host.view();
     let (mut last, mut expected) = (None, Vec::new());
@@ -258,7 +258,7 @@ pub(crate) fn past(host: &Host, id: &AgentId, log: &[Record], misread: bool) -> 
     Ok(())
 }
 
-/// What a model would be told next is shown without asking it, and whoever is meant.
+/// A preview shows the next request without a model, for an existing agent only.
 fn previewed(view: View<'_>, id: &AgentId) -> Result<(), Failure> {
     let prompt = |bytes: usize| {
         let text = Text::Inline("x".repeat(bytes));
@@ -279,7 +279,7 @@ fn previewed(view: View<'_>, id: &AgentId) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every field of a summary and an explanation is in the schema that clients are given.
+/// Every field of a summary and an explanation is in the schema for clients.
 fn described(view: View<'_>, id: &AgentId) -> Result<(), Failure> {
     static KNOWN: OnceLock<[Vec<String>; 2]> = OnceLock::new();
     let known = KNOWN.get_or_init(|| [fields_of::<AgentSummary>(), fields_of::<Explanation>()]);
@@ -300,12 +300,12 @@ fn fields_of<T: JsonSchema>() -> Vec<String> {
     properties.into_iter().flatten().map(|(field, _)| field.clone()).collect()
 }
 
-/// What is left to do is not completed.
+/// The verdict for an agent whose work is not completed.
 fn of_work(agent: Option<&Agent>, now: Wall, verdict: RunVerdict) -> RunVerdict {
     let open =
         |state| agent.is_some_and(|agent| agent.work.open().any(|item: &WorkItem| item.state() == state));
     let waits = |kind| agent.is_some_and(|agent| awaits(agent, kind));
-    // Without a word of its agent about what blocks it, it was too long for the model.
+    // An item is blocked without the agent's reason if it was too long for the model.
     let of_length = |item: &WorkItem| item.state() == WorkState::Blocked && item.blocked_by.is_none();
     let too_long = agent.is_some_and(|agent| agent.work.open().any(of_length));
     let sleep = agent.and_then(|agent| agent.sleep.as_ref()?.until).filter(|until| *until > now);
@@ -351,7 +351,7 @@ fn kind(entry: &Entry) -> &'static str {
     }
 }
 
-/// The entry that a transcript must have for an event.
+/// The transcript entry that an event must have.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
 fn entry(event: &Event) -> Option<&'static str> {
     match event {
@@ -365,8 +365,7 @@ fn entry(event: &Event) -> Option<&'static str> {
     }
 }
 
-/// A key that was just admitted stands for its message, as long as keys are remembered at all, and with another
-/// payload for none.
+/// A key that was just admitted stands for its message, as long as keys are kept at all; another payload is a conflict.
 pub(crate) fn keys(host: &Host, records: &[Record]) -> Result<u64, Failure> {
     let mut shown = 0;
     for record in records {
@@ -384,7 +383,7 @@ pub(crate) fn keys(host: &Host, records: &[Record]) -> Result<u64, Failure> {
     Ok(shown)
 }
 
-/// A refusal says what to do next where its caller can do something.
+/// A refusal states the next step if its caller has one.
 pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
     let helps = [
         "unknown_agent",
@@ -413,7 +412,7 @@ pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As much of a line of an export as every reader goes by.
+/// The fields of an export line that every reader uses.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow)]

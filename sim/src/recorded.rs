@@ -1,5 +1,5 @@
-//! Recorded ledgers of real runs: what `holon ledger export --recorder` wrote is folded, decided again, and
-//! judged by every law. One line and the state of the agents are in memory at a time.
+//! Recorded ledgers of real runs: the output of `holon ledger export --recorder` is folded, decided again, and checked
+//! by every law. One line and the state of the agents are in memory at a time.
 
 use std::io::{BufRead, Read};
 
@@ -11,10 +11,10 @@ use holon_law::replay::{
 use crate::failure::{Failure, Kind};
 use crate::verdict::caught;
 
-/// Bytes of a line: no call and no record is anywhere near.
+/// Longest line in bytes: no call and no record comes near it.
 const LONGEST: u64 = 64 << 20;
 
-/// What is asked of a recorded ledger.
+/// What to check of a recorded ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
     /// Folds, laws, and every decision again.
@@ -23,16 +23,16 @@ pub enum Ask {
     Laws,
 }
 
-/// What a ledger came to besides being in order.
+/// Why a ledger is not in order.
 #[derive(Debug)]
 pub enum Problem {
-    /// The file can't be read, or is no export.
+    /// The file can't be read, or is not an export.
     Unusable(String),
-    /// The ledger is readable, and something in it does not hold.
+    /// The file is readable, and a check fails.
     Fails(Failure),
 }
 
-/// Reads the lines of an export and judges them. Whichever build took a decision, this one takes it again.
+/// Reads the lines of an export and checks them. This build repeats the decisions of whichever build made them.
 ///
 /// # Errors
 /// At the first problem, with the number of its line.
@@ -41,12 +41,12 @@ pub fn replay(ledger: &mut dyn BufRead, ask: Ask) -> Result<AuditReport, Problem
         Ask::All => Again::Every,
         Ask::Laws => Again::Nobody,
     };
-    let judged = caught(|| {
+    let outcome = caught(|| {
         let mut reader = ExportReader::<Replay>::new(again);
         each_line(ledger, &mut |line| reader.line(line).map_err(problem))?;
         reader.finish().map_err(problem)
     });
-    let report = judged.unwrap_or_else(|panic| Err(Problem::Fails(panic)))?;
+    let report = outcome.unwrap_or_else(|panic| Err(Problem::Fails(panic)))?;
     if report.judged == 0 {
         return Err(Problem::Unusable("there is no record in it".into()));
     }
@@ -95,7 +95,7 @@ fn problem(error: ExportError<CallError>) -> Problem {
     }
 }
 
-/// What was read and how fast, in a line.
+/// One line: what was read, and how fast.
 pub fn line(report: &AuditReport, ask: Ask, micros: u64) -> String {
     let seconds = micros.max(1) as f64 / 1e6;
     let rate = |count: u64| count as f64 / seconds;

@@ -1,4 +1,4 @@
-//! G2: what the conversation of an agent may take of its state.
+//! G2: how much of an agent's state its conversation may take.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use holon_core::agent::episode::{Closed, Episodes, Turn};
 use holon_core::agent::turn::Note;
 use holon_facts::episode::Digest;
 
-/// Bytes that the conversation of an agent may take: by what was said in the open episode, and by what is kept of others.
+/// Bytes that the conversation of an agent may take: the texts of the open episode, and the kept digests of others.
 pub(crate) fn talk(episodes: &Episodes) -> u64 {
     let Some(open) = &episodes.open else { return digests(episodes.closed.iter()) };
     let turns: u64 = open.turns.iter().map(|turn| texts(turn)).sum();
     let head = digests(open.head.digests.iter()) + OUTLINE * 3 + 512 * open.head.tasks.len() as u64;
-    // Digests that a head shows are kept a second time.
+    // Digests in a head are stored twice.
     turns + head + digests(episodes.closed.iter())
 }
 
-/// Work items and environment as they stood at one moment.
+/// Bytes of work items and environment at one moment.
 const OUTLINE: u64 = 8_192;
 
 fn texts(Turn { about, conversation, .. }: &Turn) -> u64 {

@@ -20,20 +20,20 @@ pub const VERSION: u16 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     pub version: u16,
-    /// What it is for.
+    /// The purpose of the scenario.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// Answers of providers and tools, latencies and ties are drawn from it, each by its own key.
+    /// The source of answers of providers and tools, latencies and ties, each drawn by its own key.
     pub seed: u64,
     #[serde(default = "form::plain", serialize_with = "form::write", deserialize_with = "form::read")]
     pub config: Config,
-    /// What the process is configured with after its first end, its second, and so on; the last one stays.
+    /// The configurations after the first end of the process, the second, and so on; the last one stays.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub later: Vec<Later>,
-    /// What the wall clock says at the beginning, in microseconds; none for the beginning of 2026.
+    /// The wall clock at the beginning, in microseconds; none for the beginning of 2026.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<i64>,
-    /// Moments at which the driver's timer rings besides.
+    /// Moments of additional rings of the driver's timer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rings: Vec<u64>,
     /// Agents are numbered from 1.
@@ -41,10 +41,10 @@ pub struct Scenario {
     pub inputs: Vec<Timed>,
     #[serde(default)]
     pub faults: Faults,
-    /// What performers do instead of what would be drawn for them.
+    /// Outcomes of performers that replace random ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub script: Vec<Line>,
-    /// What models do and what commands come to, where the script does not say.
+    /// What models do and how commands end, where the script does not decide.
     #[serde(default, skip_serializing_if = "Story::is_empty")]
     pub story: Story,
     /// Steps after which a run counts as endless.
@@ -64,7 +64,7 @@ pub struct Later {
     pub config: Config,
 }
 
-/// Something from outside, at one moment.
+/// One input from outside, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timed {
     /// Microseconds of virtual time.
@@ -92,7 +92,7 @@ pub enum Action {
         #[serde(default)]
         stop: bool,
     },
-    /// Stops the agent, and takes it out of lists.
+    /// Stops the agent, and removes it from lists.
     Archive,
     /// The second name of the agent with a number; its own takes it away.
     Rename {
@@ -140,26 +140,26 @@ pub enum Action {
     CompleteWork {
         item: u64,
     },
-    /// Somebody outside hints at something.
+    /// Somebody outside sends a wake hint.
     Wake {
         /// Number of the source.
         source: u32,
-        /// Whether it says something.
+        /// Whether the hint has a body.
         says: bool,
-        /// The wait that it is for; none is 0.
+        /// The wait that the hint names; 0 for none.
         wait: u64,
-        /// Number of what it is about; nothing is 0.
+        /// Number of the subject; 0 for none.
         #[serde(default)]
         about: u32,
     },
-    /// Something is sent to the address of a generation of the agent's trigger.
+    /// A delivery to the address of a generation of the agent's trigger.
     Deliver {
         generation: u64,
         /// Number of the source.
         source: u32,
-        /// Number of what it says; 0 is nothing.
+        /// Number of the body; 0 for none.
         says: u32,
-        /// Number of what it is about; nothing is 0.
+        /// Number of the subject; 0 for none.
         #[serde(default)]
         about: u32,
     },
@@ -167,7 +167,7 @@ pub enum Action {
     ChangeTrigger {
         revoke: bool,
     },
-    /// Somebody asks for something of a child, by the number of its task.
+    /// Somebody requests something of a child, by the number of its task.
     Meddle {
         task: u64,
         how: Meddling,
@@ -179,7 +179,7 @@ pub enum Action {
     },
     /// Shut down in good order and start again.
     Restart,
-    /// The process dies at this moment, and so many times again soon after each start.
+    /// The process dies at this moment, and so many times more soon after each start.
     Kill {
         #[serde(default)]
         again: u32,
@@ -192,11 +192,11 @@ pub enum Action {
     ClockJump {
         micros: i64,
     },
-    /// An early or superfluous timer of the driver.
+    /// An early or extra ring of the driver's timer.
     Tick,
 }
 
-/// What is asked of a child past its supervisor.
+/// A request to a child that bypasses its supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Meddling {
@@ -223,16 +223,16 @@ pub struct Message {
     /// Another payload under the same key is a conflict.
     #[serde(default)]
     pub payload: u8,
-    /// What it says, instead of so many bytes.
+    /// The text, instead of so many bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// References that come along.
+    /// References of the message.
     #[serde(default, skip_serializing_if = "none")]
     pub refs: u32,
-    /// Images that come along.
+    /// Images of the message.
     #[serde(default, skip_serializing_if = "none")]
     pub images: u32,
-    /// Skills that it brings along.
+    /// Skills of the message.
     #[serde(default, skip_serializing_if = "none")]
     pub skills: u32,
     /// The wait that it names as its correlation.
@@ -244,7 +244,7 @@ pub struct Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Naming {
     pub wait: u64,
-    /// By what was given out with it, and not by its number.
+    /// By its token instead of its number.
     #[serde(default)]
     pub token: bool,
 }
@@ -254,7 +254,7 @@ fn none(count: &u32) -> bool {
     *count == 0
 }
 
-/// Who sends a message, and whether it is one that must be refused.
+/// Senders of messages, some of which must be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sender {
@@ -270,7 +270,7 @@ pub enum Sender {
     Impostor,
     Timer,
     Followup,
-    /// Need no model either.
+    /// These need no model either.
     TaskStatus,
     BriefResult,
     /// A kind that no message has.
@@ -299,7 +299,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The same again and again, so many weeks: agents and timers are made in the first.
+    /// The same scenario repeated for so many weeks: agents and timers are created in the first week.
     #[must_use]
     pub fn repeated(&self, weeks: u64) -> Self {
         const WEEK: u64 = 7 * 24 * 3_600 * 1_000_000;
@@ -326,7 +326,7 @@ impl Scenario {
         self.inputs.iter().map(|input| input.at).max().unwrap_or(0)
     }
 
-    /// What one life of the process is configured with; the first is number 0.
+    /// The configuration of one life of the process; the first is number 0.
     pub fn config_of(&self, life: u64) -> &Config {
         let later = usize::try_from(life).unwrap_or(usize::MAX).min(self.later.len());
         later.checked_sub(1).and_then(|at| self.later.get(at)).map_or(&self.config, |later| &later.config)

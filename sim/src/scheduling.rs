@@ -1,5 +1,5 @@
-//! A decision says what is so, and follows from it (G6): each recorded one is judged by the state that its
-//! agent's records had led to, with a second statement of the scheduler's table.
+//! G6: a decision states facts, and follows from them. Each recorded decision is checked against its agent's state
+//! before it, with a second version of the scheduler's table.
 
 use holon_core::agent::Agent;
 use holon_core::agent::hold::Hold;
@@ -27,10 +27,10 @@ use crate::decisions::Came;
 use crate::failure::{Failure, ensure};
 use crate::kin;
 
-/// Judges a record by its agent before it; `blind` takes every queue for an empty one. Says whether there was
-/// something to judge.
+/// Checks a record by its agent before it; `blind` is sabotage: it takes every queue for empty. Returns whether there
+/// was something to check.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
-pub(crate) fn judge(agent: &Agent, record: &Record, blind: bool) -> Result<bool, Failure> {
+pub(crate) fn check(agent: &Agent, record: &Record, blind: bool) -> Result<bool, Failure> {
     match &record.event {
         Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) => {
             let facts = Facts::of(agent, record.at, blind);
@@ -53,17 +53,17 @@ pub(crate) fn judge(agent: &Agent, record: &Record, blind: bool) -> Result<bool,
     }
 }
 
-/// What matters of an agent.
+/// The facts about an agent that decisions depend on.
 struct Facts<'a> {
     agent: &'a Agent,
     queued: u64,
-    /// The first of the queue, and the first that needs no model.
+    /// The first queued entry, and the first that needs no model.
     first: Option<&'a Entry>,
     passive: Option<&'a Entry>,
     hold: Option<&'a Hold>,
-    /// The prompt that may try again, while it waits.
+    /// The prompt that may try again during a hold.
     trial: Option<MessageId>,
-    /// The day has had its turns without an operator.
+    /// The end of the day, if its turns without an operator are exhausted.
     exhausted: Option<Wall>,
     at: Wall,
 }
@@ -78,7 +78,7 @@ fn urgency(priority: Priority) -> u8 {
     }
 }
 
-/// What it says is new to its agent, and calls for something.
+/// Whether an entry has new content for its agent.
 fn has_content(entry: &Entry) -> bool {
     if !entry.interjected.is_empty() {
         return true;
@@ -87,7 +87,7 @@ fn has_content(entry: &Entry) -> bool {
     !entry.known && !passive.contains(&entry.message.kind)
 }
 
-/// The items that a tick reports and that still are what it says; none when it is no tick of work.
+/// The items of a tick that are still as it reports; none if the entry is no tick of work.
 fn reminded_items<'a>(agent: &'a Agent, entry: &Entry) -> Option<Vec<&'a WorkItem>> {
     let Origin::System { subsystem } = &entry.message.origin else { return None };
     let current = agent.work.current().map(|item| item.id);
@@ -102,7 +102,7 @@ fn reminded_items<'a>(agent: &'a Agent, entry: &Entry) -> Option<Vec<&'a WorkIte
     Some(reported.filter(still).collect())
 }
 
-/// It says something, and that still holds; or an operator has interjected into its turn.
+/// Whether an entry has content that still holds, or an operator has interjected into its turn.
 fn has_news(agent: &Agent, entry: &Entry) -> bool {
     if !entry.interjected.is_empty() {
         return true;
@@ -121,17 +121,17 @@ fn has_news(agent: &Agent, entry: &Entry) -> bool {
     holds && has_content(entry) && reminded_items(agent, entry).is_none_or(|items| !items.is_empty())
 }
 
-/// Whether the agent chose to rest, and for longer than until now.
+/// Whether the agent chose to rest until later than now.
 fn sleeps(agent: &Agent, at: Wall) -> bool {
     agent.sleep.as_ref().and_then(|sleep| sleep.until).is_some_and(|until| until > at)
 }
 
-/// Until when turns without an operator wait, because the day has had enough of them.
+/// The end of the day, if its turns without an operator are exhausted.
 fn exhausted(agent: &Agent, at: Wall) -> Option<Wall> {
     agent.unattended.exhausted.map(|exhausted| exhausted.until).filter(|until| *until > at)
 }
 
-/// Whether somebody outside has brought it about.
+/// Whether somebody outside caused an entry.
 fn is_from_others(entry: &Entry) -> bool {
     match &entry.message.origin {
         Origin::Channel { .. } | Origin::Webhook { .. } | Origin::Callback { .. } => true,
@@ -140,9 +140,9 @@ fn is_from_others(entry: &Entry) -> bool {
     }
 }
 
-/// Whether an entry has its turn later, although nothing is before it.
+/// Whether an entry has its turn later, although it is the first.
 pub(crate) fn has_to_wait(agent: &Agent, entry: &Entry, at: Wall) -> bool {
-    // What was interjected has its turn with the message into whose turn it was taken, and that one waits for nothing.
+    // An interjected entry has its turn with the message into whose turn it was taken, and that message does not wait.
     if entry.host.is_some() || !entry.interjected.is_empty() {
         return entry.host.is_some();
     }
@@ -159,13 +159,13 @@ fn waits(item: &WorkItem, at: Wall) -> bool {
     item.debt.until.is_some_and(|until| until > at)
 }
 
-/// What is looked at again: whose it is, and when.
+/// The owners and times of rechecks.
 fn rechecks(agent: &Agent) -> impl Iterator<Item = (Option<WorkItemId>, &Recheck)> {
     let items = agent.work.open().filter_map(|item| Some((Some(item.id), item.recheck.as_ref()?)));
     items.chain(agent.waits.recheck.as_ref().map(|recheck| (None, recheck)))
 }
 
-/// Whether a message is what somebody waits for.
+/// Whether a message ends a wait.
 fn ends(agent: &Agent, wait: &Wait, message: &Message) -> bool {
     let refers = |name: &str| message.source_refs.values().any(|value| value == name);
     let sender = |name: &str| match &message.origin {
@@ -186,8 +186,8 @@ fn ends(agent: &Agent, wait: &Wait, message: &Message) -> bool {
     match wait.kind {
         WaitKind::Operator => kin::standing(message) == MessageKind::OperatorPrompt,
         WaitKind::Task => agent.tasks.ended().any(|task| {
-            let told_by = task.end.as_ref().and_then(|end| end.delivered_by);
-            Some(task.id) == wait.task_id && told_by == Some(message.id)
+            let delivered_by = task.end.as_ref().and_then(|end| end.delivered_by);
+            Some(task.id) == wait.task_id && delivered_by == Some(message.id)
         }),
         WaitKind::Timer => match (&message.origin, wait.timer_id) {
             (Origin::Timer { timer_id }, Some(timer)) => *timer_id == timer.to_string(),
@@ -213,7 +213,7 @@ fn ends(agent: &Agent, wait: &Wait, message: &Message) -> bool {
     }
 }
 
-/// Who is expected to end a wait.
+/// The kind of event that is expected to end a wait.
 fn expected(wait: &Wait) -> WaitKind {
     if wait.operator_must_act { WaitKind::Operator } else { wait.kind }
 }
@@ -238,7 +238,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// It says something that its agent has to deal with now.
+    /// Whether an entry has something that its agent has to deal with now.
     fn needs_a_model(&self, entry: &Entry) -> bool {
         has_news(self.agent, entry)
     }
@@ -247,8 +247,8 @@ impl<'a> Facts<'a> {
         self.agent.work.open().any(|item| item.state() == WorkState::Runnable)
     }
 
-    /// What is waited for: by the item in focus, else by another, the operator before tasks, tasks before the outside,
-    /// time last, else by the agent itself.
+    /// The wait that counts: of the item in focus, else of another one (operator before tasks, tasks before the
+    /// outside, time last), else of the agent itself.
     fn awaited(&self) -> Option<(Option<&'a WorkItem>, WaitKind, Option<WaitId>)> {
         let by_item = |item: &'a WorkItem| {
             let needs_input = item.plan_status == PlanStatus::NeedsInput;
@@ -268,13 +268,13 @@ impl<'a> Facts<'a> {
         self.agent.work.current().and_then(by_item).or_else(others).or_else(own)
     }
 
-    /// Whether something of the kind is waited for, by whomever.
+    /// Whether an item or the agent waits for this kind.
     fn waits_for(&self, kind: WaitKind) -> bool {
         let items = self.agent.work.open().filter_map(|item| item.wait.as_ref());
         items.chain(&self.agent.waits.own).any(|wait| expected(wait) == kind)
     }
 
-    /// The first that is to be looked at again now.
+    /// The first recheck that is due.
     fn recheck(&self) -> Option<(Option<WorkItemId>, Wall)> {
         let due = |recheck: &Recheck| recheck.recheck_at.filter(|at| *at <= self.at);
         rechecks(self.agent).find_map(|(owner, recheck)| Some((owner, due(recheck)?)))
@@ -286,8 +286,8 @@ impl<'a> Facts<'a> {
         items.chain(&self.agent.waits.own).filter(|wait| ends(self.agent, wait, message)).collect()
     }
 
-    /// The item in focus, or the first of the others, that is owed something that no message tells.
-    fn owed(&self, in_focus: bool) -> Option<&'a WorkItem> {
+    /// The item in focus, or the first of the others, with an obligation that no message reports yet.
+    fn obligation(&self, in_focus: bool) -> Option<&'a WorkItem> {
         let current = self.agent.work.current().map(|item| item.id);
         let inbox = &self.agent.inbox;
         let reported = |item: &WorkItem| {
@@ -346,7 +346,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What a message means after the last closure.
+    /// Checks how a message continues after the last closure.
     fn continues(&self, fact: &ContinuationResolved) -> Result<(), Failure> {
         let entry = self.agent.inbox.queued().find(|entry| entry.message.id == fact.message_id);
         let (reported, prior) = (&fact.resolution, self.closure().1);
@@ -388,21 +388,21 @@ impl<'a> Facts<'a> {
         let has_text = self.first.is_some_and(has_content);
         let named_item =
             |item: Option<&WorkItem>| item.is_some() && item.map(|item| item.id) == decision.work_item_id;
-        // What has no room stays owed.
-        let crowded = self.agent.inbox.totals().0 > 0;
-        let (turn, notice) = (self.owed(true), self.owed(false));
-        let nothing_owed = crowded || (turn.is_none() && notice.is_none());
+        // An obligation without space in the queue stays open.
+        let has_queued = self.agent.inbox.totals().0 > 0;
+        let (turn, notice) = (self.obligation(true), self.obligation(false));
+        let no_obligation = has_queued || (turn.is_none() && notice.is_none());
         let (self_hold, exhausted) = (self.agent.unattended.self_hold, self.exhausted.is_some());
         let empty = free && self.first.is_none();
-        // Under either of them nothing is told of what is owed.
+        // In either case obligations are not reported.
         let idle = empty && !self_hold && !exhausted;
         let (slept, by_others) = (self.has_slept(), self.is_hinted_by_others());
         let hints = self.agent.hints.count() > 0;
-        let quiet = idle && (crowded || !hints);
-        let looked = quiet && (crowded || !slept);
+        let quiet = idle && (has_queued || !hints);
+        let looked = quiet && (has_queued || !slept);
         let recheck = self.recheck();
-        let reported = looked && (crowded || recheck.is_none());
-        let rest = reported && nothing_owed;
+        let reported = looked && (has_queued || recheck.is_none());
+        let rest = reported && no_obligation;
         let (first, passive) = (named(self.first), named(self.passive));
         let drains = decision.evidence.contains(&Evidence::Draining);
         let full = decision.evidence.contains(&Evidence::NoFreeSlot);
@@ -415,7 +415,7 @@ impl<'a> Facts<'a> {
             (4, _) => (held && full && passive.is_none() && self.trial.is_some(), None),
             (5, Reason::SelfHold) => (empty && self_hold, None),
             (5, Reason::UnattendedTurns) => {
-                (empty && !self_hold && exhausted && (crowded || !by_others), None)
+                (empty && !self_hold && exhausted && (has_queued || !by_others), None)
             }
             (5, _) => {
                 let ends = self.hold.is_some_and(|hold| hold.until.is_some());
@@ -433,7 +433,7 @@ impl<'a> Facts<'a> {
                 (looked && first, None)
             }
             (10, _) => (reported && named_item(turn), None),
-            (11, _) => (reported && (crowded || turn.is_none()) && named_item(notice), None),
+            (11, _) => (reported && (has_queued || turn.is_none()) && named_item(notice), None),
             (12, _) => (rest && self.rests_for(decision), None),
             (13, _) => (rest && self.awaited().is_none() && self.next_deadline().is_some(), None),
             (14, Reason::NothingPending) => {
@@ -452,7 +452,7 @@ impl<'a> Facts<'a> {
         Ok(())
     }
 
-    /// Row 12: what is waited for is what the decision says.
+    /// Row 12: the decision names the wait that counts.
     fn rests_for(&self, decision: &SchedulerDecision) -> bool {
         let Some((item, kind, wait)) = self.awaited() else { return false };
         let stalled = item.is_some_and(is_stalled);
@@ -473,7 +473,7 @@ impl<'a> Facts<'a> {
         self.first.is_none() && self.awaited().is_none() && self.next_deadline().is_none()
     }
 
-    /// When something happens by itself, and what.
+    /// The next deadline, and its reason.
     fn next_deadline(&self) -> Option<(Wall, DeadlineReason)> {
         let hold = self.hold.and_then(|hold| Some((hold.until?, DeadlineReason::Hold)));
         let timers = self.agent.timers.armed().filter_map(|timer| timer.next_fire_at);
@@ -554,7 +554,7 @@ fn named(entry: Option<&Entry>) -> Option<MessageId> {
     entry.map(|entry| entry.message.id)
 }
 
-/// Whether an item stays as it is until somebody outside acts: nothing came of it, or a turn about it was too long.
+/// Whether an item waits for somebody outside: it made no progress, or a turn about it was too long.
 fn is_stalled(item: &WorkItem) -> bool {
     match item.state() {
         WorkState::Stalled => true,

@@ -1,4 +1,4 @@
-//! What a scenario lets performers do word by word, instead of what would be drawn for them.
+//! Scripted outcomes of performers, which replace random ones.
 
 use holon_core::tool::Tool;
 use holon_facts::model::{
@@ -31,20 +31,20 @@ pub struct Line {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "deed", rename_all = "snake_case")]
 pub enum Deed {
-    /// The provider says something and calls tools, by the ids that the model gives to its calls.
+    /// The provider answers with text and calls, by the ids that the model gives to its calls.
     Says {
         #[serde(default)]
         text: String,
         /// Commands.
         #[serde(default)]
         calls: Vec<String>,
-        /// The commands are this one, by its number.
+        /// Number of the command in each of these calls.
         #[serde(default, skip_serializing_if = "is_plain")]
         command: u32,
-        /// After them, calls of a tool that needs no supervisor.
+        /// After the commands, calls of a tool that needs no supervisor.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         patches: Vec<String>,
-        /// After them, calls about tasks: the tool and its arguments.
+        /// After these, calls about tasks: the tool and its arguments.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         asks: Vec<(String, String)>,
     },
@@ -62,15 +62,15 @@ pub enum Deed {
     },
     ToolFails,
     ToolSilent,
-    /// A command was asked to end, and has.
+    /// A command that was asked to end has ended.
     CommandStopped,
     /// The instruction files are read.
     Reads,
-    /// A supervisor comes up and waits for the word.
+    /// A supervisor comes up and waits for its start signal.
     Prepares,
     PrepareFails,
     PrepareSilent,
-    /// A task is looked at.
+    /// A call shows a task.
     TaskLooks,
     TaskFails,
     TaskSilent,
@@ -94,7 +94,7 @@ impl Deed {
 }
 
 impl Line {
-    /// What is heard of it; the supervisor is the one that comes up, if one does.
+    /// The outcomes of this deed; `up` is the supervisor that comes up, if any.
     pub fn deliveries(&self, wall: Wall, up: Option<Up>) -> Deliveries {
         let duration_ms = Millis(self.after / 1_000);
         let timing = Timing { started_at: wall, completed_at: wall.after(duration_ms), duration_ms };

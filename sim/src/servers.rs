@@ -1,5 +1,5 @@
-//! Tools of other programs: they come, change and go between turns, and their servers die, hang, flood, answer late and twice,
-//! and claim to have done more than to answer.
+//! Tools of other programs: they are added, changed and removed between turns, and their servers die, hang, flood,
+//! answer late and twice, and claim more effects than their answer.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use holon_facts::{Millis, Text};
 
 use crate::performer::{Circumstances, Deliveries};
 
-/// What they may have, in the order of their names.
+/// The tools that may exist, in the order of their names.
 const NAMES: [(&str, &str); 4] = [("files", "list"), ("files", "read"), ("files", "write"), ("web", "open")];
-/// In some turns there are more tools than requests have by their names.
+/// In some turns there are more tools than a request can name.
 const MANY: usize = 30;
-/// Each way to misbehave strikes so many of a thousand calls.
+/// Each misbehaviour strikes so many of a thousand calls.
 const RATE: u32 = 150;
-/// The core waits for a call no longer, in microseconds.
+/// How long the core waits for a call, in microseconds.
 const LONGEST: u64 = 20 * 60_000_000;
 
-/// What a turn finds; nothing in worlds without servers.
+/// The tools of a turn; none in worlds without servers.
 pub(crate) fn found(here: &mut Circumstances<'_>) -> Option<Arc<ServerTools>> {
     if here.faults.server_calls == 0 || here.below("servers at all", 8) == 0 {
         return None;
@@ -47,7 +47,7 @@ fn tool(server: &str, tool: &str) -> ServerTool {
     ServerTool { name, server: server.to_owned(), tool: tool.to_owned(), est_tokens: 40 }
 }
 
-/// What a model calls of them, whether or not it is there: by its own name, or as one that was found.
+/// A call of such a tool, existing or not: by its own name, or as one that a search found.
 pub(crate) fn proposed(here: &mut Circumstances<'_>) -> Option<(String, String)> {
     let calls = here.faults.server_calls;
     if calls == 0 || here.quiet || here.below("of servers", 1_000) >= calls {

@@ -1,4 +1,4 @@
-//! Delta debugging: a scenario gets smaller and plainer as long as the same law fails.
+//! Delta debugging: a scenario is made smaller and plainer while the same law fails.
 
 use crate::fault::Faults;
 use crate::form;
@@ -8,7 +8,7 @@ use crate::world::Report;
 /// Runs that one shrinking may take.
 const RUNS: u32 = 6_000;
 
-/// A failing scenario, and what it has cost so far to make it smaller.
+/// A failing scenario, and the cost of shrinking it so far.
 struct Shrinker<F> {
     run: F,
     law: String,
@@ -16,7 +16,7 @@ struct Shrinker<F> {
     best: Scenario,
 }
 
-/// Makes a failing scenario smaller, as long as the same law fails; none when it does not fail at all.
+/// Makes a failing scenario smaller while the same law fails; none if it does not fail at all.
 pub fn shrink(scenario: &Scenario, mut run: impl FnMut(&Scenario) -> Report) -> Option<Scenario> {
     let report = run(scenario);
     let law = report.failure?.law;
@@ -76,11 +76,11 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
         }
     }
 
-    /// One kind of fault after another goes.
+    /// Removes one kind of fault after another.
     fn faults(&mut self) {
         self.attempt(|scenario| scenario.faults = Faults::default());
         if self.best.faults.strikes.is_some() {
-            // The rates count for nothing beside a list.
+            // Rates are ignored beside a list.
             self.attempt(|scenario| {
                 let Faults { dead, sync, ahead, spells, crashes, strikes, commands_last, task_calls, .. } =
                     std::mem::take(&mut scenario.faults);
@@ -142,7 +142,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
         }
     }
 
-    /// Agents go with their inputs, and those behind them move up.
+    /// Removes agents with their inputs, and renumbers later ones.
     fn agents(&mut self) {
         for agent in (1..=self.best.agents).rev() {
             self.attempt(|scenario| without(scenario, agent));
@@ -158,7 +158,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
         }
     }
 
-    /// Crashes come as early as they may.
+    /// Moves crashes as early as possible.
     fn crashes(&mut self) {
         for at in 0..self.best.faults.crashes.len() {
             for step in [64, 16, 4, 1] {
@@ -170,7 +170,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
         }
     }
 
-    /// Limits become those of the default, one group and then one by one.
+    /// Sets limits to their default, one group and then one by one.
     fn config(&mut self) {
         let plain = form::plain();
         self.attempt(|scenario| scenario.began = None);
@@ -189,7 +189,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
         }
     }
 
-    /// Messages lose what makes them special, moments become round.
+    /// Makes messages plain, and moments round.
     fn plain_inputs(&mut self) {
         for at in 0..self.best.inputs.len() {
             for round in [1_000_000, 1_000] {
@@ -215,7 +215,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
     }
 }
 
-/// Takes an agent's inputs and what happens to its performers out of a scenario.
+/// Removes an agent's inputs and the faults of its performers from a scenario.
 fn without(scenario: &mut Scenario, agent: u32) {
     scenario.inputs.retain(|input| input.agent != agent);
     scenario.script.retain(|line| line.agent != agent);

@@ -1,5 +1,5 @@
-//! Skills of a simulated folder: they come, change and go between turns, and commands name their files, also those of
-//! skills that are not there.
+//! Skills of a simulated folder: they are added, changed and removed between turns, and commands name their files, even
+//! of skills that do not exist.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::performer::Circumstances;
 
 const NAMES: [&str; 5] = ["csv", "notes", "pdf", "release", "review"];
 
-/// What a turn finds; nothing in worlds without skills.
+/// The skills of a turn; none in worlds without skills.
 pub(crate) fn found(here: &mut Circumstances<'_>, untrusted: bool) -> Option<Arc<SkillCatalogue>> {
     if here.faults.skills == 0 {
         return None;
@@ -38,7 +38,7 @@ fn skill(name: &str, version: u32, of_workspace: bool) -> Skill {
     }
 }
 
-/// What a prompt brings along: the first so many skills as their agent has them, on offer or not.
+/// The skills of a prompt: the first so many as their agent has them, offered or not.
 pub(crate) fn given(count: u32) -> Vec<GivenSkill> {
     let named = NAMES.iter().take(count as usize);
     let along = named.map(|name| {
@@ -49,7 +49,7 @@ pub(crate) fn given(count: u32) -> Vec<GivenSkill> {
     along.collect()
 }
 
-/// What a command that has succeeded names.
+/// The files that a successful command names.
 pub(crate) fn named(here: &mut Circumstances<'_>) -> Vec<String> {
     if here.faults.skills == 0 || here.below("names skills", 3) > 0 {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What may be spent (B3): accounts of its own, kept from records and the configuration alone.
+//! Spending limits (B3): independent accounts, kept from records and the configuration alone.
 
 use std::collections::BTreeMap;
 
@@ -25,11 +25,11 @@ type Sum = [u64; 2];
 #[derive(Debug, Clone, Default)]
 pub struct Spending {
     agents: BTreeMap<AgentId, Own>,
-    /// Whose child each is, and by which task; of one that is lost nobody.
+    /// The parent and task of each child; a lost child has none.
     parents: BTreeMap<AgentId, (AgentId, TaskId)>,
-    /// What was lent to this life, by budget and day.
+    /// Loans to this life, by budget and day.
     lent: BTreeMap<(BudgetKind, i64), u64>,
-    /// How often the law had something to say.
+    /// How often the law was checked.
     pub checked: u64,
 }
 
@@ -41,16 +41,16 @@ struct Own {
     turn: Sum,
     /// The run in progress, or the last one.
     run: Option<RunId>,
-    /// By requests in flight: of the turn, and for a summary.
+    /// Reservations of requests in flight: for the turn, and for a summary.
     reserved: BTreeMap<OpId, Sum>,
-    /// By the last one that ended.
+    /// The cost of the last settled request.
     settled: Sum,
-    /// The budget that it is held for, with its limit.
+    /// The budget of its hold, with the limit.
     held: Option<(BudgetKind, u64)>,
 }
 
 impl Spending {
-    /// A life begins with nothing that was lent, and may spend what it was notified of.
+    /// A life begins without loans, and may spend what it is lent.
     pub fn call(&mut self, call: &Call) {
         if let Call::RuntimeStarted { .. } = call {
             self.lent.clear();
@@ -61,7 +61,7 @@ impl Spending {
         }
     }
 
-    /// How much of a budget is there for this host.
+    /// How much of a budget this host may use.
     fn there(&self, config: &Config, (budget, limit): (BudgetKind, u64), day: i64) -> u64 {
         let of_all = [BudgetKind::RuntimeTokens, BudgetKind::RuntimeCost].contains(&budget);
         let of_day = [BudgetKind::RuntimeDayTokens, BudgetKind::RuntimeDayCost].contains(&budget);
@@ -72,7 +72,7 @@ impl Spending {
         lent.map_or(0, |lent| limit.min(*lent))
     }
 
-    /// Judges a record under the configuration in force. `twice` counts what was spent twice.
+    /// Checks a record under the configuration in force. `twice` is sabotage: it counts spending twice.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub fn record(&mut self, record: &Record, config: &Config, twice: bool) -> Result<(), Failure> {
         match &record.event {
@@ -108,7 +108,7 @@ impl Spending {
                 Ok(())
             }
             Event::Task(TaskFact::TaskStatusUpdated(fact)) if fact.cause == TaskCause::Unproven => {
-                // What a lost child has spent is lost to its tree.
+                // The spending of a lost child is lost to its tree.
                 let task = (record.agent.clone(), fact.task_id);
                 self.parents.retain(|_, parent| *parent != task);
                 Ok(())
@@ -164,7 +164,7 @@ impl Spending {
         Ok(())
     }
 
-    /// What is exhausted is set, and was used as told.
+    /// An exhausted budget is configured, and was used as recorded.
     fn exhausted(
         &mut self,
         id: &AgentId,
@@ -181,7 +181,7 @@ impl Spending {
         Ok(())
     }
 
-    /// What a live host says of all of them.
+    /// Compares the totals of a live host.
     pub fn live(&self, host: &Host) -> Result<(), Failure> {
         let shown = host.view().spending();
         let all = |part: fn(&Own) -> Sum| self.agents.values().map(part).fold(Sum::default(), plus);
@@ -191,7 +191,7 @@ impl Spending {
         Ok(())
     }
 
-    /// Who began it all, and is supervised by nobody.
+    /// The root of an agent's tree, which has no supervisor.
     fn root<'a>(&'a self, agent: &'a AgentId) -> &'a AgentId {
         let mut root = agent;
         while let Some((parent, _)) = self.parents.get(root) {
@@ -214,9 +214,9 @@ impl Spending {
             BudgetKind::AgentTokens | BudgetKind::AgentCost => (own.total, own.reserved()),
             BudgetKind::AgentDayTokens | BudgetKind::AgentDayCost => (own.on(day), own.reserved()),
             BudgetKind::SubtreeTokens | BudgetKind::SubtreeCost => {
-                let family = || self.agents.iter().filter(|(other, _)| self.root(other) == self.root(id));
-                let reserved = family().map(|(_, own)| own.reserved()).fold(Sum::default(), plus);
-                (family().map(|(_, own)| own.total).fold(Sum::default(), plus), reserved)
+                let subtree = || self.agents.iter().filter(|(other, _)| self.root(other) == self.root(id));
+                let reserved = subtree().map(|(_, own)| own.reserved()).fold(Sum::default(), plus);
+                (subtree().map(|(_, own)| own.total).fold(Sum::default(), plus), reserved)
             }
             BudgetKind::RuntimeTokens | BudgetKind::RuntimeCost => (all(&|own| own.total), reserved),
             BudgetKind::RuntimeDayTokens | BudgetKind::RuntimeDayCost => (all(&|own| own.on(day)), reserved),
@@ -235,7 +235,7 @@ impl Own {
     }
 }
 
-/// What a provider says it took is what was settled.
+/// The settled cost is the usage that the provider reports.
 fn paid(id: &AgentId, attempt: &AttemptRecord, settled: Sum, config: &Config) -> Result<(), Failure> {
     let Some(usage) = attempt.token_usage.filter(|usage| *usage != TokenUsage::default()) else {
         return Ok(());
@@ -274,12 +274,12 @@ fn limits(config: &Config) -> impl Iterator<Item = (BudgetKind, u64)> {
     })
 }
 
-/// Whether there is more of it than that, or no bound.
+/// Whether the budget has a higher limit than this, or none.
 fn more(config: &Config, budget: BudgetKind, limit: u64) -> bool {
     limits(config).find(|(set, _)| *set == budget).is_none_or(|(_, set)| set > limit)
 }
 
-/// What a budget counts.
+/// The part of a sum that a budget counts.
 fn of(budget: BudgetKind, sum: Sum) -> u64 {
     let money = [
         BudgetKind::TurnCost,

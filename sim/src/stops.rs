@@ -1,4 +1,4 @@
-//! E3: what the caller of a stop or an abort is told that it released, ended and cancelled is what its step did.
+//! E3: the answer to a stop or an abort lists exactly what its step released, ended and cancelled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use holon_facts::{AgentId, Event, Record, ReplyId};
 
 use crate::failure::{Failure, ensure};
 
-/// What steps have done for callers who have not been answered.
+/// What steps have done for callers that are not answered yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stops {
     done: BTreeMap<ReplyId, Done>,
@@ -25,16 +25,16 @@ struct Done {
     agent: AgentId,
     previous: Option<Status>,
     applied: Vec<ControlApplied>,
-    /// Execution roots that it and its children gave up because they stopped, and all that were given up.
+    /// Execution roots that the agent and its children released because they stopped, and all that were released.
     stopped_roots: BTreeSet<String>,
     roots: BTreeSet<String>,
-    /// Children that were told to end, and those that lived before.
+    /// Children that were asked to end, and those alive before the step.
     ending: BTreeSet<AgentId>,
     alive: BTreeSet<AgentId>,
 }
 
 impl Stops {
-    /// A command of an operator and its records, with everybody as the step leaves them.
+    /// Notes a command of an operator with its records; `agents` are as the step leaves them.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub(crate) fn step(&mut self, call: &Call, records: &[Record], agents: &BTreeMap<AgentId, Agent>) {
         let Call::Step { input: Input::Control { agent, reply, .. }, .. } = call else { return };
@@ -56,7 +56,7 @@ impl Stops {
                     done.applied.push((**fact).clone());
                 }
                 Event::Workspace(WorkspaceFact::OccupancyReleased(fact)) => {
-                    if is_of_family(agent, &record.agent) && fact.cause == ReleaseCause::Stopped {
+                    if is_of_subtree(agent, &record.agent) && fact.cause == ReleaseCause::Stopped {
                         done.stopped_roots.insert(fact.execution_root.clone());
                     }
                     done.roots.insert(fact.execution_root.clone());
@@ -73,16 +73,16 @@ impl Stops {
         self.done.insert(*reply, done);
     }
 
-    /// Nobody is answered any more.
+    /// Drops callers, which are answered no more.
     pub(crate) fn started(&mut self) {
         self.done.clear();
     }
 
-    /// A caller is notified what became of it; says whether that was anything.
+    /// Checks the answer to a caller; returns whether anything was applied.
     pub(crate) fn answered(&mut self, reply: ReplyId, outcome: &ControlOutcome) -> Result<bool, Failure> {
         let Some(done) = self.done.remove(&reply) else { return Ok(false) };
         let agent = &done.agent;
-        // A supervisor may have stopped it in the same step.
+        // A supervisor may have stopped the agent in the same step.
         let applied = done.applied.iter().find(|applied| applied.action == outcome.action);
         ensure!(
             outcome.changed == applied.is_some(),
@@ -120,7 +120,7 @@ impl Stops {
         );
         ensure!(recorded == right, "E3", "{agent}: its caller is told {recorded:?}, on record is {right:?}");
         let roots: BTreeSet<String> = outcome.released_roots.iter().cloned().collect();
-        // Where another command of the family still ends, the root is held until then.
+        // A root is held while another command of the subtree still ends there.
         let named = |root: &String| roots.contains(root) || outcome.stopping_roots.contains(root);
         ensure!(
             done.stopped_roots.iter().all(named) && roots.is_subset(&done.roots),
@@ -141,12 +141,12 @@ impl Stops {
     }
 }
 
-/// Whether an agent is that one, or below it: the name of a child begins with its parent's.
-fn is_of_family(top: &AgentId, agent: &AgentId) -> bool {
+/// Whether an agent is `top`, or below it: the id of a child begins with its parent's.
+fn is_of_subtree(top: &AgentId, agent: &AgentId) -> bool {
     agent.as_str().strip_prefix(top.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with("--"))
 }
 
-/// Children that lived before the step: those that still do, and those that ended in it.
+/// Children alive before the step: those still alive, and those that ended in it.
 fn alive(known: Option<&Agent>, records: &[Record], agent: &AgentId) -> BTreeSet<AgentId> {
     let Some(known) = known else { return BTreeSet::new() };
     let ended = records.iter().filter(|record| record.agent == *agent).filter_map(|record| {

@@ -1,5 +1,5 @@
-//! What a model does for what its turns are for, and what its commands come to: for scenarios that tell something, week
-//! after week, where a [`crate::script::Line`] would have to count requests.
+//! What a model does in its turns, and how its commands end: for scenarios over weeks, where a [`crate::script::Line`]
+//! would have to count requests.
 
 use std::collections::BTreeMap;
 
@@ -21,19 +21,19 @@ const THINKS: u64 = 4_000_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Story {
-    /// The first whose words occur in what a turn is for is what happens in it.
+    /// The first chapter whose words occur in the occasion of a turn decides the turn.
     #[serde(default)]
     pub chapters: Vec<Chapter>,
     #[serde(default)]
     pub commands: Vec<Command>,
 }
 
-/// What a model does in turns of one kind. Several for the same words take turns.
+/// What a model does in turns of one kind. Several chapters for the same words alternate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chapter {
-    /// All of these occur: the kind of the message, whose word it is, what it says, and for the results of tasks their
-    /// command and how it ended.
+    /// All of these occur: the kind of the message, its origin, its text, and for results of tasks the command and how
+    /// it ended.
     pub when: Vec<String>,
     pub rounds: Vec<Round>,
 }
@@ -47,7 +47,7 @@ pub struct Round {
     /// Tools with their arguments, in which `{item}` is the newest open work item and `{task}` the newest task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<(String, Value)>,
-    /// Question and answer together.
+    /// Tokens of the request and the answer together.
     #[serde(default = "tokens")]
     pub tokens: u64,
 }
@@ -56,20 +56,20 @@ fn tokens() -> u64 {
     6_000
 }
 
-/// What becomes of a command.
+/// How a command ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
     pub cmd: String,
     pub seconds: u64,
-    /// The status of the first execution, of the second, and so on, from the beginning again after the last.
+    /// The status of each execution in turn, from the beginning again after the last.
     pub exits: Vec<i32>,
 }
 
-/// How far it has come.
+/// The progress of a story.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// The chapter of each message that a turn was for, with its number.
+    /// The chapter number of each message that had a turn.
     turns: BTreeMap<(AgentId, MessageId), usize>,
     /// How often there was a turn of each kind.
     played: BTreeMap<Vec<String>, usize>,
@@ -82,7 +82,7 @@ impl Story {
         *self == Self::default()
     }
 
-    /// What the model says next in the turn of an agent; none where the story does not say.
+    /// The next answer of the model in an agent's turn; none if the story has none.
     pub fn next_round(&self, agent: &Agent, progress: &mut Progress) -> Option<Round> {
         let run = agent.run.as_ref()?;
         let key = (agent.id.clone(), run.message);
@@ -104,7 +104,7 @@ impl Story {
         Some(round.about(agent))
     }
 
-    /// The chapter for an occasion: of those for the same words whichever is next.
+    /// The chapter for an occasion: chapters for the same words alternate.
     fn next(&self, occasion: &str, progress: &mut Progress) -> Option<usize> {
         let fits = |chapter: &&Chapter| chapter.when.iter().all(|word| occasion.contains(word.as_str()));
         let when = &self.chapters.iter().find(fits)?.when;
@@ -120,7 +120,7 @@ impl Story {
         same.get((*played - 1) % same.len()).copied()
     }
 
-    /// How long a command takes, and what it comes to.
+    /// How long a command runs, and its exit status.
     pub fn executes(&self, cmd: &str, progress: &mut Progress) -> Option<(u64, i32)> {
         let command = self.commands.iter().find(|command| command.cmd == cmd)?;
         let executed = progress.executed.entry(cmd.to_owned()).or_default();
@@ -131,7 +131,7 @@ impl Story {
 }
 
 impl Round {
-    /// With the ids that it is about.
+    /// Replaces the placeholders with the agent's ids.
     fn about(mut self, agent: &Agent) -> Self {
         let item = agent.work.open().last().map(|item| item.id.to_string()).unwrap_or_default();
         let task = agent.tasks.active().last().map(|task| task.id.to_string()).unwrap_or_default();
@@ -147,7 +147,7 @@ impl Round {
     }
 }
 
-/// What a turn is for, as chapters look at it.
+/// The occasion of a turn, as chapters match it.
 fn occasion(agent: &Agent) -> Option<String> {
     let run = agent.run.as_ref()?;
     let message = &run.about.incoming;
@@ -164,7 +164,7 @@ fn occasion(agent: &Agent) -> Option<String> {
     Some(occasion)
 }
 
-/// The model says it, unless its provider is away.
+/// The model gives this answer.
 pub fn say(here: &mut Circumstances<'_>, round: &Round) -> Deliveries {
     let duration_ms = Millis(THINKS / 1_000);
     let timing = Timing { started_at: here.wall, completed_at: here.wall.after(duration_ms), duration_ms };

@@ -1,5 +1,5 @@
-//! What a campaign of many runs amounts to: N1 to N6. A swarm whose faults don't strike, whose laws have nothing
-//! to say, or whose runs end in nothing proves nothing.
+//! The result of a campaign of many runs: N1 to N6. A swarm whose faults don't strike, whose laws are not checked, or
+//! whose runs end in nothing proves nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use crate::laws::{Broken, WORLD};
 use crate::witness::Pair;
 use crate::world::Report;
 
-/// Runs from which on a campaign must have seen everything.
+/// Runs from which on a campaign must have covered everything.
 pub const ENOUGH: u64 = 1_000;
-/// Of a thousand runs, so many must end with a turn that came to an end.
+/// Of a thousand runs, so many must end with a turn that ended by itself.
 const WORTHWHILE: u64 = 900;
-/// Runs from which on a campaign must have seen what is seldom, too.
+/// Runs from which on a campaign must have covered rare events, too.
 const PLENTY: u64 = 5_000;
-/// What a thousand runs bring fewer than ten times, and so now and then not at all.
+/// Events in fewer than ten of a thousand runs, which may be missing now and then.
 const SELDOM: [&str; 10] = [
     "command found not started",
     "tool command_timed_out",
@@ -32,15 +32,15 @@ const SELDOM: [&str; 10] = [
     "tool unknown_task",
     "tool unknown_work_item",
 ];
-/// Which kinds of events follow each other, and in how many of [`SHARE`] runs, as `sim pairs` has seen them.
+/// Which kinds of events follow each other, and in how many of [`SHARE`] runs, by `sim pairs`.
 const DECLARED: &str = include_str!("../adjacency.txt");
 const SHARE: u64 = 10_000;
-/// A campaign must see a pair from the size on at which so many of its runs should bring it: then chance alone
-/// hides it less than once in a hundred million campaigns.
+/// A campaign must cover a pair once its size should bring so many runs with it: then chance alone hides the pair less
+/// than once in a hundred million campaigns.
 const EXPECTED: u64 = 20;
 /// A pair is declared if one run in so many brings it.
 const RARE: u64 = 250;
-/// Laws that `sim run` can't judge: they take another kind of run.
+/// Laws that `sim run` can't check: they need another kind of run.
 pub const ELSEWHERE: [&str; 6] = ["CX33", "CX35", "CX37", "D12", "G1", "V10"];
 
 #[derive(Debug, Default)]
@@ -51,13 +51,13 @@ pub struct Tally {
     pub crashes: u64,
     pub turns: u64,
     pub failures: u64,
-    /// Runs in which a turn came to an end of its own.
+    /// Runs in which a turn ended by itself.
     pub worthwhile: u64,
     /// Microseconds.
     pub virtual_time: u64,
     pub checked: BTreeMap<&'static str, u64>,
     pub fired: BTreeMap<String, u64>,
-    /// In how many runs each pair of events was seen.
+    /// In how many runs each pair of events occurred.
     pub pairs: BTreeMap<Pair, u64>,
     pub errors: BTreeMap<(&'static str, &'static str), u64>,
     pub decisions: BTreeMap<Came, u64>,
@@ -94,7 +94,7 @@ impl Tally {
         }
     }
 
-    /// Takes over what another part of the campaign has seen.
+    /// Adds another part of the campaign.
     pub fn merge(&mut self, other: Self) {
         self.runs += other.runs;
         self.steps += other.steps;
@@ -114,12 +114,12 @@ impl Tally {
         add(&mut self.decisions, other.decisions);
     }
 
-    /// N1, N2, N4, N5: faults that never struck or met nothing, laws that had nothing to say, errors that nobody
-    /// was told, pairs of events that did not come.
+    /// N1, N2, N4, N5: faults that never struck or met nothing, laws that were never checked, errors that were never
+    /// returned, pairs of events that never occurred.
     pub fn silent(&self) -> Vec<String> {
         let laws = self.checked.iter().filter(|(_, times)| **times == 0).map(|(law, _)| *law);
         let laws = laws.filter(|law| !ELSEWHERE.contains(law));
-        // Those of many nodes are judged in worlds of their own.
+        // Laws of several nodes are checked in worlds of their own.
         let world = WORLD.iter().filter(|law| !matches!(law.broken, Broken::Nodes(..))).map(|law| law.id);
         let world = world.filter(|law| !self.checked.contains_key(law) && !ELSEWHERE.contains(law));
         let fault = |name: &&str| !self.fired.contains_key(*name);
@@ -131,25 +131,25 @@ impl Tally {
         named.chain(errors).chain(pairs).filter(due).collect()
     }
 
-    /// N4: declared pairs that a campaign of this size must have seen and has not, and pairs that nobody declared.
+    /// N4: declared pairs that a campaign of this size must have covered and has not, and undeclared pairs.
     pub fn adjacency(&self) -> (Vec<Pair>, Vec<Pair>) {
         let declared = declared();
         let due = |share: u64| self.runs.saturating_mul(share) >= EXPECTED * SHARE;
-        let unseen = declared.iter().filter(|(pair, share)| due(**share) && !self.pairs.contains_key(*pair));
-        let unseen = unseen.map(|(pair, _)| *pair).collect();
+        let missing = declared.iter().filter(|(pair, share)| due(**share) && !self.pairs.contains_key(*pair));
+        let missing = missing.map(|(pair, _)| *pair).collect();
         let new = self.pairs.keys().filter(|pair| !declared.contains_key(*pair)).copied().collect();
-        (unseen, new)
+        (missing, new)
     }
 
-    /// Rows of the decision table that did not come up, and decisions that the table does not have.
+    /// Rows of the decision table that did not occur, and decisions that are not in the table.
     pub fn rows(&self) -> (Vec<Row>, Vec<Came>) {
         let came: BTreeSet<Row> = self.decisions.keys().map(|came| came.row).collect();
-        let unseen = TABLE.into_iter().filter(|row| !came.contains(row)).collect();
+        let missing = TABLE.into_iter().filter(|row| !came.contains(row)).collect();
         let strange = self.decisions.keys().filter(|came| !came.declared()).copied().collect();
-        (unseen, strange)
+        (missing, strange)
     }
 
-    /// The lines of `sim/adjacency.txt`, if this campaign is what declares them.
+    /// The lines of `sim/adjacency.txt`, as this campaign declares them.
     pub fn declaration(&self) -> Vec<String> {
         let common = self.pairs.iter().filter(|(_, runs)| **runs * RARE >= self.runs);
         common
@@ -157,13 +157,13 @@ impl Tally {
             .collect()
     }
 
-    /// N6: the share of runs that end in something, in a thousand.
+    /// N6: the share of runs that end in something, per thousand.
     pub fn worth(&self) -> u64 {
         self.worthwhile * 1_000 / self.runs.max(1)
     }
 
-    /// Whether a campaign of this size proves nothing. Of the share of runs that end in something, chance alone
-    /// may take three standard deviations.
+    /// Whether a campaign of this size proves nothing. The share of worthwhile runs may be three standard deviations
+    /// low by chance.
     pub fn vacuous(&self) -> bool {
         let chance = (9 * WORTHWHILE * (1_000 - WORTHWHILE) / self.runs.max(1)).isqrt();
         self.runs >= ENOUGH && (!self.silent().is_empty() || self.worth() + chance < WORTHWHILE)
@@ -175,7 +175,7 @@ pub fn declared() -> BTreeMap<Pair, u64> {
     DECLARED.lines().filter_map(pair).collect()
 }
 
-/// Everything that is counted when a fault strikes, or meets what its contract speaks of.
+/// Every name that is counted when a fault strikes, or meets what its contract is about.
 pub fn faults() -> BTreeSet<&'static str> {
     KINDS.iter().flat_map(|kind| [Some(kind.name), kind.meets]).flatten().chain(PATTERNS).collect()
 }
@@ -187,7 +187,7 @@ fn pair(line: &'static str) -> Option<(Pair, u64)> {
     Some(((one, other), share.parse().ok()?))
 }
 
-/// Every error that somebody can be given, by its family and name.
+/// Every error that can be returned, by its group and name.
 pub fn errors() -> Vec<(&'static str, &'static str)> {
     let rejects = Reject::CODES.iter().map(|code| ("reject", *code));
     let models = FailureKind::ALL.iter().map(|kind| ("model", kind.name()));
@@ -199,7 +199,7 @@ pub fn errors() -> Vec<(&'static str, &'static str)> {
 mod tests {
     use super::*;
 
-    /// A campaign of so many runs that has seen every declared pair but one.
+    /// A campaign of so many runs with every declared pair but one.
     fn without(gone: Pair, runs: u64) -> Tally {
         let pairs = declared().into_iter().filter(|(pair, _)| *pair != gone);
         Tally { runs, pairs: pairs.map(|(pair, _)| (pair, 1)).collect(), ..Tally::default() }

@@ -13,13 +13,13 @@ use holon_facts::{AgentId, ContentId, Millis, Text};
 use crate::performer::{Circumstances, Deliveries, image};
 use crate::{servers, skills};
 
-/// Where a simulated agent works first: it is alone there.
+/// The first folder of a simulated agent, which no other agent uses.
 pub fn workspace_of(agent: &AgentId) -> ExecutionBinding {
     let root = format!("/w/{agent}");
     ExecutionBinding::project(root.clone(), root)
 }
 
-/// A supervisor that comes up, and what it will execute; older ones did not say.
+/// A supervisor that comes up, and the command that it reports; older supervisors reported none.
 #[derive(Debug, Clone)]
 pub struct Up {
     pub supervisor: SupervisorIdentity,
@@ -32,7 +32,7 @@ impl Up {
     }
 }
 
-/// Brings up a supervisor; one that fails says so, breaks down, or is never heard of.
+/// Starts a supervisor; one that fails reports that, breaks down, or never answers.
 pub fn prepare(here: &mut Circumstances<'_>, up: Up) -> Deliveries {
     let after = u64::from(here.below("latency", 5_000));
     if !here.fault("fails", here.faults.supervisor_fails) {
@@ -67,7 +67,7 @@ pub fn call(here: &mut Circumstances<'_>) -> Deliveries {
     here.deliver(after, Outcome::Tool { outcome })
 }
 
-/// Looks at what the agent remembers. What is found depends on an index that lags, is filled anew, or is gone.
+/// Searches the agent's memory. Results depend on an index that lags, is rebuilt, or is gone.
 pub fn look(here: &mut Circumstances<'_>) -> Deliveries {
     if here.fault("silent", here.faults.tool_silent) {
         return Vec::new();
@@ -84,7 +84,7 @@ pub fn look(here: &mut Circumstances<'_>) -> Deliveries {
     here.deliver(after, Outcome::Tool { outcome })
 }
 
-/// What a call shows beside its text, in worlds where models read images: few large ones fill a request.
+/// Images of a result, in worlds where models read images: few large ones fill a request.
 fn images(here: &mut Circumstances<'_>) -> Vec<Image> {
     if here.faults.image_calls == 0 {
         return Vec::new();
@@ -94,13 +94,13 @@ fn images(here: &mut Circumstances<'_>) -> Vec<Image> {
     (0..count).map(|number| image(here.site.ordinal.wrapping_mul(8).wrapping_add(number), bytes)).collect()
 }
 
-/// A receipt that says that it failed, in one of the ways that there are.
+/// The receipt of a failure, of any kind.
 pub(crate) fn failed_receipt(here: &mut Circumstances<'_>) -> Receipt {
     let kind = here.pick("error", ToolErrorKind::ALL).unwrap_or(ToolErrorKind::ToolExecutionFailed);
     Receipt::failure(failure(here, kind))
 }
 
-/// An error with whatever it may say besides.
+/// An error with any optional fields.
 fn failure(here: &mut Circumstances<'_>, kind: ToolErrorKind) -> ToolError {
     let mut error = ToolError::new(kind, "it did not work");
     if here.below("hint", 3) == 0 {
@@ -136,7 +136,7 @@ pub fn load_context(here: &mut Circumstances<'_>, untrusted: bool, work_tree: bo
     here.deliver(after, Outcome::Context { context })
 }
 
-/// What there is to read, with these instructions in it.
+/// A loaded context with these instructions.
 pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
     let source = InstructionSource {
         scope: SourceScope::Workspace,
@@ -145,7 +145,7 @@ pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
         content_id: None,
         imported_by: None,
     };
-    // Commands switch branches as they like.
+    // Commands may switch branches at any time.
     let branch = if context_build_ms.0.is_multiple_of(2) { "main" } else { "topic" };
     LoadedContext {
         sources: vec![source],

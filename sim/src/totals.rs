@@ -1,4 +1,4 @@
-//! What all agents come to together, kept as their records come: a step is judged by it without a look at everybody.
+//! Totals over all agents, updated with their records, so that a check of a step need not visit every agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,20 +11,20 @@ pub(crate) struct Totals {
     of: BTreeMap<AgentId, Share>,
     /// Agents in a turn.
     pub(crate) running: u64,
-    /// Tool calls without a result, and prompts that wait for a safe point of a turn or for the end of the one that has
-    /// taken them in.
+    /// Tool calls without a result, and prompts that wait for a safe point of a turn or for the end of the turn that
+    /// has taken them in.
     pub(crate) open: usize,
-    /// Commands that are prepared or run.
+    /// Commands in preparation or running.
     pub(crate) commands: u64,
     /// Children that are alive.
     pub(crate) children: BTreeSet<AgentId>,
-    /// Who has an execution root.
+    /// The agents with each execution root.
     holders: BTreeMap<String, BTreeSet<AgentId>>,
-    /// The trees that ever had it.
+    /// The trees that ever had each root.
     trees: BTreeMap<String, BTreeSet<AgentId>>,
 }
 
-/// What one agent adds to it.
+/// The share of one agent in the totals.
 #[derive(Debug, Clone, Default)]
 struct Share {
     runs: bool,
@@ -45,7 +45,7 @@ impl Share {
 }
 
 impl Totals {
-    /// An agent is as its last record leaves it.
+    /// Updates the totals after an agent's last record.
     pub(crate) fn note(&mut self, agent: &Agent) {
         let now = Share::of(agent);
         self.running += u64::from(now.runs);
@@ -73,13 +73,13 @@ impl Totals {
         self.holders.get(root).into_iter().flatten()
     }
 
-    /// Whether more than one tree has come to it.
+    /// Whether more than one tree has had the root.
     pub(crate) fn is_contended(&self, root: &str) -> bool {
         self.trees.get(root).is_some_and(|trees| trees.len() > 1)
     }
 }
 
-/// Of one agent, commands that are prepared or run.
+/// Commands of one agent that are in preparation or running.
 pub(crate) fn commands(agent: &Agent) -> u64 {
     let command = |open: &&OpenOp| matches!(open.kind, OpKind::PrepareCommand | OpKind::RunCommand);
     agent.ops.values().filter(command).count() as u64

@@ -1,4 +1,4 @@
-//! What happened, as a hash for comparing two runs and as lines for a person.
+//! A run as a hash for comparing runs, and as lines for a person.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::disk::Row;
 /// How much of a run is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Kept {
-    /// Writing every record down as text costs a tenth of a run.
+    /// Writing every record as text costs a tenth of a run.
     #[default]
     Nothing,
     Hash,
@@ -26,11 +26,11 @@ pub enum Kept {
 pub struct Trace {
     hashes: bool,
     pub hash: u64,
-    /// The same over the records of each agent alone, without the steps in which they came.
+    /// The hash of each agent's records alone, without their steps.
     pub agents: BTreeMap<AgentId, u64>,
-    /// Filled when somebody wants to read it.
+    /// Lines for a person, if requested.
     pub lines: Option<Vec<String>>,
-    /// The same in a few words, for a timeline.
+    /// Short lines for a timeline.
     pub moments: Vec<Moment>,
 }
 
@@ -120,21 +120,21 @@ impl Trace {
         self.line(|| format!("{:>12}   → {text}", ""));
     }
 
-    /// Something of the world's own: a crash, a start, a jump of the clock.
+    /// Notes an event of the world: a crash, a start, a jump of the clock.
     pub fn note(&mut self, at: u64, note: &str) {
         self.mix(note);
         self.moment(at, None, || note.into());
         self.line(|| format!("{:>12} == {note}", seconds(at)));
     }
 
-    /// Something that changes nothing by itself: it is for a person, and no part of what two runs compare.
+    /// Notes something for a person, which is not part of the hash.
     pub fn remark(&mut self, at: u64, remark: &str) {
         self.moment(at, None, || remark.into());
         self.line(|| format!("{:>12} == {remark}", seconds(at)));
     }
 }
 
-/// Whom a call is for, and its name.
+/// The agent of a call, and the call's name.
 fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
     match call {
         Call::RuntimeStarted { .. } | Call::AgentsLeft { .. } => None,

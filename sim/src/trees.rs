@@ -1,5 +1,5 @@
-//! Worktrees as they really are, beside what the logs say of them: O6, each folder and each branch is one that somebody has
-//! on record. Git makes the branch first and removes it last, so whatever is left in the middle is a branch alone, or both.
+//! The real worktrees, beside the logs: O6, each folder and each branch is on record for some agent. Git makes the
+//! branch first and removes it last, so an interrupted operation leaves the branch alone, or both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::failure::{Failure, ensure};
 use crate::options::Sabotage;
 use crate::performer::{Circumstances, Deliveries};
 
-/// Outside of the process: a crash leaves them alone.
+/// Worktrees are outside of the process: a crash leaves them unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Trees {
     folders: BTreeSet<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Trees {
 }
 
 impl Trees {
-    /// Makes one, or goes back into one of the same label; with some faults it is there although nobody hears of it.
+    /// Makes a worktree, or reuses one of the same label; some faults make it without an answer.
     pub(crate) fn isolate(
         &mut self,
         here: &mut Circumstances<'_>,
@@ -64,7 +64,7 @@ impl Trees {
         self.folders.contains(&plan.path) && self.branches.contains(&plan.branch)
     }
 
-    /// Removes one that has nothing new.
+    /// Removes a worktree without changes.
     pub(crate) fn remove(
         &mut self,
         here: &mut Circumstances<'_>,
@@ -106,8 +106,8 @@ impl Trees {
         here.deliver(after, Outcome::Worktree { removal: Removal::Removed })
     }
 
-    /// O6, when everything is at rest.
-    pub(crate) fn judge(
+    /// Checks O6, when everything is at rest.
+    pub(crate) fn check(
         &self,
         agents: &BTreeMap<AgentId, Agent>,
         sabotage: Option<Sabotage>,

@@ -1,15 +1,15 @@
-//! Turns that the host has together with another one, which is here: it begins and ends turns at random, and hears late of what
-//! is lent to it. A crash of the host gives back what was lent to it.
+//! Turns under a limit that the host shares with another host, which is simulated here: it begins and ends turns at
+//! random, and learns of its loans late. A crash of the host returns its loans.
 
 use holon_core::turns::{Borrower, TurnLender, TurnsLent, TurnsUse};
 
-/// Who lends, and who borrows.
+/// The lender and the two borrowers.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
     lender: Option<TurnLender>,
     own: Option<TurnsLent>,
     other: Option<Other>,
-    /// Whether the other host has something coming.
+    /// Whether the other host has a planned happening.
     pub moves: bool,
 }
 
@@ -24,11 +24,11 @@ pub struct Lent {
 struct Other {
     id: Borrower,
     used: TurnsUse,
-    heard: Option<u64>,
+    new_loan: Option<u64>,
 }
 
 impl Turns {
-    /// A life of the host begins; what it has at first.
+    /// Begins a life of the host; returns its first loan.
     pub fn begin(&mut self, limit: u64) -> u64 {
         self.end();
         let lender = self.lender.get_or_insert_with(|| TurnLender::new(limit));
@@ -37,12 +37,12 @@ impl Turns {
         if self.other.is_none() {
             let TurnsLent { to: id, turns } = lender.join(limit);
             self.other =
-                Some(Other { id, used: TurnsUse { lent: turns, ..TurnsUse::default() }, heard: None });
+                Some(Other { id, used: TurnsUse { lent: turns, ..TurnsUse::default() }, new_loan: None });
         }
         own.turns
     }
 
-    /// A life of the host is over.
+    /// Ends a life of the host.
     pub fn end(&mut self) {
         if let (Some(lender), Some(own)) = (&mut self.lender, self.own.take()) {
             let lent = lender.leave(own.to);
@@ -50,17 +50,17 @@ impl Turns {
         }
     }
 
-    /// What the host uses; returns what is lent to it from now on, if that is something else.
+    /// Reports what the host uses; returns its loan if that has changed.
     pub fn report(&mut self, used: TurnsUse) -> Option<Lent> {
         let lent = self.lender.as_mut()?.report(self.own?.to, used);
         self.send(lent)
     }
 
-    /// The other host hears of what is lent to it, ends some turns, and wants some more.
+    /// The other host learns of its loan, ends some turns, and wants some more.
     pub fn other_moves(&mut self, ends: u64, wants: u64) -> Option<Lent> {
         let (lender, other) = (self.lender.as_mut()?, self.other.as_mut()?);
         let used = &mut other.used;
-        used.lent = other.heard.take().unwrap_or(used.lent);
+        used.lent = other.new_loan.take().unwrap_or(used.lent);
         used.running = used.running.saturating_sub(ends);
         used.waiting += wants;
         let begins = used.waiting.min(used.lent.saturating_sub(used.running));
@@ -75,9 +75,9 @@ impl Turns {
         self.other.as_ref().map_or(0, |other| other.used.running)
     }
 
-    /// Whether the other host still has something to hear or to end.
+    /// Whether the other host has a loan to learn of or turns to end.
     pub fn is_busy(&self) -> bool {
-        self.other.as_ref().is_some_and(|other| other.heard.is_some() || other.used.running > 0)
+        self.other.as_ref().is_some_and(|other| other.new_loan.is_some() || other.used.running > 0)
     }
 
     fn send(&mut self, lent: Vec<TurnsLent>) -> Option<Lent> {
@@ -87,7 +87,7 @@ impl Turns {
                 new = Some(Lent { turns, fewer: turns < own.turns });
                 own.turns = turns;
             } else if let Some(other) = &mut self.other {
-                other.heard = Some(turns);
+                other.new_loan = Some(turns);
             }
         }
         new

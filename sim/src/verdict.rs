@@ -1,4 +1,4 @@
-//! A run under guard: a panic is a verdict, too.
+//! Guarded runs: a panic is a failure, too.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,7 +8,7 @@ use crate::scenario::Scenario;
 use crate::trace::Kept;
 use crate::world::{Report, run};
 
-/// One line about a seed that differs wherever its run does.
+/// One line about a seed that differs whenever its run differs.
 pub fn pinned(seed: u64) -> String {
     let options = Options { no_replay: true, trace: Kept::Hash, ..Options::default() };
     let report = guarded(&crate::swarm::scenario(seed), options);
@@ -20,7 +20,7 @@ pub fn guarded(scenario: &Scenario, options: Options) -> Report {
     caught(|| run(scenario, options)).unwrap_or_else(Report::of_failure)
 }
 
-/// What the work comes to; a panic in it is a failure.
+/// The result of the work; a panic is a failure.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic

@@ -1,4 +1,4 @@
-//! Nobody waits for nothing (S12): what is waited for can still come, and what stands in the way is looked at again.
+//! S12: every wait can still end: what it waits for can come, and what blocks it is rechecked.
 
 use holon_core::agent::Agent;
 use holon_core::agent::wait::Wait;
@@ -11,14 +11,14 @@ use holon_facts::work::PlanStatus;
 
 use crate::failure::{Failure, ensure};
 
-/// Judges an agent between two steps; `blind` sees none of the messages that are on their way. Says whether there was
-/// something to judge.
-pub(crate) fn judge(agent: &Agent, blind: bool) -> Result<bool, Failure> {
+/// Checks an agent between two steps; `blind` is sabotage: it ignores messages in the queue. Returns whether there was
+/// something to check.
+pub(crate) fn check(agent: &Agent, blind: bool) -> Result<bool, Failure> {
     let mut checked = false;
-    let coming = |tells: &dyn Fn(&Message) -> bool| {
-        !blind && agent.inbox.queued().any(|entry| tells(&entry.message) && !entry.known)
+    let coming = |fits: &dyn Fn(&Message) -> bool| {
+        !blind && agent.inbox.queued().any(|entry| fits(&entry.message) && !entry.known)
     };
-    // At the last moment that a clock can say there is no other at which to look again.
+    // At the last moment of the clock there is no later one for a recheck.
     let last = agent.last_at == Wall(i64::MAX);
     let looked_at = |at: Option<Wall>| (at.is_some() || last) && !blind;
     for item in agent.work.open().filter(|item| item.blocked_by.is_some()) {
@@ -27,7 +27,7 @@ pub(crate) fn judge(agent: &Agent, blind: bool) -> Result<bool, Failure> {
         let again = looked_at(item.recheck.as_ref().and_then(|recheck| recheck.recheck_at));
         ensure!(asked || again, "S12", "{} is blocked, and nobody looks again", item.id);
     }
-    // Of an item that needs input, somebody else has to say something first.
+    // An item that needs input waits for a message first.
     let asked = |item: &WorkItem| item.plan_status == PlanStatus::NeedsInput;
     let items = agent.work.open();
     let items = items.filter_map(|item| item.wait.as_ref().map(|wait| (wait, &item.recheck, asked(item))));
@@ -46,10 +46,10 @@ pub(crate) fn judge(agent: &Agent, blind: bool) -> Result<bool, Failure> {
     Ok(checked)
 }
 
-/// Whether a message is on its way, by what it is.
+/// Whether a message with a property is queued.
 type Coming<'a> = dyn Fn(&dyn Fn(&Message) -> bool) -> bool + 'a;
 
-/// The task goes on, or the message that reports its end is owed or on its way.
+/// Whether the task runs, or the message that reports its end is still an obligation or queued.
 fn ends(agent: &Agent, task: TaskId, coming: &Coming<'_>) -> bool {
     let ended = agent.tasks.ended().find(|ended| ended.id == task).and_then(|ended| ended.end.as_ref());
     agent.tasks.active().any(|active| active.id == task)
@@ -58,7 +58,7 @@ fn ends(agent: &Agent, task: TaskId, coming: &Coming<'_>) -> bool {
         })
 }
 
-/// The timer is armed, or the message that reports it is owed or on its way.
+/// Whether the timer is armed, or the message that reports it is still an obligation or queued.
 fn fires(agent: &Agent, wait: &Wait, timer: TimerId, coming: &Coming<'_>) -> bool {
     let known = agent.timers.get(timer).filter(|timer| timer.wait_id == Some(wait.id));
     let name = timer.to_string();

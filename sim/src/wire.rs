@@ -1,5 +1,5 @@
-//! What a transport makes of a request (P7): every text that it names is on the disk, every result has a form
-//! that a model can read.
+//! What a transport makes of a request (P7): every text that it names is on the disk, and every result can be rendered
+//! for a model.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::failure::{Failure, ensure, safety};
 /// Longest rendering of an error: its message, its details, its hint.
 const RENDERED: usize = 40_000;
 
-/// Judges what a request would become, given the texts that are on the disk.
+/// Checks a request against the texts that are on the disk.
 pub(crate) fn lowered(request: &ModelRequest, kept: &BTreeSet<ContentId>) -> Result<(), Failure> {
     let model = &request.model;
     let parts = format!("{}/{}", model.provider(), model.model());
@@ -62,7 +62,7 @@ fn resolved(text: &Text, kept: &BTreeSet<ContentId>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A rendered error is one JSON object, whatever is in it.
+/// A rendered error is one JSON object, whatever its content.
 fn readable(rendered: &str) -> Result<(), Failure> {
     let json: Value =
         serde_json::from_str(rendered).map_err(|error| safety("P7", format!("{rendered}: {error}")))?;

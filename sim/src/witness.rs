@@ -1,5 +1,5 @@
-//! What a campaign wants to have seen: which events follow each other, which errors are returned, and whether
-//! faults met what their contracts speak of.
+//! Coverage of a run: which events follow each other, which errors are returned, and whether faults met what their
+//! contracts are about.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a witness looks for named events")]
 
@@ -25,7 +25,7 @@ use crate::disk::Row;
 use crate::fault::Injector;
 use crate::places;
 
-/// So many hints of one source before anybody is told of them are a storm.
+/// So many hints of one source before a report are a storm.
 const STORM: u64 = 10;
 /// So many ends and needs of children before their parent begins a turn are a flood.
 const MANY_CHILDREN: u64 = 3;
@@ -39,10 +39,10 @@ pub struct Witness {
     pub errors: BTreeMap<(&'static str, &'static str), u64>,
     pub decisions: BTreeMap<Came, u64>,
     last: BTreeMap<AgentId, &'static str>,
-    /// Operations that ended with a run that was aborted, in this life of the process.
+    /// Operations cancelled with an aborted run, in this life of the process.
     aborted: BTreeSet<(AgentId, OpId)>,
-    /// How often the children of an agent have spoken since its last turn began.
-    spoken: BTreeMap<AgentId, u64>,
+    /// How often children have reported to an agent since its last turn began.
+    child_reports: BTreeMap<AgentId, u64>,
     /// Hints of each source since the last tick.
     hints: BTreeMap<(AgentId, String), u64>,
     /// The models that the last run of each agent was bound to.
@@ -52,7 +52,7 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// A row was handed to the disk.
+    /// Notes a row that was handed to the disk.
     pub fn row(&mut self, row: &Row, injector: &mut Injector) {
         let mut cancelled = Vec::new();
         for record in &row.records {
@@ -106,15 +106,15 @@ impl Witness {
         }
     }
 
-    /// A crash has taken some of the rows back.
+    /// Resets what a crash may have taken back.
     pub fn restart(&mut self) {
         self.last.clear();
         self.aborted.clear();
-        self.spoken.clear();
+        self.child_reports.clear();
         self.hints.clear();
     }
 
-    /// A caller was notified something.
+    /// Notes an answer to a caller.
     pub fn answered(&mut self, answer: &Answer, injector: &mut Injector) {
         match answer {
             Answer::Refused { reject } => {
@@ -136,14 +136,14 @@ impl Witness {
         }
     }
 
-    /// An outcome comes; says whether its operation ended with a run that was aborted.
+    /// An outcome arrives; returns whether its operation was cancelled with an aborted run.
     pub fn was_aborted(&mut self, agent: &AgentId, op: OpId) -> bool {
         self.aborted.remove(&(agent.clone(), op))
     }
 
-    /// A parent is notified that a child has ended, or needs it.
+    /// A parent is notified of a child's end or need.
     pub fn a_child_speaks(&mut self, agent: &AgentId, injector: &mut Injector) {
-        let times = self.spoken.entry(agent.clone()).or_default();
+        let times = self.child_reports.entry(agent.clone()).or_default();
         *times += 1;
         if *times == MANY_CHILDREN {
             injector.saw("a family speaks to its parent all at once");
@@ -178,7 +178,7 @@ impl Witness {
     fn turn(&mut self, agent: &AgentId, fact: &TurnFact, injector: &mut Injector) {
         match fact {
             TurnFact::TurnStarted(fact) => {
-                self.spoken.remove(agent);
+                self.child_reports.remove(agent);
                 let before = self.models.insert(agent.clone(), fact.models.len());
                 if fact.carried_rounds > 0 && before.is_some_and(|before| before != fact.models.len()) {
                     injector.saw("a carried turn under another configuration");
@@ -242,7 +242,7 @@ fn aborts(fact: &TurnFact) -> bool {
     matches!(fact, TurnFact::TurnTerminal(fact) if fact.kind == TurnKind::Aborted)
 }
 
-/// Which bound of the contract a command came to, by the name of its setting.
+/// Notes which limit refused a command, by the name of its setting.
 fn command_refused(error: &ToolError, injector: &mut Injector) {
     const BOUNDS: [(&str, &str); 2] = [
         ("(limits.tasks_per_agent)", "a command is one too many for its agent"),
@@ -252,8 +252,7 @@ fn command_refused(error: &ToolError, injector: &mut Injector) {
     BOUNDS.iter().filter(|(bound, _)| message.contains(bound)).for_each(|(_, met)| injector.saw(met));
 }
 
-/// Which bound of the contract a call for another agent came to, by the name of its setting. Calls fail for other
-/// reasons, too.
+/// Notes which limit refused a call for another agent, by the name of its setting. Calls also fail for other reasons.
 fn spawn_refused(error: &ToolError, injector: &mut Injector) {
     const BOUNDS: [(&str, &str); 4] = [
         ("(limits.child_depth)", "a child would be too deep"),

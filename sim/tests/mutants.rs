@@ -53,8 +53,8 @@ fn campaign() {
     });
     assert!(all.silent().is_empty(), "silent: {:?}", all.silent());
     assert!(!all.vacuous(), "{} of 1000 runs end in a turn", all.worth());
-    let (unseen, _) = all.adjacency();
-    assert!(unseen.is_empty(), "pairs of events that nobody saw: {unseen:?}");
+    let (missing, _) = all.adjacency();
+    assert!(missing.is_empty(), "pairs of events that nobody saw: {missing:?}");
 }
 
 fn seeds(next: &AtomicU64) -> Tally {

@@ -1,11 +1,11 @@
-//! Which authority a request gives to the messages that it shows (law A2).
+//! The authority that a request gives to the messages that it shows (law A2).
 
 use holon_facts::MessageId;
 use holon_facts::frame::Part;
 use holon_facts::model::{Item, ModelRequest};
 
-/// The messages that a request names in the runtime's own words, and the authority that it gives them. Only
-/// what the core rendered counts: texts may say of themselves what they like.
+/// The messages that a request names in text rendered by the core, and the authority that it gives them. Other text may
+/// claim anything.
 pub(super) fn classes(request: &ModelRequest) -> Vec<(MessageId, String)> {
     let blocks = request.frame.context_blocks.iter().flat_map(|block| &block.parts);
     let items = request.conversation.iter().filter_map(|item| match item {

@@ -1,4 +1,4 @@
-//! Who waits for a slot is not passed over for ever (law V8).
+//! An agent that waits for a slot is not passed over for ever (law V8).
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use holon_facts::{AgentId, MessageId};
 
 use crate::failure::{Failure, liveness};
 
-/// Who waits for a slot, and how often others began a turn meanwhile.
+/// Agents that wait for a slot, and how often others began a turn meanwhile.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fairness {
     passed: BTreeMap<AgentId, u64>,
     /// The message of each agent's last turn.
     last: BTreeMap<AgentId, MessageId>,
-    /// The same as the process began.
+    /// The same when the process began.
     before: BTreeMap<AgentId, MessageId>,
 }
 
@@ -22,7 +22,7 @@ impl Fairness {
         self.before.clone_from(&self.last);
     }
 
-    /// A turn begins. One that goes on where a restart interrupted it passes nobody over.
+    /// Notes that a turn begins. A turn that continues after a restart passes no agent over.
     pub(super) fn began(&mut self, agent: &AgentId, message: MessageId) {
         self.passed.remove(agent);
         self.last.insert(agent.clone(), message);
@@ -32,7 +32,7 @@ impl Fairness {
         self.passed.values_mut().for_each(|times| *times += 1);
     }
 
-    pub(super) fn judge(&mut self, waiting: &[AgentId], most: u64) -> Result<(), Failure> {
+    pub(super) fn check(&mut self, waiting: &[AgentId], most: u64) -> Result<(), Failure> {
         self.passed.retain(|agent, _| waiting.contains(agent));
         for agent in waiting {
             let times = *self.passed.entry(agent.clone()).or_default();

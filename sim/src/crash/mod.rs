@@ -1,6 +1,6 @@
-//! Crash everywhere: small scenarios, and crashes at each of their boundaries in turn, at each pair of them, at
-//! each triple; and a large one, at one in so many of its boundaries. The boundaries of the next crash are those of the run with the crashes before it, so that it also
-//! comes during the recovery from them.
+//! Crash everywhere: small scenarios with crashes at each of their boundaries, at each pair of boundaries, at each
+//! triple; and a large one, at one in so many boundaries. The boundaries of the next crash are those of the run with
+//! the earlier crashes, so that it also comes during their recovery.
 
 mod scripts;
 
@@ -14,32 +14,32 @@ use crate::world::Report;
 
 pub use scripts::scripts;
 
-/// A scenario that is small enough to die everywhere in it.
+/// A scenario that is small enough to crash everywhere in it.
 #[derive(Debug, Clone)]
 pub struct Script {
     pub name: String,
     pub scenario: Scenario,
     /// How many crashes a run of it has at most.
     pub crashes: usize,
-    /// The first crash comes at one in so many boundaries; 1 for a script that can die at each.
+    /// The first crash comes at one in so many boundaries; 1 for a script that crashes at each.
     pub every: usize,
 }
 
 impl Script {
-    /// How many of so many boundaries a first crash comes at.
+    /// Number of first crashes for so many boundaries.
     pub fn firsts(&self, boundaries: u64) -> u64 {
         if self.crashes > 0 { boundaries.div_ceil(self.every as u64) } else { 0 }
     }
 }
 
-/// What dying everywhere in a script came to.
+/// The result of crashing everywhere in a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Toll {
-    /// Of the run without a crash.
+    /// Boundaries of the run without a crash.
     pub boundaries: u64,
     /// Runs with no crash, with one, with two, and so on.
     pub runs: Vec<u64>,
-    /// Crashes that struck, in all runs.
+    /// Crashes that happened, in all runs.
     pub crashes: u64,
     pub failures: u64,
 }
@@ -57,7 +57,7 @@ impl Toll {
         self.failures += u64::from(report.failure.is_some());
     }
 
-    /// Takes over what another part has come to.
+    /// Adds the result of another part.
     pub fn merge(&mut self, other: &Self) {
         self.boundaries += other.boundaries;
         self.runs.resize(self.runs.len().max(other.runs.len()), 0);
@@ -80,15 +80,15 @@ impl Toll {
     }
 }
 
-/// Dies everywhere in each script, in so many threads; each run is as deterministic as if it were alone. `tell`
-/// hears of every run: its script, the scenario with its crashes, and what it came to.
+/// Crashes everywhere in each script, in so many threads; each run is as deterministic as alone. Calls `show` for every
+/// run, with its script, the scenario with its crashes, and its report.
 pub fn everywhere(
     scripts: &[Script],
     jobs: usize,
     show: &(dyn Fn(&Script, &Scenario, &Report) + Sync),
 ) -> Vec<Toll> {
     let tolls: Vec<Mutex<Toll>> = scripts.iter().map(|_| Mutex::default()).collect();
-    let judge = |at: usize, crashes: &[u64]| {
+    let run = |at: usize, crashes: &[u64]| {
         let script: &Script = &scripts[at];
         let mut dying = script.scenario.clone();
         dying.faults.crashes = crashes.to_vec();
@@ -99,17 +99,17 @@ pub fn everywhere(
         }
         report
     };
-    // A piece of work is everything that begins with one first crash.
+    // Each piece of work has all crashes that follow one first crash.
     let mut firsts = Vec::new();
     for (at, script) in scripts.iter().enumerate() {
-        let whole = judge(at, &[]);
+        let whole = run(at, &[]);
         let boundaries = if script.crashes > 0 { whole.boundaries } else { 0 };
         firsts.extend((1..=boundaries).step_by(script.every).map(|boundary| (at, boundary)));
     }
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(&(at, first)) = firsts.get(next.fetch_add(1, Ordering::Relaxed)) {
-            die(scripts[at].crashes, &mut vec![first], &|crashes| judge(at, crashes));
+            die(scripts[at].crashes, &mut vec![first], &|crashes| run(at, crashes));
         }
     };
     std::thread::scope(|scope| {
@@ -120,16 +120,16 @@ pub fn everywhere(
     tolls.into_iter().map(|toll| toll.into_inner().unwrap_or_default()).collect()
 }
 
-/// Dies at these boundaries, then once more at each that comes after them. A run that fails leads nowhere.
-fn die(most: usize, crashes: &mut Vec<u64>, judge: &dyn Fn(&[u64]) -> Report) {
-    let report = judge(crashes);
+/// Runs with crashes at these boundaries, then with one more at each later boundary. Nothing follows a failed run.
+fn die(most: usize, crashes: &mut Vec<u64>, run: &dyn Fn(&[u64]) -> Report) {
+    let report = run(crashes);
     let last = crashes.last().copied().unwrap_or(0);
     if report.failure.is_some() || crashes.len() >= most {
         return;
     }
     for boundary in last + 1..=report.boundaries {
         crashes.push(boundary);
-        die(most, crashes, judge);
+        die(most, crashes, run);
         crashes.pop();
     }
 }

@@ -1,11 +1,11 @@
-//! The scenarios of crash everywhere, each with a disk that syncs at once, with one that takes its time, and with
-//! one that lies and loses.
+//! The scenarios of crash everywhere, each with a disk that syncs at once, with a slow one, and with one that loses
+//! syncs.
 
 use super::Script;
 use crate::fault::Faults;
 use crate::scenario::Scenario;
 
-/// Scenarios that are written down: their name, and how many crashes may come in one run of them.
+/// Written scenarios: their names, and the most crashes in one run.
 const WRITTEN: [(&str, usize, &str); 18] = [
     ("prompt", 3, include_str!("../../scripts/prompt.json")),
     ("patch", 3, include_str!("../../scripts/patch.json")),
@@ -26,17 +26,17 @@ const WRITTEN: [(&str, usize, &str); 18] = [
     ("work", 1, include_str!("../../scripts/work.json")),
     ("trigger", 2, include_str!("../../scripts/trigger.json")),
 ];
-/// One that is too large to die everywhere in it: its name, and at one in how many boundaries it dies.
+/// A scenario too large to crash everywhere in it: its name, and one in how many boundaries has a crash.
 const LARGE: (&str, usize, &str) = ("great family", 17, include_str!("../../scripts/great_family.json"));
-/// Seeds whose scenarios are cut to a length at which one can die everywhere in them.
+/// Seeds whose scenarios are cut to a length at which a run can crash everywhere.
 const SEEDS: [u64; 4] = [11, 12, 15, 42];
-/// What a disk that takes its time takes, in microseconds: longer than a performer that is quick.
+/// How long a sync of a slow disk takes, in microseconds: longer than a quick performer.
 const SLOW: u64 = 40_000;
 
-/// Every script, with as many crashes in a run as it is short enough for.
+/// Every script, with as many crashes in a run as its length allows.
 ///
 /// # Panics
-/// When one of the files under `sim/scripts` is not a scenario.
+/// When a file under `sim/scripts` is not a scenario.
 pub fn scripts() -> Vec<Script> {
     let (large, every, text) = LARGE;
     let large = Script { every, ..written(large, 1, text) };
@@ -70,7 +70,7 @@ fn slow(mut script: Script) -> Script {
     script
 }
 
-/// Half of the syncs lie; rows and snapshots that a crash leaves may be damaged.
+/// Half of the syncs are lost; rows and snapshots may be damaged by a crash.
 fn bad(script: Script) -> Script {
     let mut script = slow(script);
     script.name = script.name.replace("slow", "bad");

@@ -228,7 +228,7 @@ impl Situation {
         let mut effects = Vec::new();
         for effect in effects_of(step) {
             if let Effect::Perform { work: Work::CallModel { request }, .. } = &effect {
-                provider::judge(request, &setting.world.config.context)?;
+                provider::check_request(request, &setting.world.config.context)?;
             }
             effects.push(SmallEffect::of(effect));
         }

@@ -1,13 +1,13 @@
-//! Every kind of fault that the world knows, and what must have happened for one to have proved anything.
+//! Every kind of fault in the world, and what must happen for each to prove anything.
 
-/// One row of the catalogue, as far as the world has it.
+/// A row of the catalogue of faults, as far as the world has it.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
-    /// Rows of the catalogue of faults; a dash where it has none, and what is counted has to come up all the same.
+    /// Rows of the catalogue; a dash for a kind without a row, which must still happen.
     pub rows: &'static str,
-    /// What is counted when it strikes.
+    /// The name that is counted when the fault strikes.
     pub name: &'static str,
-    /// What is counted when it meets what its contract speaks of; none where the strike is that already.
+    /// The name that is counted when the fault meets what its contract is about; none if the strike itself does.
     pub meets: Option<&'static str>,
 }
 
@@ -15,7 +15,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
     Kind { rows, name, meets: if meets.is_empty() { None } else { Some(meets) } }
 }
 
-/// A swarm in which one of them never strikes, or never meets anything, has lost it.
+/// A swarm has lost a kind of fault if it never strikes, or never meets anything.
 pub const KINDS: [Kind; 133] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
@@ -152,7 +152,7 @@ pub const KINDS: [Kind; 133] = [
     kind("PR8", "a worktree is made", "a worktree is retained"),
 ];
 
-/// Several faults together, counted when all of it has happened.
+/// Several faults together, counted when all of them have happened.
 pub const PATTERNS: [&str; 6] = [
     "swizzle stop",
     "retry storm",

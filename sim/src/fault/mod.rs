@@ -1,4 +1,4 @@
-//! What goes wrong: rates that a swarm draws, or a list of strikes that a shrinker has picked.
+//! Faults: rates that a swarm draws, or a list of strikes that a shrinker has picked.
 
 pub mod kinds;
 
@@ -13,7 +13,7 @@ use crate::choices::{Choices, Site};
 #[serde(default, deny_unknown_fields)]
 pub struct Faults {
     pub provider_fails: u32,
-    /// How many of the failures are of a kind that passes.
+    /// How many of the failures are temporary.
     pub provider_away: u32,
     pub provider_silent: u32,
     pub provider_slow: u32,
@@ -21,24 +21,24 @@ pub struct Faults {
     pub provider_odd: u32,
     pub tool_fails: u32,
     pub tool_silent: u32,
-    /// Supervisors that don't come up, and such that die with their command.
+    /// Supervisors that don't come up, and supervisors that die with their command.
     pub supervisor_fails: u32,
     pub supervisor_lost: u32,
-    /// Supervisors that die, and whose number and socket somebody else has by the next start.
+    /// Supervisors that die, and whose process id and socket another process has by the next start.
     #[serde(default)]
     pub supervisor_stranger: u32,
-    /// Commands that take longer than a few seconds, and calls that are about tasks; no faults, but as drawn.
+    /// Commands longer than a few seconds, and calls about tasks; drawn like faults, but none.
     pub commands_last: u32,
     pub task_calls: u32,
     /// Calls that begin a child.
     pub child_calls: u32,
-    /// Calls that go to a folder which others go to, too, or back.
+    /// Calls that go to a shared folder, or back.
     #[serde(default)]
     pub folder_calls: u32,
-    /// Calls that look at an image, in worlds where models read any.
+    /// Calls that show an image, in worlds where models read any.
     #[serde(default)]
     pub image_calls: u32,
-    /// Skills that come, change and go between turns, and commands that name their files.
+    /// Skills that are added, changed and removed between turns, and commands that name their files.
     #[serde(default)]
     pub skills: u32,
     /// Calls of tools of other programs, in worlds that have any.
@@ -46,9 +46,9 @@ pub struct Faults {
     pub server_calls: u32,
     /// Supervisors that are killed while their command goes on.
     pub supervisor_killed: u32,
-    /// Commands that nothing ends, however they are asked to.
+    /// Commands that nothing ends, however they are asked.
     pub stop_ignored: u32,
-    /// Looks at tasks, and texts for them, that fail or are never answered.
+    /// Calls that show tasks, and texts for them, that fail or are never answered.
     pub task_fails: u32,
     pub task_silent: u32,
     /// Outcomes that come twice, late, or of the wrong shape.
@@ -56,34 +56,34 @@ pub struct Faults {
     pub outcome_late: u32,
     pub outcome_odd: u32,
     pub context_fails: u32,
-    /// How often an agent that happens to be idle leaves memory after a step; not a fault, but as drawn.
+    /// How often an idle agent is evicted after a step; drawn like a fault, but none.
     pub parks: u32,
-    /// Agents whose provider and tools are never heard of again, not in the quiet phase either.
+    /// Agents whose provider and tools never answer again, not in the quiet phase either.
     pub dead: Vec<Dead>,
-    /// How long the disk takes to sync, in microseconds; 0 for at once.
+    /// How long a sync takes, in microseconds; 0 for at once.
     pub sync: u64,
     /// Syncs that fail: the writer takes nothing more, and the process ends.
     pub sync_fails: u32,
     /// Syncs that take minutes.
     pub sync_sticks: u32,
-    /// Syncs that return before anything is written.
+    /// Lost syncs, which return before anything is written.
     pub sync_lies: u32,
     /// Steps that the driver may be ahead of the disk; 0 for as many as a real one.
     pub ahead: u64,
-    /// Crashes that tear the last row, or leave a hole among those that were not synced.
+    /// Crashes that tear the last row, or leave a hole among the unsynced ones.
     pub torn: u32,
-    /// Crashes after which a row that was synced is damaged or stands in another's place.
+    /// Crashes after which a synced row is damaged or in another's place.
     pub damaged: u32,
     /// Starts that find the newest snapshot of an agent damaged.
     pub snapshot_damaged: u32,
-    /// Agents that are due or asked for while the ledger gives no answer for a moment.
+    /// Loads of agents that are due or needed, while the ledger gives no answer.
     #[serde(default)]
     pub reads_away: u32,
-    /// Children whose log is found to be damaged when they are to come back into memory.
+    /// Children whose log is damaged when they are to be loaded.
     pub child_damaged: u32,
     /// Timers of the driver that ring early, late or twice.
     pub timer_odd: u32,
-    /// Answers that never reach their client, who asks again.
+    /// Answers that never reach their client, which repeats its request.
     pub ack_lost: u32,
     /// Requests that arrive twice.
     pub request_twice: u32,
@@ -91,17 +91,17 @@ pub struct Faults {
     pub spells: Vec<Spell>,
     /// Boundaries at which the process dies, counted over the whole run.
     pub crashes: Vec<u64>,
-    /// When given, exactly these strike, and the rates count for nothing.
+    /// If present, exactly these strike, and the rates are ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strikes: Option<Vec<Strike>>,
 }
 
-/// From when on an agent's performers are dead, in microseconds.
+/// The time from which an agent's performers are dead, in microseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dead {
     pub agent: u32,
     pub since: u64,
-    /// Its provider goes on answering.
+    /// Its provider still answers.
     #[serde(default)]
     pub tools_only: bool,
 }
@@ -121,13 +121,13 @@ pub enum Ill {
     Limited,
     /// No provider can be reached.
     Away,
-    /// Whatever can come twice does.
+    /// Everything that can be doubled is.
     Twice,
     /// The disk is full.
     DiskFull,
 }
 
-/// One fault at one place: "the third request of agent 2 to its provider is never answered".
+/// One fault at one site: "the third request of agent 2 to its provider is never answered".
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Strike {
     pub component: String,
@@ -145,7 +145,7 @@ impl Faults {
         self.dead.iter().any(|dead| dead.agent == agent && dead.since <= at && hit(dead))
     }
 
-    /// Whether a spell is on.
+    /// Whether a spell is in progress.
     pub fn ill(&self, what: Ill, at: u64) -> bool {
         self.spells.iter().any(|spell| spell.what == what && (spell.from..spell.until).contains(&at))
     }
@@ -156,11 +156,11 @@ impl Faults {
     }
 }
 
-/// Decides about each fault, and remembers those that struck.
+/// Decides about each fault, and records those that struck.
 #[derive(Debug, Default)]
 pub struct Injector {
     pub struck: Vec<Strike>,
-    /// What happened to the world otherwise, by name.
+    /// Other events of interest, by name.
     pub seen: BTreeMap<String, u64>,
 }
 
@@ -201,7 +201,7 @@ impl Injector {
         }
     }
 
-    /// How often each kind of fault fired.
+    /// How often each kind of fault struck.
     pub fn fired(&self) -> BTreeMap<String, u64> {
         let mut fired = self.seen.clone();
         for strike in &self.struck {

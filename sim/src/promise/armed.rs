@@ -1,6 +1,6 @@
-//! E1: what is to happen at a time is armed in every life of the process: the end of operations and turns that take too
-//! long, the next attempt, the end of a command that does not obey, the end of a sleep. The driver's next deadline is
-//! never later than the earliest of these that records promise.
+//! E1: everything that is to happen at a time is armed in every life of the process: timeouts of operations and turns,
+//! the next attempt, the end of a command that does not obey, the end of a sleep. The driver's next deadline is never
+//! later than the earliest of these that records promise.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "an alarm is about some facts alone")]
 
@@ -19,24 +19,24 @@ use super::Due;
 use crate::disk::Row;
 use crate::failure::{Failure, ensure};
 
-/// A supervisor reports within so long, beyond the grace; and once more after it was told to kill.
+/// A supervisor reports within this time beyond the grace, and once more after a kill.
 const REPORT: Millis = Millis::seconds(15);
-/// How long who finds a shared budget reserved by others waits before it asks again.
-const CROWDED: Millis = Millis::seconds(5);
-/// What the rounding of recorded time to the deadline's unit may take, in microseconds.
+/// Delay before an agent asks again for a shared budget that others have reserved.
+const RESERVED_RETRY: Millis = Millis::seconds(5);
+/// Tolerance for rounding recorded time to the deadline's unit, in microseconds.
 const ROUNDING: i64 = 2_000;
 
 /// Deadlines of one life of the process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Armed {
     at: BTreeMap<(AgentId, Alarm), Mono>,
-    /// All of them, the earliest first.
+    /// All deadlines, the earliest first.
     order: BTreeSet<(Mono, AgentId, Alarm)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Alarm {
-    /// An operation takes too long.
+    /// An operation times out.
     Op(OpId),
     Attempt,
     Turn,
@@ -44,7 +44,7 @@ enum Alarm {
     Stop(OpId),
 }
 
-/// Sleeps that agents chose, as their records leave them.
+/// Sleeps that agents chose, by their records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sleeps {
     until: BTreeMap<AgentId, Wall>,
@@ -52,7 +52,7 @@ pub(crate) struct Sleeps {
 }
 
 impl Armed {
-    /// The records of a call at its moment, and what is released with them.
+    /// Applies the records of a call, and what is released with them.
     pub(crate) fn step(&mut self, row: &Row, due: &Due, now: Now, config: &Config) {
         let records = &row.records;
         for record in records {
@@ -64,8 +64,8 @@ impl Armed {
             self.arm(agent, Alarm::Stop(op), now.mono.after(wait));
         }
         let granted = matches!(row.call, Call::Step { input: Input::Granted { .. }, .. });
-        self.crowded(now.mono, config, granted);
-        // Who was asked, and has ended in the same step.
+        self.retry_reserved_budgets(now.mono, config, granted);
+        // A command may have ended in the step that asked for its end.
         for record in records {
             if let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event {
                 self.disarm(&record.agent, Alarm::Stop(fact.op));
@@ -73,21 +73,21 @@ impl Armed {
         }
     }
 
-    /// Who was due, and finds a budget reserved by others or for a summary, asks again soon. What is lent lets all who wait for it
-    /// look at once.
-    fn crowded(&mut self, now: Mono, config: &Config, granted: bool) {
+    /// An agent that was due and finds a budget reserved, by others or for a summary, asks again soon. A granted loan
+    /// lets all agents that wait for it ask at once.
+    fn retry_reserved_budgets(&mut self, now: Mono, config: &Config, granted: bool) {
         if config.budgets.bounds().next().is_none() {
             return;
         }
-        let until = if granted { now.after(CROWDED) } else { now };
+        let until = if granted { now.after(RESERVED_RETRY) } else { now };
         let due = self.order.iter().take_while(|(at, ..)| *at <= until);
         let due = due.filter(|(.., alarm)| *alarm == Alarm::Attempt).map(|(_, agent, _)| agent.clone());
         for agent in due.collect::<Vec<_>>() {
-            self.arm(&agent, Alarm::Attempt, now.after(CROWDED));
+            self.arm(&agent, Alarm::Attempt, now.after(RESERVED_RETRY));
         }
     }
 
-    /// The earliest of all.
+    /// The earliest deadline.
     fn first(&self) -> Option<&(Mono, AgentId, Alarm)> {
         self.order.first()
     }
@@ -123,7 +123,7 @@ impl Armed {
                 None => self.disarm(agent, Alarm::Attempt),
             },
             Event::Task(TaskFact::TaskCreated(fact)) => {
-                // It takes as long as it takes.
+                // A task has no timeout.
                 fact.op.into_iter().for_each(|op| self.disarm(agent, Alarm::Op(op)));
             }
             _ => {}
@@ -133,7 +133,7 @@ impl Armed {
     fn opened(&mut self, agent: &AgentId, fact: &OperationOpened, now: Mono) {
         match fact.kind {
             OpKind::CallModel => self.disarm(agent, Alarm::Attempt),
-            // Its call has waited long enough, and is about to be told so.
+            // The call of this command has waited long enough, and is about to get that result.
             OpKind::PromoteCommand => {
                 let of_agent =
                     (agent.clone(), Alarm::Op(OpId(0)))..=(agent.clone(), Alarm::Op(OpId(u64::MAX)));
@@ -148,8 +148,8 @@ impl Armed {
         }
     }
 
-    /// Judges when the driver will look next; says whether there was anything to look for.
-    pub(crate) fn judge(&self, next: Option<&Deadline>, now: Now) -> Result<bool, Failure> {
+    /// Checks the driver's next deadline; returns whether any deadline is armed.
+    pub(crate) fn check(&self, next: Option<&Deadline>, now: Now) -> Result<bool, Failure> {
         let Some((at, agent, alarm)) = self.first() else { return Ok(false) };
         let looks = next.map(|next| now.mono.after(next.wait));
         ensure!(
@@ -184,7 +184,7 @@ impl Sleeps {
                 self.stopped.insert(agent.clone());
                 self.until.remove(agent);
             }
-            // How long it lasts, the clock does not change.
+            // A step of the clock does not change the length of a sleep.
             Event::Lifecycle(LifecycleFact::ClockStepped(fact)) => {
                 if let Some(until) = self.until.get_mut(agent) {
                     until.0 = until.0.saturating_sub(fact.from.0.saturating_sub(fact.to.0));
@@ -194,8 +194,8 @@ impl Sleeps {
         }
     }
 
-    /// Judges when the driver will look next, as recorded time goes; says whether anybody sleeps.
-    pub(crate) fn judge(
+    /// Checks the driver's next deadline in recorded time; returns whether any agent sleeps.
+    pub(crate) fn check(
         &self,
         next: Option<&Deadline>,
         now: Wall,

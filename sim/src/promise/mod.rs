@@ -1,6 +1,6 @@
-//! E1: what the records of a step promise is released with it, once, and nothing else is: the effects of operations that
-//! are opened, cancellations, ends of commands, watches of commands that go on, loads of agents for which a message waits.
-//! A fold of its own over records; the effects themselves are seen as they leave.
+//! E1: exactly the effects that the records of a step promise are released with it, once: the effects of opened
+//! operations, cancellations, ends of commands, watches of running commands, loads of agents that have a message to
+//! receive. The promises are a fold of their own over the records; the effects are observed as they leave.
 
 pub(crate) mod armed;
 
@@ -18,13 +18,13 @@ use holon_facts::{AgentId, Event, OpId, Record, Text};
 
 use crate::failure::{Failure, ensure};
 
-/// One effect, without what it carries.
+/// One effect, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Promise {
-    /// Somebody begins to work for an operation, in one of these ways.
+    /// A performer begins an operation, in one of these ways.
     Begin(OpId, Work),
     Cancel(OpId),
-    /// A command is to end, at once or after its grace.
+    /// A command is asked to end, at once or after its grace.
     Stop(OpId, bool),
     Watch(OpId),
     Load(AgentId),
@@ -34,7 +34,7 @@ pub(crate) enum Promise {
 pub(crate) enum Work {
     Context,
     Model,
-    /// A performer executes a call, looks at something for it, or writes.
+    /// A performer executes a call, looks something up for it, or writes.
     Call,
     Prepare,
     Run,
@@ -42,18 +42,18 @@ pub(crate) enum Work {
     Remove,
 }
 
-/// What the effects of one step must be, and what they may be besides.
+/// The effects that one step must have, and those that it may have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Due {
     must: BTreeSet<(AgentId, Promise)>,
     may: BTreeSet<(AgentId, Promise)>,
 }
 
-/// Everything that is open on record, of all agents.
+/// Everything that is open on record, for all agents.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Promises {
     agents: BTreeMap<AgentId, Open>,
-    /// Broken on purpose: what is on its way says something else.
+    /// Sabotage: outbox messages are expected with another text.
     pub(crate) others: bool,
 }
 
@@ -61,9 +61,9 @@ pub(crate) struct Promises {
 struct Open {
     ops: BTreeMap<OpId, Op>,
     tasks: BTreeMap<TaskId, Task>,
-    /// Messages to other agents on their way, and what they say.
-    letters: BTreeMap<LetterId, (AgentId, Option<Text>)>,
-    /// What those say that the step has delivered.
+    /// Undelivered outbox messages: their receivers and texts.
+    outgoing: BTreeMap<LetterId, (AgentId, Option<Text>)>,
+    /// Texts of the messages that the step has delivered.
     taken: BTreeMap<LetterId, Text>,
 }
 
@@ -77,7 +77,7 @@ struct Op {
 struct Task {
     child: Option<AgentId>,
     child_ended: bool,
-    /// It is to end, at once or after its grace.
+    /// The task is asked to end, at once or after its grace.
     stop: Option<bool>,
 }
 
@@ -91,14 +91,14 @@ impl Work {
             OpKind::RunCommand => Some(Self::Run),
             OpKind::FindWorkspace => Some(Self::Find),
             OpKind::RemoveWorktree => Some(Self::Remove),
-            // Something inside ends these.
+            // The core itself ends these.
             OpKind::AwaitTask | OpKind::SuperviseChild => None,
         }
     }
 }
 
 impl Promise {
-    /// What an effect is; none where no record promises it, or somebody else judges it.
+    /// The promise that an effect keeps; none if no record promises it, or another check covers it.
     fn of(effect: &Effect) -> Option<(&AgentId, Self)> {
         Some(match effect {
             Effect::Perform { agent, op, work } => (agent, Self::performed(*op, work)),
@@ -134,8 +134,8 @@ impl Promise {
 }
 
 impl Due {
-    /// Judges the effects of the step as they leave; says how many there were.
-    pub(crate) fn judge(mut self, effects: &[Effect]) -> Result<u64, Failure> {
+    /// Checks the effects of the step as they leave; returns how many there were.
+    pub(crate) fn check(mut self, effects: &[Effect]) -> Result<u64, Failure> {
         let mut released = 0;
         for (agent, promise) in effects.iter().filter_map(Promise::of) {
             let promised = (agent.clone(), promise);
@@ -143,7 +143,7 @@ impl Due {
             if self.must.remove(&promised) {
                 continue;
             }
-            // A message that waits is asked for again with the next one for the same agent.
+            // The load for a waiting message is requested again with the next message for the same agent.
             let may = match promised.1 {
                 Promise::Load(_) => self.may.contains(&promised),
                 Promise::Begin(..) | Promise::Cancel(_) | Promise::Stop(..) | Promise::Watch(_) => {
@@ -157,7 +157,8 @@ impl Due {
         Ok(released)
     }
 
-    /// Commands that are asked to end: at once, or after their grace. The later of two for one is the one at once.
+    /// Commands that are asked to end, at once or after their grace. Of two requests for one command, the later one is
+    /// at once.
     pub(crate) fn stops(&self) -> impl Iterator<Item = (&AgentId, OpId, bool)> {
         self.must.iter().filter_map(|(agent, promise)| match promise {
             Promise::Stop(op, force) => Some((agent, *op, *force)),
@@ -165,53 +166,53 @@ impl Due {
         })
     }
 
-    /// Only who is in memory takes what is on its way to it.
+    /// Removes loads of agents in memory: these receive their messages without a load.
     pub(crate) fn loads(&mut self, resident: impl Fn(&AgentId) -> bool) {
         self.must.retain(|(_, promise)| !matches!(promise, Promise::Load(child) if resident(child)));
     }
 }
 
 impl Promises {
-    /// What a call and its records promise; afterwards the records are known.
+    /// Returns what a call and its records promise, and applies the records.
     ///
     /// # Errors
-    /// When a child is to end and nobody sends it word.
+    /// When a child is to end and no message asks it to.
     pub(crate) fn step(&mut self, call: &Call, records: &[Record]) -> Result<Due, Failure> {
         let mut due = Due::default();
         if let Call::Recover { agent, report, .. } = call {
             self.recovered(agent, &report.commands, &mut due);
         }
         let mut posted = BTreeSet::new();
-        let mut words = BTreeSet::new();
+        let mut stop_messages = BTreeSet::new();
         for record in records {
             let open = self.agents.entry(record.agent.clone()).or_default();
             if let Event::Outbox(OutboxFact::LetterPosted(fact)) = &record.event
                 && !matches!(fact.letter, Letter::Spawn { .. })
             {
                 if let Letter::Stop { force } = fact.letter {
-                    let promised = words.remove(&(record.agent.clone(), fact.to.clone(), force));
+                    let promised = stop_messages.remove(&(record.agent.clone(), fact.to.clone(), force));
                     ensure!(promised, "E1", "{} is told to end by {}, unasked", fact.to, record.agent);
                 }
                 posted.insert((record.agent.clone(), fact.letter_id));
             }
-            words.extend(open.word(record));
+            stop_messages.extend(open.stop_message(record));
             open.is_killed_first(record)?;
             open.promises(record, &mut due);
             open.follow(&record.event);
         }
         if let Call::Recover { agent, .. } = call {
-            let letters = self.agents.get(agent).into_iter().flat_map(|open| open.letters.keys());
-            posted.extend(letters.map(|letter| (agent.clone(), *letter)));
+            let outgoing = self.agents.get(agent).into_iter().flat_map(|open| open.outgoing.keys());
+            posted.extend(outgoing.map(|message| (agent.clone(), *message)));
         }
         self.texts_arrive(records)?;
         for record in records {
             self.agents.get_mut(&record.agent).into_iter().for_each(|open| open.taken.clear());
         }
-        let unsent = words.first();
+        let unsent = stop_messages.first();
         ensure!(unsent.is_none(), "E1", "{unsent:?}: a child is to end, and is not told so");
-        for (from, letter) in posted {
+        for (from, message) in posted {
             let Some(open) = self.agents.get(&from) else { continue };
-            if let Some((to, _)) = open.letters.get(&letter).filter(|(to, _)| open.supervises(to)) {
+            if let Some((to, _)) = open.outgoing.get(&message).filter(|(to, _)| open.supervises(to)) {
                 let load = (from.clone(), Promise::Load(to.clone()));
                 due.must.insert(load.clone());
                 due.may.insert(load);
@@ -220,17 +221,17 @@ impl Promises {
         Ok(due)
     }
 
-    /// M9: what a message of another agent says is a message of whoever takes it.
+    /// M9: the text of a received outbox message is a message of the receiver.
     fn texts_arrive(&self, records: &[Record]) -> Result<(), Failure> {
         for record in records {
             let Event::Outbox(OutboxFact::LetterReceived(fact)) = &record.event else { continue };
             let posted = self.agents.get(&fact.from).and_then(|from| from.taken.get(&fact.letter_id));
             let Some(text) = posted else { continue };
-            let says = |other: &Record| {
+            let has_text = |other: &Record| {
                 let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &other.event else { return false };
                 other.agent == record.agent && fact.message.body.text == *text && !self.others
             };
-            let arrives = records.iter().any(says);
+            let arrives = records.iter().any(has_text);
             ensure!(
                 arrives,
                 "M9",
@@ -243,7 +244,7 @@ impl Promises {
         Ok(())
     }
 
-    /// Commands that go on are watched again, and those that were to end are asked again.
+    /// Running commands are watched again; those that were asked to end are asked again.
     fn recovered(&self, agent: &AgentId, commands: &[FoundCommand], due: &mut Due) {
         let Some(open) = self.agents.get(agent) else { return };
         for command in commands.iter().filter(|command| command.found == Found::Running) {
@@ -268,15 +269,15 @@ impl Open {
         self.ops.iter().find(|(_, op)| runs(op)).map(|(id, _)| *id)
     }
 
-    /// A child that is to end is told so with the same record.
-    fn word(&self, record: &Record) -> Option<(AgentId, AgentId, bool)> {
+    /// The stop message that must be sent with the same record, if a child is asked to end.
+    fn stop_message(&self, record: &Record) -> Option<(AgentId, AgentId, bool)> {
         let Event::Task(TaskFact::TaskStatusUpdated(fact)) = &record.event else { return None };
         let task = self.tasks.get(&fact.task_id).filter(|_| fact.status == TaskStatus::Cancelling)?;
         let child = task.child.clone().filter(|_| !task.child_ended)?;
         Some((record.agent.clone(), child, fact.force))
     }
 
-    /// Of a command that was to end nobody says that nothing is known of it before it was to end at once.
+    /// A command that was asked to end gently is not given up before it was asked to end at once.
     fn is_killed_first(&self, record: &Record) -> Result<(), Failure> {
         let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event else { return Ok(()) };
         let op = self.ops.get(&fact.op).filter(|op| op.kind == OpKind::RunCommand);
@@ -326,13 +327,13 @@ impl Open {
                     Letter::Spawn { message, .. } => message.clone(),
                     Letter::Stop { .. } | Letter::Needs { .. } | Letter::Result { .. } => None,
                 };
-                self.letters.insert(fact.letter_id, (fact.to.clone(), text));
+                self.outgoing.insert(fact.letter_id, (fact.to.clone(), text));
             }
             Event::Outbox(OutboxFact::LetterDelivered(fact)) => {
-                let text = self.letters.remove(&fact.letter_id).and_then(|(_, text)| text);
+                let text = self.outgoing.remove(&fact.letter_id).and_then(|(_, text)| text);
                 self.taken.extend(text.map(|text| (fact.letter_id, text)));
             }
-            Event::Outbox(OutboxFact::LetterReturned(fact)) => drop(self.letters.remove(&fact.letter_id)),
+            Event::Outbox(OutboxFact::LetterReturned(fact)) => drop(self.outgoing.remove(&fact.letter_id)),
             Event::Outbox(OutboxFact::LetterReceived(_))
             | Event::Lifecycle(_)
             | Event::Inbox(_)

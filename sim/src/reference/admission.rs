@@ -1,4 +1,4 @@
-//! What a sender must be told: admitted, known already, or refused, and why.
+//! What a sender must be answered: admitted, duplicate, or refused, and why.
 
 use holon_facts::event::InboxFact;
 use holon_facts::message::{Ingress, Message, Origin};
@@ -8,12 +8,12 @@ use holon_facts::{AgentId, Config, Event, MessageId, Record};
 use super::agent::Model;
 use super::{Reply, outside, tasks, work};
 
-/// Most references that a message may bring along.
+/// Most references of a message.
 const SOURCE_REFS: usize = 16;
-/// Longest name that a sender may give itself.
+/// Longest name of a sender.
 const NAME_BYTES: usize = 1_024;
 
-/// What a message is to be treated as, whatever it says.
+/// The authority of a message, whatever its text claims.
 pub(super) fn authority(kind: MessageKind) -> &'static str {
     match kind {
         MessageKind::OperatorPrompt => "operator_instruction",
@@ -30,7 +30,7 @@ pub(super) fn authority(kind: MessageKind) -> &'static str {
     }
 }
 
-/// Entries and bytes that messages of a kind of sender may fill the queue with.
+/// Entries and bytes of the queue that messages of this kind of sender may fill.
 pub(super) fn bounds(config: &Config, operator: bool, own: bool) -> (u64, u64) {
     let factor = if own { 4 } else { 1 };
     let reserve = u64::from(!operator && !own);
@@ -39,17 +39,17 @@ pub(super) fn bounds(config: &Config, operator: bool, own: bool) -> (u64, u64) {
     (entries, bytes)
 }
 
-/// Whether the runtime says by it what nobody asked it to say.
+/// Whether a message is a notice that the runtime sends unasked.
 pub(super) fn of_runtime(message: &Message) -> bool {
     tasks::is_notice(message) || work::is_notice(message)
 }
 
-/// What a step has admitted.
+/// The messages that a step has admitted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct New {
-    /// For whoever asked.
+    /// The message that was asked for.
     pub(super) asked: Option<MessageId>,
-    /// Something of the runtime's own.
+    /// Whether a notice of the runtime is among them.
     pub(super) of_runtime: bool,
 }
 
@@ -66,7 +66,7 @@ impl New {
     }
 }
 
-/// The answers that are right. There is more than one only where the queue shrank within the step.
+/// The right answers. There is more than one only where the queue shrank within the step.
 pub(super) fn expected(
     config: &Config,
     draining: bool,
@@ -83,20 +83,20 @@ pub(super) fn expected(
             } else {
                 Reply::Refused("idempotency_conflict")
             });
-            // A key that may be forgotten may also be new; that it must not be, the admission itself says.
+            // An expired key may be new again; the admission's own check covers keys that must not be.
         }
     }
     right.extend(fresh(config, draining, before, new, ingress));
     let source = outside::source(&ingress.origin);
     let runtime = ingress.admission_context == AdmissionContext::RuntimeOwned;
-    // What is admitted all the same, the records say.
+    // The records show what was admitted in spite of the limit.
     if source.is_some_and(|source| !runtime && before.others.may_refuse(&source, &config.unattended)) {
         right.push(Reply::Refused("too_many_events"));
     }
     right
 }
 
-/// The answers to a message that was never seen.
+/// The answers to a message with a new key or none.
 fn fresh(config: &Config, draining: bool, before: &Model, new: New, ingress: &Ingress) -> Vec<Reply> {
     let runtime = ingress.admission_context == AdmissionContext::RuntimeOwned;
     if draining && !runtime {

@@ -26,19 +26,19 @@ use crate::kin;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
     pub(super) stopped: bool,
-    /// Whose child it is.
+    /// The supervisor, if the agent is a child.
     pub(super) child: Option<AgentId>,
-    /// An agent has begun it, and not an operator.
+    /// An agent has begun it, not an operator.
     begun: bool,
-    /// It has come to its end, or is gone but for its log.
+    /// It has ended, or only its log is left.
     pub(super) retired: bool,
     pub(super) archived: bool,
-    /// Stands for the first of the configured models.
+    /// Replaces the first of the configured models.
     pub(super) model: Option<ModelRef>,
     pub(super) label: AgentLabel,
     pub(super) run: Option<(RunId, MessageId)>,
     pub(super) last: u64,
-    /// From outside, and the runtime's own: entries, bytes.
+    /// Entries and bytes from outside, and the runtime's own.
     outside: (u64, u64),
     own: (u64, u64),
     queued: BTreeSet<(Priority, MessageId)>,
@@ -49,7 +49,7 @@ pub(super) struct Model {
     pub(super) timers: Timers,
     pub(super) work: Work,
     pub(super) unattended: Unattended,
-    /// Sources of which hints wait, and whether one of them has a body.
+    /// Sources with pending hints, and whether one of these has a body.
     pub(super) hints: BTreeMap<String, bool>,
     pub(super) others: Outside,
     /// Messages that the last decision of the scheduler names.
@@ -60,7 +60,7 @@ pub(super) struct Model {
 /// Longest text of a message that reports hints.
 const TICK_BYTES: u64 = 1 << 10;
 
-/// A message that has not come to an end.
+/// A message that has not ended.
 #[derive(Debug, Clone, Copy)]
 struct Alive {
     priority: Priority,
@@ -69,7 +69,7 @@ struct Alive {
     kind: MessageKind,
 }
 
-/// An idempotency key as it was used last.
+/// An idempotency key at its last use.
 #[derive(Debug, Clone)]
 pub(super) struct Key {
     pub(super) name: String,
@@ -78,9 +78,9 @@ pub(super) struct Key {
     at: Wall,
     /// Keyed admissions after this one.
     younger: u64,
-    /// Once its time was over, the core may forget it whatever the clock does later.
+    /// The key's time was over once: the core may forget it whatever the clock does later.
     pub(super) expired: bool,
-    /// As many younger ones as are kept had come: the core has forgotten it.
+    /// So many younger keys came that the core has forgotten this one.
     crowded_out: bool,
 }
 
@@ -91,7 +91,7 @@ impl Model {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
-    pub(super) fn apply(&mut self, record: &Record, config: &Config, no_room: bool) -> Result<(), Failure> {
+    pub(super) fn apply(&mut self, record: &Record, config: &Config, no_space: bool) -> Result<(), Failure> {
         if let Event::Wake(fact) = &record.event {
             self.hinted(fact);
             self.others.hinted(record.at, fact, &config.unattended)?;
@@ -99,7 +99,7 @@ impl Model {
         }
         match &record.event {
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
-                self.fits(&fact.message, config, no_room)?;
+                self.fits(&fact.message, config, no_space)?;
                 self.others.admitted(record.at, &fact.message, &config.unattended)?;
                 self.admitted(record.at, fact, config)
             }
@@ -116,12 +116,12 @@ impl Model {
             Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(fact))
                 if fact.action == ControlAction::Stop =>
             {
-                self.hints_are_kept(config, no_room)
+                self.hints_are_kept(config, no_space)
             }
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Stop => {
                 self.hints.clear();
                 self.others.stopped();
-                // A letter of its supervisor may have stopped it.
+                // An outbox message of its supervisor may have stopped it.
                 self.stopped |= self.child.is_some();
                 Ok(())
             }
@@ -139,7 +139,7 @@ impl Model {
                 self.label.clone_from(label);
                 Ok(())
             }
-            // Whoever began it gave it that model; operators say theirs themselves.
+            // The agent that began it chose this model; operators request models themselves.
             Event::Lifecycle(LifecycleFact::ModelOverrideChanged(fact)) if self.begun => {
                 self.model.clone_from(&fact.model);
                 Ok(())
@@ -163,17 +163,17 @@ impl Model {
         Ok(())
     }
 
-    /// Hints of a source are one until they are told.
+    /// Pending hints of one source are coalesced.
     fn hinted(&mut self, fact: &WakeFact) {
         match fact {
             WakeFact::WakeHintRecorded(fact) => {
-                // The new one may be what is folded.
+                // The folded hint may be the new one.
                 self.hints.insert(fact.hint.source.clone(), fact.hint.body.is_some());
                 self.hints.retain(|source, _| Some(source) != fact.folded.as_ref());
             }
             WakeFact::WakeHintCoalesced(fact) => {
-                if let Some(says) = self.hints.get_mut(&fact.hint.source) {
-                    *says |= fact.hint.body.is_some();
+                if let Some(has_body) = self.hints.get_mut(&fact.hint.source) {
+                    *has_body |= fact.hint.body.is_some();
                 }
             }
             WakeFact::ExternalTriggerProvisioned(_)
@@ -186,35 +186,36 @@ impl Model {
         }
     }
 
-    /// A stop clears bare hints alone, as long as there is room for a message that reports the others.
-    fn hints_are_kept(&self, config: &Config, no_room: bool) -> Result<(), Failure> {
+    /// A stop drops hints without a body only, as long as a message that reports the others fits into the queue.
+    fn hints_are_kept(&self, config: &Config, no_space: bool) -> Result<(), Failure> {
         let (most, most_bytes) = bounds(config, false, true);
         let (entries, bytes) = self.beside(true);
-        let room = !no_room && entries < most && bytes + TICK_BYTES <= most_bytes;
-        let lost = self.hints.iter().find(|(_, says)| **says).filter(|_| room && self.child.is_none());
+        let fits = !no_space && entries < most && bytes + TICK_BYTES <= most_bytes;
+        let lost =
+            self.hints.iter().find(|(_, has_body)| **has_body).filter(|_| fits && self.child.is_none());
         ensure!(lost.is_none(), "W3", "a stop clears the hints of {lost:?}, and they say something");
         Ok(())
     }
 
-    /// Whom a run asks that begins now: the override stands for the first, and nobody is asked twice.
+    /// The models that a run beginning now asks: the override replaces the first, and no model is asked twice.
     fn models<'a>(&'a self, config: &'a Config) -> Vec<&'a ModelRef> {
         let mut models: Vec<&ModelRef> = config.models.iter().collect();
         if let (Some(model), Some(first)) = (&self.model, models.first_mut()) {
             *first = model;
-            let mut place = 0;
+            let mut position = 0;
             models.retain(|other| {
-                place += 1;
-                place == 1 || *other != model
+                position += 1;
+                position == 1 || *other != model
             });
         }
         models
     }
 
-    /// Q8: the queue has room for it, and none of the operators' reserve is taken.
-    fn fits(&self, message: &Message, config: &Config, no_room: bool) -> Result<(), Failure> {
+    /// Q8: the message fits into the queue beside the operators' reserve.
+    fn fits(&self, message: &Message, config: &Config, no_space: bool) -> Result<(), Failure> {
         let own = message.admission_context == AdmissionContext::RuntimeOwned;
         let operator = matches!(message.origin, Origin::Operator { .. });
-        let (most, most_bytes) = if no_room { (0, 0) } else { bounds(config, operator, own) };
+        let (most, most_bytes) = if no_space { (0, 0) } else { bounds(config, operator, own) };
         let (entries, bytes) = self.beside(own);
         let fits = entries < most && bytes.saturating_add(message.bytes()) <= most_bytes;
         ensure!(fits, "Q8", "{} is admitted beside {entries} entries, {bytes} bytes", message.id);
@@ -271,7 +272,7 @@ impl Model {
             ensure!(known.is_none(), "Q5", "{id} was admitted although its key stands for {known:?}");
             for key in &mut self.keys {
                 key.younger += 1;
-                // The admission lets it go, whatever another configuration keeps later.
+                // This admission removes the key, even if a later configuration keeps more.
                 key.crowded_out |= key.younger >= config.queue.keys.max(1);
                 key.expired |= key.crowded_out;
             }
@@ -296,7 +297,7 @@ impl Model {
         Ok(())
     }
 
-    /// Takes a message out of the queue. Under a hold the scheduler may pass over the first.
+    /// Takes a message out of the queue. Under a hold the scheduler may pass over the first one.
     fn claim(&mut self, message: MessageId, from_scheduler: bool) -> Result<(), Failure> {
         ensure!(!self.stopped || !from_scheduler, "L1", "{message} is taken by a stopped agent");
         self.queued.remove(&(self.band(message), message));
@@ -314,7 +315,7 @@ impl Model {
         if own { &mut self.own } else { &mut self.outside }
     }
 
-    /// A message that nobody knows is in the last band.
+    /// The band of a message; an unknown one is in the last.
     fn band(&self, message: MessageId) -> Priority {
         self.alive.get(&message).map_or(Priority::Background, |alive| alive.priority)
     }
@@ -323,15 +324,15 @@ impl Model {
         self.alive.keys().next().copied()
     }
 
-    /// Whether anything waits that does not wait for its time.
+    /// Whether a message is queued that does not wait for its time.
     pub(super) fn has_queued(&self) -> bool {
         let kind = |message: &MessageId| self.alive.get(message).map(|alive: &Alive| alive.kind);
         let waits = |message: &MessageId| self.work.waits(*message) || self.unattended.waits(kind(message));
         self.queued.iter().any(|(_, message)| !waits(message))
     }
 
-    /// What a message has to fit beside, entries and bytes: the runtime's own beside everything, others
-    /// beside what came from outside.
+    /// The entries and bytes that limit a message: the runtime's own messages count everything, others only what came
+    /// from outside.
     pub(super) fn beside(&self, own: bool) -> (u64, u64) {
         let (entries, bytes) = if own { self.own } else { (0, 0) };
         (self.outside.0 + entries, self.outside.1 + bytes)

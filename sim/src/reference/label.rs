@@ -1,4 +1,4 @@
-//! What whoever creates, renames or describes an agent is notified.
+//! Answers to requests that create, rename or describe an agent.
 
 use holon_facts::AgentId;
 use holon_facts::identity::InitialSettings;
@@ -25,7 +25,7 @@ impl Reference {
         } else if before.agents >= self.config.limits.agents {
             Reply::Refused("too_many_agents")
         } else {
-            // It begins with what whoever creates it wants.
+            // The agent begins with the settings of its creation.
             if let Some(new) = self.agents.get_mut(agent) {
                 new.model.clone_from(&settings.model);
                 new.label.description.clone_from(&settings.description);
@@ -35,7 +35,7 @@ impl Reference {
         vec![reply]
     }
 
-    /// A name means one agent, whatever is typed.
+    /// A name belongs to one agent, as its id or as its second name.
     pub(super) fn is_labelled(&self, agent: &AgentId, before: &Before, change: &LabelChange) -> Vec<Reply> {
         let Some(was) = &before.agent else { return vec![Reply::Refused("unknown_agent")] };
         if was.child.is_some() {
@@ -65,7 +65,7 @@ impl Reference {
     }
 }
 
-/// An agent asks this model first from now on; none is the runtime's own.
+/// Changes the model that an agent asks first; none restores the configured one.
 pub(super) fn model_is_set(before: &Before, model: Option<&ModelRef>) -> Reply {
     match &before.agent {
         None => Reply::Refused("unknown_agent"),

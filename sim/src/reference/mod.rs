@@ -1,6 +1,5 @@
-//! What was promised, in a small model of its own: which messages exist and where each of them is, whether
-//! an agent may run, what a caller must be told. It reads calls and records, and shares no code with the
-//! core; recovery is nothing special to it.
+//! A small model of what was promised: which messages exist and where each is, whether an agent may run, what a caller
+//! must be answered. It reads calls and records, and shares no code with the core; a recovery is like any other call.
 
 mod admission;
 mod agent;
@@ -37,12 +36,12 @@ use workspaces::workspace_is_changed;
 
 use crate::failure::{Failure, ensure};
 
-/// All agents as far as anybody was promised anything.
+/// All agents, as far as anything was promised about them.
 #[derive(Debug, Clone)]
 pub struct Reference {
     config: Config,
     agents: BTreeMap<AgentId, Model>,
-    /// Who is started and idle and has something queued.
+    /// Agents that are started and idle and have something queued.
     idle_with_work: BTreeSet<AgentId>,
     running: BTreeSet<AgentId>,
     archived: BTreeSet<AgentId>,
@@ -50,18 +49,18 @@ pub struct Reference {
     expected: BTreeMap<ReplyId, Vec<Reply>>,
     /// The authority of every message of an agent, in the order of admission.
     authority: BTreeMap<AgentId, Vec<&'static str>>,
-    /// A reference that is broken on purpose: nothing fits a queue.
-    pub(crate) no_room: bool,
-    /// A reference that is broken on purpose: every task was told of already, or nobody knows of any.
+    /// Sabotage: nothing fits into a queue.
+    pub(crate) no_space: bool,
+    /// Sabotage: every task was reported already, or no agent knows of any.
     pub(crate) delivered: bool,
     pub(crate) unshown: bool,
-    /// A reference that is broken on purpose: it takes every timer for overdue.
+    /// Sabotage: every timer is overdue.
     pub(crate) hasty: bool,
     /// Messages that were admitted.
     pub(crate) admissions: u64,
 }
 
-/// An answer without its wording.
+/// An answer without its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Reply {
     Created,
@@ -101,7 +100,7 @@ enum Reply {
         label: AgentLabel,
         changed: bool,
     },
-    /// A hint was taken; whether one of its source waits already.
+    /// A hint was taken; whether another of its source was pending.
     Woken {
         waits: bool,
     },
@@ -128,7 +127,7 @@ impl Reference {
             draining: false,
             expected: BTreeMap::new(),
             authority: BTreeMap::new(),
-            no_room: false,
+            no_space: false,
             delivered: false,
             unshown: false,
             hasty: false,
@@ -136,7 +135,7 @@ impl Reference {
         }
     }
 
-    /// One call of the host, with the records that it brought.
+    /// Applies a call of the host, with its records.
     pub fn step(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
         let input = match call {
             Call::RuntimeStarted { config, .. } => {
@@ -154,7 +153,7 @@ impl Reference {
         if let Some(Input::Control { agent, request, .. }) = input {
             self.command(agent, request);
         }
-        // So does a model: a turn that begins in the same step has it already.
+        // A model counts from its request on: a turn that begins in the same step has it already.
         if let Some(Input::SetModel { agent, model, .. }) = input
             && let Some(known) = self.agents.get_mut(agent)
         {
@@ -164,7 +163,7 @@ impl Reference {
             self.record(record)?;
             if let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event {
                 let asked = match input {
-                    // What the step brings another agent, somebody else says.
+                    // Messages to other agents in the same step were not asked for by this input.
                     Some(Input::Ingress { agent, ingress, .. }) if *agent == record.agent => {
                         self.admissions += 1;
                         Some(ingress.kind).filter(|_| !admission::of_runtime(&fact.message))
@@ -184,7 +183,7 @@ impl Reference {
         Ok(())
     }
 
-    /// An agent is as a step leaves it.
+    /// Updates the sets of agents after a step.
     fn note(&mut self, agent: &AgentId) {
         let Some(model) = self.agents.get(agent) else { return };
         let idles = !model.stopped && model.run.is_none() && model.has_queued();
@@ -201,7 +200,7 @@ impl Reference {
         }
     }
 
-    /// A start or a stop counts from the moment at which it is given.
+    /// A start or a stop counts from the moment of the request.
     fn command(&mut self, agent: &AgentId, request: &ControlRequest) {
         if let Some(model) = self.agents.get_mut(agent) {
             match request {
@@ -217,7 +216,7 @@ impl Reference {
             self.agents.insert(record.agent.clone(), Model::of(&fact.spec));
             return Ok(());
         }
-        let no_room = self.no_room;
+        let no_space = self.no_space;
         let Some(model) = self.agents.get_mut(&record.agent) else { return Ok(()) };
         (model.tasks.deaf, model.tasks.blind) = (self.delivered, self.unshown);
         model.tasks.apply(&record.event)?;
@@ -225,7 +224,7 @@ impl Reference {
         model.timers.apply(record);
         model.work.apply(record, &self.config.work.deferrals)?;
         model.unattended.apply(record, &self.config.unattended)?;
-        model.apply(record, &self.config, no_room)
+        model.apply(record, &self.config, no_space)
     }
 
     fn before(&self, input: &Input) -> Before {
@@ -248,7 +247,7 @@ impl Reference {
             | Input::Label { agent, .. }
             | Input::CloseAsk { agent, .. }
             | Input::Compact { agent, .. } => self.agents.get(agent).cloned(),
-            // Nobody is notified anything about one agent.
+            // These inputs have no answer about one agent.
             Input::Completed { .. }
             | Input::PlanProbed { .. }
             | Input::TreeKept { .. }
@@ -262,7 +261,7 @@ impl Reference {
         Before { agent, agents: alive }
     }
 
-    /// What the caller must be told, and what changes by its word alone.
+    /// Notes the answers that the caller may get, and what the request alone changes.
     fn expect(&mut self, input: &Input, before: &Before, records: &[Record]) {
         let (reply, replies) = match input {
             Input::CreateAgent { agent, settings, reply, .. } => {
@@ -441,7 +440,7 @@ impl Reference {
                     model.stopped = *stop_after_abort;
                     return vec![Reply::Controlled { stopped: *stop_after_abort, changed: true }];
                 }
-                // A run that a deadline ended at the beginning of the step is no longer there.
+                // A deadline at the beginning of the step may have ended the run.
                 match was.run {
                     Some(_) if fits => vec![Reply::Refused("no_current_run")],
                     Some(_) => vec![Reply::Refused("stale_run_id"), Reply::Refused("no_current_run")],
@@ -451,7 +450,7 @@ impl Reference {
         }
     }
 
-    /// A caller was answered; says whether that is what was due.
+    /// Checks an answer against the expected ones.
     pub fn answered(&mut self, reply: ReplyId, answer: &Answer) -> Result<(), Failure> {
         let got = match answer {
             Answer::Created { .. } => Reply::Created,
@@ -507,7 +506,7 @@ impl Reference {
         self.authority.get(agent)?.get(at).copied()
     }
 
-    /// How many keys an agent may have to remember.
+    /// Number of keys that an agent may have to remember.
     pub fn keys(&self, agent: &AgentId) -> u64 {
         self.agents.get(agent).map_or(0, |model| model.keys.len() as u64)
     }
@@ -516,18 +515,18 @@ impl Reference {
         self.agents.get(agent).is_some_and(|model| message.0 <= model.last)
     }
 
-    /// An admitted message of an agent that has not come to an end.
+    /// An admitted message of an agent that has not ended.
     pub fn unfinished(&self, agent: &AgentId) -> Option<MessageId> {
         self.agents.get(agent).and_then(Model::unfinished)
     }
 
-    /// A task of an agent that has ended, and of which its agent was not told.
+    /// An ended task that was not reported to its agent.
     pub fn undelivered_task(&self, agent: &AgentId) -> Option<TaskId> {
         let model = self.agents.get(agent).filter(|model| !model.stopped)?;
         model.tasks.undelivered()
     }
 
-    /// A timer of an agent of which something is not told.
+    /// A timer with occurrences that were not reported to its agent.
     pub fn undelivered_timer(&self, agent: &AgentId) -> Option<TimerId> {
         let model = self.agents.get(agent).filter(|model| !model.stopped)?;
         model.timers.undelivered()
@@ -539,13 +538,13 @@ impl Reference {
         model.timers.overdue()
     }
 
-    /// The same of an agent that is not in memory.
+    /// A timer of an absent agent that should have fired by now.
     pub fn overdue_at(&self, agent: &AgentId, now: holon_facts::Wall) -> Option<TimerId> {
         let model = self.agents.get(agent).filter(|model| !model.stopped)?;
         model.timers.overdue_at(now)
     }
 
-    /// Agents that should be at work although nothing keeps them: started, idle, something queued.
+    /// Agents that should run: started, idle, something queued.
     pub fn idle_with_work(&self) -> impl Iterator<Item = &AgentId> {
         self.idle_with_work.iter()
     }
@@ -559,7 +558,7 @@ impl Reference {
     }
 }
 
-/// Whether a command goes on as that task since the beginning of the step.
+/// Whether a command became that task in this step.
 fn begins(agent: &AgentId, task: TaskId, records: &[Record]) -> bool {
     records.iter().any(|record| {
         record.agent == *agent
@@ -567,7 +566,7 @@ fn begins(agent: &AgentId, task: TaskId, records: &[Record]) -> bool {
     })
 }
 
-/// Episodes and asks are no part of what this model knows: requests are judged by what they show.
+/// This model does not know episodes and asks: other checks cover what requests show.
 fn noted(input: &Input, before: &Before) -> Vec<Reply> {
     match (&before.agent, input) {
         (None, _) => vec![Reply::Refused("unknown_agent")],
@@ -588,7 +587,7 @@ fn of_agent(before: &Before, replies: impl FnOnce(&Model) -> Vec<Reply>) -> Vec<
     before.agent.as_ref().map_or_else(|| vec![Reply::Refused("unknown_agent")], replies)
 }
 
-/// How things stood before a call.
+/// The state before a call.
 #[derive(Debug, Default)]
 struct Before {
     agent: Option<Model>,

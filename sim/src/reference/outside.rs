@@ -1,4 +1,4 @@
-//! What others have sent one agent: how often each of them may, and how many turns that causes in a day.
+//! Events from outside for one agent: how often each source may send some, and how many turns these cause in a day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +19,12 @@ pub(super) struct Outside {
     day: i64,
     turns: u32,
     sources: BTreeMap<String, Counted>,
-    /// Hints that wait: whose they are, whether one came through the trigger, and whether all say what came before.
+    /// Pending hints by source: whether one came through the trigger, and whether all are repeats.
     pending: BTreeMap<String, (bool, bool)>,
-    /// Sources that were folded, and whether bare ones were.
+    /// The same for folded sources; below, whether hints without content were folded.
     folded: BTreeMap<String, (bool, bool)>,
     others: bool,
-    /// Messages that report hints of somebody else.
+    /// Messages that report hints from outside.
     ticks: BTreeSet<MessageId>,
 }
 
@@ -35,7 +35,7 @@ struct Counted {
     events: u32,
 }
 
-/// Where a message of somebody else comes from.
+/// The outside source of a message.
 pub(super) fn source(origin: &Origin) -> Option<String> {
     match origin {
         Origin::Channel { channel_id, .. } => Some(format!("channel {channel_id}")),
@@ -54,7 +54,7 @@ impl Outside {
         self.ticks.contains(&message)
     }
 
-    /// Whether another event might be refused, as far as is known without the time.
+    /// Whether another event may be refused, as far as is known without the time.
     pub(super) fn may_refuse(&self, source: &str, policy: &UnattendedPolicy) -> bool {
         let counted = self.sources.get(source).copied().unwrap_or_default();
         self.turns >= policy.outside_turns_per_day
@@ -157,7 +157,7 @@ impl Outside {
         if through_trigger { self.event(at, &source_of_hint(hint), policy) } else { Ok(()) }
     }
 
-    /// A stop clears what waits.
+    /// A stop drops pending hints.
     pub(super) fn stopped(&mut self) {
         self.pending.clear();
         self.folded.clear();

@@ -1,5 +1,5 @@
-//! Tasks of one agent, as far as anybody was promised anything: which there are, which were asked to end, which
-//! have ended, and whether their agent was notified, once.
+//! Tasks of one agent, as far as anything was promised: which exist, which were asked to end, which have ended, and
+//! whether each end was reported to the agent once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ use holon_facts::{Event, MessageId};
 use super::Reply;
 use crate::failure::{Failure, ensure};
 
-/// So many of the ended tasks anybody may still ask about.
+/// Ended tasks that callers may still ask about.
 const REMEMBERED: usize = 64;
 /// The subsystem that reports several tasks at once.
-const TEACHER: &str = "task_restart";
+const SEVERAL_TASKS: &str = "task_restart";
 /// Bytes that may be written at a time.
 const INPUT: u64 = 64 * 1024;
 
@@ -28,13 +28,13 @@ pub(super) struct Tasks {
     all: BTreeMap<TaskId, Task>,
     /// In the order of their ends.
     ended: Vec<TaskId>,
-    /// Messages that report tasks and have not come to an end.
-    telling: BTreeMap<MessageId, BTreeSet<TaskId>>,
-    /// The last message that reports several.
+    /// Messages that report tasks and have not ended.
+    reporting: BTreeMap<MessageId, BTreeSet<TaskId>>,
+    /// The last message that reports several tasks.
     lists: Option<MessageId>,
-    /// Those of a run that was aborted.
+    /// Reported tasks of aborted runs.
     aborted: BTreeMap<MessageId, BTreeSet<TaskId>>,
-    /// Broken on purpose: what is told was told before, what is shown is not seen.
+    /// Sabotage: every end was reported before; no end is known.
     pub(super) deaf: bool,
     pub(super) blind: bool,
 }
@@ -42,15 +42,15 @@ pub(super) struct Tasks {
 #[derive(Debug, Clone)]
 struct Task {
     ended: bool,
-    /// Somebody asked for its end, and whether at once.
+    /// Whether the task was asked to end, and whether at once.
     asked: Option<bool>,
     by_agent: bool,
     takes_input: bool,
     child: bool,
     delivered: u32,
-    /// Its agent knows how it ended: it saw that in a turn, or brought it about.
+    /// The agent knows the end: a turn showed it, or the agent brought it about.
     known: bool,
-    /// A turn has shown how it ended.
+    /// A turn has shown the end.
     shown: bool,
 }
 
@@ -69,11 +69,11 @@ impl Task {
     }
 }
 
-/// Whether the runtime itself reports tasks or of a timer: nobody else names one.
+/// Whether a message is the runtime's own report of tasks or of a timer.
 pub(super) fn is_notice(message: &Message) -> bool {
     match &message.origin {
         Origin::Task { task_id } => task_id.parse::<TaskId>().is_ok(),
-        Origin::System { subsystem } => subsystem == TEACHER,
+        Origin::System { subsystem } => subsystem == SEVERAL_TASKS,
         Origin::Timer { timer_id } => timer_id.parse::<TimerId>().is_ok(),
         Origin::Operator { .. }
         | Origin::Channel { .. }
@@ -91,7 +91,7 @@ impl Tasks {
             Event::Task(TaskFact::TaskStatusUpdated(fact)) => self.changed(fact),
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => self.admitted(fact)?,
             Event::Inbox(InboxFact::MessageDequeued(fact)) if fact.run_id.is_none() => {
-                for id in self.telling.get(&fact.message_id).into_iter().flatten() {
+                for id in self.reporting.get(&fact.message_id).into_iter().flatten() {
                     let known = !self.blind && self.all.get(id).is_some_and(|task| task.known);
                     ensure!(
                         known,
@@ -101,13 +101,13 @@ impl Tasks {
                     );
                 }
             }
-            Event::Inbox(InboxFact::MessageProcessed(fact)) => drop(self.telling.remove(&fact.message_id)),
+            Event::Inbox(InboxFact::MessageProcessed(fact)) => drop(self.reporting.remove(&fact.message_id)),
             Event::Inbox(InboxFact::MessageAborted(fact)) => {
-                let telling = self.telling.remove(&fact.message_id);
-                self.aborted.extend(telling.map(|tasks| (fact.message_id, tasks)));
+                let reporting = self.reporting.remove(&fact.message_id);
+                self.aborted.extend(reporting.map(|tasks| (fact.message_id, tasks)));
             }
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) => {
-                // What the run was to tell is told after the next start.
+                // Reports of the aborted run come again after the next start.
                 let aborted = std::mem::take(&mut self.aborted);
                 let named = fact.aborted_messages.iter().filter_map(|message| aborted.get(message)).flatten();
                 for id in named.filter(|_| fact.action == ControlAction::Stop) {
@@ -118,7 +118,7 @@ impl Tasks {
                         .for_each(|task| task.delivered = 0);
                 }
             }
-            Event::Inbox(InboxFact::MessageDropped(fact)) => drop(self.telling.remove(&fact.message_id)),
+            Event::Inbox(InboxFact::MessageDropped(fact)) => drop(self.reporting.remove(&fact.message_id)),
             Event::Turn(TurnFact::ToolExecuted(fact)) => {
                 let shown = fact.receipt.facts.shown_task.and_then(|task| self.all.get_mut(&task));
                 if let Some(task) = shown {
@@ -169,7 +169,7 @@ impl Tasks {
         task.asked = Some(fact.force || task.asked == Some(true));
     }
 
-    /// P2: a message reports ends that have come, of each once.
+    /// P2: a message reports ends that have come, each once.
     fn admitted(&mut self, fact: &MessageAdmitted) -> Result<(), Failure> {
         let message = &fact.message;
         if message.admission_context != AdmissionContext::RuntimeOwned {
@@ -177,9 +177,9 @@ impl Tasks {
         }
         let reply: BTreeSet<TaskId> = match &message.origin {
             Origin::Task { task_id } => task_id.parse().into_iter().collect(),
-            // Which ones it lists is said one by one: its own words are cut short.
-            Origin::System { subsystem } if subsystem == TEACHER => {
-                self.telling.insert(message.id, BTreeSet::new());
+            // The tasks that it reports come record by record: its text is cut short.
+            Origin::System { subsystem } if subsystem == SEVERAL_TASKS => {
+                self.reporting.insert(message.id, BTreeSet::new());
                 self.lists = Some(message.id);
                 return Ok(());
             }
@@ -202,16 +202,16 @@ impl Tasks {
         if let Some(task) = task {
             task.delivered += 1;
         }
-        self.telling.entry(message).or_default().insert(id);
+        self.reporting.entry(message).or_default().insert(id);
         Ok(())
     }
 
-    /// A task that has ended, and of which nobody told its agent.
+    /// An ended task that was not reported to its agent.
     pub(super) fn undelivered(&self) -> Option<TaskId> {
         self.all.iter().find(|(_, task)| task.ended && task.delivered == 0).map(|(id, _)| *id)
     }
 
-    /// Commands that go on.
+    /// Number of running commands.
     pub(super) fn active(&self) -> u64 {
         self.all.values().filter(|task| !task.ended && !task.child).count() as u64
     }
@@ -220,7 +220,7 @@ impl Tasks {
         self.all.values().any(|task| !task.ended && task.asked.is_some())
     }
 
-    /// Whoever asks about a task that ended long ago may be told that there is none.
+    /// Whether a task ended so long ago that callers may be answered that there is none.
     fn long_ago(&self, id: TaskId) -> bool {
         self.ended.iter().rev().take(REMEMBERED).all(|recent| *recent != id)
     }
@@ -230,13 +230,13 @@ impl Tasks {
         unknown.into_iter().chain([reply]).collect()
     }
 
-    /// What must be told to whoever asks for an end.
+    /// The answers to a request for a task's end.
     pub(super) fn end(&self, id: TaskId, force: bool) -> Vec<Reply> {
         match self.all.get(&id) {
             None => vec![Reply::Refused("unknown_task")],
             Some(task) if task.ended => self.of_ended(id, Reply::Task { task: id, changed: false }),
             Some(Task { asked: None, .. }) => vec![Reply::Task { task: id, changed: true }],
-            // It may have ended, or been told to end at once, at the beginning of the step.
+            // The task may have ended, or been asked to end at once, at the beginning of the step.
             Some(Task { asked: Some(before), .. }) => {
                 vec![
                     Reply::Task { task: id, changed: force && !before },
@@ -246,7 +246,7 @@ impl Tasks {
         }
     }
 
-    /// What is told where nothing can be done for a task.
+    /// The answers where nothing can be done for a task.
     pub(super) fn closed(&self, id: TaskId, reply: Reply) -> Vec<Reply> {
         match self.all.get(&id) {
             None => vec![Reply::Refused("unknown_task")],
@@ -255,7 +255,7 @@ impl Tasks {
         }
     }
 
-    /// What may be told to whoever writes to it.
+    /// The answers to a request that writes to a task.
     pub(super) fn write(&self, id: TaskId, bytes: u64) -> Vec<Reply> {
         match self.all.get(&id) {
             None => vec![Reply::Refused("unknown_task")],

@@ -1,4 +1,4 @@
-//! Timers of one agent, as far as anybody was promised anything: when each fires, and that its agent is notified.
+//! Timers of one agent, as far as anything was promised: when each fires, and that this is reported to the agent.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use holon_facts::{Event, Millis, Record, Wall};
 
 use super::Reply;
 
-/// So many of the ended timers anybody may still ask about.
+/// Ended timers that callers may still ask about.
 const REMEMBERED: usize = 64;
-/// So many may be armed.
+/// Most armed timers.
 const ARMED: usize = 256;
-/// Bytes that a summary may have.
+/// Most bytes of a summary.
 const SUMMARY: usize = 200;
-/// Nothing lasts shorter than this, or longer than that.
+/// Shortest and longest time of a timer, in milliseconds.
 const LEAST: u64 = 1_000;
 const MOST: u64 = 876_600 * 3_600_000;
 
@@ -24,9 +24,9 @@ pub(super) struct Timers {
     all: BTreeMap<TimerId, Timer>,
     /// In the order of their ends.
     ended: Vec<TimerId>,
-    /// Of the agent's last record.
+    /// The time of the agent's last record.
     now: Option<Wall>,
-    /// Broken on purpose: every timer should have fired.
+    /// Sabotage: every timer should have fired.
     pub(super) hasty: bool,
 }
 
@@ -72,7 +72,7 @@ impl Timers {
         }
     }
 
-    /// An occurrence has come that was due.
+    /// Notes an occurrence that was due.
     fn passes(&mut self, id: TimerId, next: Option<Wall>, fired: u64) {
         if next.is_none() {
             self.ends(id);
@@ -95,7 +95,7 @@ impl Timers {
         self.all.last_key_value().map_or(TimerId(1), |(id, _)| id.next())
     }
 
-    /// One that has fired, and of which its agent was not told all.
+    /// A timer with occurrences that were not reported to its agent.
     pub(super) fn undelivered(&self) -> Option<TimerId> {
         self.all.iter().find(|(_, timer)| timer.delivered < timer.fired).map(|(id, _)| *id)
     }
@@ -106,7 +106,7 @@ impl Timers {
         self.all.iter().find(|(_, timer)| late(timer)).map(|(id, _)| *id)
     }
 
-    /// The same at another moment: nothing was recorded since.
+    /// A timer that is overdue at another moment; nothing was recorded since.
     pub(super) fn overdue_at(&self, now: Wall) -> Option<TimerId> {
         let late = |timer: &Timer| timer.next.is_some_and(|next| next <= now);
         self.all.iter().find(|(_, timer)| late(timer)).map(|(id, _)| *id)
@@ -121,7 +121,7 @@ impl Timers {
         } else if long {
             vec![Reply::Refused("too_large")]
         } else if armed >= ARMED {
-            // Some may have fired at the beginning of the step.
+            // Some timers may have fired for the last time at the beginning of the step.
             vec![Reply::Refused("too_many"), Reply::Timer { timer: self.next_id(), changed: true }]
         } else {
             vec![Reply::Timer { timer: self.next_id(), changed: true }]
@@ -131,7 +131,7 @@ impl Timers {
     pub(super) fn cancel(&self, id: TimerId) -> Vec<Reply> {
         let Some(timer) = self.all.get(&id) else { return vec![Reply::Refused("unknown_timer")] };
         let ended = Reply::Timer { timer: id, changed: false };
-        // Others may have fired for the last time at the beginning of the step, and it with them.
+        // This timer and others may have fired for the last time at the beginning of the step.
         let armed = self.all.values().filter(|timer| timer.next.is_some()).count();
         if timer.next.is_some() {
             let forgotten =

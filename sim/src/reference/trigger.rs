@@ -1,4 +1,4 @@
-//! The trigger of one agent, from what was asked and recorded: which address is in force, and what came through it last.
+//! The trigger of one agent, by requests and records: the address in force, and the last delivery through it.
 
 use holon_facts::content::Text;
 use holon_facts::event::WakeFact;
@@ -18,7 +18,7 @@ pub(super) fn is_changed(before: &Before, change: TriggerChange) -> Vec<Reply> {
 pub(super) struct Trigger {
     generation: u64,
     active: bool,
-    /// The body that came last; none before anything came.
+    /// The last body; none before the first delivery.
     last: Option<Option<Text>>,
 }
 
@@ -27,7 +27,7 @@ impl Trigger {
         self.active && self.generation == generation
     }
 
-    /// What its owner is told of a change: generation, whether it is in force, whether anything changed.
+    /// The answer to a change: generation, whether the trigger is in force, whether anything changed.
     pub(super) fn changed(&self, change: TriggerChange) -> (u64, bool, bool) {
         match change {
             TriggerChange::Rotate => (self.generation + 1, true, true),

@@ -1,4 +1,4 @@
-//! Turns of one agent that no operator caused: how they are counted, and how long the next ones wait.
+//! Turns of one agent that no operator caused: how they are counted, and how long the next ones are deferred.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,29 +19,29 @@ use crate::failure::{Failure, ensure};
 use crate::kin;
 
 const DAY: i64 = 86_400_000_000;
-/// Agents go on within so long after midnight.
+/// Agents continue within this time after midnight.
 const SPREAD: Millis = Millis::seconds(60);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unattended {
-    /// In a row, that the agent caused and that brought nothing.
+    /// Turns in a row that the agent caused and that made no progress.
     pub(super) turns: u32,
-    /// The next one waits; its time may have come.
+    /// The next such turn is deferred; its time may have come.
     waits: bool,
-    /// The last day with a turn that no operator caused, how many of its own it had, and how many because of others.
+    /// The last day with an unattended turn, its number of own turns, and of turns because of others.
     day: (i64, u32, u32),
-    /// The day was said to be over after so many; it may have ended since.
+    /// The day's turns were exhausted after so many; that may be over.
     exhausted: Option<u32>,
-    /// Until when the agent chose to rest; that may be over.
+    /// When the agent's chosen sleep ends; that may be over.
     sleeps: Option<Wall>,
-    /// Tasks whose command the agent had begun before.
+    /// Tasks of repeated commands.
     repeated: BTreeSet<TaskId>,
-    /// Waits for the outside, and what each is about.
+    /// Waits for external activity, and the subject of each.
     external: BTreeMap<WaitId, Option<String>>,
 }
 
 impl Unattended {
-    /// Whether a message may have to wait.
+    /// Whether a message may be deferred.
     pub(super) fn waits(&self, kind: Option<MessageKind>) -> bool {
         let own = [
             MessageKind::SystemTick,
@@ -54,7 +54,7 @@ impl Unattended {
         sleeps || (caused && self.waits) || (self.exhausted.is_some() && !kind.is_some_and(from_outside))
     }
 
-    /// A turn begins; `by_others` says whether hints of somebody else did.
+    /// A turn begins; `by_others` tells whether hints from outside caused it.
     pub(super) fn started(&mut self, at: Wall, kind: Option<MessageKind>, by_others: bool) {
         self.sleeps = None;
         if kind != Some(MessageKind::OperatorPrompt) {
@@ -65,7 +65,7 @@ impl Unattended {
         }
     }
 
-    /// Whoever hints at what is waited for, or says something, is heard.
+    /// A hint about an external wait, or with a body, counts as external activity.
     fn hinted(&mut self, hint: &Hint) {
         let about = |(id, subject): (&WaitId, &Option<String>)| {
             let meant = match subject {
@@ -94,16 +94,18 @@ impl Unattended {
         (self.turns, self.waits) = (0, false);
     }
 
-    /// S9: waits are those of the configuration, in order, and after the last one somebody outside is waited for.
+    /// S9: deferrals are those of the configuration, in order; after the last one the agent is held until somebody
+    /// outside acts.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
     pub(super) fn apply(&mut self, record: &Record, policy: &UnattendedPolicy) -> Result<(), Failure> {
         match &record.event {
             Event::Scheduling(SchedulingFact::SelfTurnCounted(fact)) => {
                 self.turns += 1;
-                let place = self.turns.checked_sub(policy.free_turns + 1).map(|place| place as usize);
-                let wait = place.and_then(|place| policy.deferrals.get(place));
+                let position =
+                    self.turns.checked_sub(policy.free_turns + 1).map(|position| position as usize);
+                let wait = position.and_then(|position| policy.deferrals.get(position));
                 let right = wait.map(|wait| record.at.after(*wait));
-                let held = place.is_some_and(|place| place >= policy.deferrals.len());
+                let held = position.is_some_and(|position| position >= policy.deferrals.len());
                 let same = (fact.turns, fact.deferred_until, fact.self_hold) == (self.turns, right, held);
                 ensure!(same, "S9", "{fact:?}, right is turn {}: {right:?}, {held}", self.turns);
                 self.waits = right.is_some() || held;

@@ -1,4 +1,4 @@
-//! Work items of one agent, as far as anybody was promised anything: which are open, and which were completed.
+//! Work items of one agent, as far as anything was promised: which are open, and which were completed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,40 +11,40 @@ use holon_facts::{Event, MessageId, Millis, Record, Wall};
 use super::Reply;
 use crate::failure::{Failure, ensure};
 
-/// So many of the completed items anybody may still ask about.
+/// Completed items that callers may still ask about.
 const REMEMBERED: usize = 64;
-/// So many may be open.
+/// Most open items.
 const OPEN: usize = 256;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
-    /// Whether each is open.
+    /// Whether each item is open.
     all: BTreeMap<WorkItemId, bool>,
     completed: Vec<WorkItemId>,
-    /// The items that each tick told of.
+    /// The items that each tick reports.
     ticks: BTreeMap<MessageId, Vec<WorkItemId>>,
-    /// Items whose next turn waits, and after how many.
+    /// Items whose next turn is deferred, and after how many turns.
     waits: BTreeMap<WorkItemId, u32>,
     stalled: BTreeSet<WorkItemId>,
-    /// Whose each wait is, where it is an item's.
+    /// The item of each wait that has one.
     owners: BTreeMap<WaitId, WorkItemId>,
 }
 
-/// Whether the runtime says by it what work is owed, what is to be looked at again, or that a sleep is over.
+/// Whether a message is the runtime's own: an obligation, a recheck, the end of a sleep, or a wake hint.
 pub(super) fn is_notice(message: &Message) -> bool {
     let ticks = ["continue_active", "queued_available", "sleep_elapsed", "recheck", "wake_hint"];
     matches!(&message.origin, Origin::System { subsystem } if ticks.contains(&subsystem.as_str()))
 }
 
 impl Work {
-    /// Whether a message reports what waits; it may be due by now.
+    /// Whether a message reports deferred items; they may be due by now.
     pub(super) fn waits(&self, message: MessageId) -> bool {
         let items_of = self.ticks.get(&message);
         items_of.is_some_and(|items| items.iter().any(|item| self.waits.contains_key(item)))
     }
 
-    /// S2: waits are those of the configuration, in order, and the one after the last is a stall.
-    fn owed(&mut self, at: Wall, fact: &WorkFact, deferrals: &[Millis]) -> Result<(), Failure> {
+    /// S2: deferrals are those of the configuration, in order, and the next one is a stall.
+    fn deferrals_are_due(&mut self, at: Wall, fact: &WorkFact, deferrals: &[Millis]) -> Result<(), Failure> {
         match fact {
             WorkFact::WorkTickQueued(fact) => {
                 self.ticks.insert(fact.message_id, fact.work_item_ids.clone());
@@ -91,7 +91,7 @@ impl Work {
         Ok(())
     }
 
-    /// An item that begins to wait, or waits no more, is owed something anew.
+    /// A new wait, or the end of one, renews the obligation of its item.
     fn waited(&mut self, fact: &WaitFact) {
         let id = match fact {
             WaitFact::WaitRegistered(fact) => {
@@ -114,7 +114,7 @@ impl Work {
 
     pub(super) fn apply(&mut self, record: &Record, deferrals: &[Millis]) -> Result<(), Failure> {
         if let Event::Work(fact) = &record.event {
-            self.owed(record.at, fact, deferrals)?;
+            self.deferrals_are_due(record.at, fact, deferrals)?;
         }
         if let Event::Wait(fact) = &record.event {
             self.waited(fact);

@@ -1,11 +1,11 @@
-//! What a caller is answered who changes where an agent works.
+//! Answers to requests that change where an agent works.
 
 use holon_facts::event::WorkspaceFact;
 use holon_facts::{AgentId, Event, Record};
 
 use super::{Before, Reply};
 
-/// Changed is what is on record; what can't be, the laws of each log say.
+/// The answer is changed if the records show a change; the laws of the log cover what is not allowed.
 pub(super) fn workspace_is_changed(before: &Before, agent: &AgentId, records: &[Record]) -> Vec<Reply> {
     if before.agent.is_none() {
         return vec![Reply::Refused("unknown_agent")];

@@ -50,7 +50,7 @@ struct Summary {
 impl Coverage {
     /// # Errors
     /// When the text is no export, has no file of the core, or has one twice: then binaries of two checkouts were
-    /// counted together, and one of them was never run.
+    /// counted together, and one of them did not run.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let export: Export = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let mut files = BTreeMap::new();
@@ -71,7 +71,7 @@ impl Coverage {
         Ok(Self { files })
     }
 
-    /// Laws and the replay of recorded ledgers judge the others, so they are counted apart.
+    /// Laws and the replay of recorded ledgers check the rest, so they are counted apart.
     pub fn groups(&self) -> BTreeMap<&'static str, Part> {
         let mut groups: BTreeMap<&'static str, Part> = BTreeMap::new();
         for (name, part) in &self.files {

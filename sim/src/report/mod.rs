@@ -1,4 +1,4 @@
-//! What a campaign has seen, as tables for a person and as one picture.
+//! What a campaign has covered, as tables for a person and as one picture.
 
 pub mod coverage;
 mod picture;
@@ -74,10 +74,10 @@ fn laws(page: &mut String, tally: &Tally) {
 }
 
 fn decisions(page: &mut String, tally: &Tally) {
-    let (unseen, strange) = tally.rows();
+    let (missing, strange) = tally.rows();
     let about = format!(
         "{} of {} rows of the scheduler's table came up, {} of them with other facts.",
-        TABLE.len() - unseen.len(),
+        TABLE.len() - missing.len(),
         TABLE.len(),
         tally.decisions.len()
     );
@@ -125,7 +125,7 @@ fn decision(page: &mut String, row: Row, tally: &Tally) {
 }
 
 fn pairs(page: &mut String, tally: &Tally) {
-    let (unseen, new) = tally.adjacency();
+    let (missing, new) = tally.adjacency();
     let declared = declared().len();
     let kinds: BTreeSet<&str> = tally.pairs.keys().flat_map(|(one, other)| [*one, *other]).collect();
     writeln!(
@@ -134,13 +134,13 @@ fn pairs(page: &mut String, tally: &Tally) {
          ones, {} that nobody declared.\n",
         kinds.len(),
         tally.pairs.len(),
-        declared - unseen.len(),
+        declared - missing.len(),
         new.len()
     )
     .unwrap_or_default();
-    if !unseen.is_empty() {
+    if !missing.is_empty() {
         table(page, "Declared, not seen", "In `sim/adjacency.txt`.", &["event", "followed by"]);
-        unseen.iter().for_each(|(one, other)| line(page, &[one, other]));
+        missing.iter().for_each(|(one, other)| line(page, &[one, other]));
         *page += "\n";
     }
 }

@@ -1,4 +1,4 @@
-//! The picture: what of the core was entered, which events followed each other, which decisions came up where,
+//! The picture: which regions of the core were entered, which events followed each other, where decisions were taken,
 //! and how often each fault struck.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use crate::tally::{Tally, declared};
 
 const CELL: u32 = 16;
 const MARGIN: u32 = 20;
-/// Room for the words before a row.
+/// Width of the names before a row.
 const NAMES: u32 = 230;
 /// Where the second column begins.
 const BESIDE: u32 = 960;
@@ -34,7 +34,7 @@ pub fn picture(tally: &Tally, coverage: Option<&Coverage>) -> String {
     svg.finish()
 }
 
-/// One bar for each file, as long as it has regions; what was not entered is its grey end.
+/// One bar for each file, with a length by its regions; the grey end was not entered.
 fn regions(svg: &mut Svg, mut y: u32, coverage: &Coverage) -> u32 {
     svg.words(MARGIN, y, Words::Title, "Regions of the core that the simulator entered, by file");
     y += MARGIN;
@@ -52,7 +52,7 @@ fn regions(svg: &mut Svg, mut y: u32, coverage: &Coverage) -> u32 {
     y + 2 * MARGIN
 }
 
-/// In pixels.
+/// A number of regions in pixels.
 fn length(regions: u64) -> u32 {
     u32::try_from(regions).unwrap_or(u32::MAX) * 6 / 5
 }
@@ -73,7 +73,7 @@ fn pairs(svg: &mut Svg, y: u32, tally: &Tally) -> u32 {
     matrix(svg, y, title, (&rows, &kinds), &cell)
 }
 
-/// Each row of the decision table by the boundary where it came up.
+/// Each row of the decision table by the boundary of the decision.
 fn decisions(svg: &mut Svg, y: u32, tally: &Tally) {
     let mut counts: BTreeMap<(usize, Boundary), u64> = BTreeMap::new();
     for (came, times) in &tally.decisions {
@@ -94,7 +94,7 @@ fn decisions(svg: &mut Svg, y: u32, tally: &Tally) {
     matrix(svg, y, title, (&rows, &columns), &cell);
 }
 
-/// Says the colour of a cell, and what is told of it.
+/// The colour of a cell, and its tooltip.
 type Cell<'a> = &'a dyn Fn(usize, usize) -> Option<(&'static str, String)>;
 
 fn matrix(svg: &mut Svg, y: u32, title: &str, names: (&[String], &[&str]), cell: Cell<'_>) -> u32 {
@@ -116,7 +116,7 @@ fn matrix(svg: &mut Svg, y: u32, title: &str, names: (&[String], &[&str]), cell:
     top + CELL * u32::try_from(rows.len()).unwrap_or(0) + 2 * MARGIN
 }
 
-/// How often each fault struck, by orders of magnitude: one that strikes once is seen, too.
+/// How often each fault struck, by orders of magnitude, so that a single strike is visible.
 fn faults(svg: &mut Svg, tally: &Tally) {
     let mut y = MARGIN;
     svg.words(BESIDE, y, Words::Title, "How often each fault struck, and met what its contract speaks of");

@@ -1,8 +1,8 @@
-//! A picture as text: boxes and words, nothing else.
+//! An SVG picture of boxes and words.
 
 use std::fmt::Write;
 
-/// A picture that grows; it knows its own size at the end.
+/// A picture under construction, which tracks its own size.
 #[derive(Debug, Default)]
 pub(super) struct Svg {
     body: String,
@@ -19,7 +19,7 @@ pub(super) struct Area {
     pub(super) height: u32,
 }
 
-/// How words stand to their point.
+/// The alignment of words to their point.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Words {
     Title,
@@ -30,7 +30,7 @@ pub(super) enum Words {
 }
 
 impl Svg {
-    /// A box; `told` is shown to who points at it.
+    /// Adds a box; `title` is its tooltip.
     pub(super) fn area(&mut self, area: Area, colour: &str, title: &str) {
         let Area { x, y, width, height } = area;
         self.reach(x + width, y + height);
@@ -87,7 +87,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// From pale to dark by orders of magnitude; nothing is none.
+/// From pale to dark by orders of magnitude; none for zero.
 pub(super) fn shade(times: u64) -> &'static str {
     match times {
         0 => "#f2f2f2",
@@ -99,7 +99,7 @@ pub(super) fn shade(times: u64) -> &'static str {
     }
 }
 
-/// From red to green, by what is covered of a thousand.
+/// From red to green, by the covered part of a thousand.
 pub(super) fn heat(per_mille: u64) -> &'static str {
     match per_mille {
         0..500 => "#d73027",

@@ -1,4 +1,5 @@
-//! In some worlds agents have families: many children for long, and children of those, who are notified more and ended.
+//! In some worlds agents have subtrees: many children at a time, and children of those, which get messages and are
+//! ended.
 
 use holon_facts::Config;
 use holon_facts::budget::Bounds;
@@ -22,16 +23,16 @@ pub(super) fn add(
         return;
     }
     faults.child_calls = draw.of("family's calls", &[500, 700]);
-    // What a child has to do keeps it alive.
+    // A child with long work stays alive.
     faults.task_calls = draw.of("family's work", &[100, 250]);
     faults.commands_last = draw.of("family's commands", &[300, 800]);
     faults.parks = draw.of("family parks", &[0, 200, 1_000]);
     faults.reads_away = draw.of("family reads away", &[0, 500, 800]);
-    // Of what a disk that lies has forgotten nothing is claimed, and nobody adds up what the lost have spent.
+    // A lost sync makes damage unprovable, and the spending of lost children is not summed up.
     if faults.sync_lies == 0 && config.budgets.subtree == Bounds::default() {
         faults.child_damaged = draw.of("family's damage", &[0, 0, 500]);
     }
-    // Who hears of nothing but failures begins nobody.
+    // An agent that gets failures only begins no children.
     faults.provider_fails = draw.of("family fails", &[0, 0, 100]);
     faults.provider_silent = draw.of("family's silence", &[0, 0, 30]);
     config.children = ChildLimits {

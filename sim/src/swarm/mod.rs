@@ -1,4 +1,4 @@
-//! From a seed to a scenario: limits that bite, inputs that collide, faults that strike together.
+//! From a seed to a scenario: limits that are reached, inputs that collide, faults that strike together.
 
 mod family;
 mod pattern;
@@ -46,7 +46,7 @@ pub fn scenario(seed: u64) -> Scenario {
     let mut config = config_of(&mut draw, agents);
     let mut faults = faults(&mut draw);
     let mut inputs = Vec::new();
-    // Now and then everything comes at one instant, in an order that is drawn.
+    // Now and then all inputs come at one instant, in a drawn order.
     let spans = [1, 2_000_000_u32, 8_000_000, 20_000_000, 60_000_000, 300_000_000, 4_000_000_000];
     let span = if draw.below("at once", 12) == 0 { 1 } else { draw.of("span", &spans[1..]) };
     for agent in 1..=agents {
@@ -120,7 +120,7 @@ fn models(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     draw.ordinal = 0;
 }
 
-/// Prompts with as many images as fit, and with too many.
+/// Prompts with images: some fit, some are too many.
 fn prompts_with_images(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     for ordinal in 0..u64::from(draw.below("prompts with images", 8)) {
         draw.ordinal = ordinal;
@@ -134,7 +134,7 @@ fn prompts_with_images(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec
     draw.ordinal = 0;
 }
 
-/// Prompts that bring skills along, and a few that bring too many.
+/// Prompts with skills, a few with too many.
 fn prompts_with_skills(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     for ordinal in 0..u64::from(draw.below("prompts with skills", 6)) {
         draw.ordinal = ordinal;
@@ -160,7 +160,7 @@ fn compactions(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>)
     draw.ordinal = 0;
 }
 
-/// In some worlds operators have tasks of their own, and look after those of agents.
+/// In some worlds operators run tasks, and handle those of agents.
 fn of_tasks(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     draw.ordinal = 0;
     for nth in 0..draw.of("operators' tasks", &[0, 0, 3, 12]) {
@@ -200,8 +200,8 @@ fn of_timers(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     draw.ordinal = 0;
 }
 
-/// In some worlds somebody outside hints at something, in some all the time; in some there are more sources than are
-/// told apart. Some of it comes through the trigger, whose address may change.
+/// In some worlds somebody outside sends wake hints, in some all the time; in some there are more sources than are kept
+/// apart. Some hints come through the trigger, whose address may change.
 fn of_hints(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     draw.ordinal = 0;
     let sources = draw.of("sources", &[1, 4, 4, 200]);
@@ -235,7 +235,7 @@ fn of_hints(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     draw.ordinal = 0;
 }
 
-/// In a few worlds somebody meddles with children, past their supervisors.
+/// In a few worlds requests to children bypass their supervisors.
 fn of_children(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     use Meddling::{Create, Enqueue, Prompt, Start, Stop};
     draw.ordinal = 0;
@@ -244,14 +244,14 @@ fn of_children(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>)
         let agent = draw.below("whose child", agents) + 1;
         let task = u64::from(draw.below("which child", 4)) + 1;
         let how = draw.of("how", &[Create, Enqueue, Prompt, Prompt, Start, Start, Stop]);
-        // Late enough for some to have come to their ends.
+        // Late enough that some children have ended.
         let at = u64::from(draw.below("meddled", span)) + u64::from(draw.below("meddled later", span));
         inputs.push(Timed { at, agent, action: Action::Meddle { task, how } });
     }
     draw.ordinal = 0;
 }
 
-/// In a few worlds operators send agents to folders that others go to, too.
+/// In a few worlds operators send agents to shared folders.
 fn of_folders(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     use Placing::{Attach, Detach, Exit, Prune, Use};
     draw.ordinal = 0;
@@ -282,7 +282,7 @@ fn of_work(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     draw.ordinal = 0;
 }
 
-/// A restart may come with other limits and fewer models.
+/// A restart may bring other limits and fewer models.
 fn later(draw: &mut Draw, config: &Config, agents: u32) -> Vec<Later> {
     (0..draw.of("later", &[0, 0, 0, 1, 2]))
         .map(|number| {
@@ -293,7 +293,7 @@ fn later(draw: &mut Draw, config: &Config, agents: u32) -> Vec<Later> {
         .collect()
 }
 
-/// A few worlds begin at an end of what a clock can say, or where calendars are odd.
+/// A few worlds begin at an end of the clock's range, or at odd dates.
 fn beginning(draw: &mut Draw) -> Option<i64> {
     let ends = [
         0,
@@ -310,7 +310,7 @@ fn beginning(draw: &mut Draw) -> Option<i64> {
     (draw.below("beginning", 16) == 0).then(|| draw.of("began", &ends))
 }
 
-/// One agent in a few worlds has performers that die for ever.
+/// In a few worlds the performers of one agent die for ever.
 fn dead(draw: &mut Draw, agents: u32, span: u32) -> Vec<Dead> {
     draw.ordinal = 0;
     let dies = |agent: &u32| {
@@ -427,7 +427,7 @@ fn faults(draw: &mut Draw) -> Faults {
         folder_calls: draw.of("folder_calls", &[0, 0, 0, 80, 250]),
         image_calls: draw.of("image_calls", &[0, 0, 0, 0, 0, 300, 800]),
         skills: draw.of("skills", &[0, 0, 0, 0, 400, 900]),
-        // They have worlds of their own: sim/tests/servers.rs.
+        // Servers have worlds of their own: sim/tests/servers.rs.
         server_calls: 0,
         supervisor_killed: draw.of("supervisor_killed", &[0, 0, 100]),
         stop_ignored: draw.of("stop_ignored", &[0, 0, 500]),
@@ -514,7 +514,7 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
     config
 }
 
-/// In some worlds there is not enough of one thing or two: for a request, for a day, or for all.
+/// In some worlds a budget or two is too small: for a request, for a day, or in total.
 fn budgets(draw: &mut Draw) -> Budgets {
     let mut budgets = Budgets::default();
     for nth in 0..draw.of("budgets", &[0, 0, 0, 0, 1, 2]) {
@@ -537,7 +537,7 @@ fn budgets(draw: &mut Draw) -> Budgets {
     budgets
 }
 
-/// The first model is dear, the others cost less.
+/// The first model is expensive, the others cost less.
 fn prices(models: &[ModelRef]) -> Prices {
     let price = |(nth, model): (usize, &ModelRef)| {
         let input = Cost(3_000_000 / (nth as u64 + 1));

@@ -1,5 +1,5 @@
-//! Things that go wrong together, as they do: every agent is stopped in turn, all providers are overloaded at
-//! once, the process dies again and again, the clock goes forward and back around a crash.
+//! Faults that come together, as in practice: every agent is stopped in turn, all providers are overloaded at once, the
+//! process dies again and again, the clock goes forward and back around a crash.
 
 use holon_facts::provenance::Priority;
 use holon_facts::timer::Misfire;
@@ -64,11 +64,11 @@ pub(super) fn add(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Time
     }
 }
 
-/// The disk fills up; somebody sends, and stops an agent or the process.
+/// The disk fills up; a client sends a message, and stops an agent or the process.
 fn disk_full(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>, faults: &mut Faults) {
     let lasts = draw.of("full for", &[3_000_000_u64, 60_000_000]);
     faults.spells.push(Spell { from: at, until: at + lasts, what: Ill::DiskFull });
-    // Something must be written before the disk is known to be full.
+    // Something must be written before the full disk is noticed.
     inputs.push(Timed { at: at + 1_000, agent: 1, action: Action::Message(prompt()) });
     inputs.push(Timed { at: at + GAP, agent: agents, action: Action::Message(prompt()) });
     let last = draw.of("stopped", &[Action::Stop, Action::Stop, Action::Restart]);
@@ -76,7 +76,7 @@ fn disk_full(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>, fau
     inputs.push(Timed { at: at + 2 * GAP, agent, action: last });
 }
 
-/// One source sends more than a queue takes.
+/// One source sends more than a queue holds.
 fn flood(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>) {
     let agent = 1 + draw.below("flooded", agents);
     let sender = draw.of("flood", &[Sender::Channel, Sender::Webhook, Sender::TaskResult]);
@@ -86,7 +86,7 @@ fn flood(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>) {
     inputs.push(Timed { at: at + 1, agent, action: Action::Message(prompt()) });
 }
 
-/// Providers are overloaded until agents hold; an operator tries one, something comes in that needs no turn, and
+/// Providers are overloaded until agents hold; an operator starts a trial, a message arrives that needs no turn, and
 /// the operator takes the trial back.
 fn aborted_trial(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>, faults: &mut Faults) {
     faults.spells.push(Spell { from: at, until: at + 20_000_000, what: Ill::Limited });
@@ -101,7 +101,7 @@ fn aborted_trial(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>,
     ]);
 }
 
-/// More timers than an agent remembers, or than it may have armed.
+/// More timers than an agent remembers, or than may be armed.
 fn many_timers(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>) {
     let agent = 1 + draw.below("many timers", agents);
     let (count, seconds) = draw.of("how many", &[(70, 1), (260, 60)]);

@@ -43,7 +43,7 @@ impl World<'_> {
         ensure!(left.is_none(), "C7", "{left:?} is left of a family");
         // Nobody removes worktrees whose records a lost sync took.
         if self.scenario.faults.sync_lies == 0 {
-            let checked = self.outside.trees.judge(self.checks.agents(), self.options.sabotage)?;
+            let checked = self.outside.trees.check(self.checks.agents(), self.options.sabotage)?;
             self.checks.say_often("O6", checked);
         }
         if let Some(host) = self.life.host() {

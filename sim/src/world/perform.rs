@@ -66,7 +66,7 @@ impl World<'_> {
                 self.begin(agent, op, "context", |here| tools::load_context(here, untrusted, work_tree))
             }
             Work::CallModel { request } => {
-                provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
+                provider::check_request(&request, &self.scenario.config_of(self.life.number).context)?;
                 if provider::gets_summary(&request) {
                     self.injector.saw("a summary is shown");
                 }

@@ -413,7 +413,7 @@ impl World<'_> {
             let mut effects = step.release(durable);
             self.misdirect(&mut effects);
             if self.options.judges == Judges::All {
-                let released = due.judge(&effects)?;
+                let released = due.check(&effects)?;
                 self.checks.say_often("E1", released);
             }
             let replies = effects.iter().any(|effect| matches!(effect, Effect::Reply { .. }));

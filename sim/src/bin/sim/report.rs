@@ -37,7 +37,7 @@ pub(crate) fn report(rest: &[&str]) -> Result<u8, String> {
     let mut figures = floors::reached(&tally);
     figures.extend(coverage.iter().flat_map(floors::covered));
     let code = verdict(code, &tally);
-    let low = judged(&figures)?;
+    let low = is_below_floors(&figures)?;
     Ok(if code == 0 && low { LOW } else { code })
 }
 
@@ -58,7 +58,7 @@ fn small_worlds(states: usize, text: &mut String) -> u8 {
 }
 
 /// Tells what is below its floor, and the floors that could rise; says whether anything is below.
-fn judged(figures: &Figures) -> Result<bool, String> {
+fn is_below_floors(figures: &Figures) -> Result<bool, String> {
     let floors = floors::read(floors::WRITTEN)?;
     let below = floors::below(&floors, figures);
     below.iter().for_each(|line| eprintln!("FAIL {line}"));

@@ -16,7 +16,7 @@ use crate::words::{duration, number};
 /// Exit code of a campaign in which a law or a fault was silent.
 const VACUOUS: u8 = 13;
 /// Between two lines that tell how far a swarm has come, where nobody watches.
-const TELL_EVERY: u64 = 2_000;
+const PROGRESS_EVERY: u64 = 2_000;
 /// Every so many seeds a scenario runs again without one of its agents.
 const APART_EVERY: u64 = 20;
 /// Failures that a swarm shrinks; the others are only told.
@@ -61,7 +61,7 @@ impl Campaign {
             next: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             until: self.lasts.map(|lasts| Instant::now() + lasts),
-            progress: Progress::new("seeds", bound).every(TELL_EVERY),
+            progress: Progress::new("seeds", bound).every(PROGRESS_EVERY),
         };
         let mut all = (0, Tally::default());
         std::thread::scope(|scope| {
@@ -126,8 +126,12 @@ pub(crate) fn swarm(rest: &[&str]) -> Result<u8, String> {
     println!("what laws had to say: {:?}", tally.checked);
     println!("faults that struck, and what they met: {:?}", tally.fired);
     println!("errors that were returned: {:?}", tally.errors);
-    let (unseen, new) = tally.adjacency();
-    println!("{} pairs of events, {} that were due are unseen: {unseen:?}", tally.pairs.len(), unseen.len());
+    let (missing, new) = tally.adjacency();
+    println!(
+        "{} pairs of events, {} that were due are unseen: {missing:?}",
+        tally.pairs.len(),
+        missing.len()
+    );
     if !new.is_empty() {
         println!("pairs that nobody declared: {new:?}");
     }
