@@ -1,4 +1,4 @@
-//! Pinned scenarios: what earlier worlds found, as data, so that retuning the swarm does not age them.
+//! Pinned scenarios: findings of earlier worlds as data, so that changes of the swarm do not lose them.
 
 use sim::isolation;
 use sim::options::Options;
@@ -9,7 +9,7 @@ use sim::verdict::guarded;
 fn each_pinned_scenario_passes() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    // Ledgers of real runs have a folder of their own, and a test of their own.
+    // Ledgers of real runs have their own folder and test.
     files.retain(|file| file.is_file());
     files.sort();
     assert!(files.len() >= 8, "the corpus has lost its scenarios: {files:?}");

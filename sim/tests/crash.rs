@@ -1,14 +1,14 @@
-//! Small scenarios, and a crash at every durable and every effect boundary of each; of the shortest, at every
-//! pair of boundaries. `sim crash` has all pairs and triples.
+//! Small scenarios, and a crash at every durable and every effect boundary of each; for the shortest, at every pair of
+//! boundaries. `sim crash` runs all pairs and triples.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sim::crash::{Script, Toll, everywhere, scripts};
 
-/// A test build dies so many times less often in what is too large to die everywhere in it.
+/// A test build crashes so many times less often in the large scenario.
 const RARER: usize = 5;
 
-/// The scripts with one kind of disk, each with at most so many crashes in a run; and how often something was seen.
+/// Runs the scripts with one kind of disk, each with at most so many crashes in a run; also counts a fault.
 fn die_everywhere(disk: &str, most: impl Fn(&str) -> usize, fault: &str) -> (Vec<(Script, Toll)>, u64) {
     let struck = AtomicU64::new(0);
     let kind = |name: &str| name.split_once(", ").map_or("", |(_, disk)| disk).to_owned();
@@ -33,13 +33,13 @@ fn die_everywhere(disk: &str, most: impl Fn(&str) -> usize, fault: &str) -> (Vec
     (chosen.into_iter().zip(tolls).collect(), struck.into_inner())
 }
 
-/// Pairs where the script is the shortest, single crashes elsewhere: what a test build manages in a few seconds.
+/// Pairs in the shortest scripts, single crashes elsewhere: what a test build manages in a few seconds.
 fn bounded(disk: &str, most: impl Fn(&str) -> usize, fault: &str) {
     let (dead, struck) = die_everywhere(disk, most, fault);
     for (script, toll) in dead {
         let pairs = toll.runs.get(2).copied().unwrap_or(0);
         assert_eq!(pairs > 0, script.name.starts_with("prompt"), "{}", script.name);
-        // The second crash comes at every boundary behind the first, and a recovery brings more of them.
+        // The second crash comes at every later boundary, and a recovery adds some.
         let least = toll.boundaries * (toll.boundaries - 1) / 2;
         assert!(pairs == 0 || pairs > least, "{}: {pairs} pairs, {least} at least", script.name);
     }

@@ -1,4 +1,4 @@
-//! Many agents with many children over a day, under stops and crashes. `sim crowd` has a thousand of them.
+//! Many agents with many children over a day, with stops and crashes. `sim crowd` runs a thousand of them.
 
 use sim::crowd;
 use sim::options::Options;
@@ -10,7 +10,7 @@ fn lived(agents: u32, children: u32, depth: u32) -> Report {
     let deaths = crowd::DEATHS.len() as u64;
     assert_eq!(report.crashes, deaths);
     let fired = |what: &str| report.fired.get(what).copied().unwrap_or(0);
-    // A family may have been stopped before, or its first worktree may not be there yet.
+    // A subtree may have been stopped before, or its first worktree may not exist yet.
     let within = fired("crash in the middle of a family");
     assert!(within + 2 >= deaths, "{within} of {deaths} crashes fell into a family");
     for what in ["a worktree is made", "a worktree is retained", "agent parked"] {
@@ -31,10 +31,10 @@ fn what_a_day_takes_follows_from_how_many_there_are() {
     assert!(two.steps < one.steps * 21 / 10, "{} steps of 20, {} of 40", one.steps, two.steps);
 }
 
-/// Eight children with eight of their own leave nobody behind.
+/// Eight children with eight of their own leave no child behind.
 #[test]
 fn families_of_seventy_three_end() {
     let report = lived(10, 8, 2);
-    // The tenth is stopped in the middle.
+    // The tenth agent is stopped meanwhile.
     assert!(report.turns >= 9 * 73, "{} turns", report.turns);
 }

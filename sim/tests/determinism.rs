@@ -1,4 +1,4 @@
-//! The same seed, twice: the same bytes; and the text of a scenario says all there is to it.
+//! The same seed gives the same bytes twice; and the text of a scenario is complete.
 
 use std::process::Command;
 
@@ -29,7 +29,7 @@ fn a_scenario_reads_back_what_it_writes() {
     assert!(Scenario::from_text(&newer).is_err());
 }
 
-/// Seeds whose traces are pinned: another build brings the same, or changes the file and says why.
+/// Seeds with pinned traces: another build gives the same traces, or changes the file and explains why.
 const PINNED: u64 = 64;
 
 #[test]
@@ -43,7 +43,7 @@ fn pinned_seeds_bring_what_they_brought() {
     }
 }
 
-/// The first seeds, in two processes at a time; `sim traces --seeds N` compares as many as one likes.
+/// The first seeds, in two processes at a time; `sim traces --seeds N` compares any number.
 #[test]
 fn two_processes_bring_the_same() {
     let start = || {

@@ -1,4 +1,4 @@
-//! Small worlds: every state that is reached can come to rest, and a world that is broken on purpose is caught.
+//! Small worlds: every reached state can come to rest, and a sabotaged world is caught.
 
 use sim::explore::path::{replay, scenario, shorten};
 use sim::explore::search::{Found, Options, Report, explore};
@@ -8,7 +8,7 @@ use sim::laws::{Broken, WORLD};
 use sim::scenario::Scenario;
 use sim::verdict::guarded;
 
-/// States of each world that a test build visits; `sim explore` visits them all.
+/// States of each world that a test build visits; `sim explore` visits all of them.
 const STATES: usize = 500;
 
 fn world(name: &str) -> SmallWorld {
@@ -51,7 +51,7 @@ every_state_drains! {
     folders;
 }
 
-/// The failure that a search finds in a broken world, on a path as short as it gets.
+/// The failure that a search finds in a sabotaged world, on a path as short as possible.
 fn caught(name: &str, sabotage: Sabotage) -> (SmallWorld, Found) {
     let world = world(name);
     let report = search(&world, Some(sabotage), 4 * STATES);
@@ -112,7 +112,7 @@ fn a_path_is_written_as_a_scenario() {
     assert!(report.failure.is_none() && report.steps > 4, "{:?}", report.failure);
 }
 
-/// From the beginning until a supervisor has come up, and the word that it waits for is in a row.
+/// From the beginning until a supervisor is up, and its start signal is in a row.
 const PREPARED: [Move; 7] = [
     Move::Ask(0),
     Move::Sync,
@@ -146,7 +146,7 @@ fn a_start_finds_a_command_in_each_of_its_ways() {
     }
 }
 
-/// A start finds the command alive: it goes on as a task, is waited for, and ends under the same operation.
+/// A start finds the command running: it goes on as a task, is watched, and ends under the same operation.
 #[test]
 fn a_start_does_not_wait_for_the_end_of_a_command() {
     let goes_on = [Move::Sync, Move::Crash(0), Move::Boot, Move::Sync, Move::Crash(0), Move::Boot];

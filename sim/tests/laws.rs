@@ -1,4 +1,4 @@
-//! The page about laws and faults is what the tables say.
+//! The page about laws and faults equals the tables.
 
 use sim::laws::{PROGRAM, WORLD, page};
 

@@ -1,5 +1,5 @@
-//! Recorded ledgers of real runs (`sim/corpus/ledgers/`): they fold, are decided again to the byte, and break no
-//! law. `tests/tests/binary/ledgers.rs` tells their stories and records them.
+//! Recorded ledgers of real runs (`sim/corpus/ledgers/`): they fold, are decided again to the byte, and break no law.
+//! `tests/tests/binary/ledgers.rs` records them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -30,7 +30,7 @@ fn is_record(line: &str) -> bool {
     !line.starts_with(r#"{"type":"call""#)
 }
 
-/// Replaces within the first line that has all of these.
+/// Replaces within the first line that contains all of these.
 fn changed(lines: &[String], having: &[&str], from: &str, to: &str) -> Vec<String> {
     let mut lines = lines.to_vec();
     let at =
@@ -76,7 +76,7 @@ fn golden_ledgers_fold_decide_the_same_and_break_no_law() {
     }
 }
 
-/// What earlier builds have written is decided otherwise today, but it is read, it folds, and it breaks no law.
+/// Today's build decides ledgers of earlier builds otherwise, but it reads and folds them, and they break no law.
 #[test]
 fn ledgers_of_earlier_builds_are_read() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/older");
@@ -89,7 +89,7 @@ fn ledgers_of_earlier_builds_are_read() {
         let laws =
             replayed(&plain, Ask::Laws).unwrap_or_else(|problem| panic!("{}: {problem:?}", file.display()));
         assert_eq!(laws.judged, plain.len() as u64, "{}", file.display());
-        // Its calls are read, too: the first difference is one of decisions.
+        // The calls are read, too: the first difference is a decision.
         assert_eq!(failure(&lines, Ask::All).law, "D6", "{}", file.display());
     }
 }
@@ -106,7 +106,7 @@ fn a_plain_export_is_enough_for_folds_and_laws() {
 #[test]
 fn the_first_difference_can_be_read() {
     let lines = golden("tools_and_a_patch");
-    // Another decision at the first message: what it was taken from is shown, too.
+    // Another decision at the first message: the problem shows the call that it follows.
     let decision = ["scheduler_decision", "start_model_turn"];
     let otherwise =
         changed(&lines, &decision, r#""fact":"queued","entries":1"#, r#""fact":"queued","entries":2"#);
@@ -176,7 +176,7 @@ fn a_line_that_is_none_is_named_by_its_number() {
     assert!(torn(2, &newer).contains("newer build"), "{}", torn(2, &newer));
     let call = torn(1, r#"{"type":"call","step":1,"call":{"call":"dream"}}"#);
     assert!(call.starts_with("line 2: the call can't be read"), "{call}");
-    // Without its first line there is no host that could be asked.
+    // Without its first line there is no host to replay on.
     assert!(unusable(&lines[1..], Ask::All).contains("does not begin with runtime_started"));
     assert_eq!(unusable(&[], Ask::All), "there is no record in it");
     let Err(Problem::Unusable(problem)) = replay(&mut &b"\n\xff\n"[..], Ask::All) else { panic!("no text") };

@@ -23,7 +23,7 @@ fn the_page_tells_the_week_as_it_is_played() {
     );
 }
 
-/// All that the page promises happens in it.
+/// Everything that the page describes happens in the week.
 #[test]
 fn a_week_has_everything_in_it() {
     let report = lived(&life::week().unwrap());
@@ -43,6 +43,6 @@ fn a_year_of_such_weeks_breaks_no_law() {
     let (one, all) = (lived(&week), lived(&week.repeated(52)));
     assert_eq!(all.turns, one.turns * 52 + 51, "each week is as the first, whose Monday has no check");
     assert!(all.virtual_time > 364 * 86_400 * 1_000_000 - 86_400 * 1_000_000);
-    // What a week takes is the same in the first week and in the last.
+    // A week takes as many steps in the last week as in the first.
     assert!(all.steps < one.steps * 54, "{} steps in one week, {} in 52", one.steps, all.steps);
 }

@@ -1,5 +1,5 @@
-//! What judges a mutant of the core: the simulator alone, from what is cheap to what takes seconds, up to the
-//! first failure. Not among the tests that run by default: it repeats what they do.
+//! Runs the simulator alone against a mutant of the core, from cheap checks to those that take seconds, up to the first
+//! failure. It does not run by default: it repeats the other tests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,7 +41,7 @@ fn pinned() {
     }
 }
 
-/// A campaign in which something is silent proves nothing, and so is a failure.
+/// A campaign with something silent proves nothing, and so is a failure.
 fn campaign() {
     let next = AtomicU64::new(1);
     let mut all = Tally::default();
@@ -70,7 +70,7 @@ fn seeds(next: &AtomicU64) -> Tally {
             report.failure = isolation::check(&drawn, None).and_then(Result::err);
         }
         if report.failure.is_some() {
-            // The other job ends, too.
+            // Ends the other job, too.
             next.store(SEEDS, Ordering::Relaxed);
         }
         assert!(report.failure.is_none(), "seed {seed}: {:?}", report.failure);

@@ -1,5 +1,5 @@
-//! Large worlds of several nodes at random: the laws hold, every fault happens, and a dropped rule is noticed by the law that it
-//! is about.
+//! Large worlds of several nodes at random: the laws hold, every fault happens, and each dropped rule breaks the law
+//! that it is about.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use sim::cluster::rules::Sabotage;
 
 /// Worlds of the suite.
 const SEEDS: u64 = 60;
-/// Worlds within which a dropped rule is noticed.
+/// Worlds within which a dropped rule must be noticed.
 const NOTICED: u64 = 60;
 
-/// What has to happen in the suite's worlds, or they are tamer than they are meant to be.
+/// Events that must happen in the suite's worlds; otherwise the worlds are too tame.
 const HAPPENS: [&str; 30] = [
     "acknowledged",
     "answer_lost",
@@ -67,7 +67,7 @@ fn a_seed_is_one_world() {
     assert_eq!((one.trace, one.counts), (other.trace, other.counts));
 }
 
-/// The law that notices the dropped rule, in the first of the worlds that shows it.
+/// The law that the dropped rule breaks, in the first world that shows it.
 fn noticed(sabotage: Sabotage) -> String {
     let options = Options { sabotage: Some(sabotage), ..Options::default() };
     let found = (0..NOTICED).find_map(|seed| run(seed, options).failure);
@@ -97,7 +97,7 @@ fn a_dropped_rule_is_noticed() {
     assert_eq!(seen, wanted);
 }
 
-/// What a failure is printed with plays it again.
+/// Running the seed of a failure again gives the same failure and trace.
 #[test]
 fn a_failure_has_its_seed_and_a_trace() {
     let options = Options { sabotage: Some(Sabotage::NoHead), trace: true };

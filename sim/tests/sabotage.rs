@@ -1,4 +1,4 @@
-//! Worlds that are broken on purpose: each law of the world can fail.
+//! Sabotaged worlds: each law of the world can fail.
 
 use sim::failure::Kind;
 use sim::fault::{Ill, Spell};
@@ -9,10 +9,10 @@ use sim::scenario::Scenario;
 use sim::swarm::scenario;
 use sim::verdict::guarded;
 
-/// Seeds among which some world must be caught.
+/// Seeds among which some world must fail.
 const SEEDS: u64 = 600;
 
-/// The first seed whose broken world breaks the law, and the laws that broke before.
+/// The first seed whose sabotaged world breaks the law, and the laws that broke before.
 fn caught(sabotage: Sabotage, law: &str) -> Result<u64, Vec<String>> {
     caught_among(1..SEEDS, sabotage, law)
 }
@@ -39,7 +39,7 @@ fn caught_among(seeds: impl Iterator<Item = u64>, sabotage: Sabotage, law: &str)
 
 fn each_is_caught(part: usize) {
     for law in WORLD.iter().skip(part).step_by(2) {
-        // Small worlds are searched elsewhere.
+        // Small worlds have tests of their own.
         let Broken::Drawn(sabotage) = law.broken else { continue };
         let found = caught(sabotage, law.id);
         assert!(found.is_ok(), "{} by {sabotage:?}: caught only by {found:?}", law.id);
@@ -98,7 +98,7 @@ fn other_ways_to_break_a_world_are_caught_too() {
     }
 }
 
-/// The queue of the writer and the engine of the driver, where what they do is done otherwise.
+/// The writer's queue and the driver's engine, with parts of their work sabotaged.
 #[test]
 fn a_writer_that_meets_a_full_disk_can_fail() {
     let fills_up = |spell: &Spell| spell.what == Ill::DiskFull;
@@ -116,7 +116,7 @@ fn a_writer_that_meets_a_full_disk_can_fail() {
     }
 }
 
-/// A crash meets a command in too few worlds of the swarm: this one was written for it.
+/// A crash meets a command in too few worlds of the swarm: this scenario was written for it.
 #[test]
 fn a_start_that_asks_no_supervisor() {
     let text = include_str!("../corpus/p5_a_command_outlives_its_runtime.json");

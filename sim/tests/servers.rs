@@ -1,5 +1,5 @@
-//! Worlds with tools of other programs: their servers die, hang, flood, answer late and twice, change what they have, and claim
-//! to have done more than to answer. Worlds of the swarm have none, so that what their seeds reach stays what it is.
+//! Worlds with tools of other programs: their servers die, hang, flood, answer late and twice, change their tools, and
+//! claim more effects than their answer. The swarm has no servers, so that its seeds keep their coverage.
 
 use sim::options::Options;
 use sim::swarm::scenario;

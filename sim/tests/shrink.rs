@@ -1,4 +1,4 @@
-//! Shrinking, tried on worlds that are broken on purpose.
+//! Shrinking, tested on sabotaged worlds.
 
 use sim::options::{Options, Sabotage};
 use sim::scenario::{Action, Scenario};
@@ -7,8 +7,8 @@ use sim::swarm::scenario;
 use sim::trace::{Kept, timeline};
 use sim::verdict::guarded;
 
-/// The smallest of what becomes of some worlds: shrinking is greedy, and what is left out moves every draw after it, so one
-/// of them may be stuck where nothing single can go.
+/// The smallest result of some worlds: shrinking is greedy, and each removal moves later draws, so one of them may be
+/// stuck where no single part can go.
 fn shrunk(sabotage: Sabotage, law: &str) -> Scenario {
     let options = Options { sabotage: Some(sabotage), no_replay: true, ..Options::default() };
     let fails =
@@ -39,7 +39,7 @@ fn a_changed_reply_takes_an_agent_and_a_message() {
 fn a_lossy_disk_takes_a_crash() {
     let small = shrunk(Sabotage::LoseAcknowledged, "D2");
     assert!(small.inputs.len() <= 2, "{small:?}");
-    // A fault of the world, or a process that is killed at a moment.
+    // One fault of the world, or one kill.
     let kills = small.inputs.iter().filter(|input| matches!(input.action, Action::Kill { .. })).count();
     assert_eq!(faults(&small) + kills, 1, "{small:?}");
 }

@@ -1,10 +1,11 @@
-//! Small worlds of two nodes over one database: every state, and a dropped rule is noticed by the law that it is about.
+//! Small worlds of two nodes over one database: every state holds, and each dropped rule breaks the law that it is
+//! about.
 
 use sim::cluster::rules::Sabotage;
 use sim::cluster::small::search::{Options, Report, explore};
 use sim::cluster::small::{SmallWorld, worlds};
 
-/// More than any world has.
+/// More states than any world has.
 const ALL: usize = 4_000_000;
 
 fn world(name: &str) -> SmallWorld {
@@ -15,7 +16,7 @@ fn search(name: &str, sabotage: Option<Sabotage>) -> Report {
     explore(&world(name), &Options { states: ALL, goes_on: &|_| true, sabotage })
 }
 
-/// Every state, at least so many, holds; and some were led on to where one node serves.
+/// Every state holds, at least so many; and some states were driven until one node serves.
 fn holds(name: &str, at_least: usize) {
     let report = search(name, None);
     assert!(report.found.is_none(), "{name}: {:?}", report.found);
@@ -51,7 +52,7 @@ every_state_holds! {
     stop: 150_000;
 }
 
-/// The law that notices the dropped rule in this world.
+/// The law that the dropped rule breaks in this world.
 fn noticed(name: &str, sabotage: Sabotage) -> String {
     let report = search(name, Some(sabotage));
     let found = report.found.unwrap_or_else(|| panic!("{name} does not notice {sabotage:?}"));
@@ -84,7 +85,7 @@ fn a_deadline_that_is_past_the_lease() {
     assert_eq!(noticed("takeover", Sabotage::LateDeadline), "X4");
 }
 
-/// A renewal that is on its way for longer than its lease.
+/// A renewal that is in flight for longer than its lease.
 #[test]
 fn a_claim_that_compares_times() {
     assert_eq!(noticed("takeover", Sabotage::ClaimByTime), "X4");

@@ -1,4 +1,4 @@
-//! The simulated disk passes the suite that SQLite passes, so what is tried on it is worth something.
+//! The simulated disk passes the same suite as SQLite, so experiments on it are valid.
 
 use holon_core::Durable;
 use holon_core::replay::Call;
@@ -12,7 +12,7 @@ use sim::disk::shared::SharedDisk;
 use sim::disk::shelf::Harm;
 use sim::performer;
 
-/// A disk that writes when somebody waits for it.
+/// A disk that writes when a caller waits for it.
 #[derive(Default)]
 struct Simulated {
     pen: Pen,
@@ -20,7 +20,7 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// The disk accepts what was sent.
+    /// Moves what was sent onto the disk.
     fn accept(&mut self) -> Group {
         let mut group = Group::default();
         self.pen.sent.drain(..).for_each(|sent| group.merge(sent));

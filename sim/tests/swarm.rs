@@ -1,4 +1,4 @@
-//! Many seeds, each a world of its own. What earlier ones found is pinned in `sim/corpus`.
+//! Many seeds, each a world of its own. Findings of earlier ones are pinned in `sim/corpus`.
 
 use sim::floors::{SHORT, WRITTEN, below, reached, read};
 use sim::options::{Options, Sabotage};
@@ -7,10 +7,10 @@ use sim::swarm::scenario;
 use sim::tally::Tally;
 use sim::verdict::guarded;
 
-/// Of each half; as many as a test build manages in a few seconds.
+/// Seeds of each half; as many as a test build manages in a few seconds.
 const SEEDS: u64 = SHORT / 2;
 
-/// So many laws and faults may be missed by a hundred seeds; a thousand must see all of them.
+/// So many laws and faults may be missing in a hundred seeds; a thousand must have all of them.
 const FEW: usize = 25;
 
 fn sweep(from: u64) -> Tally {
@@ -46,7 +46,7 @@ fn the_seeds_pass_and_reach_what_they_have_reached_before() {
     assert!(strange.is_empty(), "the decision table has no such rows: {strange:?}");
 }
 
-/// Families whose children leave memory whenever they may, and of whom nobody comes back.
+/// Subtrees whose children are evicted often, and can't be loaded again.
 fn damaged() -> impl Iterator<Item = Scenario> {
     let families =
         (1..600).map(scenario).filter(|drawn| drawn.faults.child_calls >= 500 && drawn.faults.sync_lies == 0);

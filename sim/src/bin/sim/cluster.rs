@@ -35,7 +35,7 @@ pub(crate) fn explore(rest: &[&str]) -> Result<u8, String> {
                 println!("    {step:?}");
             }
         }
-        // A failure says more than a budget that ran out.
+        // A failure has a higher priority than an exhausted budget.
         if code == 0 || (report.exit_code() != 0 && code == Kind::Budget.exit_code()) {
             code = report.exit_code();
         }
@@ -44,7 +44,7 @@ pub(crate) fn explore(rest: &[&str]) -> Result<u8, String> {
     Ok(code)
 }
 
-/// The worlds that the options name, as wide as they say.
+/// The worlds that the options name, with their bounds.
 fn chosen(rest: &[&str]) -> Result<Vec<SmallWorld>, String> {
     let wider = number(rest, "--wider")?.and_then(|by| u8::try_from(by).ok()).unwrap_or(0);
     let name = word(rest, "--world");

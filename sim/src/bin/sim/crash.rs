@@ -11,8 +11,8 @@ use crate::one;
 use crate::progress::{Bound, Progress};
 use crate::words::number;
 
-/// A failure is written as a scenario. How many runs there will be is only known at the end: each decides where
-/// the next crash of its life may be.
+/// A failure is written as a scenario. The number of runs is known only at the end: each run decides where the next
+/// crash of its life may be.
 pub(crate) fn everywhere(rest: &[&str]) -> Result<u8, String> {
     let began = Instant::now();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -15,7 +15,7 @@ use sim::trace::seconds;
 use crate::progress::{Bound, Progress};
 use crate::words::{duration, number, word};
 
-/// What the searches have told so far, one thread each.
+/// The progress of the searches, one thread each.
 struct Course {
     progress: Progress,
     states: Mutex<BTreeMap<&'static str, usize>>,
@@ -54,7 +54,7 @@ pub(crate) fn explore(rest: &[&str]) -> Result<u8, String> {
     Ok(course.code.into_inner())
 }
 
-/// The worlds that the options name, as wide as they say.
+/// The worlds that the options name, with their bounds.
 fn chosen(rest: &[&str]) -> Result<Vec<SmallWorld>, String> {
     let wider = number(rest, "--wider")?.and_then(|by| u8::try_from(by).ok()).unwrap_or(0);
     let name = word(rest, "--world");
@@ -67,7 +67,7 @@ fn chosen(rest: &[&str]) -> Result<Vec<SmallWorld>, String> {
     Ok(chosen.into_iter().map(|world| world.wider(wider)).collect())
 }
 
-/// How many states there are is known only afterwards, if nobody has bounded them.
+/// The number of states is known only afterwards, unless an option bounds it.
 fn bound(lasts: Option<Duration>, states: usize, worlds: usize) -> Bound {
     match lasts {
         Some(lasts) => Bound::Time(lasts),
@@ -96,7 +96,7 @@ impl Course {
             self.failures.fetch_add(1, Ordering::Relaxed);
             show_failure(explored, found);
         }
-        // A failure says more than a budget that ran out.
+        // A failure has a higher priority than an exhausted budget.
         let (now, before) = (explored.report.exit_code(), self.code.load(Ordering::Relaxed));
         if before == 0 || (now != 0 && before == Kind::Budget.exit_code()) {
             self.code.store(now, Ordering::Relaxed);
@@ -104,7 +104,7 @@ impl Course {
     }
 }
 
-/// A failure: its path, and the scenario that says the same.
+/// Shows a failure: its path, and the equivalent scenario.
 fn show_failure(explored: &Explored, found: &Found) {
     let world = &explored.world;
     println!("FAIL {} — world {}", found.failure, world.name);

@@ -1,4 +1,4 @@
-//! The week of one agent: as a diary, for `docs/week.md`, and many of them in a row.
+//! The week of one agent: as a timeline, for `docs/week.md`, and many of them in a row.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ pub(crate) fn week() -> Result<u8, String> {
     Ok(0)
 }
 
-/// So many weeks with every law; says how long they took.
+/// Runs so many weeks with every law; prints how long they took.
 pub(crate) fn weeks(rest: &[&str]) -> Result<u8, String> {
     let [weeks] = rest else { return Err("sim week --weeks N".into()) };
     let weeks = weeks.parse().map_err(|_| format!("--weeks {weeks}: expected a number"))?;
@@ -24,7 +24,7 @@ pub(crate) fn weeks(rest: &[&str]) -> Result<u8, String> {
     Ok(show(&report, seconds))
 }
 
-/// A day of many agents with many children, with every law.
+/// Runs a day of many agents with many children, with every law.
 pub(crate) fn crowd(rest: &[&str]) -> Result<u8, String> {
     let of = |name, default| {
         number(rest, name)

@@ -1,4 +1,4 @@
-//! What is written into files of the repository: pinned traces, pairs of events, the page about laws.
+//! Contents of files in the repository: pinned traces, pairs of events, the page about laws.
 
 use sim::options::Options;
 use sim::swarm::scenario;
@@ -8,7 +8,7 @@ use sim::verdict::{guarded, pinned};
 use crate::progress::{Bound, Progress};
 use crate::words::number;
 
-/// The trace of each seed, for a comparison of two processes, two builds, two machines.
+/// The trace of each seed, for comparing two processes, two builds, two machines.
 pub(crate) fn traces(rest: &[&str]) -> Result<u8, String> {
     let (from, seeds) = (number(rest, "--from")?.unwrap_or(1), number(rest, "--seeds")?.unwrap_or(64));
     for seed in from..from.saturating_add(seeds) {
@@ -17,7 +17,7 @@ pub(crate) fn traces(rest: &[&str]) -> Result<u8, String> {
     Ok(0)
 }
 
-/// Every pair of events that the seeds bring and from when on it is due, for `sim/adjacency.txt`.
+/// The common pairs of events of the seeds, with how often each occurs, for `sim/adjacency.txt`.
 pub(crate) fn pairs(rest: &[&str]) -> Result<u8, String> {
     let (from, seeds) = (number(rest, "--from")?.unwrap_or(1), number(rest, "--seeds")?.unwrap_or(1_000));
     let progress = Progress::new("seeds", Bound::Count(seeds));

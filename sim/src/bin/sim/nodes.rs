@@ -9,7 +9,7 @@ use sim::trace::seconds;
 use crate::progress::{Bound, Progress};
 use crate::words::{duration, number};
 
-/// Worlds that are played when nothing else is asked for.
+/// Number of worlds by default.
 const SEEDS: u64 = 1_000;
 
 pub(crate) fn nodes(rest: &[&str]) -> Result<u8, String> {

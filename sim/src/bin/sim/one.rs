@@ -39,7 +39,7 @@ fn line(report: &Report) -> String {
     )
 }
 
-/// Tells of a failure, and gives the exit code for it.
+/// Prints a failure; returns its exit code.
 pub(crate) fn failed(what: &str, failure: &Failure) -> u8 {
     println!("FAIL {failure} — {what}, reproduce: cargo run -p sim -- run {what} --trace");
     failure.kind.exit_code()

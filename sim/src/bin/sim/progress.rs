@@ -1,10 +1,10 @@
-//! How far long work has come: one line that is drawn anew on a terminal, and now and then a line elsewhere.
+//! Progress of long work: one line that is redrawn on a terminal, and a line now and then elsewhere.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the work ends with.
+/// When the work ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bound {
     Count(u64),
@@ -17,16 +17,16 @@ pub(crate) struct Progress {
     bound: Bound,
     began: Instant,
     terminal: bool,
-    /// Where nobody watches, a line comes each time so much more is done.
+    /// Without a terminal, a line comes each time so much more is done.
     every: Option<u64>,
-    /// Milliseconds from the beginning to when the line may be drawn again.
+    /// Milliseconds from the beginning until the line may be drawn again.
     next: AtomicU64,
 }
 
 /// Milliseconds between two drawings.
 const PAUSE: u64 = 100;
 const WIDTH: u64 = 24;
-/// To the beginning of the line, and everything behind it away.
+/// Moves to the beginning of the line, and erases everything after it.
 const CLEAR: &str = "\r\x1b[2K";
 
 impl Progress {
@@ -39,7 +39,7 @@ impl Progress {
         Self { every: Some(every), ..self }
     }
 
-    /// So much is done, with so many failures. Any thread may say so.
+    /// So much is done, with so many failures. Any thread may report it.
     pub(crate) fn at(&self, done: u64, failures: u64) {
         let passed = self.began.elapsed();
         if !self.terminal {
@@ -56,7 +56,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away, so that something else can be told.
+    /// Erases the line, so that something else can be printed.
     pub(crate) fn clear(&self) {
         if self.terminal {
             draw(CLEAR);
@@ -64,7 +64,7 @@ impl Progress {
     }
 }
 
-/// A terminal that is gone is no reason to end the work.
+/// A closed terminal does not end the work.
 fn draw(text: &str) {
     let mut to = stderr().lock();
     if to.write_all(text.as_bytes()).is_ok() {
@@ -75,7 +75,7 @@ fn draw(text: &str) {
 fn line(unit: &str, bound: Bound, done: u64, failures: u64, passed: Duration) -> String {
     let seconds = passed.as_secs_f64().max(1e-3);
     let rate = done as f64 / seconds;
-    // How much of a thousand is over, and how long the rest takes.
+    // The share that is done, per thousand, and how long the rest takes.
     let (share, left) = match bound {
         Bound::Count(total) => {
             let left = total.saturating_sub(done) as f64 / rate;

@@ -1,4 +1,4 @@
-//! A ledger of a real run, as `holon ledger export --recorder` wrote it.
+//! The ledger of a real run, as written by `holon ledger export --recorder`.
 
 use std::time::Instant;
 

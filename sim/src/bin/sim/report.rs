@@ -1,4 +1,4 @@
-//! A campaign, told in tables and a picture, and compared with its floors.
+//! A campaign, in tables and a picture, compared with its floors.
 
 use sim::explore::search::{Options, explore};
 use sim::explore::worlds;
@@ -11,7 +11,7 @@ use crate::words::{number, word};
 
 /// States of each small world that a report visits.
 const STATES: u64 = 2_000;
-/// Exit code of a report with something below its floor.
+/// Exit code of a report with a figure below its floor.
 const LOW: u8 = 16;
 
 pub(crate) fn report(rest: &[&str]) -> Result<u8, String> {
@@ -41,7 +41,7 @@ pub(crate) fn report(rest: &[&str]) -> Result<u8, String> {
     Ok(if code == 0 && low { LOW } else { code })
 }
 
-/// The first states of each small world, as one more table; gives the exit code of the first failure.
+/// Adds the first states of each small world as a table; returns the exit code of the first failure.
 fn small_worlds(states: usize, text: &mut String) -> u8 {
     let mut code = 0;
     *text += "\n## Small worlds\n\nThe first states of each; `sim explore` visits all.\n\n| world | states | transitions |\n\
@@ -57,7 +57,7 @@ fn small_worlds(states: usize, text: &mut String) -> u8 {
     code
 }
 
-/// Tells what is below its floor, and the floors that could rise; says whether anything is below.
+/// Prints figures below their floors, and floors that could rise; returns whether any figure is below.
 fn is_below_floors(figures: &Figures) -> Result<bool, String> {
     let floors = floors::read(floors::WRITTEN)?;
     let below = floors::below(&floors, figures);

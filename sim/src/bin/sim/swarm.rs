@@ -1,4 +1,4 @@
-//! Many seeds, by several jobs, each a world of its own.
+//! Many seeds, run by several jobs, each a world of its own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,14 +15,14 @@ use crate::words::{duration, number};
 
 /// Exit code of a campaign in which a law or a fault was silent.
 const VACUOUS: u8 = 13;
-/// Between two lines that tell how far a swarm has come, where nobody watches.
+/// Seeds between two progress lines without a terminal.
 const PROGRESS_EVERY: u64 = 2_000;
 /// Every so many seeds a scenario runs again without one of its agents.
 const APART_EVERY: u64 = 20;
-/// Failures that a swarm shrinks; the others are only told.
+/// Failures that a swarm shrinks; the others are only printed.
 const SHRUNK: u64 = 3;
 
-/// A campaign: seeds from one on, for so many or so long, by so many jobs.
+/// A campaign: consecutive seeds, so many or for so long, by so many jobs.
 pub(crate) struct Campaign {
     from: u64,
     seeds: u64,
@@ -40,7 +40,7 @@ struct Course {
 }
 
 impl Campaign {
-    /// `seeds`: as many as there are if nobody says how many or how long.
+    /// `seeds` is the number of seeds if no option sets a number or a time.
     pub(crate) fn of(rest: &[&str], seeds: Option<u64>) -> Result<Self, String> {
         let lasts = duration(rest)?;
         let without = if lasts.is_some() { Some(u64::MAX) } else { seeds };
@@ -50,8 +50,8 @@ impl Campaign {
         Ok(Self { from, seeds, lasts, jobs: jobs.clamp(1, 64), judges })
     }
 
-    /// Each job takes the next seed until there is none. Gives the exit code of the first failure, and what
-    /// all have seen.
+    /// Each job takes the next seed until there is none. Returns the exit code of the first failure, and the tally of
+    /// all jobs.
     pub(crate) fn run(&self) -> (u8, Tally) {
         let bound = match self.lasts {
             Some(lasts) => Bound::Time(lasts),
@@ -114,7 +114,7 @@ impl Campaign {
     }
 }
 
-/// The exit code of a campaign without failures in which something was silent.
+/// The exit code of a campaign, also if nothing failed but something was silent.
 pub(crate) fn verdict(code: u8, tally: &Tally) -> u8 {
     if code == 0 && tally.vacuous() { VACUOUS } else { code }
 }
