@@ -1,61 +1,61 @@
-//! How a run is made, who judges it, and how its world is broken on purpose.
+//! How to make a run, which checks it gets, and how its world is sabotaged.
 
 use crate::trace::Kept;
 
-/// Who judges a run.
+/// The checks of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Judges {
     /// The laws of records, the reference model, the laws of the world, the replay.
     #[default]
     All,
-    /// The laws of records and their fold: to measure what the others take.
+    /// The laws of records and their fold only: to measure the cost of the others.
     Laws,
 }
 
-/// How a run is made.
+/// How to make a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     pub judges: Judges,
     pub trace: Kept,
     pub sabotage: Option<Sabotage>,
-    /// Leave out the replay of decisions at the end.
+    /// Skip the replay of decisions at the end.
     pub no_replay: bool,
     /// Keep the moments of all steps.
     pub moments: bool,
 }
 
-/// A world that is broken on purpose, so that the laws can be seen to catch it.
+/// How a world is sabotaged, to show that the laws catch it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
-    /// A crash loses a row that somebody was told about.
+    /// A crash loses an acknowledged row.
     LoseAcknowledged,
     /// Effects leave before their records are on the disk.
     ReleaseEarly,
     /// A record is written twice.
     DuplicateRecord,
-    /// A caller is notified another message id.
+    /// A caller is answered another message id.
     ChangeReply,
     /// The flight recorder loses a call.
     ForgetCall,
     /// The driver's timer never rings.
     LoseWake,
-    /// A snapshot misses its last record.
+    /// A snapshot differs from its agent in one field.
     StaleSnapshot,
     /// An answer is never sent.
     SwallowReply,
-    /// A stop is acknowledged long after it was durable.
+    /// A stop is acknowledged long after it is durable.
     LateStop,
-    /// A command that came to its end while the process was down is not asked for.
+    /// A command that ended while the process was down is not probed.
     ForgetEnd,
-    /// A command is said to have ended with another status.
+    /// A command is reported to have ended with another status.
     MisreportEnd,
-    /// Nobody tells the parent of a child that can't be brought into memory.
+    /// The parent of a child that can't be loaded is not notified.
     SilentLoss,
-    /// The parent of a child that completed is told that it failed.
+    /// The parent of a child that completed is notified of a failure.
     MistellChild,
-    /// Whatever reports a task is taken for a second time.
+    /// Every report of a task is taken for a second one.
     ForgetTold,
-    /// Nobody is taken to know of a task.
+    /// No agent is taken to know of a task.
     Unshown,
     /// Every timer is taken for overdue.
     LateTimers,
@@ -63,159 +63,159 @@ pub enum Sabotage {
     FewCommands,
     /// Another command is asked to end.
     StopAnother,
-    /// A supervisor says of its command that none stands in for it.
+    /// A supervisor reports that its command never reuses a running one.
     HideTwins,
-    /// A supervisor says of its command that any equal one stands in for it.
+    /// A supervisor reports that its command reuses any running equal.
     ForceTwins,
-    /// A caller gets another task than the one that runs already.
+    /// A caller gets another task than the running one.
     AnotherTwin,
-    /// Whoever has the number of a supervisor is taken for it.
+    /// A process with the process id of a supervisor is taken for it.
     BelieveStrangers,
-    /// The driver's timer oversleeps while something is to end.
+    /// The driver's timer rings late while a task is to end.
     Oversleep,
-    /// A parked agent is handed something without being brought in.
+    /// An evicted agent is handed an input without being loaded.
     ForgetParked,
-    /// Nobody comes back into memory for what is due.
+    /// No agent is loaded when something is due for it.
     ForgetDeadline,
-    /// The driver's timer never rings for those who have left memory.
+    /// The driver's timer never rings for evicted agents.
     ForgetAbsent,
-    /// What a start reads of those who are not in memory says of nobody that something will be due.
+    /// The rows that a start reads have no deadlines of evicted agents.
     ForgetRows,
     /// A writer that has met a full disk never tries again.
     NeverWake,
-    /// What piles up is written in the other order.
+    /// Waiting groups are written in reverse order.
     NewestFirst,
-    /// Whatever is handed over may use the room that is held back.
+    /// Every group may use the reserved disk space.
     OpenReserve,
-    /// Nobody may use the room that is held back.
+    /// No group may use the reserved disk space.
     ClosedReserve,
-    /// A writer that waits for room does not notice what is handed over.
+    /// A writer that waits for space does not notice new groups.
     DeafWriter,
-    /// What a full disk refuses is thrown away.
+    /// Groups that a full disk refuses are dropped.
     LoseGroup,
-    /// Nobody hears what became durable once there was room.
+    /// The driver never learns what became durable once there was space.
     LoseReport,
-    /// The ledger is read without looking at its links.
+    /// The ledger is read without checking its links.
     TrustingReader,
-    /// A reader gives up more than was damaged.
+    /// A reader drops more than was damaged.
     TimidReader,
-    /// A sync that fails is taken for one that does not.
+    /// A failed sync is taken for a successful one.
     IgnoreFailure,
-    /// A sync that lies is taken for an honest one.
+    /// A lost sync is taken for an honest one.
     BelieveLies,
-    /// A damaged snapshot is used as long as it can be read at all.
+    /// A damaged snapshot is used whenever it can be parsed.
     TrustingGlance,
-    /// Whoever follows the records misses some.
+    /// A follower of the records misses some.
     LoseObserved,
     /// A recovery may take no step at all.
     Hasty,
-    /// What is recovered at the end is not what was at rest.
+    /// The state that is recovered at the end differs from the state at rest.
     StaleRecovery,
-    /// An operation is begun again by the next life of the process.
+    /// The next life of the process begins an operation again.
     BeginAgain,
-    /// A shutdown is not believed.
+    /// A shutdown is ignored.
     GoOn,
-    /// A step may record nothing.
+    /// No step may record anything.
     NoCost,
-    /// A state may have no size.
+    /// No state may have any size.
     NoSize,
-    /// A bound of a turn is taken for a smaller one.
+    /// Bounds of a turn are taken for smaller ones.
     SmallBounds,
-    /// What was spent is counted twice.
+    /// Spending is counted twice.
     PaidTwice,
-    /// A process is started with more children, and deeper ones, than there may be.
+    /// A process starts with higher limits of children and depth than configured.
     Prolific,
-    /// Of a step that stops a supervisor, the disk has nothing of those whom it supervises, and the process dies.
+    /// When a step stops a supervisor, the records of its children are lost, and the process dies.
     HalfAStop,
-    /// Who takes a folder is on record with one that somebody else has. A driver can't bring about more: whoever has a
-    /// folder is in memory, so no start and no parking makes a host forget it.
+    /// An agent that takes a folder is recorded with one that another agent has. A driver can't cause more: agents with
+    /// folders are in memory, so no start and no eviction makes a host forget a folder.
     Crowded,
-    /// There may be a worktree that nobody has made.
+    /// A worktree exists that no agent has made.
     Stray,
-    /// A worktree is said to be removed, and its branch is there.
+    /// A worktree is reported as removed, but its branch is left.
     KeepBranch,
-    /// Nobody ends a command, whoever asks.
+    /// No command is ended, however it is asked.
     LetRun,
-    /// Of a step in which a child begins, the ledger has nothing of the child.
+    /// When a step begins a child, the ledger loses the child's records.
     Orphans,
     /// The queue is taken for a smaller one.
     SmallQueue,
-    /// Nobody may be passed over.
+    /// No agent may be passed over.
     NoPatience,
     /// A message is shown with another authority.
     Promote,
-    /// Of the effects of a step one never leaves.
+    /// One effect of a step never leaves.
     LoseEffect,
-    /// The driver's timer is not believed to be armed for anything.
+    /// The driver's timer is taken to be armed for nothing.
     NoAlarm,
-    /// Who has taken a message of another agent has forgotten so.
+    /// The receiver of an outbox message has forgotten that it took the message.
     TakeAgain,
-    /// The caller of a stop is told of less than it did.
+    /// The caller of a stop is notified of less than it did.
     HalfTheStop,
-    /// A request has lost the message that its turn is for.
+    /// A request lacks the message of its turn.
     DropMessage,
-    /// A request has lost what an operator interjected.
+    /// A request lacks an operator's interjection.
     DropInterjection,
-    /// What stood in a conversation stands at the end of it.
+    /// An interjection is moved to the end of the conversation.
     MoveInterjection,
-    /// Two results of a round stand under each other's calls.
+    /// Two results of a round are swapped.
     SwapResults,
-    /// A request has lost a round.
+    /// A request lacks a round.
     DropRound,
-    /// A call is executed with the arguments of another.
+    /// A call is executed with the arguments of another one.
     AnotherCall,
-    /// A request says something that nobody has said.
+    /// A request has text that no record has.
     AddWords,
     /// A request shows digests of earlier episodes out of order.
     SwapEarlier,
-    /// What a request has shown is gone from the next one.
+    /// The next request lacks something that a request has shown.
     AnotherPrefix,
-    /// After a restart requests begin otherwise.
+    /// After a restart requests begin differently.
     AnotherLife,
-    /// What a hint said is not shown.
+    /// The body of a hint is not shown.
     DropHint,
-    /// A request has lost its first image.
+    /// A request lacks its first image.
     DropImage,
-    /// A request has lost the skills that come with prompts.
+    /// A request lacks the skills of its prompts.
     DropSkill,
     /// A request shows an image twice.
     TwiceTheImage,
-    /// A request names an image that it has room for.
+    /// A request names an image that would fit.
     NameImage,
-    /// What a model made of an episode is not shown.
+    /// A model's summary of an episode is not shown.
     DropSummary,
-    /// A request has lost what changed of work items and waits.
+    /// A request lacks changes of work items and waits.
     OldWork,
-    /// A request has lost what changed of the environment and of instruction files.
+    /// A request lacks changes of the environment and of instruction files.
     OldStanding,
     /// A request shows work items in another state.
     OtherWork,
-    /// The caller of a stop is not told of a folder that was given up.
+    /// The caller of a stop is not notified of a released folder.
     HideRoot,
     /// Every slot for a turn is taken for a used one.
     NoSlots,
-    /// What one agent has for another is taken for something else.
+    /// An outbox message is expected with another text.
     OtherLetter,
-    /// A request has lost its fences.
+    /// A request lacks its fences.
     Unfence,
-    /// An agent's inputs reach its neighbour.
+    /// An agent's inputs affect its neighbour.
     Interfere,
     /// A caller is answered twice.
     AnswerTwice,
-    /// Every deadline is taken for one that is over.
+    /// Every deadline is taken for an expired one.
     NoWait,
-    /// Nobody sees what is to come for those who wait.
+    /// Messages that could end a wait are ignored.
     NobodyComes,
-    /// No hold is believed.
+    /// Every hold is ignored.
     NoHold,
-    /// The system may not take any time.
+    /// No time may pass in the quiet phase.
     Impatient,
-    /// The ledger is not given the texts that records name.
+    /// The ledger does not get the texts that records name.
     LoseTexts,
     /// Every queue is taken for an empty one.
     Blind,
-    /// The last turn of an agent is taken for another.
+    /// The last turn of an agent is taken for another one.
     Misread,
-    /// The world falls over.
+    /// The world panics.
     Panic,
 }

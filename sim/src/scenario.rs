@@ -275,7 +275,7 @@ pub enum Sender {
     BriefResult,
     /// A kind that no message has.
     Control,
-    /// Somebody with too long a name.
+    /// A sender whose name is too long.
     LongName,
 }
 

@@ -77,7 +77,7 @@ pub enum Pot {
     Parks,
 }
 
-/// A world that is broken on purpose, so that the search can be seen to catch it.
+/// How a world is sabotaged, to show that the search catches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
     /// A request to a provider never leaves.

@@ -42,7 +42,7 @@ pub(super) struct Situation {
     pub(super) due: bool,
 }
 
-/// Everybody but the host and the disk.
+/// Everything but the host and the disk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outside {
     /// Operations in flight, by the agent's number and the operation.

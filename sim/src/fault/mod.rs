@@ -87,7 +87,7 @@ pub struct Faults {
     pub ack_lost: u32,
     /// Requests that arrive twice.
     pub request_twice: u32,
-    /// Spans of time in which something goes wrong for everybody.
+    /// Spans of time with a fault for all agents.
     pub spells: Vec<Spell>,
     /// Boundaries at which the process dies, counted over the whole run.
     pub crashes: Vec<u64>,

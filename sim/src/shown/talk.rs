@@ -90,7 +90,7 @@ pub(super) struct Stands {
     pub(super) trigger: bool,
 }
 
-/// What was said in a turn, in order.
+/// The conversation of a turn, in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spoken {
     pub(super) pieces: Vec<Piece>,

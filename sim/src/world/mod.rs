@@ -167,7 +167,7 @@ impl Life {
     }
 }
 
-/// Everybody but the host and the disk.
+/// Everything but the host and the disk.
 #[derive(Default)]
 struct Outside {
     clients: Clients,

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The result of a run.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::fault::Strike;
 use crate::trace::{Kept, Trace};
 use crate::witness::Pair;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct Report {
     pub failure: Option<Failure>,
