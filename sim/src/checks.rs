@@ -27,15 +27,15 @@ use crate::disk::{Disk, Row};
 use crate::ends::Ends;
 use crate::failure::{Failure, ensure, safety};
 use crate::options::{Judges, Sabotage};
-use crate::patience::{self, Held};
 use crate::promise::armed::{Armed, Sleeps};
 use crate::promise::{Due, Promises};
 use crate::reference::Reference;
+use crate::retries::{self, Held};
 use crate::shown::Shown;
 use crate::spending::Spending;
 use crate::stops::Stops;
 use crate::totals::{self, Totals};
-use crate::{kin, places, readers, remembered, scheduling, waits};
+use crate::{places, readers, remembered, scheduling, supervision, waits};
 
 /// Everything that is checked during a run.
 #[derive(Debug, Clone)]
@@ -140,7 +140,7 @@ impl Checks {
                     let blind = self.sabotage == Some(Sabotage::Blind);
                     *self.checked.entry("G6").or_default() +=
                         u64::from(scheduling::check(agent, record, blind)?);
-                    patience::check(agent, record, self.bounds.config())?;
+                    retries::check(agent, record, self.bounds.config())?;
                     agent.fold(record).map_err(|error| safety("D3", error.to_string()))?;
                     self.held.check(record, agent)?;
                     self.totals.note(agent);
@@ -153,7 +153,7 @@ impl Checks {
             }
         }
         *self.checked.entry("C9").or_default() += self.ends.check(&row.records)?;
-        let supervision = kin::check(&self.folded, &row.records, self.bounds.config())?;
+        let supervision = supervision::check(&self.folded, &row.records, self.bounds.config())?;
         for (law, times) in supervision.of_laws() {
             *self.checked.entry(law).or_default() += times;
         }

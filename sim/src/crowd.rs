@@ -5,8 +5,8 @@
 use holon_facts::provenance::Priority;
 use serde_json::json;
 
+use crate::codec;
 use crate::fault::Faults;
-use crate::form;
 use crate::scenario::{Action, Message, Scenario, Sender, Timed, VERSION};
 use crate::story::{Chapter, Command, Round, Story};
 
@@ -39,7 +39,7 @@ pub fn day(agents: u32, children: u32, depth: u32) -> Scenario {
     });
     inputs.extend(deaths);
     inputs.sort_by_key(|timed| timed.at);
-    let mut config = form::plain();
+    let mut config = codec::plain();
     config.children.per_agent = u64::from(children).max(config.children.per_agent);
     Scenario {
         version: VERSION,

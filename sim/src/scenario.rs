@@ -6,8 +6,8 @@ use holon_facts::provenance::Priority;
 use holon_facts::timer::Misfire;
 use serde::{Deserialize, Serialize};
 
+use crate::codec;
 use crate::fault::{Faults, Spell};
-use crate::form;
 use crate::places::Placing;
 use crate::script::Line;
 use crate::story::Story;
@@ -25,7 +25,7 @@ pub struct Scenario {
     pub about: String,
     /// The source of answers of providers and tools, latencies and ties, each drawn by its own key.
     pub seed: u64,
-    #[serde(default = "form::plain", serialize_with = "form::write", deserialize_with = "form::read")]
+    #[serde(default = "codec::plain", serialize_with = "codec::write", deserialize_with = "codec::read")]
     pub config: Config,
     /// The configurations after the first end of the process, the second, and so on; the last one stays.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -60,7 +60,7 @@ fn budget() -> u64 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Later {
-    #[serde(default = "form::plain", serialize_with = "form::write", deserialize_with = "form::read")]
+    #[serde(default = "codec::plain", serialize_with = "codec::write", deserialize_with = "codec::read")]
     pub config: Config,
 }
 

@@ -25,7 +25,7 @@ use holon_facts::{Event, MessageId, Record, Wall};
 
 use crate::decisions::Came;
 use crate::failure::{Failure, ensure};
-use crate::kin;
+use crate::supervision;
 
 /// Checks a record by its agent before it; `blind` is sabotage: it takes every queue for empty. Returns whether there
 /// was something to check.
@@ -150,7 +150,7 @@ pub(crate) fn has_to_wait(agent: &Agent, entry: &Entry, at: Wall) -> bool {
     let later = !reported.is_empty() && (sleeps(agent, at) || reported.iter().all(|item| waits(item, at)));
     let counted = &agent.unattended;
     let restrained = counted.self_hold || counted.self_deferred_until.is_some_and(|until| until > at);
-    let asked = kin::standing(&entry.message) == MessageKind::OperatorPrompt;
+    let asked = supervision::standing(&entry.message) == MessageKind::OperatorPrompt;
     let unattended = !asked && !is_from_others(entry) && exhausted(agent, at).is_some();
     later || (has_news(agent, entry) && ((entry.own && restrained) || unattended))
 }
@@ -184,7 +184,7 @@ fn ends(agent: &Agent, wait: &Wait, message: &Message) -> bool {
     let by_id = by_name(message.correlation_id.as_ref()) || by_name(message.source_refs.get("wait_id"));
     let by_trigger = message.admission_context == AdmissionContext::ExternalTriggerCapability;
     match wait.kind {
-        WaitKind::Operator => kin::standing(message) == MessageKind::OperatorPrompt,
+        WaitKind::Operator => supervision::standing(message) == MessageKind::OperatorPrompt,
         WaitKind::Task => agent.tasks.ended().any(|task| {
             let delivered_by = task.end.as_ref().and_then(|end| end.delivered_by);
             Some(task.id) == wait.task_id && delivered_by == Some(message.id)

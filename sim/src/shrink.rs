@@ -1,7 +1,7 @@
 //! Delta debugging: a scenario is made smaller and plainer while the same law fails.
 
+use crate::codec;
 use crate::fault::Faults;
-use crate::form;
 use crate::scenario::{Action, Message, Scenario};
 use crate::world::Report;
 
@@ -172,7 +172,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
 
     /// Sets limits to their default, one group and then one by one.
     fn config(&mut self) {
-        let plain = form::plain();
+        let plain = codec::plain();
         self.attempt(|scenario| scenario.began = None);
         self.attempt(|scenario| scenario.config = plain.clone());
         self.attempt(|scenario| scenario.config.models.clone_from(&plain.models));
@@ -183,8 +183,8 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
         self.attempt(|scenario| scenario.config.limits = plain.limits.clone());
         self.attempt(|scenario| scenario.config.tasks = plain.tasks.clone());
         self.attempt(|scenario| scenario.config.while_stopped = plain.while_stopped);
-        for field in form::fields(&self.best.config) {
-            let config = form::without(&self.best.config, &field);
+        for field in codec::fields(&self.best.config) {
+            let config = codec::without(&self.best.config, &field);
             self.attempt(|scenario| scenario.config = config);
         }
     }

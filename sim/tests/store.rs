@@ -6,16 +6,16 @@ use holon_facts::{AgentId, StepSeq, Text};
 use holon_ledger::Batch as _;
 use holon_ledger::suite::Store;
 use sim::choices::hash;
+use sim::disk::batch_writer::BatchWriter;
 use sim::disk::group::Group;
-use sim::disk::pen::Pen;
 use sim::disk::shared::SharedDisk;
-use sim::disk::shelf::Harm;
+use sim::disk::snapshots::Harm;
 use sim::performer;
 
 /// A disk that writes when a caller waits for it.
 #[derive(Default)]
 struct Simulated {
-    pen: Pen,
+    pen: BatchWriter,
     disk: SharedDisk,
 }
 
@@ -32,10 +32,10 @@ impl Simulated {
 }
 
 impl Store for Simulated {
-    type Writer = Pen;
+    type Writer = BatchWriter;
     type Reader = SharedDisk;
 
-    fn writer(&mut self) -> &mut Pen {
+    fn writer(&mut self) -> &mut BatchWriter {
         &mut self.pen
     }
 

@@ -1,7 +1,7 @@
 //! Many seeds, each a world of its own. Findings of earlier ones are pinned in `sim/corpus`.
 
-use sim::floors::{SHORT, WRITTEN, below, reached, read};
 use sim::options::{Options, Sabotage};
+use sim::ratchet::{SHORT, WRITTEN, below, reached, read};
 use sim::scenario::Scenario;
 use sim::swarm::scenario;
 use sim::tally::Tally;

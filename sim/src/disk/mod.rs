@@ -1,11 +1,11 @@
 //! The simulated disk: rows are accepted, then synced; a crash keeps a prefix that holds at least the rows of honest
 //! syncs. The disk, not the core, decides what is durable: it remembers what was acknowledged.
 
+pub mod batch_writer;
 pub mod group;
 pub mod image;
-pub mod pen;
 pub mod shared;
-pub mod shelf;
+pub mod snapshots;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use holon_facts::outcome::SupervisorIdentity;
 use holon_facts::{ContentId, Event, Record, Wall};
 use holon_ledger::{AgentRow, Restored};
 use image::{Damage, Found, Image, Reader};
-use shelf::{Glance, Harm, Read, Shelf};
+use snapshots::{Glance, Harm, Read, Snapshots};
 
 use crate::failure::{Failure, ensure};
 
@@ -78,7 +78,7 @@ pub struct Disk {
     acknowledged: usize,
     opened: BTreeMap<(AgentId, OpId), Option<SupervisorIdentity>>,
     messages: BTreeSet<(AgentId, MessageId)>,
-    pub snapshots: Shelf,
+    pub snapshots: Snapshots,
     /// How stored states are read, and the harm of a damaged one that was used.
     pub glance: Glance,
     pub misled: Cell<Option<Harm>>,

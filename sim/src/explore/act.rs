@@ -13,8 +13,8 @@ use holon_facts::task::TaskStatus;
 use holon_facts::{AgentId, OpId, Outcome, ReplyId};
 
 use super::command::Working;
-use super::shelf::{Image, Row as DiskRow, SmallEffect};
 use super::situation::{Setting, Situation};
+use super::small_disk::{Image, Row as DiskRow, SmallEffect};
 use super::{Ending, Move, Pot, Sabotage};
 use crate::disk::{Row, effects_of};
 use crate::failure::{Failure, ensure, liveness};

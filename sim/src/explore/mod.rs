@@ -8,15 +8,15 @@
 mod act;
 mod action;
 pub mod campaign;
-mod canon;
+mod canonical;
 mod command;
 mod drain;
 mod lives;
 mod moves;
 pub mod path;
 pub mod search;
-mod shelf;
 mod situation;
+mod small_disk;
 pub(crate) mod table;
 mod worlds;
 

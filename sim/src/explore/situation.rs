@@ -9,9 +9,9 @@ use holon_core::snapshot::AgentSnapshot;
 use holon_facts::ids::Seed;
 use holon_facts::{AgentId, EventSeq, Mono, Now, OpId, ReplyId, StepSeq, Wall};
 
-use super::canon::CanonicalState;
+use super::canonical::CanonicalState;
 use super::command::{Supervised, Working};
-use super::shelf::{Image, SmallDisk, SmallEffect};
+use super::small_disk::{Image, SmallDisk, SmallEffect};
 use super::{Bounds, Pot, Sabotage, SmallWorld};
 use crate::checks::Checks;
 use crate::failure::{Failure, ensure, safety};

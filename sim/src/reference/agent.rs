@@ -21,7 +21,7 @@ use super::trigger::Trigger;
 use super::unattended::Unattended;
 use super::work::Work;
 use crate::failure::{Failure, ensure};
-use crate::kin;
+use crate::supervision;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
@@ -289,7 +289,8 @@ impl Model {
         }
         self.last = id.0;
         let own = fact.message.admission_context == AdmissionContext::RuntimeOwned;
-        let alive = Alive { priority, bytes: fact.message.bytes(), own, kind: kin::standing(&fact.message) };
+        let alive =
+            Alive { priority, bytes: fact.message.bytes(), own, kind: supervision::standing(&fact.message) };
         let used = self.used(own);
         *used = (used.0 + 1, used.1 + alive.bytes);
         self.alive.insert(id, alive);

@@ -16,7 +16,7 @@ use holon_facts::wait::WaitKind;
 use holon_facts::{Event, Millis, Record, Wall};
 
 use crate::failure::{Failure, ensure};
-use crate::kin;
+use crate::supervision;
 
 const DAY: i64 = 86_400_000_000;
 /// Agents continue within this time after midnight.
@@ -130,7 +130,9 @@ impl Unattended {
                 ensure!(fact.until == right, "S10", "a sleep until {:?}, right is {right:?}", fact.until);
                 self.sleeps = right;
             }
-            Event::Inbox(InboxFact::MessageAdmitted(fact)) if from_outside(kin::standing(&fact.message)) => {
+            Event::Inbox(InboxFact::MessageAdmitted(fact))
+                if from_outside(supervision::standing(&fact.message)) =>
+            {
                 self.anew()
             }
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Start => {

@@ -15,13 +15,13 @@ use super::{Engine, Life, World};
 use crate::checks::Checks;
 use crate::choices::Site;
 use crate::disk::Row;
+use crate::disk::batch_writer::BatchWriter;
 use crate::disk::image::{Damage, Reader};
-use crate::disk::pen::Pen;
-use crate::disk::shelf::Glance;
+use crate::disk::snapshots::Glance;
 use crate::failure::{Failure, ensure, liveness, safety};
 use crate::options::{Judges, Sabotage};
 use crate::scenario::Action;
-use crate::{form, places};
+use crate::{codec, places};
 
 /// Records after which the state of an agent is stored again, at most.
 const STORE_AFTER: u32 = 24;
@@ -277,7 +277,7 @@ impl World<'_> {
             self.injector.saw("another configuration");
         }
         let which = self.choices.below(site.about("unusable"), 6);
-        let started = Host::new(form::unusable(&config, which), seed).is_ok();
+        let started = Host::new(codec::unusable(&config, which), seed).is_ok();
         ensure!(!started, "G5", "a process starts with an unusable configuration, {which}");
         config.lent_turns =
             config.lent_turns.map(|_| self.outside.turns.begin(config.limits.concurrent_turns));
@@ -288,7 +288,10 @@ impl World<'_> {
             Some(_) | None => Glance::Careful,
         };
         let store_after = 1 + self.choices.below(site.about("states"), STORE_AFTER) as usize;
-        let writer = Pen { forgetful: self.options.sabotage == Some(Sabotage::ForgetRows), ..Pen::default() };
+        let writer = BatchWriter {
+            forgetful: self.options.sabotage == Some(Sabotage::ForgetRows),
+            ..BatchWriter::default()
+        };
         let (reader, invariants) = (self.disk.clone(), InvariantCheck::disabled());
         let parts = Parts { host, writer, reader, group: self.group(), store_after, invariants };
         let after = self.disk.get().last_step();

@@ -13,7 +13,7 @@ use super::{World, replay};
 use crate::failure::{Failure, ensure, liveness, safety};
 use crate::ingress::agent_id;
 use crate::options::{Judges, Sabotage};
-use crate::{kin, readers};
+use crate::{readers, supervision};
 
 impl World<'_> {
     pub(super) fn at_the_end(&mut self) -> Result<(), Failure> {
@@ -39,7 +39,7 @@ impl World<'_> {
         self.strangers_are_left_alone()?;
         let active = self.checks.agents().values().find_map(|agent| agent.tasks.active().next());
         ensure!(active.is_none(), "V9", "{active:?} never ended");
-        let left = kin::alive(self.checks.agents(), &self.disk.get().damaged);
+        let left = supervision::alive(self.checks.agents(), &self.disk.get().damaged);
         ensure!(left.is_none(), "C7", "{left:?} is left of a family");
         // Nobody removes worktrees whose records a lost sync took.
         if self.scenario.faults.sync_lies == 0 {

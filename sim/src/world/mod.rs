@@ -7,10 +7,11 @@ mod arrive;
 mod boot;
 mod clocks;
 pub(crate) mod command;
+mod duplicates;
 mod end;
 mod last;
-mod lies;
 mod load;
+mod lost_syncs;
 mod misshow;
 mod patterns;
 mod perform;
@@ -21,13 +22,13 @@ mod step;
 mod tamper;
 mod tasks;
 mod turns;
-mod twins;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use agenda::{Agenda, Happening};
 use command::Supervisors;
+use duplicates::StandIns;
 use holon_core::Input;
 use holon_core::host::Host;
 use holon_driver::Whose;
@@ -35,13 +36,12 @@ use holon_facts::budget::Bounds;
 use holon_facts::ids::TaskId;
 use holon_facts::{AgentId, EventSeq, MessageId, OpId, ReplyId, StepSeq};
 use patterns::Patterns;
-use twins::StandIns;
 use writer::{Waits, Writer};
 
 use crate::checks::Checks;
 use crate::choices::{Choices, Seeded, Site, splitmix64};
 use crate::disk::Disk;
-use crate::disk::pen::Pen;
+use crate::disk::batch_writer::BatchWriter;
 use crate::disk::shared::SharedDisk;
 use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
@@ -60,7 +60,7 @@ use crate::witness::Witness;
 pub use report::Report;
 
 /// The driver's real engine; a caller is known by its reply id.
-type Engine = holon_driver::Engine<Pen, SharedDisk, ReplyId>;
+type Engine = holon_driver::Engine<BatchWriter, SharedDisk, ReplyId>;
 
 /// Time between the last input and the quiet phase.
 const GRACE: u64 = 5_000_000;

@@ -4,7 +4,7 @@
 use holon_facts::AgentId;
 
 use super::World;
-use crate::disk::shelf::Harm;
+use crate::disk::snapshots::Harm;
 use crate::failure::{Failure, ensure};
 
 impl World<'_> {

@@ -15,7 +15,7 @@ use crate::disk::Row;
 use crate::disk::group::DiskError;
 use crate::failure::{Failure, Kind, liveness, safety};
 use crate::options::{Judges, Sabotage};
-use crate::patience;
+use crate::retries;
 
 /// More steps than this at one moment are a hot loop.
 const AT_ONCE: u64 = 5_000;
@@ -150,7 +150,7 @@ impl World<'_> {
         self.checks.time(row, now, self.at)?;
         self.checks.cost(row, open)?;
         let config = self.scenario.config_of(self.life.number);
-        if row.records.iter().any(|record| patience::spread(record, config)) {
+        if row.records.iter().any(|record| retries::spread(record, config)) {
             self.injector.saw("a wait is spread");
         }
         // Nobody wakes an agent that is not recovered yet.

@@ -2,7 +2,7 @@
 
 use sim::explore::search::{Options, explore};
 use sim::explore::worlds;
-use sim::floors::{self, Figures, LONG};
+use sim::ratchet::{self, Figures, LONG};
 use sim::report::coverage::Coverage;
 use sim::report::{page, picture};
 
@@ -34,8 +34,8 @@ pub(crate) fn report(rest: &[&str]) -> Result<u8, String> {
     if let Some(file) = word(rest, "--picture") {
         write(file, &picture(&tally, coverage.as_ref()))?;
     }
-    let mut figures = floors::reached(&tally);
-    figures.extend(coverage.iter().flat_map(floors::covered));
+    let mut figures = ratchet::reached(&tally);
+    figures.extend(coverage.iter().flat_map(ratchet::covered));
     let code = verdict(code, &tally);
     let low = is_below_floors(&figures)?;
     Ok(if code == 0 && low { LOW } else { code })
@@ -59,10 +59,10 @@ fn small_worlds(states: usize, text: &mut String) -> u8 {
 
 /// Prints figures below their floors, and floors that could rise; returns whether any figure is below.
 fn is_below_floors(figures: &Figures) -> Result<bool, String> {
-    let floors = floors::read(floors::WRITTEN)?;
-    let below = floors::below(&floors, figures);
+    let floors = ratchet::read(ratchet::WRITTEN)?;
+    let below = ratchet::below(&floors, figures);
     below.iter().for_each(|line| eprintln!("FAIL {line}"));
-    if let Some(raised) = floors::raised(&floors, figures) {
+    if let Some(raised) = ratchet::raised(&floors, figures) {
         eprintln!("floors are beaten; sim/floors.txt may be:\n{raised}");
     }
     Ok(!below.is_empty())

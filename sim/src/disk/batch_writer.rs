@@ -13,13 +13,13 @@ use super::group::{DiskError, Group};
 
 /// Batches that the world has not taken yet.
 #[derive(Debug, Default)]
-pub struct Pen {
+pub struct BatchWriter {
     pub sent: VecDeque<Group>,
     /// Sabotage: the rows of agents have no next deadline.
     pub forgetful: bool,
 }
 
-impl LedgerWriter for Pen {
+impl LedgerWriter for BatchWriter {
     type Error = DiskError;
     type Call = Call;
     type Batch = Group;

@@ -54,11 +54,11 @@ pub struct Read {
 
 /// The snapshots of all agents, the oldest first.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct Snapshots {
     agents: BTreeMap<AgentId, Vec<Stored>>,
 }
 
-impl Shelf {
+impl Snapshots {
     pub fn keep(&mut self, snapshot: AgentSnapshot) {
         let kept = self.agents.entry(snapshot.agent.id.clone()).or_default();
         kept.retain(|stored| stored.snapshot.agent.event_seq != snapshot.agent.event_seq);
@@ -155,13 +155,13 @@ mod tests {
     use holon_facts::{Mono, Now, ReplyId, Wall};
 
     use super::*;
-    use crate::form::plain;
+    use crate::codec::plain;
     use crate::ingress::{Request, agent_id, input};
     use crate::scenario::Action;
 
     /// Two snapshots of an agent, and where its log ends.
-    fn shelf() -> (Shelf, [EventSeq; 2]) {
-        let (mut host, mut shelf) = (Host::new(plain(), Seed(1)).unwrap(), Shelf::default());
+    fn shelf() -> (Snapshots, [EventSeq; 2]) {
+        let (mut host, mut shelf) = (Host::new(plain(), Seed(1)).unwrap(), Snapshots::default());
         let mut ends = [EventSeq(0); 2];
         for (end, action) in ends.iter_mut().zip([Action::Create { settings: false }, Action::Stop]) {
             let request = Request { agent: 1, action };
