@@ -268,7 +268,7 @@ impl Session {
         let agent = driver.view().agent(&self.request.agent).filter(|_| may_name(text, names));
         let Some(agent) = agent else { return Ok(Vec::new()) };
         let at = agent.workspaces.active();
-        let wanted = (agent.spec.has_user_skills(), agent.workspaces.is_untrusted_at(&at));
+        let wanted = (agent.spec.has_user_skills(), agent.workspaces.is_untrusted_at(at));
         let home = self.request.home.agent(&self.request.agent);
         let listing = self.means.skills.find(&home, at.workspace_anchor.as_ref(), wanted);
         listing.given(driver.texts(), text, names)

@@ -100,6 +100,11 @@ impl Process {
         self.lock().problem.clone()
     }
 
+    /// One of the runtimes, for what they share.
+    pub(super) fn any(&self) -> Option<App> {
+        self.lock().apps.values().next().cloned()
+    }
+
     fn all(&self) -> Vec<App> {
         self.lock().apps.values().cloned().collect()
     }

@@ -40,6 +40,21 @@ pub(super) struct Contents<'a> {
     pub(super) text: Vec<&'a str>,
 }
 
+/// Which texts of a batch the ledger has a row of.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub(super) whole: BTreeSet<ContentId>,
+    /// Their rows have no text: it was removed because no record named it.
+    pub(super) erased: BTreeSet<ContentId>,
+}
+
+/// Texts that were removed, and are named again.
+#[derive(Debug, Default)]
+pub(super) struct Restored<'a> {
+    pub(super) id: Vec<&'a [u8]>,
+    pub(super) text: Vec<&'a str>,
+}
+
 /// Columns of the rows of agents.
 #[derive(Debug, Default)]
 pub(super) struct Agents<'a> {
@@ -64,6 +79,7 @@ pub(super) struct Arrays<'a> {
     pub(super) records: Records<'a>,
     pub(super) calls: Calls<'a>,
     pub(super) contents: Contents<'a>,
+    pub(super) restored: Restored<'a>,
     pub(super) agents: Agents<'a>,
     pub(super) kind: Vec<&'a str>,
     pub(super) kind_version: Vec<i64>,
@@ -72,8 +88,6 @@ pub(super) struct Arrays<'a> {
 }
 
 impl<'a> Arrays<'a> {
-    /// `stored` are the texts of the batch that the ledger holds already.
-    ///
     /// # Errors
     /// When records do not continue the log of their agent.
     pub(super) fn new(
@@ -81,9 +95,17 @@ impl<'a> Arrays<'a> {
         last: &BatchRow,
         epoch: i64,
         kinds: &BTreeMap<String, i64>,
-        held: &BTreeSet<ContentId>,
+        held: &Held,
     ) -> Result<Self, LedgerError> {
-        let fresh: Vec<_> = batch.contents.iter().filter(|(id, _)| !held.contains(id)).collect();
+        let (mut fresh, mut restored) = (Vec::new(), Restored::default());
+        for (id, text) in &batch.contents {
+            if held.erased.contains(id) {
+                restored.id.push(&id.0[..]);
+                restored.text.push(text);
+            } else if !held.whole.contains(id) {
+                fresh.push((id, text));
+            }
+        }
         let ends = Ends {
             step: batch.through.map_or(Ok(last.ends.step), |step| stored(step.0))?,
             record: last.ends.record + count(batch.records.len()),
@@ -133,6 +155,7 @@ impl<'a> Arrays<'a> {
             records,
             calls,
             contents,
+            restored,
             agents: Agents::of(batch)?,
             kind: newer.keys().copied().collect(),
             kind_version: newer.values().copied().collect(),

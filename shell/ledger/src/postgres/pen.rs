@@ -1,7 +1,7 @@
 //! Writes a cell: appends batches one after the other, and settles what became of one whose answer never came by the same
 //! batch again, never by another decision.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use holon_core::Durable;
 
@@ -65,7 +65,8 @@ impl Pen {
             }
         }
         for _ in 0..ATTEMPTS {
-            let held = self.held(batch)?;
+            let held = append::held(&self.session, batch);
+            let held = held.map_err(|error| away("looking for texts", error))?;
             let arrays = Arrays::new(batch, &self.last, self.epoch, &self.kinds, &held)?;
             self.unsettled = Some(arrays.row);
             match append::append(&self.session, &self.last.link, &arrays) {
@@ -106,15 +107,6 @@ impl Pen {
         let problem =
             format!("it ends with batch {batch}, which is not batch {} of this runtime", self.last.batch);
         Err(LedgerError::HistoryLost { database: self.session.to_string(), problem, head: None }.into())
-    }
-
-    fn held(&self, batch: &Batch) -> Result<BTreeSet<holon_facts::ContentId>, AppendError> {
-        if batch.contents.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        let ids: Vec<_> = batch.contents.keys().collect();
-        let held = append::held(&self.session, &ids);
-        Ok(held.map_err(|error| away("looking for texts", error))?.into_iter().collect())
     }
 
     fn not_written(&mut self, error: PostgresError) -> AppendError {

@@ -164,3 +164,18 @@ cell_suite! {
     calls_are_read_back_in_their_order
     a_crash_takes_what_was_not_durable_and_nothing_else
 }
+
+#[test]
+fn a_text_that_was_removed_is_stored_when_it_is_named_again() {
+    if Database::new().is_none() {
+        println!("{NOT_TRIED}");
+        return;
+    }
+    crate::suite::a_text_that_was_removed_is_stored_when_it_is_named_again(
+        |store: &Written| store.database.vandal("UPDATE content SET text = NULL"),
+        |store| {
+            let sql = "SELECT text FROM content";
+            store.reader.read(|source| source.one(sql, &[], |row| row.get::<Option<String>>(0))).unwrap()
+        },
+    );
+}

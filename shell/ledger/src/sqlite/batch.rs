@@ -197,22 +197,41 @@ impl store::Batch for Batch {
     }
 
     fn merge(&mut self, next: Self) {
-        self.calls.extend(next.calls);
-        self.records.extend(next.records);
-        self.contents.extend(next.contents);
-        self.agents.extend(next.agents);
-        self.accounts.extend(next.accounts);
-        self.snapshots.extend(next.snapshots);
-        self.packed.extend(next.packed);
-        for (agent, bytes) in next.written {
+        // Each field by its name: none may be left out.
+        let Self {
+            calls,
+            records,
+            contents,
+            agents,
+            accounts,
+            snapshots,
+            packed,
+            written,
+            rests,
+            rejected,
+            through,
+            deposits,
+            steps,
+            bytes,
+            urgent,
+        } = next;
+        self.calls.extend(calls);
+        self.records.extend(records);
+        self.contents.extend(contents);
+        self.agents.extend(agents);
+        self.accounts.extend(accounts);
+        self.snapshots.extend(snapshots);
+        self.packed.extend(packed);
+        for (agent, bytes) in written {
             *self.written.entry(agent).or_default() += bytes;
         }
-        self.rejected.extend(next.rejected);
-        self.rests.extend(next.rests);
-        self.through = next.through.or(self.through);
-        self.steps += next.steps;
-        self.bytes += next.bytes;
-        self.urgent |= next.urgent;
+        self.rests.extend(rests);
+        self.rejected.extend(rejected);
+        self.through = through.or(self.through);
+        self.deposits.extend(deposits);
+        self.steps += steps;
+        self.bytes += bytes;
+        self.urgent |= urgent;
     }
 
     fn take_snapshots(&mut self) -> BTreeMap<AgentId, AgentSnapshot> {
@@ -236,4 +255,25 @@ pub(super) fn encode(record: &Record) -> Result<RecordRow, LedgerError> {
         version: i64::from(record.event.version()),
         payload,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use holon_facts::DepositId;
+
+    use super::*;
+    use crate::store::Batch as _;
+
+    /// A batch of one step that takes a deposit.
+    fn taking(deposit: u64) -> Batch {
+        Batch { deposits: vec![DepositId(deposit)], through: Some(StepSeq(deposit)), ..Batch::default() }
+    }
+
+    #[test]
+    fn steps_that_become_durable_together_take_the_deposits_of_each() {
+        let mut group = taking(1);
+        group.merge(Batch::default());
+        group.merge(taking(2));
+        assert_eq!((group.deposits, group.through), (vec![DepositId(1), DepositId(2)], Some(StepSeq(2))));
+    }
 }

@@ -1,18 +1,18 @@
 //! The pen of a cell that a node has claimed. It has the rows, the keeper decides: when they are appended, again or not, and
 //! whether they are durable.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use holon_cluster::{Answer, AskId, BatchNumber, CellId, Dropped, Epoch, Input, Link, Refusal, Stopped};
 use holon_core::Durable;
-use holon_facts::{ContentId, Millis};
+use holon_facts::Millis;
 
 use super::keeper::Note;
 use super::statement::number;
 use crate::postgres::append::{self, Appended};
-use crate::postgres::arrays::Arrays;
+use crate::postgres::arrays::{Arrays, Held};
 use crate::postgres::pen::{away, gap};
 use crate::postgres::states::States;
 use crate::quiet::Tidied;
@@ -37,7 +37,7 @@ pub(super) enum Order {
 /// A batch that was given to the keeper. What it leaves out because the ledger holds it stays left out: its link depends on it.
 struct Given {
     calls: i64,
-    held: BTreeSet<ContentId>,
+    held: Held,
 }
 
 /// Writes a claimed cell until it is dropped. Owned by one thread.
@@ -103,13 +103,8 @@ impl NodePen {
 
     /// Gives a batch to the keeper.
     fn give(&self, batch: &Batch) -> Result<Given, AppendError> {
-        let held = if batch.contents.is_empty() {
-            BTreeSet::new()
-        } else {
-            let ids: Vec<_> = batch.contents.keys().collect();
-            let held = append::held(&self.session, &ids);
-            held.map_err(|error| away("looking for texts", error))?.into_iter().collect()
-        };
+        let held = append::held(&self.session, batch);
+        let held = held.map_err(|error| away("looking for texts", error))?;
         let row = self.arrays(batch, &held)?.row;
         let calls = count(batch.calls.len());
         let input = Input::Append {
@@ -122,7 +117,7 @@ impl NodePen {
         Ok(Given { calls, held })
     }
 
-    fn arrays<'a>(&self, batch: &'a Batch, held: &BTreeSet<ContentId>) -> Result<Arrays<'a>, LedgerError> {
+    fn arrays<'a>(&self, batch: &'a Batch, held: &Held) -> Result<Arrays<'a>, LedgerError> {
         let epoch = super::statement::id(self.epoch.0);
         Arrays::new(batch, &self.last, epoch, &self.kinds, held)
     }

@@ -18,7 +18,7 @@ use super::cluster::{Cluster, ClusterError, MOST_CELLS};
 use super::grants;
 use super::statement::{id, number};
 use crate::postgres::append::{Appended, append_to};
-use crate::postgres::arrays::Arrays;
+use crate::postgres::arrays::{Arrays, Held};
 use crate::postgres::gc::WHOLE;
 use crate::postgres::open::kinds;
 use crate::sql::postgres::{PostgresError, Server, Session};
@@ -333,7 +333,7 @@ impl Splitting<'_> {
         let mut batch = Batch::default();
         batch.call(EncodedCall::new(&call)?);
         let kinds = kinds(self.session)?;
-        let arrays = Arrays::new(&batch, last, epoch, &kinds, &BTreeSet::new())?;
+        let arrays = Arrays::new(&batch, last, epoch, &kinds, &Held::default())?;
         let appended = append_to(self.session, cell, &last.link, &arrays, LONG);
         match appended.map_err(failed())? {
             Appended::Landed => Ok(()),
