@@ -5,6 +5,10 @@
 //! Nothing here waits, and nothing here touches a disk. A thread performs what the queue says on SQLite; the simulator
 //! performs it in virtual time, on a disk that crashes, fills up and lies.
 
+#[cfg(feature = "sqlite")]
+mod durability;
+#[cfg(feature = "sqlite")]
+pub mod error;
 mod load;
 #[cfg(feature = "sqlite")]
 mod permit;
@@ -24,6 +28,8 @@ mod store;
 #[expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "only tests use it")]
 pub mod suite;
 
+#[cfg(feature = "sqlite")]
+pub use durability::Durability;
 pub use load::Load;
 #[cfg(feature = "sqlite")]
 pub use permit::Permit;

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use holon_facts::{StepSeq, Wall};
 use holon_text::Texts;
 
+use crate::durability::Durability;
+use crate::error::{self, LedgerError};
 use crate::permit::Permit;
 #[cfg(feature = "postgres")]
 use crate::postgres::node::{Lot, NodePen, OpenedLot};
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, Pen, Server};
-use crate::sqlite::{self, Copied, Durability, Ledger, LedgerError, OldTexts, Plan, Reader, Writer};
+use crate::sqlite::{self, Copied, Ledger, OldTexts, Plan, Reader, Writer};
 
 /// Where a ledger is.
 #[derive(Debug, Clone)]
@@ -229,7 +231,7 @@ impl Store {
 /// A ledger that can't be read, and why: it is named whatever it is.
 pub fn unreadable(place: &LedgerPlace, error: &LedgerError) -> String {
     match place {
-        LedgerPlace::File(path) => sqlite::unreadable(path, error),
+        LedgerPlace::File(path) => error::unreadable(path, error),
         #[cfg(feature = "postgres")]
         LedgerPlace::Cell { .. } | LedgerPlace::Lot(_) => format!("{place} can't be read: {error}"),
     }

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::anyhow;
 use clap::Args;
 use holon_facts::{Millis, Wall};
-use holon_ledger::sqlite::{Garbage, HomeLock, LedgerError, OldTexts};
+use holon_ledger::error::LedgerError;
+use holon_ledger::sqlite::{Garbage, HomeLock, OldTexts};
 use holon_platform::{Environment, clock};
 use serde::Serialize;
 

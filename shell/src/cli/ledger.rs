@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use holon_facts::AgentId;
 use holon_ledger::LedgerPlace;
+use holon_ledger::error::LedgerError;
 use holon_ledger::sqlite::{self as ledger, Reader};
 use holon_platform::Environment;
 
@@ -145,7 +146,7 @@ fn export(reader: &Reader, agent: Option<&AgentId>, recorder: bool) -> Result<()
     }
     if let Some(agent) = agent {
         reader.last_event(agent).map_err(|error| {
-            let unknown = matches!(error, ledger::LedgerError::NoAgent { .. });
+            let unknown = matches!(error, LedgerError::NoAgent { .. });
             if unknown {
                 Failure::new(Exit::NotFound, error).hint("without --agent, which exports every agent")
             } else {

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::view::standing::Standing;
 use holon_facts::{AgentId, ContentId};
 
-use crate::sqlite::LedgerError;
-use crate::sqlite::rows::{Batch, BatchRow, Ends, Link, Position, call_hash, count, stored, sum};
+use crate::error::LedgerError;
+use crate::error::Position;
+use crate::sqlite::rows::{Batch, BatchRow, Ends, Link, call_hash, count, stored, sum};
 
 /// Columns of new records.
 #[derive(Debug, Default)]

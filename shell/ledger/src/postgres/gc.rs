@@ -3,9 +3,10 @@
 
 use super::node::Cluster;
 use super::open::{ANSWER, hold};
+use crate::error::LedgerError;
 use crate::sql::postgres::{Server, Session};
 use crate::sqlite::rows::PAGE;
-use crate::sqlite::{LedgerError, Plan, Reader};
+use crate::sqlite::{Plan, Reader};
 
 const DOING: &str = "removing what is old";
 

@@ -11,9 +11,11 @@ use holon_platform::clock;
 use super::node::Cluster;
 use super::pen::Pen;
 use super::schema;
+use crate::durability::Durability;
+use crate::error::{LedgerError, WrittenBy};
 use crate::sql::postgres::{PostgresError, Server, Session};
+use crate::sqlite::Reader;
 use crate::sqlite::rows::{HeadOnly, newest};
-use crate::sqlite::{Durability, LedgerError, Reader, WrittenBy};
 
 /// How long an answer is waited for.
 pub(super) const ANSWER: Option<Millis> = Some(Millis::seconds(30));

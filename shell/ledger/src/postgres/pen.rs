@@ -9,10 +9,10 @@ use super::append::{self, Appended};
 use super::arrays::Arrays;
 use super::open::{ANSWER, hold};
 use super::states::States;
+use crate::error::{AppendError, LedgerError};
 use crate::quiet::Tidied;
 use crate::sql::postgres::{PostgresError, Session};
 use crate::sqlite::rows::{Batch, BatchRow, Disk, HeadFile, Packed, attest, count};
-use crate::sqlite::{AppendError, LedgerError};
 
 /// Appends without a pause while the cell is found where it was left: a statement of a lost connection may be in between.
 const ATTEMPTS: usize = 4;

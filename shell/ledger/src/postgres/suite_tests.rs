@@ -12,9 +12,10 @@ use tempfile::TempDir;
 
 use super::testing::{Database, NOT_TRIED};
 use super::{Opened, open};
+use crate::error::{AppendError, LedgerError};
 use crate::report::Report;
 use crate::sqlite::rows::{Batch, Disk};
-use crate::sqlite::{AppendError, LedgerError, Reader, Writer, text_reader, verify};
+use crate::sqlite::{Reader, Writer, text_reader, verify};
 use crate::suite::Store;
 
 /// A pen whose database is gone as long as that is said.

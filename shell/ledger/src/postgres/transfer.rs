@@ -8,10 +8,12 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use tokio_postgres::types::ToSql;
 
 use super::open::ANSWER;
+use crate::durability::Durability;
+use crate::error::LedgerError;
 use crate::sql::postgres::{PostgresError, Server, Session};
 use crate::sql::{Param, Row, Source, SqlError};
 use crate::sqlite::rows::newest;
-use crate::sqlite::{self, Copied, Durability, Ledger, LedgerError, Opened, Reader};
+use crate::sqlite::{self, Copied, Ledger, Opened, Reader};
 
 /// Rows of a table that are moved at a time.
 const PAGE: i64 = 500;

@@ -14,7 +14,6 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::batch::Batch;
 use super::batch_writer::BatchWriter;
-use super::error::{AppendError, LedgerError};
 use super::head::HeadFile;
 use super::link::{self, BatchRow};
 use super::locked::holders_of;
@@ -23,6 +22,8 @@ use super::packed::Packed;
 use super::read::Reader;
 use super::row::RecordRow;
 use super::whole::Files;
+use crate::durability::Durability;
+use crate::error::{AppendError, LedgerError};
 use crate::report::Holders;
 
 /// Pages of 4 KiB in the write-ahead log from which on they are moved into the file.
@@ -33,15 +34,6 @@ pub(super) const BUSY: Duration = Duration::from_secs(1);
 
 /// How long a start waits for that.
 const LOCKED_AT_START: Millis = Millis::seconds(30);
-
-/// What a batch survives once it is acknowledged (`runtime.durability`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// Power loss.
-    Full,
-    /// The end of the process, not of the machine.
-    Process,
-}
 
 /// The only writer of a ledger. Owned by one thread.
 #[derive(Debug)]

@@ -14,9 +14,9 @@ use holon_facts::{AgentId, ContentId, EventSeq, Record, StepSeq};
 use holon_platform::build;
 use holon_text::Texts;
 
-use super::error::{LedgerError, Position};
 use super::packed::Packed;
 use super::row::{ROW_BYTES, RecordRow, stored};
+use crate::error::{LedgerError, Position};
 use crate::load::Load;
 #[cfg(any(test, feature = "testing"))]
 use crate::store::State;

@@ -8,11 +8,11 @@ use holon_platform::crash_point::{Point, reached};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::batch::Batch;
-use super::error::{LedgerError, Position};
 use super::link::{BatchRow, Ends, Link};
 use super::open;
 use super::packed::Packed;
 use super::row::{RecordRow, call_hash, stored, sum};
+use crate::error::{LedgerError, Position};
 use crate::store::AgentRow;
 
 /// Newest snapshots that are kept per agent.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use holon_facts::ContentId;
 use holon_text::ReadError;
 
-use super::error::{LedgerError, Position};
 use super::read::Reader;
+use crate::error::{LedgerError, Position};
 
 impl Reader {
     /// The text of this name; none when it is not stored.

@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use holon_facts::{AgentId, StepSeq, Wall};
 use holon_law::replay::call_line;
 
-use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::recorded::each_call;
 use super::restore;
 use super::row::{RECORD_COLUMNS, StoredRecord};
+use crate::error::{LedgerError, Position};
 use crate::sql::Source;
 
 /// Records that are read at once.

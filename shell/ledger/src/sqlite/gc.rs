@@ -11,13 +11,13 @@ use holon_law::replay::RUNTIME_STARTED;
 use rusqlite::{Connection, TransactionBehavior, params};
 use serde::Serialize;
 
-use super::append::Durability;
-use super::error::{LedgerError, Position};
 use super::link::newest;
 use super::past::PastError;
 use super::read::Reader;
 use super::row::{CALL_COLUMNS, Hash, RECORD_COLUMNS, StoredCall, StoredRecord, removed_call};
 use super::{open, schema};
+use crate::durability::Durability;
+use crate::error::{LedgerError, Position};
 use crate::sql::Source;
 use crate::store::LedgerReader as _;
 

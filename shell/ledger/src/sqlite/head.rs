@@ -15,9 +15,9 @@ use holon_platform::{hex, process};
 use holon_text::hash;
 use serde::{Deserialize, Serialize};
 
-use super::append::Durability;
 use super::batch::Batch;
 use super::link::BatchRow;
+use crate::durability::Durability;
 
 /// Two lines take turns, so that one of them is whole whatever happens to the other.
 const LINE: usize = 512;

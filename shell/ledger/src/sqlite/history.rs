@@ -4,11 +4,11 @@
 use holon_core::agent::budget::Account;
 use holon_facts::{AgentId, EventSeq, Record};
 
-use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::restore::{account, agent_row};
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
+use crate::error::{LedgerError, Position};
 use crate::sql::Row;
 use crate::store::AgentRow;
 

@@ -11,11 +11,12 @@ use holon_facts::{AgentId, ContentId, Record, StepSeq};
 use holon_law::replay::{Line, LineError};
 use serde::Deserialize;
 
-use super::append::{Durability, Ledger};
+use super::append::Ledger;
 use super::batch::{Batch, CallRow, encode};
-use super::error::{AppendError, LedgerError};
 use super::past::PAST_RECORDS;
 use super::row::stored;
+use crate::durability::Durability;
+use crate::error::{AppendError, LedgerError};
 use crate::store::AgentRow;
 
 /// Bytes of one line.

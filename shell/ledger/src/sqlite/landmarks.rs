@@ -5,10 +5,10 @@ use holon_facts::event::{InboxFact, TurnFact};
 use holon_facts::ids::{MessageId, TurnIndex};
 use holon_facts::{AgentId, Event, EventSeq, Record, RunId};
 
-use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
+use crate::error::{LedgerError, Position};
 
 /// The condition under which SQLite uses the index of landmarks.
 const LANDMARKS: &str = "kind IN ('message_admitted', 'turn_started', 'turn_terminal')";

@@ -6,7 +6,7 @@ use holon_core::replay::Call;
 use holon_facts::AgentId;
 use holon_law::replay::AGENTS_LEFT;
 
-use super::error::{LedgerError, Position};
+use crate::error::{LedgerError, Position};
 use crate::sql::Source;
 
 /// Who went to another cell when this one was split, and in which batch.

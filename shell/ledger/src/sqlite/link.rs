@@ -3,8 +3,8 @@
 
 use sha2::{Digest, Sha256};
 
-use super::error::{LedgerError, Position};
 use super::row::{CALL_COLUMNS, Hash, RECORD_COLUMNS, StoredCall, StoredRecord};
+use crate::error::{LedgerError, Position};
 use crate::sql::{Row, Source, SqlError};
 
 /// The link before the first batch.

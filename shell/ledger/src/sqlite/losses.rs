@@ -7,9 +7,10 @@ use tempfile::TempDir;
 use super::testing::Home;
 use super::wal::Wal;
 use super::{
-    Durability, FILE_NAME, Head, Ledger, LedgerError, Opened, Reader, RecordCheck, check_end, examine, head,
-    recover, verify, wal,
+    FILE_NAME, Head, Ledger, Opened, Reader, RecordCheck, check_end, examine, head, recover, verify, wal,
 };
+use crate::durability::Durability;
+use crate::error::LedgerError;
 
 /// What the process left.
 struct Left {

@@ -25,7 +25,6 @@ mod batch;
 mod batch_writer;
 mod content;
 mod copy;
-mod error;
 mod export;
 mod fork;
 #[cfg(test)]
@@ -75,7 +74,6 @@ pub(crate) mod rows {
     pub(crate) use super::append::attest;
     pub(crate) use super::batch::Batch;
     pub(crate) use super::batch_writer::{SNAPSHOTS, STRETCH, count};
-    pub(crate) use super::error::Position;
     #[cfg(feature = "postgres")]
     pub(crate) use super::gc::PAGE;
     pub(crate) use super::head::HeadFile;
@@ -88,13 +86,12 @@ pub(crate) mod rows {
     pub(crate) use super::whole::HeadOnly;
 }
 
-pub use append::{Durability, Ledger, Opened};
+pub use append::{Ledger, Opened};
 pub use batch::{Batch, EncodedCall};
 pub use content::text_reader;
 #[cfg(feature = "postgres")]
 pub(crate) use copy::copied;
 pub use copy::{Copied, check as check_copy, copy, put_in_place};
-pub use error::{AppendError, LedgerError, Position, WrittenBy, unreadable};
 pub use export::{ExportError, export, export_recorder};
 pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, Past};
 pub use gc::{Garbage, OldTexts, Plan, collect, plan};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::error::{LedgerError, Position};
 use super::overall::{self, LedgerSeq, Overall};
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, stored};
+use crate::error::{LedgerError, Position};
 
 /// Rows of any kind that one read looks at, at most.
 const LOOKED_AT: u64 = 16_384;

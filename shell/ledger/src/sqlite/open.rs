@@ -9,12 +9,12 @@ use holon_platform::crash_point::{Point, reached};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::append::Durability;
-use super::error::{LedgerError, is_locked};
 use super::head::HeadFile;
 use super::link::{self, BatchRow};
 use super::whole::Files;
 use super::{read, schema};
+use crate::durability::Durability;
+use crate::error::{LedgerError, is_locked};
 use crate::report::Holders;
 
 /// How long another program may keep the file locked.

@@ -2,10 +2,10 @@
 
 use holon_facts::Record;
 
-use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
+use crate::error::{LedgerError, Position};
 #[cfg(feature = "postgres")]
 use crate::sql::postgres::feed;
 use crate::sql::{Row, Source, SqlError};

@@ -10,8 +10,8 @@ use holon_core::snapshot::{AgentSnapshot, SnapshotError};
 use holon_facts::{AgentId, EventSeq};
 use holon_text::hash;
 
-use super::error::LedgerError;
 use super::schema;
+use crate::error::LedgerError;
 use crate::sql::{Row, Source, SqlError};
 use crate::store::State;
 

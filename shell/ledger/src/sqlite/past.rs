@@ -8,11 +8,11 @@ use holon_core::replay::Call;
 use holon_facts::config::Config;
 use holon_facts::{AgentId, EventSeq, Record, Seed};
 
-use super::error::{LedgerError, Position};
 use super::packed::Kept;
 use super::read::Reader;
 use super::restore::usable;
 use super::row::{CALL_COLUMNS, StoredCall, stored};
+use crate::error::{LedgerError, Position};
 use crate::sql::{Source, SqlError};
 
 /// Records that are folded at most.

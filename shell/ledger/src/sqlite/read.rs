@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
 
-use super::error::LedgerError;
 use super::schema;
+use crate::error::LedgerError;
 use crate::sql::Source;
 #[cfg(feature = "postgres")]
 use crate::sql::postgres::{ALL, Server, Session, Work};

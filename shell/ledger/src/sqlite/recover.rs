@@ -10,14 +10,14 @@ use holon_facts::Record;
 use holon_platform::clock;
 use serde::Serialize;
 
-use super::append::Durability;
-use super::error::LedgerError;
 use super::head::{self, Head, HeadFile, Kept};
 use super::link::{self, BatchRow};
 use super::read::Reader;
 use super::verify::verify;
 use super::wal::{self, Take, Wal};
 use super::{schema, whole};
+use crate::durability::Durability;
+use crate::error::LedgerError;
 
 /// What a ledger lost, and what is left of it.
 #[derive(Debug, Clone, Serialize)]

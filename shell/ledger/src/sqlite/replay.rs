@@ -5,10 +5,10 @@ use holon_core::replay::{CallError, Replay};
 use holon_facts::{Config, Record};
 use holon_law::replay::{Again, Audit, AuditError, AuditReport};
 
-use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::recorded::each_call;
 use super::row::StoredRecord;
+use crate::error::{LedgerError, Position};
 
 /// Where a replay ended, and why.
 #[derive(Debug, thiserror::Error)]

@@ -10,12 +10,12 @@ use holon_facts::lifecycle::Status;
 use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};
 use holon_platform::build;
 
-use super::error::{LedgerError, Position};
 use super::left::agents_left;
 use super::packed::Kept;
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
+use crate::error::{LedgerError, Position};
 use crate::sql::{Row, Source, SqlError};
 use crate::store::{AgentRow, LedgerReader, Restored};
 

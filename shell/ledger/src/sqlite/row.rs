@@ -5,7 +5,7 @@ use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq, Wall};
 use holon_platform::hex;
 use sha2::{Digest, Sha256};
 
-use super::error::{LedgerError, Position};
+use crate::error::{LedgerError, Position};
 use crate::sql::{Row, SqlError};
 
 /// A record, ready to be stored or just read.

@@ -4,7 +4,7 @@
 use rusqlite::Transaction;
 use serde::Deserialize;
 
-use super::error::{LedgerError, WrittenBy};
+use crate::error::{LedgerError, WrittenBy};
 use crate::sql::Source;
 
 /// Marks the file as ours ("Holn").

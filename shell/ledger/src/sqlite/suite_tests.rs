@@ -10,7 +10,8 @@ use holon_facts::{AgentId, StepSeq, Text};
 use holon_text::{Secrets, Texts};
 
 use super::testing::Home;
-use super::{LedgerError, Opened, Reader, Writer, recorded, text_reader};
+use super::{Opened, Reader, Writer, recorded, text_reader};
+use crate::error::LedgerError;
 use crate::report::Report;
 use crate::suite::Store;
 

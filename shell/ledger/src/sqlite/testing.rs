@@ -18,7 +18,9 @@ use tempfile::TempDir;
 
 use super::batch::{Batch, EncodedCall};
 use super::thread::Disk;
-use super::{AppendError, Durability, FILE_NAME, Ledger, LedgerError, Opened, Reader, text_reader};
+use super::{FILE_NAME, Ledger, Opened, Reader, text_reader};
+use crate::durability::Durability;
+use crate::error::{AppendError, LedgerError};
 use crate::store::{Batch as _, LedgerReader as _};
 use crate::suite;
 

@@ -9,9 +9,9 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::append::Ledger;
 use super::batch::Batch;
-use super::error::{AppendError, LedgerError};
 use super::packed::Packed;
 use super::reserve::Reserve;
+use crate::error::{AppendError, LedgerError};
 use crate::load::Load;
 use crate::queue::{self, Queue, Turn};
 use crate::quiet::Tidied;

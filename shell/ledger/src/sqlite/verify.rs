@@ -10,12 +10,12 @@ use holon_facts::{AgentId, ContentId, Record};
 use holon_platform::build;
 use holon_text::hash;
 
-use super::error::{LedgerError, Position};
 use super::left::agents_left;
 use super::link::{self, BATCH_COLUMNS, BatchRow, Ends, Part};
 use super::packed::Kept;
 use super::read::Reader;
 use super::{restore, schema};
+use crate::error::{LedgerError, Position};
 use crate::sql::{Row, Source};
 use crate::store::AgentRow;
 

@@ -15,9 +15,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::append::Ledger;
 use super::batch::{Batch, EncodedCall};
-use super::error::LedgerError;
 use super::reserve::Reserve;
 use super::thread::{Disk, Thread};
+use crate::error::LedgerError;
 use crate::load::Load;
 use crate::report::{Message, Report};
 #[cfg(any(test, feature = "testing"))]
@@ -170,7 +170,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use super::super::error::AppendError;
+    use crate::error::AppendError;
     use holon_core::{Durable, Input};
     use holon_facts::trigger::TriggerChange;
     use holon_facts::{ReplyId, StepSeq};

@@ -17,12 +17,12 @@ use anyhow::{Context, anyhow};
 use holon_api::{Activity, Bearer, RuntimeStatus};
 use holon_facts::AgentId;
 use holon_ledger::StoreError as _;
+use holon_ledger::error::LedgerError;
 use holon_ledger::postgres::Server;
 use holon_ledger::postgres::node::{
     AboutNode, CellId, Cluster, Deposits, Directory, Dropped, Epoch, Event, Grants, Lot, Node, NodeStart,
     Roots, Routes, Stopped,
 };
-use holon_ledger::sqlite::LedgerError;
 use holon_platform::{Environment, build, hex, spawn};
 use holon_supervise::confine::Confinement;
 use sd_notify::NotifyState;

@@ -11,11 +11,13 @@ use holon_facts::{Millis, StepSeq};
 use super::keeper::Note;
 use super::pen::{NodePen, Order, Progress};
 use super::statement::{id, number};
+use crate::durability::Durability;
+use crate::error::LedgerError;
 use crate::permit::Permit;
 use crate::postgres::open::kinds;
 use crate::sql::postgres::{Server, Session, Work};
+use crate::sqlite::Reader;
 use crate::sqlite::rows::{HeadOnly, newest};
-use crate::sqlite::{Durability, LedgerError, Reader};
 
 /// A claimed cell. Cheap to clone; whoever opens it first has its pen.
 #[derive(Clone)]

@@ -11,6 +11,7 @@ use holon_facts::{ContentId, Millis};
 
 use super::keeper::Note;
 use super::statement::number;
+use crate::error::{AppendError, LedgerError};
 use crate::postgres::append::{self, Appended};
 use crate::postgres::arrays::Arrays;
 use crate::postgres::pen::{away, gap};
@@ -18,7 +19,6 @@ use crate::postgres::states::States;
 use crate::quiet::Tidied;
 use crate::sql::postgres::{PostgresError, Session};
 use crate::sqlite::rows::{Batch, BatchRow, Disk, HeadFile, Packed, attest, count};
-use crate::sqlite::{AppendError, LedgerError};
 
 /// Whoever appends is told after so long that nothing is known yet.
 const PATIENCE: Duration = Duration::from_secs(2);

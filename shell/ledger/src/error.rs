@@ -7,7 +7,6 @@ use holon_facts::event::DecodeError;
 use holon_facts::{AgentId, ContentId};
 use rusqlite::{ErrorCode, ffi};
 
-use super::locked::holders_of;
 use crate::report::{Holders, Stall};
 use crate::sql::SqlError;
 #[cfg(feature = "postgres")]
@@ -280,7 +279,7 @@ impl LedgerError {
 }
 
 /// A ledger that can't be read, and why: the file is named whatever it is.
-pub fn unreadable(path: &Path, error: &LedgerError) -> String {
+pub(crate) fn unreadable(path: &Path, error: &LedgerError) -> String {
     let (file, error) = (path.display().to_string(), error.to_string());
     if error.contains(&file) { error } else { format!("{file} can't be read: {error}") }
 }
@@ -297,11 +296,6 @@ impl LedgerError {
             return AppendError::Locked;
         }
         if matches!(self, Self::Full) { AppendError::Full } else { AppendError::Fatal(self) }
-    }
-
-    /// Names who has the ledger locked, where somebody has.
-    pub(crate) fn naming_holders(self, path: &Path) -> Self {
-        if matches!(self, Self::Locked { .. }) { Self::Locked { by: holders_of(path) } } else { self }
     }
 }
 
