@@ -20,6 +20,8 @@ mod queue;
 mod quiet;
 mod report;
 #[cfg(feature = "sqlite")]
+pub mod rows;
+#[cfg(feature = "sqlite")]
 mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

@@ -7,7 +7,9 @@ use holon_facts::{AgentId, ContentId};
 
 use crate::error::LedgerError;
 use crate::error::Position;
-use crate::sqlite::rows::{Batch, BatchRow, Ends, Link, call_hash, count, stored, sum};
+use crate::rows::batch::Batch;
+use crate::rows::link::{BatchRow, Ends, Link};
+use crate::rows::row::{call_hash, count, stored, sum};
 
 /// Columns of new records.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@
 //! | table | one row is |
 //! | --- | --- |
 //! | `cells` | a ledger: its epoch, and where it ends |
-//! | `records`, `recorder`, `content`, `batches`, `snapshots`, `agents`, `kinds` | as in [`crate::sqlite`], with the cell that it belongs to |
+//! | `records`, `recorder`, `content`, `batches`, `snapshots`, `agents`, `kinds` | as in [`crate::rows`], with the cell that it belongs to |
 //! | `schema_versions` | a version of these tables that the database has reached, and the oldest one whose builds may work on it |
 
 mod append;

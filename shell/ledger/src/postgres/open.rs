@@ -13,9 +13,10 @@ use super::pen::Pen;
 use super::schema;
 use crate::durability::Durability;
 use crate::error::{LedgerError, WrittenBy};
+use crate::rows::link::newest;
 use crate::sql::postgres::{PostgresError, Server, Session};
 use crate::sqlite::Reader;
-use crate::sqlite::rows::{HeadOnly, newest};
+use crate::sqlite::rows::HeadOnly;
 
 /// How long an answer is waited for.
 pub(super) const ANSWER: Option<Millis> = Some(Millis::seconds(30));

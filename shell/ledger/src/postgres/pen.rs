@@ -11,8 +11,13 @@ use super::open::{ANSWER, hold};
 use super::states::States;
 use crate::error::{AppendError, LedgerError};
 use crate::quiet::Tidied;
+use crate::rows::batch::Batch;
+use crate::rows::head::HeadFile;
+use crate::rows::link::BatchRow;
+use crate::rows::packed::Packed;
+use crate::rows::row::count;
 use crate::sql::postgres::{PostgresError, Session};
-use crate::sqlite::rows::{Batch, BatchRow, Disk, HeadFile, Packed, attest, count};
+use crate::sqlite::rows::{Disk, attest};
 
 /// Appends without a pause while the cell is found where it was left: a statement of a lost connection may be in between.
 const ATTEMPTS: usize = 4;

@@ -14,7 +14,8 @@ use super::testing::{Database, NOT_TRIED};
 use super::{Opened, open};
 use crate::error::{AppendError, LedgerError};
 use crate::report::Report;
-use crate::sqlite::rows::{Batch, Disk};
+use crate::rows::batch::Batch;
+use crate::sqlite::rows::Disk;
 use crate::sqlite::{Reader, Writer, text_reader, verify};
 use crate::suite::Store;
 
@@ -40,7 +41,7 @@ impl Disk for Gone {
         if self.gone.load(Ordering::Relaxed) { Ok(()) } else { self.pen.close() }
     }
 
-    fn keep(&mut self, packed: &[crate::sqlite::Packed]) -> Result<(), AppendError> {
+    fn keep(&mut self, packed: &[crate::rows::Packed]) -> Result<(), AppendError> {
         if self.gone.load(Ordering::Relaxed) { Ok(()) } else { self.pen.keep(packed) }
     }
 }

@@ -10,9 +10,9 @@ use tokio_postgres::types::ToSql;
 use super::open::ANSWER;
 use crate::durability::Durability;
 use crate::error::LedgerError;
+use crate::rows::link::newest;
 use crate::sql::postgres::{PostgresError, Server, Session};
 use crate::sql::{Param, Row, Source, SqlError};
-use crate::sqlite::rows::newest;
 use crate::sqlite::{self, Copied, Ledger, Opened, Reader};
 
 /// Rows of a table that are moved at a time.

@@ -12,19 +12,19 @@ use holon_platform::clock;
 use holon_platform::crash_point::{Point, half_of, reached};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::batch::Batch;
 use super::batch_writer::BatchWriter;
-use super::head::HeadFile;
-use super::link::{self, BatchRow};
 use super::locked::holders_of;
 use super::open;
-use super::packed::Packed;
 use super::read::Reader;
-use super::row::RecordRow;
 use super::whole::Files;
 use crate::durability::Durability;
 use crate::error::{AppendError, LedgerError};
 use crate::report::Holders;
+use crate::rows::batch::Batch;
+use crate::rows::head::HeadFile;
+use crate::rows::link::{self, BatchRow};
+use crate::rows::packed::Packed;
+use crate::rows::row::RecordRow;
 
 /// Pages of 4 KiB in the write-ahead log from which on they are moved into the file.
 const CHECKPOINT_PAGES: i32 = if cfg!(feature = "crash-points") { 40 } else { 1_000 };

@@ -11,12 +11,13 @@ use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 use serde::{Deserialize, Serialize};
 
-use super::head::{Head, HeadFile};
-use super::link;
 use super::read::{self, Reader};
-use super::{open, schema, whole};
+use super::{open, whole};
 use crate::durability::Durability;
 use crate::error::LedgerError;
+use crate::rows::head::{Head, HeadFile};
+use crate::rows::link;
+use crate::rows::schema;
 use crate::sql::Source;
 
 /// Pages of 4 KiB that are copied at once: so much of the disk a commit may have to wait for.

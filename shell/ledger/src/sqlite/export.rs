@@ -9,8 +9,8 @@ use holon_law::replay::call_line;
 use super::read::Reader;
 use super::recorded::each_call;
 use super::restore;
-use super::row::{RECORD_COLUMNS, StoredRecord};
 use crate::error::{LedgerError, Position};
+use crate::rows::row::{RECORD_COLUMNS, StoredRecord};
 use crate::sql::Source;
 
 /// Records that are read at once.

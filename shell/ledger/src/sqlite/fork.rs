@@ -10,11 +10,11 @@ use holon_facts::identity::{AgentKind, ForkedFrom};
 use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq};
 use holon_text::Texts;
 
-use super::batch::{Batch, EncodedCall};
 use super::gc::removed_of;
 use super::past::PastError;
 use super::read::Reader;
 use crate::error::LedgerError;
+use crate::rows::batch::{Batch, EncodedCall};
 
 /// Records that a fork copies at most: they become durable in one transaction.
 pub const FORKED_RECORDS: u64 = 200_000;

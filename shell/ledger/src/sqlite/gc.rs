@@ -11,13 +11,14 @@ use holon_law::replay::RUNTIME_STARTED;
 use rusqlite::{Connection, TransactionBehavior, params};
 use serde::Serialize;
 
-use super::link::newest;
+use super::open;
 use super::past::PastError;
 use super::read::Reader;
-use super::row::{CALL_COLUMNS, Hash, RECORD_COLUMNS, StoredCall, StoredRecord, removed_call};
-use super::{open, schema};
 use crate::durability::Durability;
 use crate::error::{LedgerError, Position};
+use crate::rows::link::newest;
+use crate::rows::row::{CALL_COLUMNS, Hash, RECORD_COLUMNS, StoredCall, StoredRecord, removed_call};
+use crate::rows::schema;
 use crate::sql::Source;
 use crate::store::LedgerReader as _;
 

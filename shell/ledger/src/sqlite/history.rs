@@ -6,9 +6,9 @@ use holon_facts::{AgentId, EventSeq, Record};
 
 use super::read::Reader;
 use super::restore::{account, agent_row};
-use super::row::{RECORD_COLUMNS, StoredRecord, stored};
-use super::schema;
 use crate::error::{LedgerError, Position};
+use crate::rows::row::{RECORD_COLUMNS, StoredRecord, stored};
+use crate::rows::schema;
 use crate::sql::Row;
 use crate::store::AgentRow;
 

@@ -12,11 +12,11 @@ use holon_law::replay::{Line, LineError};
 use serde::Deserialize;
 
 use super::append::Ledger;
-use super::batch::{Batch, CallRow, encode};
 use super::past::PAST_RECORDS;
-use super::row::stored;
 use crate::durability::Durability;
 use crate::error::{AppendError, LedgerError};
+use crate::rows::batch::{Batch, CallRow, encode};
+use crate::rows::row::stored;
 use crate::store::AgentRow;
 
 /// Bytes of one line.

@@ -6,9 +6,9 @@ use holon_facts::ids::{MessageId, TurnIndex};
 use holon_facts::{AgentId, Event, EventSeq, Record, RunId};
 
 use super::read::Reader;
-use super::row::{RECORD_COLUMNS, StoredRecord, stored};
-use super::schema;
 use crate::error::{LedgerError, Position};
+use crate::rows::row::{RECORD_COLUMNS, StoredRecord, stored};
+use crate::rows::schema;
 
 /// The condition under which SQLite uses the index of landmarks.
 const LANDMARKS: &str = "kind IN ('message_admitted', 'turn_started', 'turn_terminal')";

@@ -36,8 +36,9 @@ mod tests {
     use holon_law::replay::Again;
 
     use super::super::testing::{Home, encoded, id};
-    use super::super::{Batch, OldTexts, collect, plan, replay, verify};
+    use super::super::{OldTexts, collect, plan, replay, verify};
     use super::*;
+    use crate::rows::batch::Batch;
     use crate::store::StoreError as _;
 
     const EVERYBODY: &[&str] = &["goes", "stays"];

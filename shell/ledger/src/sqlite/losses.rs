@@ -6,11 +6,10 @@ use tempfile::TempDir;
 
 use super::testing::Home;
 use super::wal::Wal;
-use super::{
-    FILE_NAME, Head, Ledger, Opened, Reader, RecordCheck, check_end, examine, head, recover, verify, wal,
-};
+use super::{FILE_NAME, Ledger, Opened, Reader, RecordCheck, check_end, examine, recover, verify, wal};
 use crate::durability::Durability;
 use crate::error::LedgerError;
+use crate::rows::head::{self, Head};
 
 /// What the process left.
 struct Left {
@@ -63,7 +62,7 @@ impl Place {
     /// What opens, and its newest batch.
     fn open(&self) -> Result<(Opened, i64), LedgerError> {
         let opened = Ledger::open(&self.path(), Durability::Process)?;
-        let newest = opened.reader.read(super::link::newest)?;
+        let newest = opened.reader.read(crate::rows::link::newest)?;
         Ok((opened, newest.batch))
     }
 

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::overall::{self, LedgerSeq, Overall};
 use super::read::Reader;
-use super::row::{RECORD_COLUMNS, stored};
 use crate::error::{LedgerError, Position};
+use crate::rows::row::{RECORD_COLUMNS, stored};
 
 /// Rows of any kind that one read looks at, at most.
 const LOOKED_AT: u64 = 16_384;

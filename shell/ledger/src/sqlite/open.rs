@@ -9,13 +9,15 @@ use holon_platform::crash_point::{Point, reached};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::head::HeadFile;
-use super::link::{self, BatchRow};
+use super::migrations::migrate;
+use super::read;
 use super::whole::Files;
-use super::{read, schema};
 use crate::durability::Durability;
 use crate::error::{LedgerError, is_locked};
 use crate::report::Holders;
+use crate::rows::head::HeadFile;
+use crate::rows::link::{self, BatchRow};
+use crate::rows::schema;
 
 /// How long another program may keep the file locked.
 const BUSY: Duration = Duration::from_secs(5);
@@ -97,7 +99,7 @@ pub(super) fn take_over(connection: &mut Connection) -> Result<i64, LedgerError>
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(LedgerError::sqlite(failed))?;
-    schema::migrate(&transaction)?;
+    migrate(&transaction)?;
     reached(Point::SchemaChanged);
     check_kinds(&transaction)?;
     transaction

@@ -3,9 +3,9 @@
 use holon_facts::Record;
 
 use super::read::Reader;
-use super::row::{RECORD_COLUMNS, StoredRecord, stored};
-use super::schema;
 use crate::error::{LedgerError, Position};
+use crate::rows::row::{RECORD_COLUMNS, StoredRecord, stored};
+use crate::rows::schema;
 #[cfg(feature = "postgres")]
 use crate::sql::postgres::feed;
 use crate::sql::{Row, Source, SqlError};

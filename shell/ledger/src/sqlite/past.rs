@@ -8,11 +8,11 @@ use holon_core::replay::Call;
 use holon_facts::config::Config;
 use holon_facts::{AgentId, EventSeq, Record, Seed};
 
-use super::packed::Kept;
 use super::read::Reader;
 use super::restore::usable;
-use super::row::{CALL_COLUMNS, StoredCall, stored};
 use crate::error::{LedgerError, Position};
+use crate::rows::packed::Kept;
+use crate::rows::row::{CALL_COLUMNS, StoredCall, stored};
 use crate::sql::{Source, SqlError};
 
 /// Records that are folded at most.
@@ -185,9 +185,9 @@ fn first_calls(source: Source<'_>, agent: &AgentId, event: i64) -> Result<Vec<St
 
 #[cfg(test)]
 mod tests {
-    use super::super::batch_writer::STRETCH;
     use super::super::testing::{BUILD, Home, id};
     use super::*;
+    use crate::rows::packed::STRETCH;
 
     #[test]
     fn a_past_state_is_what_its_records_fold_to_with_and_without_a_stored_one() {

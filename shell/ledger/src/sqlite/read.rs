@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
 
-use super::schema;
+use super::migrations::APPLICATION_ID;
 use crate::error::LedgerError;
+use crate::rows::schema;
 use crate::sql::Source;
 #[cfg(feature = "postgres")]
 use crate::sql::postgres::{ALL, Server, Session, Work};
@@ -184,7 +185,7 @@ pub(super) fn check_kind(connection: &Connection, path: &Path) -> Result<(), Led
     let id = connection.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0));
     let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
     match id.and_then(|id| tables.map(|tables| (id, tables))) {
-        Ok((schema::APPLICATION_ID, _) | (0, 0)) => Ok(()),
+        Ok((APPLICATION_ID, _) | (0, 0)) => Ok(()),
         Ok(_) => Err(not_ours("it is the database of another program")),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
             Err(not_ours("it is not a SQLite database"))

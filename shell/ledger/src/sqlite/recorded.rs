@@ -1,7 +1,7 @@
 //! The flight recorder with the records that each call brought, in the order in which they were written.
 
-use super::row::{CALL_COLUMNS, RECORD_COLUMNS, StoredCall, StoredRecord};
 use crate::error::{LedgerError, Position};
+use crate::rows::row::{CALL_COLUMNS, RECORD_COLUMNS, StoredCall, StoredRecord};
 use crate::sql::{Row, Source, SqlError};
 
 /// Rows that are read at once.

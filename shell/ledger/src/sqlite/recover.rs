@@ -10,14 +10,15 @@ use holon_facts::Record;
 use holon_platform::clock;
 use serde::Serialize;
 
-use super::head::{self, Head, HeadFile, Kept};
-use super::link::{self, BatchRow};
 use super::read::Reader;
 use super::verify::verify;
 use super::wal::{self, Take, Wal};
-use super::{schema, whole};
+use super::whole;
 use crate::durability::Durability;
 use crate::error::LedgerError;
+use crate::rows::head::{self, Head, HeadFile, Kept};
+use crate::rows::link::{self, BatchRow};
+use crate::rows::schema;
 
 /// What a ledger lost, and what is left of it.
 #[derive(Debug, Clone, Serialize)]

@@ -7,8 +7,8 @@ use holon_law::replay::{Again, Audit, AuditError, AuditReport};
 
 use super::read::Reader;
 use super::recorded::each_call;
-use super::row::StoredRecord;
 use crate::error::{LedgerError, Position};
+use crate::rows::row::StoredRecord;
 
 /// Where a replay ended, and why.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +52,9 @@ fn audited(reader: &Reader, mut audit: Audit<Replay>) -> Result<AuditReport, Rep
 
 #[cfg(test)]
 mod tests {
-    use super::super::row::{CALL_COLUMNS, StoredCall};
     use super::super::testing::{BUILD, Home};
     use super::*;
+    use crate::rows::row::{CALL_COLUMNS, StoredCall};
     use holon_facts::AgentId;
     use holon_law::replay::ReplayError;
 
@@ -102,7 +102,7 @@ mod tests {
         let stored = stored.unwrap();
         let call = stored.call.replace("0000Z", "0001Z");
         assert_ne!(call, stored.call);
-        let sum = super::super::row::sum(&super::super::row::call_hash(stored.step, &call));
+        let sum = crate::rows::row::sum(&crate::rows::row::call_hash(stored.step, &call));
         home.vandal(&format!("UPDATE recorder SET call = '{call}', sum = {sum} WHERE position = 4"));
         let error = replay(&reader, this_build()).unwrap_err();
         let ReplayFailure::Audit { at, source } = &error else { panic!("{error}") };

@@ -11,11 +11,11 @@ use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};
 use holon_platform::build;
 
 use super::left::agents_left;
-use super::packed::Kept;
 use super::read::Reader;
-use super::row::{RECORD_COLUMNS, StoredRecord, stored};
-use super::schema;
 use crate::error::{LedgerError, Position};
+use crate::rows::packed::Kept;
+use crate::rows::row::{RECORD_COLUMNS, StoredRecord, stored};
+use crate::rows::schema;
 use crate::sql::{Row, Source, SqlError};
 use crate::store::{AgentRow, LedgerReader, Restored};
 
@@ -425,7 +425,7 @@ mod tests {
             source.one("SELECT sum(length(CAST(payload AS BLOB))) FROM records", &[], |row| row.get::<i64>(0))
         });
         let payload = usize::try_from(payload.unwrap()).unwrap();
-        assert_eq!(restored.tail_bytes, payload + restored.tail.len() * super::super::row::ROW_BYTES);
+        assert_eq!(restored.tail_bytes, payload + restored.tail.len() * crate::rows::row::ROW_BYTES);
         assert_eq!(restored.state_bytes, 0);
     }
 
@@ -469,7 +469,7 @@ mod tests {
                 let sql = format!("SELECT {RECORD_COLUMNS} FROM records WHERE event_seq = 3");
                 source.one(&sql, &[], StoredRecord::read)
             });
-            let sum = super::super::row::sum(&sum.unwrap().row.hash());
+            let sum = crate::rows::row::sum(&sum.unwrap().row.hash());
             home.vandal(&format!("UPDATE records SET sum = {sum} WHERE event_seq = 3"));
             let error = reader.load(&id("main")).unwrap_err();
             assert!(matches!(&error, LedgerError::Newer { at, .. } if at.event_seq == Some(3)), "{error}");

@@ -16,11 +16,11 @@ use holon_text::{Secrets, Texts};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::batch::{Batch, EncodedCall};
 use super::thread::Disk;
 use super::{FILE_NAME, Ledger, Opened, Reader, text_reader};
 use crate::durability::Durability;
 use crate::error::{AppendError, LedgerError};
+use crate::rows::batch::{Batch, EncodedCall};
 use crate::store::{Batch as _, LedgerReader as _};
 use crate::suite;
 
@@ -82,10 +82,10 @@ impl Home {
     #[cfg(test)]
     pub(super) fn state(&self, agent: &str) -> String {
         let kept = self.reader().read(|source| {
-            let columns = super::packed::Kept::columns(source).unwrap();
+            let columns = crate::rows::packed::Kept::columns(source).unwrap();
             let sql =
                 format!("SELECT {columns} FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC LIMIT 1");
-            source.one(&sql, &[agent.into()], |row| super::packed::Kept::read(row, 0))
+            source.one(&sql, &[agent.into()], |row| crate::rows::packed::Kept::read(row, 0))
         });
         kept.unwrap().text().unwrap()
     }

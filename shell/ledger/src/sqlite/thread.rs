@@ -8,14 +8,14 @@ use holon_text::Texts;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::append::Ledger;
-use super::batch::Batch;
-use super::packed::Packed;
 use super::reserve::Reserve;
 use crate::error::{AppendError, LedgerError};
 use crate::load::Load;
 use crate::queue::{self, Queue, Turn};
 use crate::quiet::Tidied;
 use crate::report::{Holders, Message};
+use crate::rows::batch::Batch;
+use crate::rows::packed::Packed;
 
 /// Without a batch for so long, the disk is tidied.
 const TIDY_AFTER: Duration = Duration::from_millis(if QUICK { 300 } else { 5_000 });

@@ -11,11 +11,12 @@ use holon_platform::build;
 use holon_text::hash;
 
 use super::left::agents_left;
-use super::link::{self, BATCH_COLUMNS, BatchRow, Ends, Part};
-use super::packed::Kept;
 use super::read::Reader;
-use super::{restore, schema};
+use super::restore;
 use crate::error::{LedgerError, Position};
+use crate::rows::link::{self, BATCH_COLUMNS, BatchRow, Ends, Part};
+use crate::rows::packed::Kept;
+use crate::rows::schema;
 use crate::sql::{Row, Source};
 use crate::store::AgentRow;
 

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::link::{self, BATCH_COLUMNS, BatchRow, Part};
 use super::read::Reader;
 use super::restore;
 use crate::error::{LedgerError, Position};
+use crate::rows::link::{self, BATCH_COLUMNS, BatchRow, Part};
 
 /// Batches that are checked.
 const BATCHES: usize = 1_000;

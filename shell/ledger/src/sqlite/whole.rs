@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use holon_platform::hex;
 
-use super::head::{self, Head, HeadFile, Kept};
-use super::link::{self, BatchRow};
 use super::read::Reader;
 use super::wal::Wal;
 use crate::durability::Durability;
 use crate::error::{LedgerError, Position};
+use crate::rows::head::{self, Head, HeadFile, Kept};
+use crate::rows::link::{self, BatchRow};
 use crate::sql::Source;
 
 /// A runtime that lives writes its log meanwhile: damage stays where it is.

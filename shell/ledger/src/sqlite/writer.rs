@@ -14,12 +14,12 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::append::Ledger;
-use super::batch::{Batch, EncodedCall};
 use super::reserve::Reserve;
 use super::thread::{Disk, Thread};
 use crate::error::LedgerError;
 use crate::load::Load;
 use crate::report::{Message, Report};
+use crate::rows::batch::{Batch, EncodedCall};
 #[cfg(any(test, feature = "testing"))]
 use crate::store::Batch as _;
 use crate::store::LedgerWriter;

@@ -15,9 +15,10 @@ use crate::durability::Durability;
 use crate::error::LedgerError;
 use crate::permit::Permit;
 use crate::postgres::open::kinds;
+use crate::rows::link::newest;
 use crate::sql::postgres::{Server, Session, Work};
 use crate::sqlite::Reader;
-use crate::sqlite::rows::{HeadOnly, newest};
+use crate::sqlite::rows::HeadOnly;
 
 /// A claimed cell. Cheap to clone; whoever opens it first has its pen.
 #[derive(Clone)]

@@ -17,8 +17,13 @@ use crate::postgres::arrays::Arrays;
 use crate::postgres::pen::{away, gap};
 use crate::postgres::states::States;
 use crate::quiet::Tidied;
+use crate::rows::batch::Batch;
+use crate::rows::head::HeadFile;
+use crate::rows::link::BatchRow;
+use crate::rows::packed::Packed;
+use crate::rows::row::count;
 use crate::sql::postgres::{PostgresError, Session};
-use crate::sqlite::rows::{Batch, BatchRow, Disk, HeadFile, Packed, attest, count};
+use crate::sqlite::rows::{Disk, attest};
 
 /// Whoever appends is told after so long that nothing is known yet.
 const PATIENCE: Duration = Duration::from_secs(2);

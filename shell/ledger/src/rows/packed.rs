@@ -18,6 +18,12 @@ use crate::store::State;
 /// Bytes of a state as text. A larger one is not stored; the log is.
 const MOST: usize = 64 << 20;
 
+/// Newest snapshots that are kept per agent.
+pub(crate) const SNAPSHOTS: i64 = 2;
+/// Of each stretch of so many events the oldest snapshot is kept as well: a past state is folded from no farther back, and
+/// from the distance of two snapshots.
+pub(crate) const STRETCH: i64 = 8_192;
+
 /// An agent's state, ready to be written.
 #[derive(Debug, Clone)]
 pub struct Packed {

@@ -224,7 +224,7 @@ impl store::Batch for Batch {
     }
 }
 
-pub(super) fn encode(record: &Record) -> Result<RecordRow, LedgerError> {
+pub(crate) fn encode(record: &Record) -> Result<RecordRow, LedgerError> {
     let payload =
         record.event.payload().map_err(|source| LedgerError::Json { what: record.event.kind(), source })?;
     Ok(RecordRow {

@@ -181,3 +181,8 @@ pub(crate) fn sum(hash: &Hash) -> i64 {
 pub(crate) fn stored(number: u64) -> Result<i64, LedgerError> {
     i64::try_from(number).map_err(|_| LedgerError::Range { number })
 }
+
+/// A number of rows as SQLite stores it.
+pub(crate) fn count(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
+}
