@@ -14,7 +14,7 @@ use holon_facts::provenance::{AdmissionContext, AuthorityClass, Surface, Trust};
 use holon_facts::trigger::DeliveryMode;
 use holon_facts::{AgentId, EventSeq, Record, RunId};
 use holon_ledger::error::LedgerError;
-use holon_ledger::sqlite::Reader;
+use holon_ledger::read::Reader;
 use serde::Serialize;
 
 mod subject;

@@ -14,7 +14,8 @@ use holon_facts::message::Message;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Event, EventSeq, Record, Wall};
 use holon_ledger::error::LedgerError;
-use holon_ledger::sqlite::{HomeLock, Listing, Reader, Wanted};
+use holon_ledger::read::{Listing, Reader, Wanted};
+use holon_ledger::sqlite::HomeLock;
 use holon_present::one_line;
 use holon_text::nearest::did_you_mean;
 

@@ -18,6 +18,8 @@ mod place;
 pub mod postgres;
 mod queue;
 mod quiet;
+#[cfg(feature = "sqlite")]
+pub mod read;
 mod report;
 #[cfg(feature = "sqlite")]
 pub mod rows;

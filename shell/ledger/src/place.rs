@@ -14,7 +14,8 @@ use crate::permit::Permit;
 use crate::postgres::node::{Lot, NodePen, OpenedLot};
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, Pen, Server};
-use crate::sqlite::{self, Copied, Ledger, OldTexts, Plan, Reader, Writer};
+use crate::read::{self, OldTexts, Plan, Reader};
+use crate::sqlite::{self, Copied, Ledger, Writer};
 
 /// Where a ledger is.
 #[derive(Debug, Clone)]
@@ -139,7 +140,7 @@ impl LedgerPlace {
     /// When it has lost something, can't be read, or has records that this build does not know.
     pub fn garbage(&self, cutoff: Wall, texts: OldTexts) -> Result<Plan, LedgerError> {
         self.check_end()?;
-        sqlite::plan(&self.reader()?, cutoff, texts)
+        read::plan(&self.reader()?, cutoff, texts)
     }
 
     /// Copies it, as it is at one moment, into a file that is not there yet.

@@ -8,7 +8,7 @@ use clap::Args;
 use holon_facts::event::{LifecycleFact, TurnFact};
 use holon_facts::{AgentId, Event, EventSeq, Record, Wall};
 use holon_ledger::error::LedgerError;
-use holon_ledger::sqlite::Reader;
+use holon_ledger::read::Reader;
 use holon_present::{Presentation, Visibility};
 use serde::Serialize;
 use similar::{Algorithm, DiffOp, capture_diff_slices};

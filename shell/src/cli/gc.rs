@@ -7,7 +7,8 @@ use anyhow::anyhow;
 use clap::Args;
 use holon_facts::{Millis, Wall};
 use holon_ledger::error::LedgerError;
-use holon_ledger::sqlite::{Garbage, HomeLock, OldTexts};
+use holon_ledger::read::{Garbage, OldTexts};
+use holon_ledger::sqlite::HomeLock;
 use holon_platform::{Environment, clock};
 use serde::Serialize;
 

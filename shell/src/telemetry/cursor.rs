@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use holon_ledger::error::LedgerError;
-use holon_ledger::sqlite::{LedgerSeq, Reader};
+use holon_ledger::read::{LedgerSeq, Reader};
 use serde::{Deserialize, Serialize};
 
 use crate::home::secret;

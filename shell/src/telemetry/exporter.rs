@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use holon_facts::{AgentId, EventSeq, Record};
 use holon_ledger::error::LedgerError;
-use holon_ledger::sqlite::{LedgerSeq, Overall, Reader};
+use holon_ledger::read::{LedgerSeq, Overall, Reader};
 use holon_models::DocumentPost;
 use holon_platform::spawn;
 use prometheus_client::metrics::counter::Counter;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::view::standing::Standing;
 use holon_facts::{AgentId, ContentId};
 
-use crate::error::LedgerError;
-use crate::error::Position;
+use crate::error::{LedgerError, Position};
 use crate::rows::batch::Batch;
 use crate::rows::link::{BatchRow, Ends, Link};
 use crate::rows::row::{call_hash, count, stored, sum};

@@ -12,6 +12,7 @@ mod append;
 mod arrays;
 mod gc;
 pub mod local;
+mod loss;
 pub mod node;
 mod open;
 mod pen;

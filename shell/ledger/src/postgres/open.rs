@@ -8,15 +8,15 @@ use std::time::Duration;
 use holon_facts::{Event, Millis, StepSeq};
 use holon_platform::clock;
 
+use super::loss::HeadOnly;
 use super::node::Cluster;
 use super::pen::Pen;
 use super::schema;
 use crate::durability::Durability;
 use crate::error::{LedgerError, WrittenBy};
+use crate::read::Reader;
 use crate::rows::link::newest;
 use crate::sql::postgres::{PostgresError, Server, Session};
-use crate::sqlite::Reader;
-use crate::sqlite::rows::HeadOnly;
 
 /// How long an answer is waited for.
 pub(super) const ANSWER: Option<Millis> = Some(Millis::seconds(30));

@@ -13,10 +13,11 @@ use tempfile::TempDir;
 use super::testing::{Database, NOT_TRIED};
 use super::{Opened, open};
 use crate::error::{AppendError, LedgerError};
+use crate::read::{Reader, text_reader, verify};
 use crate::report::Report;
 use crate::rows::batch::Batch;
+use crate::sqlite::Writer;
 use crate::sqlite::rows::Disk;
-use crate::sqlite::{Reader, Writer, text_reader, verify};
 use crate::suite::Store;
 
 /// A pen whose database is gone as long as that is said.
@@ -132,7 +133,7 @@ impl Store for Written {
     fn calls(&self) -> Vec<Call> {
         let mut calls = Vec::new();
         let read = self.reader.read(|source| {
-            crate::sqlite::rows::each_call(source, |stored, _| {
+            crate::read::recorder::each_call(source, |stored, _| {
                 calls.push(serde_json::from_str(&stored.call).unwrap());
                 Ok::<(), LedgerError>(())
             })

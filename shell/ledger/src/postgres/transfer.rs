@@ -10,10 +10,11 @@ use tokio_postgres::types::ToSql;
 use super::open::ANSWER;
 use crate::durability::Durability;
 use crate::error::LedgerError;
+use crate::read::Reader;
 use crate::rows::link::newest;
 use crate::sql::postgres::{PostgresError, Server, Session};
 use crate::sql::{Param, Row, Source, SqlError};
-use crate::sqlite::{self, Copied, Ledger, Opened, Reader};
+use crate::sqlite::{self, Copied, Ledger, Opened};
 
 /// Rows of a table that are moved at a time.
 const PAGE: i64 = 500;

@@ -52,6 +52,16 @@ pub(crate) enum Kept {
     Head(Box<Head>),
 }
 
+impl Kept {
+    /// The last acknowledged batch that it names.
+    pub(crate) fn acknowledged(&self) -> Option<&Head> {
+        match self {
+            Self::Head(head) => Some(head),
+            Self::Nothing | Self::Unreadable => None,
+        }
+    }
+}
+
 /// The writing side.
 #[derive(Debug)]
 pub(crate) struct HeadFile {

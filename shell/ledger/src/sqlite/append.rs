@@ -14,11 +14,11 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::batch_writer::BatchWriter;
 use super::locked::holders_of;
+use super::loss::Files;
 use super::open;
-use super::read::Reader;
-use super::whole::Files;
 use crate::durability::Durability;
 use crate::error::{AppendError, LedgerError};
+use crate::read::Reader;
 use crate::report::Holders;
 use crate::rows::batch::Batch;
 use crate::rows::head::HeadFile;
@@ -276,7 +276,7 @@ mod tests {
         world.ledger.connection.pragma_update(None, "max_page_count", 1_000_000).unwrap();
         let durable = world.ledger.append(&batch).unwrap();
         assert_eq!(durable.through(), step.seq());
-        super::super::verify(&world.reader, &mut |_| Ok(())).unwrap();
+        crate::read::verify(&world.reader, &mut |_| Ok(())).unwrap();
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
         assert!(error.to_string().contains("continue the agent's log"), "{error}");
         assert!(world.ledger.append(&lost).is_err(), "nothing is taken after a failure");
         drop(world);
-        super::super::verify(&home.reader(), &mut |_| Ok(())).unwrap();
+        crate::read::verify(&home.reader(), &mut |_| Ok(())).unwrap();
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
         }
         let durable = world.ledger.append(&group).unwrap();
         assert_eq!(durable.through(), through);
-        let report = super::super::verify(&world.reader, &mut |_| Ok(())).unwrap();
+        let report = crate::read::verify(&world.reader, &mut |_| Ok(())).unwrap();
         assert_eq!((report.batches, report.contents), (2, 1));
     }
 

@@ -10,10 +10,9 @@ use holon_facts::identity::{AgentKind, ForkedFrom};
 use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq};
 use holon_text::Texts;
 
-use super::gc::removed_of;
-use super::past::PastError;
-use super::read::Reader;
 use crate::error::LedgerError;
+use crate::read::garbage::removed_of;
+use crate::read::{PastError, Reader};
 use crate::rows::batch::{Batch, EncodedCall};
 
 /// Records that a fork copies at most: they become durable in one transaction.
@@ -242,8 +241,8 @@ mod tests {
     use holon_law::replay::Again;
 
     use super::super::testing::{BUILD, Home, id};
-    use super::super::{replay, verify};
     use super::*;
+    use crate::read::{replay, verify};
 
     fn asked(at: Option<u64>) -> Fork {
         Fork { from: id("main"), at: at.map(EventSeq), to: id("other"), answer_given: false }

@@ -12,9 +12,9 @@ use holon_law::replay::{Line, LineError};
 use serde::Deserialize;
 
 use super::append::Ledger;
-use super::past::PAST_RECORDS;
 use crate::durability::Durability;
 use crate::error::{AppendError, LedgerError};
+use crate::read::PAST_RECORDS;
 use crate::rows::batch::{Batch, CallRow, encode};
 use crate::rows::row::stored;
 use crate::store::AgentRow;
@@ -186,10 +186,9 @@ impl<T: FnMut(ContentId) -> Option<Arc<str>>> Import<T> {
 mod tests {
     use holon_facts::EventSeq;
 
-    use super::super::export::{export, export_recorder};
-    use super::super::read::Reader;
     use super::super::testing::{Home, id};
     use super::*;
+    use crate::read::{Reader, export, export_recorder};
 
     fn exported(home: &Home) -> String {
         let mut out = Vec::new();

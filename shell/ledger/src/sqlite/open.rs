@@ -9,9 +9,9 @@ use holon_platform::crash_point::{Point, reached};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::loss::Files;
 use super::migrations::migrate;
-use super::read;
-use super::whole::Files;
+use super::reader;
 use crate::durability::Durability;
 use crate::error::{LedgerError, is_locked};
 use crate::report::Holders;
@@ -53,7 +53,7 @@ pub(super) fn connect(path: &Path, durability: Durability) -> Result<Connection,
         return Err(LedgerError::Open { path: path.to_owned(), problem });
     }
     connection.busy_timeout(BUSY).map_err(failed)?;
-    read::check_kind(&connection, path)?;
+    reader::check_kind(&connection, path)?;
     connection.set_prepared_statement_cache_capacity(32);
     let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).map_err(failed)?;
     if pages == 0 {

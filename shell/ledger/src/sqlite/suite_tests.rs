@@ -10,8 +10,9 @@ use holon_facts::{AgentId, StepSeq, Text};
 use holon_text::{Secrets, Texts};
 
 use super::testing::Home;
-use super::{Opened, Reader, Writer, recorded, text_reader};
+use super::{Opened, Writer};
 use crate::error::LedgerError;
+use crate::read::{Reader, recorder, text_reader};
 use crate::report::Report;
 use crate::suite::Store;
 
@@ -98,7 +99,7 @@ impl Store for Written {
     fn calls(&self) -> Vec<Call> {
         let mut calls = Vec::new();
         let read = self.reader.read(|source| {
-            recorded::each_call(source, |stored, _| {
+            recorder::each_call(source, |stored, _| {
                 calls.push(serde_json::from_str(&stored.call).unwrap());
                 Ok::<(), LedgerError>(())
             })

@@ -17,9 +17,10 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::thread::Disk;
-use super::{FILE_NAME, Ledger, Opened, Reader, text_reader};
+use super::{FILE_NAME, Ledger, Opened};
 use crate::durability::Durability;
 use crate::error::{AppendError, LedgerError};
+use crate::read::{Reader, text_reader};
 use crate::rows::batch::{Batch, EncodedCall};
 use crate::store::{Batch as _, LedgerReader as _};
 use crate::suite;
@@ -80,7 +81,7 @@ impl Home {
 
     /// The newest stored state of an agent, as text.
     #[cfg(test)]
-    pub(super) fn state(&self, agent: &str) -> String {
+    pub(crate) fn state(&self, agent: &str) -> String {
         let kept = self.reader().read(|source| {
             let columns = crate::rows::packed::Kept::columns(source).unwrap();
             let sql =
@@ -92,7 +93,7 @@ impl Home {
 
     /// All stored states become this one, as builds before compression stored it.
     #[cfg(test)]
-    pub(super) fn store_as_text(&self, state: &str) {
+    pub(crate) fn store_as_text(&self, state: &str) {
         let sum: String =
             holon_text::hash(state.as_bytes()).0.iter().map(|byte| format!("{byte:02x}")).collect();
         self.vandal(&format!("UPDATE snapshots SET state = '{state}', packed = NULL, hash = x'{sum}'"));

@@ -97,8 +97,9 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::super::testing::{Home, World};
-    use super::super::{verify, wal};
+    use super::super::wal;
     use super::*;
+    use crate::read::verify;
 
     fn size(path: &Path) -> u64 {
         std::fs::metadata(path).unwrap().len()

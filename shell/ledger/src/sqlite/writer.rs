@@ -176,8 +176,8 @@ mod tests {
     use holon_facts::{ReplyId, StepSeq};
 
     use super::super::testing::{Home, World, abort, created, id, stop};
-    use super::super::verify;
     use super::*;
+    use crate::read::verify;
     use crate::report::Stall;
     use crate::store::LedgerReader;
 

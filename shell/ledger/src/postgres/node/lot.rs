@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use holon_cluster::{CellId, Epoch, Head};
 use holon_facts::{Millis, StepSeq};
 
+use super::super::loss::HeadOnly;
 use super::keeper::Note;
 use super::pen::{NodePen, Order, Progress};
 use super::statement::{id, number};
@@ -15,10 +16,9 @@ use crate::durability::Durability;
 use crate::error::LedgerError;
 use crate::permit::Permit;
 use crate::postgres::open::kinds;
+use crate::read::Reader;
 use crate::rows::link::newest;
 use crate::sql::postgres::{Server, Session, Work};
-use crate::sqlite::Reader;
-use crate::sqlite::rows::HeadOnly;
 
 /// A claimed cell. Cheap to clone; whoever opens it first has its pen.
 #[derive(Clone)]

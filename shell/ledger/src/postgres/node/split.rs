@@ -22,11 +22,10 @@ use crate::postgres::append::{Appended, append_to};
 use crate::postgres::arrays::Arrays;
 use crate::postgres::gc::WHOLE;
 use crate::postgres::open::kinds;
-use crate::rows::batch::Batch;
-use crate::rows::batch::EncodedCall;
+use crate::read::Reader;
+use crate::rows::batch::{Batch, EncodedCall};
 use crate::rows::link::{BatchRow, newest};
 use crate::sql::postgres::{PostgresError, Server, Session};
-use crate::sqlite::Reader;
 
 const DOING: &str = "splitting a cell";
 /// Rows that are copied at a time while the owner works, by their positions.

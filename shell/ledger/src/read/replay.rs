@@ -5,8 +5,8 @@ use holon_core::replay::{CallError, Replay};
 use holon_facts::{Config, Record};
 use holon_law::replay::{Again, Audit, AuditError, AuditReport};
 
-use super::read::Reader;
-use super::recorded::each_call;
+use super::reader::Reader;
+use super::recorder::each_call;
 use crate::error::{LedgerError, Position};
 use crate::rows::row::StoredRecord;
 
@@ -52,9 +52,9 @@ fn audited(reader: &Reader, mut audit: Audit<Replay>) -> Result<AuditReport, Rep
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{BUILD, Home};
     use super::*;
     use crate::rows::row::{CALL_COLUMNS, StoredCall};
+    use crate::sqlite::testing::{BUILD, Home};
     use holon_facts::AgentId;
     use holon_law::replay::ReplayError;
 

@@ -10,8 +10,8 @@ use holon_facts::lifecycle::Status;
 use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};
 use holon_platform::build;
 
-use super::left::agents_left;
-use super::read::Reader;
+use super::agents_left::agents_left;
+use super::reader::Reader;
 use crate::error::{LedgerError, Position};
 use crate::rows::packed::Kept;
 use crate::rows::row::{RECORD_COLUMNS, StoredRecord, stored};
@@ -376,8 +376,8 @@ pub(super) fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Home, id};
     use super::*;
+    use crate::sqlite::testing::{Home, id};
 
     fn event_count(home: &Home) -> u64 {
         home.reader().last_event(&id("main")).unwrap().0

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use holon_facts::{AgentId, StepSeq, Wall};
 use holon_law::replay::call_line;
 
-use super::read::Reader;
-use super::recorded::each_call;
+use super::reader::Reader;
+use super::recorder::each_call;
 use super::restore;
 use crate::error::{LedgerError, Position};
 use crate::rows::row::{RECORD_COLUMNS, StoredRecord};
@@ -138,8 +138,8 @@ fn write_line(record: &StoredRecord, out: &mut dyn Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Home, id};
     use super::*;
+    use crate::sqlite::testing::{Home, id};
     use holon_law::replay::{Again, ExportReader};
 
     fn exported(home: &Home, agent: Option<&str>) -> Result<Vec<serde_json::Value>, ExportError> {

@@ -4,7 +4,7 @@
 use holon_core::agent::budget::Account;
 use holon_facts::{AgentId, EventSeq, Record};
 
-use super::read::Reader;
+use super::reader::Reader;
 use super::restore::{account, agent_row};
 use crate::error::{LedgerError, Position};
 use crate::rows::row::{RECORD_COLUMNS, StoredRecord, stored};
@@ -132,8 +132,8 @@ fn listed(row: &Row<'_>) -> Result<(AgentRow, Account), LedgerError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Home, id};
     use super::*;
+    use crate::sqlite::testing::{Home, id};
 
     fn wanted<'a>(kinds: &'a [&'static str], limit: usize, newest: bool) -> Wanted<'a> {
         Wanted { kinds, after: EventSeq(0), before: EventSeq(1 << 40), limit, newest }

@@ -2,7 +2,7 @@
 
 use holon_facts::Record;
 
-use super::read::Reader;
+use super::reader::Reader;
 use crate::error::{LedgerError, Position};
 use crate::rows::row::{RECORD_COLUMNS, StoredRecord, stored};
 use crate::rows::schema;
@@ -176,8 +176,8 @@ pub(super) fn located(row: &Row<'_>) -> Result<Located, SqlError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Home;
     use super::*;
+    use crate::sqlite::testing::Home;
 
     fn page(home: &Home, stretch: Stretch) -> (Vec<(u64, String, i64)>, u64, bool) {
         let overall = home.reader().of_all(stretch).unwrap();

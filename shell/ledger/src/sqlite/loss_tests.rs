@@ -6,9 +6,10 @@ use tempfile::TempDir;
 
 use super::testing::Home;
 use super::wal::Wal;
-use super::{FILE_NAME, Ledger, Opened, Reader, RecordCheck, check_end, examine, recover, verify, wal};
+use super::{FILE_NAME, Ledger, Opened, RecordCheck, check_end, examine, recover, wal};
 use crate::durability::Durability;
 use crate::error::LedgerError;
+use crate::read::{Reader, verify};
 use crate::rows::head::{self, Head};
 
 /// What the process left.

@@ -35,16 +35,18 @@ pub(super) fn agents_left(source: Source<'_>) -> Result<BTreeMap<AgentId, i64>, 
 mod tests {
     use holon_law::replay::Again;
 
-    use super::super::testing::{Home, encoded, id};
-    use super::super::{OldTexts, collect, plan, replay, verify};
+    use super::super::garbage::{OldTexts, plan};
+    use super::super::{replay, verify};
     use super::*;
     use crate::rows::batch::Batch;
+    use crate::sqlite::collect;
+    use crate::sqlite::testing::{Home, World, encoded, id};
     use crate::store::StoreError as _;
 
     const EVERYBODY: &[&str] = &["goes", "stays"];
 
     /// What a split records, after two agents have worked.
-    fn split() -> (Home, super::super::testing::World) {
+    fn split() -> (Home, World) {
         let home = Home::new();
         let mut world = home.start();
         for agent in EVERYBODY {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holon_facts::ContentId;
 use holon_text::ReadError;
 
-use super::read::Reader;
+use super::reader::Reader;
 use crate::error::{LedgerError, Position};
 
 impl Reader {
@@ -42,8 +42,8 @@ pub fn text_reader(reader: Arc<Reader>) -> holon_text::Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Home;
     use super::*;
+    use crate::sqlite::testing::Home;
 
     #[test]
     fn a_text_is_read_by_its_hash_or_not_at_all() {

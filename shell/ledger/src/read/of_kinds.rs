@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::overall::{self, LedgerSeq, Overall};
-use super::read::Reader;
+use super::reader::Reader;
 use crate::error::{LedgerError, Position};
 use crate::rows::row::{RECORD_COLUMNS, stored};
 
@@ -63,8 +63,8 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::super::overall::Located;
-    use super::super::testing::Home;
     use super::*;
+    use crate::sqlite::testing::Home;
 
     #[test]
     fn records_of_some_kinds_in_the_order_of_the_ledger() {

@@ -10,8 +10,8 @@ use holon_facts::{AgentId, ContentId, Record};
 use holon_platform::build;
 use holon_text::hash;
 
-use super::left::agents_left;
-use super::read::Reader;
+use super::agents_left::agents_left;
+use super::reader::Reader;
 use super::restore;
 use crate::error::{LedgerError, Position};
 use crate::rows::link::{self, BATCH_COLUMNS, BatchRow, Ends, Part};
@@ -342,8 +342,8 @@ fn snapshot_positions(source: Source<'_>) -> Result<BTreeSet<(String, i64)>, Led
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Home;
     use super::*;
+    use crate::sqlite::testing::Home;
     use crate::store::LedgerReader as _;
 
     fn checked(home: &Home) -> Result<VerifyReport, VerifyError> {

@@ -5,7 +5,7 @@ use holon_facts::event::{InboxFact, TurnFact};
 use holon_facts::ids::{MessageId, TurnIndex};
 use holon_facts::{AgentId, Event, EventSeq, Record, RunId};
 
-use super::read::Reader;
+use super::reader::Reader;
 use crate::error::{LedgerError, Position};
 use crate::rows::row::{RECORD_COLUMNS, StoredRecord, stored};
 use crate::rows::schema;
@@ -153,8 +153,8 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Home, id};
     use super::*;
+    use crate::sqlite::testing::{Home, id};
 
     #[test]
     fn runs_and_admissions_are_found_by_the_index() {

@@ -5,12 +5,11 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use holon_platform::hex;
-
-use super::read::Reader;
 use super::wal::Wal;
 use crate::durability::Durability;
-use crate::error::{LedgerError, Position};
+use crate::error::LedgerError;
+use crate::read::Reader;
+use crate::read::loss::{behind, shorter};
 use crate::rows::head::{self, Head, HeadFile, Kept};
 use crate::rows::link::{self, BatchRow};
 use crate::sql::Source;
@@ -25,14 +24,6 @@ pub(super) struct Files {
     /// A write-ahead log that an unfinished commit left frames in.
     torn: Option<Wal>,
     warnings: Vec<String>,
-}
-
-/// The last acknowledged batch that a head names.
-fn head_of(kept: &Kept) -> Option<&Head> {
-    match kept {
-        Kept::Head(head) => Some(head),
-        Kept::Nothing | Kept::Unreadable => None,
-    }
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> LedgerError {
@@ -56,12 +47,13 @@ impl Files {
             ));
         }
         if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
-            missing(path, head_of(&head), wal.as_ref())?;
+            missing(path, head.acknowledged(), wal.as_ref())?;
         }
         if let Some(damage) = wal.as_ref().and_then(Wal::damage) {
-            let end = head_of(&head).map_or(String::new(), |head| format!("; {head} was acknowledged last"));
+            let end =
+                head.acknowledged().map_or(String::new(), |head| format!("; {head} was acknowledged last"));
             let problem = format!("it is damaged {damage}{end}");
-            if !head_of(&head).is_some_and(Head::may_be_lost) {
+            if !head.acknowledged().is_some_and(Head::may_be_lost) {
                 return Err(LedgerError::Lost { path: path.to_owned(), problem });
             }
             warnings.push(format!(
@@ -85,7 +77,7 @@ impl Files {
         durability: Durability,
     ) -> Result<(HeadFile, Vec<String>), LedgerError> {
         let mut warnings = self.warnings;
-        if let Some(head) = head_of(&self.head)
+        if let Some(head) = self.head.acknowledged()
             && let Some(problem) = behind(source, newest, head)?
         {
             if !head.may_be_lost() {
@@ -106,62 +98,6 @@ impl Files {
     }
 }
 
-/// What a head alone says of a ledger that is in no file.
-#[cfg(feature = "postgres")]
-#[derive(Debug)]
-pub(crate) struct HeadOnly(Kept);
-
-#[cfg(feature = "postgres")]
-impl HeadOnly {
-    /// # Errors
-    /// When the file can't be read.
-    pub(crate) fn look(path: &Path) -> Result<Self, LedgerError> {
-        head::read(path).map(Self).map_err(failed(path))
-    }
-
-    /// Compares what the database holds with what was acknowledged, and begins the heads of this process. Returns what is
-    /// to be said to whoever starts the runtime, too.
-    ///
-    /// # Errors
-    /// When the database ends before the head, or holds another ledger; nothing is changed then.
-    pub(crate) fn compare(
-        self,
-        database: &str,
-        path: &Path,
-        source: Source<'_>,
-        newest: &BatchRow,
-        durability: Durability,
-    ) -> Result<(HeadFile, Vec<String>), LedgerError> {
-        self.check(database, path, source, newest)?;
-        let file = HeadFile::open(path, durability);
-        let begun = file.begin(Head::of(newest));
-        let shown = head::path_of(path);
-        let warning =
-            |error| format!("{} can't be written: {error}; a loss may go unnoticed", shown.display());
-        Ok((file, begun.err().map(warning).into_iter().collect()))
-    }
-}
-
-#[cfg(feature = "postgres")]
-impl HeadOnly {
-    /// Compares what the database holds with what was acknowledged.
-    ///
-    /// # Errors
-    /// When it ends before the head, or holds another ledger.
-    pub(crate) fn check(
-        &self,
-        database: &str,
-        path: &Path,
-        source: Source<'_>,
-        newest: &BatchRow,
-    ) -> Result<(), LedgerError> {
-        let Some(head) = head_of(&self.0) else { return Ok(()) };
-        let Some(problem) = behind(source, newest, head)? else { return Ok(()) };
-        let (database, head) = (database.to_owned(), Some(head::path_of(path)));
-        Err(LedgerError::HistoryLost { database, problem, head })
-    }
-}
-
 /// A file without content, or none at all, is the beginning of a ledger, unless there was one.
 fn missing(path: &Path, head: Option<&Head>, wal: Option<&Wal>) -> Result<(), LedgerError> {
     let lost = |problem| Err(LedgerError::Lost { path: path.to_owned(), problem });
@@ -176,26 +112,7 @@ fn missing(path: &Path, head: Option<&Head>, wal: Option<&Wal>) -> Result<(), Le
     }
 }
 
-/// What is wrong where a ledger does not hold what its head names.
-fn behind(source: Source<'_>, newest: &BatchRow, head: &Head) -> Result<Option<String>, LedgerError> {
-    if head.batch > newest.batch {
-        return Ok(Some(shorter(newest, head)));
-    }
-    let sql = "SELECT link FROM batches WHERE batch = ?1";
-    let link = source
-        .first(sql, &[head.batch.into()], |row| row.get::<[u8; 32]>(0))
-        .map_err(LedgerError::unreadable(Position::batch(head.batch)))?;
-    if link.is_some_and(|link| hex::write(&link) == head.link) {
-        return Ok(None);
-    }
-    Ok(Some(format!("its batch {} is not the one that was acknowledged: the file was replaced", head.batch)))
-}
-
-fn shorter(newest: &BatchRow, head: &Head) -> String {
-    format!("it ends at {}, and {head} was acknowledged: what is between is gone", Head::of(newest))
-}
-
-/// The same for readers, also while a runtime writes the ledger.
+/// Whether everything that was acknowledged is there, for readers, also while a runtime writes the ledger.
 ///
 /// # Errors
 /// When something that was acknowledged is gone, or the ledger can't be read.
@@ -211,9 +128,9 @@ pub fn check_end(path: &Path) -> Result<(), LedgerError> {
     }
     if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
         let wal = Wal::read(path).map_err(failed(path))?;
-        return missing(path, head_of(&head), wal.as_ref());
+        return missing(path, head.acknowledged(), wal.as_ref());
     }
-    let Some(head) = head_of(&head).filter(|head| !head.may_be_lost()) else { return Ok(()) };
+    let Some(head) = head.acknowledged().filter(|head| !head.may_be_lost()) else { return Ok(()) };
     let problem = match Reader::open(path) {
         Ok(reader) => reader.at_one_moment(|source| {
             let newest = link::newest(source)?;

@@ -8,7 +8,7 @@ use holon_core::replay::Call;
 use holon_facts::config::Config;
 use holon_facts::{AgentId, EventSeq, Record, Seed};
 
-use super::read::Reader;
+use super::reader::Reader;
 use super::restore::usable;
 use crate::error::{LedgerError, Position};
 use crate::rows::packed::Kept;
@@ -185,9 +185,9 @@ fn first_calls(source: Source<'_>, agent: &AgentId, event: i64) -> Result<Vec<St
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{BUILD, Home, id};
     use super::*;
     use crate::rows::packed::STRETCH;
+    use crate::sqlite::testing::{BUILD, Home, id};
 
     #[test]
     fn a_past_state_is_what_its_records_fold_to_with_and_without_a_stored_one() {

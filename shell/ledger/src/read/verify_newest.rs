@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::read::Reader;
+use super::reader::Reader;
 use super::restore;
 use crate::error::{LedgerError, Position};
 use crate::rows::link::{self, BATCH_COLUMNS, BatchRow, Part};
@@ -73,8 +73,8 @@ pub fn verify_newest(reader: &Reader) -> Result<NewestReport, LedgerError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Home;
     use super::*;
+    use crate::sqlite::testing::Home;
 
     #[test]
     fn the_end_of_a_ledger_is_checked() {
