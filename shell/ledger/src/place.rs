@@ -15,7 +15,8 @@ use crate::postgres::node::{Lot, NodePen, OpenedLot};
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, Pen, Server};
 use crate::read::{self, OldTexts, Plan, Reader};
-use crate::sqlite::{self, Copied, Ledger, Writer};
+use crate::sqlite::{self, Copied, Ledger};
+use crate::write::Writer;
 
 /// Where a ledger is.
 #[derive(Debug, Clone)]

@@ -8,8 +8,7 @@ use std::process::Command;
 use anyhow::anyhow;
 use clap::Args;
 use holon_law::replay::{Again, AuditReport};
-use holon_ledger::LedgerPlace;
-use holon_ledger::read;
+use holon_ledger::{LedgerPlace, read};
 use holon_platform::{Environment, build};
 
 use super::exit::Exit;

@@ -23,7 +23,7 @@ use holon_facts::event::{OperationFact, TaskFact};
 use holon_facts::{AgentId, Config, Event, Millis, Record};
 use holon_ledger::error::LedgerError;
 use holon_ledger::read::Reader;
-use holon_ledger::sqlite::Writer;
+use holon_ledger::write::Writer;
 use holon_ledger::{Message, Permit};
 use holon_platform::clock;
 use holon_platform::crash_point::{Point, reached};

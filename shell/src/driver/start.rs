@@ -11,7 +11,7 @@ use holon_facts::config::ConfigError;
 use holon_facts::{Config, Seed};
 use holon_ledger::error::LedgerError;
 use holon_ledger::read::text_reader;
-use holon_ledger::sqlite::Writer;
+use holon_ledger::write::Writer;
 use holon_ledger::{Durability, LedgerPlace, Load, Opened, Store};
 use holon_models::Providers;
 use holon_platform::{build, clock, entropy};
@@ -113,10 +113,10 @@ impl Driver {
     }
 }
 
-/// The clock of a test stands still while something is on its way to the disk.
+/// The paused clock of a test does not advance while something is on its way to the disk.
 fn begin_writing(store: Store, reserve: Option<&Path>, texts: Texts) -> io::Result<Writer> {
     let writer = store.start(reserve, texts)?;
     #[cfg(test)]
-    let writer = writer.standing_still();
+    let writer = writer.with_paused_clock();
     Ok(writer)
 }

@@ -22,7 +22,7 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Config, EventSeq, Outcome, Record, ReplyId, Seed};
 use holon_ledger::error::LedgerError;
 use holon_ledger::read::Reader;
-use holon_ledger::sqlite::ForkError;
+use holon_ledger::write::ForkError;
 use holon_ledger::{LedgerReader, Restored, Stall};
 use holon_platform::spawn;
 use holon_text::Texts;

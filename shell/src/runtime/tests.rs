@@ -13,7 +13,7 @@ use holon_facts::{AgentId, Config, EventSeq, Millis, Reject};
 use holon_law::replay::Again;
 use holon_ledger::Durability;
 use holon_ledger::read::{Reader, replay};
-use holon_ledger::sqlite::{Fork, ForkError};
+use holon_ledger::write::{Fork, ForkError};
 use holon_models::{Providers, Tools, built_in};
 use holon_platform::spawn;
 use holon_text::Secrets;

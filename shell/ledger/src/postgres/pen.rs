@@ -17,7 +17,7 @@ use crate::rows::link::BatchRow;
 use crate::rows::packed::Packed;
 use crate::rows::row::count;
 use crate::sql::postgres::{PostgresError, Session};
-use crate::sqlite::rows::{Disk, attest};
+use crate::write::{Disk, attest};
 
 /// Appends without a pause while the cell is found where it was left: a statement of a lost connection may be in between.
 const ATTEMPTS: usize = 4;

@@ -16,9 +16,8 @@ use crate::error::{AppendError, LedgerError};
 use crate::read::{Reader, text_reader, verify};
 use crate::report::Report;
 use crate::rows::batch::Batch;
-use crate::sqlite::Writer;
-use crate::sqlite::rows::Disk;
 use crate::suite::Store;
+use crate::write::{Disk, Writer};
 
 /// A pen whose database is gone as long as that is said.
 struct Gone {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
+use crate::write::attest;
 use holon_core::Durable;
 use holon_facts::{Millis, StepSeq};
 use holon_platform::clock;
@@ -229,11 +230,6 @@ impl Ledger {
             }
         }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the transaction with these steps has been committed")]
-pub(crate) fn attest(step: i64) -> Durable {
-    Durable::attest(StepSeq(u64::try_from(step).unwrap_or(0)))
 }
 
 #[cfg(test)]

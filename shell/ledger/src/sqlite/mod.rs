@@ -1,9 +1,8 @@
-//! Everything that lasts, in one SQLite file: records, the flight recorder, texts by hash, snapshots, and one
-//! small row per agent.
+//! A ledger in one SQLite file: opened, written, copied, compacted, compared with what was acknowledged, and recovered.
 //!
-//! One thread writes ([`Writer`] around a [`Ledger`]), in batches of many steps, each batch one transaction
-//! with a hash link to the one before. Everybody else reads through a [`Reader`], on a connection that can't
-//! write. Nothing is acknowledged before its transaction is committed, and nothing after a failed write: only
+//! One thread writes ([`Writer`](crate::write::Writer) around a [`Ledger`]), in batches of many steps, each batch one
+//! transaction with a hash link to the one before. Everybody else reads through a [`Reader`](crate::read::Reader), on a
+//! connection that can't write. Nothing is acknowledged before its transaction is committed, and nothing after a failed write: only
 //! a restart can tell what the disk holds then. This module decides nothing about agents; it knows their
 //! records as facts with a name, a version and a payload.
 //!
@@ -14,7 +13,6 @@
 mod append;
 mod batch_writer;
 mod copy;
-mod fork;
 #[cfg(test)]
 mod fuzz_tests;
 mod gc;
@@ -29,37 +27,25 @@ mod open;
 mod reader;
 mod recover;
 mod reserve;
-#[cfg(any(test, feature = "testing"))]
-mod stand_still;
 #[cfg(test)]
 mod suite_tests;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, reason = "only tests use it")]
 pub mod testing;
-mod thread;
 mod tidy;
 mod wal;
 mod writer;
-
-/// What PostgreSQL's side still takes from here.
-#[cfg(feature = "postgres")]
-pub(crate) mod rows {
-    pub(crate) use super::append::attest;
-    pub(crate) use super::thread::Disk;
-}
 
 pub use append::{Ledger, Opened};
 #[cfg(feature = "postgres")]
 pub(crate) use copy::copied;
 pub use copy::{Copied, check as check_copy, copy, put_in_place};
-pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, Past};
 pub use gc::collect;
 pub use import::{ImportError, import, import_with_texts};
 pub use lock::{HomeLock, LockError};
 pub use loss::check_end;
 pub use recover::{Loss, RecordCheck, RecoverError, Recovered, examine, recover};
 pub use reserve::{RESERVE_BYTES, reserve_problem};
-pub use writer::Writer;
 
 /// Name of the ledger within a home.
 pub const FILE_NAME: &str = "ledger.sqlite3";

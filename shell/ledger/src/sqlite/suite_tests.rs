@@ -9,12 +9,13 @@ use holon_core::replay::Call;
 use holon_facts::{AgentId, StepSeq, Text};
 use holon_text::{Secrets, Texts};
 
+use super::Opened;
 use super::testing::Home;
-use super::{Opened, Writer};
 use crate::error::LedgerError;
 use crate::read::{Reader, recorder, text_reader};
 use crate::report::Report;
 use crate::suite::Store;
+use crate::write::Writer;
 
 /// A home whose ledger a thread writes.
 struct Written {

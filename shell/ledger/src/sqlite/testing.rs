@@ -1,6 +1,7 @@
 //! A real host whose effects are performed by hand, and the batches that it makes.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ use holon_text::{Secrets, Texts};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::thread::Disk;
+use super::reserve::Reserve;
 use super::{FILE_NAME, Ledger, Opened};
 use crate::durability::Durability;
 use crate::error::{AppendError, LedgerError};
@@ -24,6 +25,7 @@ use crate::read::{Reader, text_reader};
 use crate::rows::batch::{Batch, EncodedCall};
 use crate::store::{Batch as _, LedgerReader as _};
 use crate::suite;
+use crate::write::{Disk, Writer};
 
 pub use crate::suite::{created, id};
 
@@ -45,9 +47,9 @@ pub struct World {
 
 /// A ledger on a disk that is full as long as that is said.
 #[derive(Debug)]
-pub(super) struct FullDisk {
-    pub(super) ledger: Ledger,
-    pub(super) full: Arc<AtomicBool>,
+struct FullDisk {
+    ledger: Ledger,
+    full: Arc<AtomicBool>,
 }
 
 impl Disk for FullDisk {
@@ -61,6 +63,14 @@ impl Disk for FullDisk {
 
     fn close(self) -> Result<(), LedgerError> {
         self.ledger.close()
+    }
+}
+
+impl Writer {
+    /// One whose disk is full as long as that is said; simulated time passes meanwhile.
+    pub fn on_a_full_disk(ledger: Ledger, full: Arc<AtomicBool>, texts: Texts) -> io::Result<Self> {
+        let disk = FullDisk { ledger, full };
+        Self::start_on(disk, Reserve::new(None), texts)
     }
 }
 

@@ -34,7 +34,7 @@ use holon_api::{Access, AuthMode};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, Config, Millis};
 use holon_ledger::read::Reader;
-use holon_ledger::sqlite::Writer;
+use holon_ledger::write::Writer;
 use holon_ledger::{Durability, Store};
 use holon_models::{Providers, Tools, built_in};
 use holon_platform::{clock, spawn};

@@ -23,7 +23,7 @@ use crate::rows::link::BatchRow;
 use crate::rows::packed::Packed;
 use crate::rows::row::count;
 use crate::sql::postgres::{PostgresError, Session};
-use crate::sqlite::rows::{Disk, attest};
+use crate::write::{Disk, attest};
 
 /// Whoever appends is told after so long that nothing is known yet.
 const PATIENCE: Duration = Duration::from_secs(2);

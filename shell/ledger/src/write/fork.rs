@@ -240,9 +240,9 @@ mod tests {
     use holon_law::Laws;
     use holon_law::replay::Again;
 
-    use super::super::testing::{BUILD, Home, id};
     use super::*;
     use crate::read::{replay, verify};
+    use crate::sqlite::testing::{BUILD, Home, id};
 
     fn asked(at: Option<u64>) -> Fork {
         Fork { from: id("main"), at: at.map(EventSeq), to: id("other"), answer_given: false }

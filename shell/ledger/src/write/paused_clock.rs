@@ -1,5 +1,5 @@
-//! Where a test decides how fast time passes, it stands still while something is on its way to the disk. The
-//! disk takes real time, and how much of it must not decide what a test sees.
+//! Keeps the paused clock of a test from advancing while something is on its way to the disk. The disk takes real time, and
+//! how much of it must not decide what a test sees.
 
 use std::sync::mpsc::{Sender, channel};
 
@@ -10,18 +10,18 @@ use crate::load::Load;
 
 /// Holds the clock of the runtime that it was begun in, as long as something is under way.
 #[derive(Debug)]
-pub(super) struct StandStill {
+pub(super) struct PausedClock {
     under_way: Load,
     held: Option<Sender<()>>,
 }
 
-impl Default for StandStill {
+impl Default for PausedClock {
     fn default() -> Self {
         Self { under_way: Load::NONE, held: None }
     }
 }
 
-impl StandStill {
+impl PausedClock {
     pub(super) fn begun(&mut self, load: Load) {
         self.under_way = self.under_way.plus(load);
         if self.held.is_none() && Handle::try_current().is_ok() {

@@ -3,17 +3,14 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use holon_core::Durable;
 use holon_text::Texts;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::append::Ledger;
-use super::reserve::Reserve;
+use super::disk::Disk;
 use crate::error::{AppendError, LedgerError};
 use crate::load::Load;
-use crate::queue::{self, Queue, Turn};
-use crate::quiet::Tidied;
-use crate::report::{Holders, Message};
+use crate::queue::{self, Queue, Reserve, Turn};
+use crate::report::Message;
 use crate::rows::batch::Batch;
 use crate::rows::packed::Packed;
 
@@ -21,65 +18,20 @@ use crate::rows::packed::Packed;
 const TIDY_AFTER: Duration = Duration::from_millis(if QUICK { 300 } else { 5_000 });
 const QUICK: bool = cfg!(any(test, feature = "crash-points"));
 
-/// What the thread writes to; a ledger, but in tests.
-pub(crate) trait Disk: Send + 'static {
-    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError>;
-    fn tend(&mut self) -> Result<(), LedgerError>;
-    fn close(self) -> Result<(), LedgerError>;
-    /// Writes states of agents without a batch.
-    fn keep(&mut self, _packed: &[Packed]) -> Result<(), AppendError> {
-        Ok(())
-    }
-    /// Nobody has written for a while.
-    fn tidy(&mut self) -> Result<Tidied, LedgerError> {
-        Ok(Tidied::Done)
-    }
-    /// Who has it locked.
-    fn holders(&self) -> Holders {
-        Holders::default()
-    }
-}
-
-impl Disk for Ledger {
-    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
-        self.append(batch)
-    }
-
-    fn tend(&mut self) -> Result<(), LedgerError> {
-        self.tend()
-    }
-
-    fn close(self) -> Result<(), LedgerError> {
-        self.close()
-    }
-
-    fn keep(&mut self, packed: &[Packed]) -> Result<(), AppendError> {
-        self.keep(packed)
-    }
-
-    fn tidy(&mut self) -> Result<Tidied, LedgerError> {
-        Self::tidy(self)
-    }
-
-    fn holders(&self) -> Holders {
-        self.holders()
-    }
-}
-
 /// Everything that the thread has.
-pub(super) struct Thread<D> {
+pub(super) struct Thread<D, R> {
     disk: D,
-    reserve: Reserve,
+    reserve: R,
     texts: Texts,
     inbox: Receiver<Batch>,
     outbox: UnboundedSender<Message<LedgerError>>,
     queue: Queue<Batch, LedgerError>,
 }
 
-impl<D: Disk> Thread<D> {
+impl<D: Disk, R: Reserve<Error = LedgerError>> Thread<D, R> {
     pub(super) fn new(
         disk: D,
-        reserve: Reserve,
+        reserve: R,
         texts: Texts,
         inbox: Receiver<Batch>,
         outbox: UnboundedSender<Message<LedgerError>>,
