@@ -31,6 +31,8 @@ mod store;
 #[cfg(any(test, feature = "suite"))]
 #[expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "only tests use it")]
 pub mod suite;
+#[cfg(feature = "postgres")]
+pub mod transfer;
 #[cfg(feature = "sqlite")]
 pub mod write;
 

@@ -16,6 +16,8 @@ use crate::postgres::node::{Lot, NodePen, OpenedLot};
 use crate::postgres::{self, Pen, Server};
 use crate::read::{self, OldTexts, Plan, Reader};
 use crate::sqlite::{self, Copied, Ledger};
+#[cfg(feature = "postgres")]
+use crate::transfer;
 use crate::write::Writer;
 
 /// Where a ledger is.
@@ -154,7 +156,7 @@ impl LedgerPlace {
             #[cfg(feature = "postgres")]
             Self::Cell { server, cell, .. } => {
                 self.check_end()?;
-                postgres::copy(server, *cell, to)
+                transfer::copy(server, *cell, to)
             }
             #[cfg(feature = "postgres")]
             Self::Lot(lot) => {

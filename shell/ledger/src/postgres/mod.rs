@@ -23,10 +23,9 @@ mod suite_tests;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "only tests use it")]
 pub mod testing;
-pub mod transfer;
 
 pub use crate::sql::postgres::{Server, UrlError};
 pub use gc::collect;
+pub(crate) use open::ANSWER;
 pub use open::{Opened, check_end, open, read};
 pub use pen::Pen;
-pub use transfer::copy;

@@ -19,7 +19,7 @@ use crate::rows::link::newest;
 use crate::sql::postgres::{PostgresError, Server, Session};
 
 /// How long an answer is waited for.
-pub(super) const ANSWER: Option<Millis> = Some(Millis::seconds(30));
+pub(crate) const ANSWER: Option<Millis> = Some(Millis::seconds(30));
 
 /// How long a start waits for a cell that somebody else holds.
 const HELD: Millis = Millis::seconds(5);

@@ -7,9 +7,9 @@ use std::path::Path;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use tokio_postgres::types::ToSql;
 
-use super::open::ANSWER;
 use crate::durability::Durability;
 use crate::error::LedgerError;
+use crate::postgres::{self, ANSWER};
 use crate::read::Reader;
 use crate::rows::link::newest;
 use crate::sql::postgres::{PostgresError, Server, Session};
@@ -284,7 +284,7 @@ fn draft_of(server: &Server, cell: i64, draft: &Path) -> Result<Transferred, Led
 }
 
 fn into_file(server: &Server, cell: i64, draft: &Path) -> Result<Transferred, LedgerError> {
-    let reader = super::read(server, cell)?;
+    let reader = postgres::read(server, cell)?;
     let Opened { ledger, reader: own, .. } = Ledger::open(draft, Durability::Full)?;
     drop(own);
     ledger.close()?;
