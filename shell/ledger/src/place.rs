@@ -11,9 +11,9 @@ use crate::durability::Durability;
 use crate::error::{self, LedgerError};
 use crate::permit::Permit;
 #[cfg(feature = "postgres")]
-use crate::postgres::node::{Lot, NodePen, OpenedLot};
+use crate::postgres::node::{ClaimedWriter, Lot, OpenedLot};
 #[cfg(feature = "postgres")]
-use crate::postgres::{self, Pen, Server};
+use crate::postgres::{self, CellWriter, Server};
 use crate::read::{self, OldTexts, Plan, Reader};
 use crate::sqlite::{self, Copied, Ledger};
 #[cfg(feature = "postgres")]
@@ -41,9 +41,9 @@ pub enum LedgerPlace {
 pub enum Store {
     File(Box<Ledger>),
     #[cfg(feature = "postgres")]
-    Cell(Box<Pen>),
+    Cell(Box<CellWriter>),
     #[cfg(feature = "postgres")]
-    Lot(Box<NodePen>),
+    Lot(Box<ClaimedWriter>),
 }
 
 /// A ledger that was opened for writing.
@@ -95,14 +95,14 @@ impl LedgerPlace {
             #[cfg(feature = "postgres")]
             Self::Cell { server, cell, head } => {
                 let opened = postgres::open(server, *cell, head)?;
-                let postgres::Opened { pen, reader, last_step, warnings, .. } = opened;
-                let (store, permit) = (Store::Cell(Box::new(pen)), Permit::default());
+                let postgres::Opened { writer, reader, last_step, warnings, .. } = opened;
+                let (store, permit) = (Store::Cell(Box::new(writer)), Permit::default());
                 Ok(Opened { store, reader, last_step, warnings, permit })
             }
             #[cfg(feature = "postgres")]
             Self::Lot(lot) => {
-                let OpenedLot { pen, reader, last_step, warnings } = lot.open()?;
-                let (store, permit) = (Store::Lot(Box::new(pen)), lot.permit());
+                let OpenedLot { writer, reader, last_step, warnings } = lot.open()?;
+                let (store, permit) = (Store::Lot(Box::new(writer)), lot.permit());
                 Ok(Opened { store, reader, last_step, warnings, permit })
             }
         }
@@ -225,9 +225,9 @@ impl Store {
         match self {
             Self::File(ledger) => Writer::start(*ledger, home, texts),
             #[cfg(feature = "postgres")]
-            Self::Cell(pen) => Writer::start_on_disk(*pen, texts),
+            Self::Cell(writer) => Writer::start_on_disk(*writer, texts),
             #[cfg(feature = "postgres")]
-            Self::Lot(pen) => Writer::start_on_disk(*pen, texts),
+            Self::Lot(writer) => Writer::start_on_disk(*writer, texts),
         }
     }
 }

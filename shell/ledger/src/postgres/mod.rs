@@ -10,12 +10,12 @@
 
 mod append;
 mod arrays;
+mod cell_writer;
 mod gc;
 pub mod local;
 mod loss;
 pub mod node;
 mod open;
-mod pen;
 mod schema;
 mod states;
 #[cfg(test)]
@@ -25,7 +25,7 @@ mod suite_tests;
 pub mod testing;
 
 pub use crate::sql::postgres::{Server, UrlError};
+pub use cell_writer::CellWriter;
 pub use gc::collect;
 pub(crate) use open::ANSWER;
 pub use open::{Opened, check_end, open, read};
-pub use pen::Pen;

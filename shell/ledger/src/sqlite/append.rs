@@ -89,7 +89,7 @@ impl Ledger {
         let mut connection = open::connect(path, durability)?;
         let (head, warnings) = open::compare(&connection, path, files, durability)?;
         let epoch = open::take_over(&mut connection)?;
-        reached(Point::PenTaken);
+        reached(Point::TakenOver);
         let kinds = open::kinds(&connection)?;
         let last = link::newest((&connection).into())?;
         let wal_pages = Arc::new(AtomicI32::new(0));

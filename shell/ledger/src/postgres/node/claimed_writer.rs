@@ -1,5 +1,5 @@
-//! The pen of a cell that a node has claimed. It has the rows, the keeper decides: when they are appended, again or not, and
-//! whether they are durable.
+//! The writer of a cell that a node has claimed. The writer has the rows; the actor of the node decides when they are appended,
+//! whether they are appended again, and whether they are durable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -9,12 +9,12 @@ use holon_cluster::{Answer, AskId, BatchNumber, CellId, Dropped, Epoch, Input, L
 use holon_core::Durable;
 use holon_facts::{ContentId, Millis};
 
-use super::keeper::Note;
+use super::actor::Note;
 use super::statement::number;
 use crate::error::{AppendError, LedgerError};
 use crate::postgres::append::{self, Appended};
 use crate::postgres::arrays::Arrays;
-use crate::postgres::pen::{away, gap};
+use crate::postgres::cell_writer::{away, gap};
 use crate::postgres::states::States;
 use crate::quiet::Tidied;
 use crate::rows::batch::Batch;
@@ -25,10 +25,10 @@ use crate::rows::row::count;
 use crate::sql::postgres::{PostgresError, Session};
 use crate::write::{Disk, attest};
 
-/// Whoever appends is told after so long that nothing is known yet.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an append waits for an order; then it reports that nothing is known yet.
+const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the keeper says to the pen of a cell.
+/// What the actor orders the writer of a cell to do.
 #[derive(Debug)]
 pub(super) enum Order {
     /// Append the batch that was given; the answer goes under this id.
@@ -39,14 +39,14 @@ pub(super) enum Order {
     Stopped(Stopped),
 }
 
-/// A batch that was given to the keeper. What it leaves out because the ledger holds it stays left out: its link depends on it.
+/// A batch that was announced to the actor. What it leaves out because the ledger holds it stays left out: its link depends on it.
 struct Given {
     calls: i64,
     held: BTreeSet<ContentId>,
 }
 
 /// Writes a claimed cell until it is dropped. Owned by one thread.
-pub struct NodePen {
+pub struct ClaimedWriter {
     pub(super) session: Session,
     pub(super) cell: CellId,
     pub(super) epoch: Epoch,
@@ -65,18 +65,18 @@ pub struct NodePen {
 pub(super) struct Progress {
     given: Option<Given>,
     states: States,
-    /// What the keeper knows as a defect only.
+    /// The error behind what the actor knows as a defect only.
     defect: Option<LedgerError>,
     failed: bool,
 }
 
-impl std::fmt::Debug for NodePen {
+impl std::fmt::Debug for ClaimedWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "NodePen({:?}, {:?})", self.cell, self.epoch)
+        write!(f, "ClaimedWriter({:?}, {:?})", self.cell, self.epoch)
     }
 }
 
-impl NodePen {
+impl ClaimedWriter {
     fn write(&mut self, batch: &Batch) -> Result<BatchRow, AppendError> {
         let given = match self.progress.given.take() {
             Some(given) if given.calls == count(batch.calls.len()) => given,
@@ -88,7 +88,7 @@ impl NodePen {
         let row = arrays.row;
         self.progress.given = Some(given);
         loop {
-            let order = match self.orders.recv_timeout(PATIENCE) {
+            let order = match self.orders.recv_timeout(ORDER_TIMEOUT) {
                 Ok(order) => self.newest(order),
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(AppendError::Away("whether it has a batch is not known yet".to_owned()));
@@ -106,7 +106,7 @@ impl NodePen {
         }
     }
 
-    /// Gives a batch to the keeper.
+    /// Announces a batch to the actor.
     fn give(&self, batch: &Batch) -> Result<Given, AppendError> {
         let held = if batch.contents.is_empty() {
             BTreeSet::new()
@@ -217,7 +217,7 @@ impl NodePen {
     }
 }
 
-impl Disk for NodePen {
+impl Disk for ClaimedWriter {
     fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
         if self.progress.failed {
             return Err(LedgerError::WriterEnded.into());

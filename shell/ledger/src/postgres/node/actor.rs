@@ -1,5 +1,5 @@
-//! The thread that owns a node's [`Ownership`]. It executes nothing: connections do that, one for the lease alone, and pens
-//! append what they have.
+//! The actor of a node: the thread that owns its [`Ownership`]. It executes nothing: statements run on connections, one of
+//! them for the lease alone, and the writer of each cell appends its own batches.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -16,19 +16,19 @@ use holon_facts::{Millis, Wall};
 use holon_platform::clock;
 use tokio::sync::{mpsc, watch};
 
+use super::claimed_writer::Order;
 use super::lot::Lot;
-use super::pen::Order;
 use super::statement::Aside;
 use super::tally::Tally;
 use crate::permit::{Permit, Until};
 use crate::sql::postgres::Server;
 
-/// Orders that wait for a pen. It has one batch at a time.
+/// Orders that wait for the writer of a cell, which has one batch at a time.
 const ORDERS: usize = 64;
 /// The longest sleep.
 const LONGEST: Duration = Duration::from_secs(3_600);
 
-/// What the keeper is told.
+/// What the actor receives.
 #[derive(Debug)]
 pub(super) enum Note {
     Input(Input),
@@ -81,7 +81,7 @@ struct Host {
     over: Arc<AtomicBool>,
 }
 
-pub(super) struct Keeper {
+pub(super) struct Actor {
     pub(super) machine: Ownership,
     pub(super) server: Server,
     /// Names of files of this machine that say what was acknowledged last.
@@ -115,7 +115,7 @@ pub(super) struct State {
     ended: bool,
 }
 
-impl Keeper {
+impl Actor {
     /// Until the node has left, or nobody is interested any more.
     pub(super) fn run(mut self, notes: &Receiver<Note>) {
         self.step(Input::Tick);
@@ -266,7 +266,7 @@ impl Keeper {
     fn order(&mut self, cell: CellId, epoch: Epoch, order: Order) {
         let Some(host) = self.host(cell, epoch) else { return };
         match host.orders.try_send(order) {
-            // A pen that is gone needs no orders.
+            // A writer that is gone needs no orders.
             Ok(()) | Err(TrySendError::Disconnected(_)) => {}
             Err(TrySendError::Full(_)) => self.state.pending.push_back(Input::HostFailed { cell, epoch }),
         }
@@ -276,7 +276,7 @@ impl Keeper {
     fn end(&mut self, cell: CellId, epoch: Epoch, order: Order) {
         let Some(host) = self.state.hosts.get(&cell).filter(|host| host.epoch == epoch) else { return };
         host.over.store(true, Ordering::Release);
-        // A pen that does not get it finds its orders at an end.
+        // A writer that does not get it finds its orders at an end.
         drop(host.orders.try_send(order));
         self.state.hosts.remove(&cell);
     }

@@ -1,5 +1,5 @@
-//! Writes a cell: appends batches one after the other, and settles what became of one whose answer never came by the same
-//! batch again, never by another decision.
+//! Writes a cell: appends batches one after the other. Where the answer to an append never came, the same batch is appended
+//! again, which settles whether it is there; nothing else is decided meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 4;
 
 /// The only writer of a cell, as long as its epoch is the cell's. Owned by one thread.
 #[derive(Debug)]
-pub struct Pen {
+pub struct CellWriter {
     session: Session,
     epoch: i64,
     last: BatchRow,
@@ -40,13 +40,13 @@ pub struct Pen {
 
 /// Where a cell is.
 enum Stands {
-    /// Where this pen left it.
+    /// Where this writer left it.
     Before,
     /// Where the append that was not answered brings it.
     Behind,
 }
 
-impl Pen {
+impl CellWriter {
     pub(super) fn new(
         session: Session,
         epoch: i64,
@@ -166,7 +166,7 @@ pub(super) fn away(doing: &'static str, error: PostgresError) -> AppendError {
     }
 }
 
-impl Disk for Pen {
+impl Disk for CellWriter {
     fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
         if self.failed {
             return Err(LedgerError::WriterEnded.into());
