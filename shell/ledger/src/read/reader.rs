@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, InterruptHandle};
 
 use crate::error::LedgerError;
+#[cfg(feature = "postgres")]
 use crate::rows::schema;
 use crate::sql::Source;
 #[cfg(feature = "postgres")]
