@@ -5,12 +5,12 @@
 //! The queue waits for nothing and touches no disk. A thread performs what it says on a store; the simulator performs it in
 //! virtual time, on a disk that crashes, fills up and lies.
 //!
-//! Modules, the lowest first; each knows only those above it in this table:
+//! Modules, the lowest first: each knows only those in rows before its own.
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | `load`, `report`, `store`, `quiet`, `queue` | the traits, and what a writer does next; all that the simulator needs |
-//! | `sql` | connections to SQLite and PostgreSQL, and the statements that both answer |
+//! | `load`, `report`, `store`, `quiet`, `queue`, `permit` | the traits, what a writer does next, whether effects may begin |
+//! | `sql` | connections to SQLite and PostgreSQL, and rows as either gives them |
 //! | `error`, `durability` | what can be wrong with a ledger, and what an acknowledgement promises |
 //! | `rows` | records, calls, texts, batches, hash links, stored states, the head, the versions of the tables |
 //! | `read` | everything that only reads, whatever stores the rows |

@@ -1,6 +1,6 @@
 //! Everything that only reads a ledger, whatever stores it: a [`Reader`] gives back agents, records, texts and past states,
-//! exports and replays them, and checks that all of it is what was written. What it reads is rows; it knows nothing of files and
-//! cells but that one of them is behind a connection.
+//! exports and replays them, and checks that all of it is what was written. It reads rows over a connection, and does not
+//! know how a file or a cell is opened.
 
 mod agents_left;
 mod content;

@@ -2,9 +2,9 @@
 //!
 //! One thread writes ([`Writer`](crate::write::Writer) around a [`Ledger`]), in batches of many steps, each batch one
 //! transaction with a hash link to the one before. Everybody else reads through a [`Reader`](crate::read::Reader), on a
-//! connection that can't write. Nothing is acknowledged before its transaction is committed, and nothing after a failed write: only
-//! a restart can tell what the disk holds then. This module decides nothing about agents; it knows their
-//! records as facts with a name, a version and a payload.
+//! connection that can't write. Nothing is acknowledged before its transaction is committed, and nothing after a failed
+//! write: only a restart can tell what the disk holds then. This module decides nothing about agents; it knows their records
+//! as facts with a name, a version and a payload.
 //!
 //! Its tables are those of [`crate::rows`], and `meta` with the `schema_version` and the `writer_epoch`.
 //!

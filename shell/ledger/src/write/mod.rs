@@ -1,5 +1,5 @@
 //! Everything that writes a ledger, whatever stores it: a [`Writer`] hands batches to a thread that performs what the
-//! [`crate::Queue`] says on a [`Disk`]. A [`Fork`] makes the batch of a new agent out of what another one has recorded.
+//! [`crate::Queue`] says on a `Disk`. A [`Fork`] makes the batch of a new agent out of what another one has recorded.
 
 mod disk;
 mod fork;

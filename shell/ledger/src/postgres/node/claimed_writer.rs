@@ -1,5 +1,5 @@
-//! The writer of a cell that a node has claimed. The writer has the rows; the actor of the node decides when they are appended,
-//! whether they are appended again, and whether they are durable.
+//! The writer of a cell that a node has claimed. The writer has the rows; the actor of the node decides when they are
+//! appended, whether they are appended again, and whether they are durable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -39,7 +39,8 @@ pub(super) enum Order {
     Stopped(Stopped),
 }
 
-/// A batch that was announced to the actor. What it leaves out because the ledger holds it stays left out: its link depends on it.
+/// A batch that was announced to the actor. What it leaves out because the ledger holds it stays left out: its link depends
+/// on it.
 struct Given {
     calls: i64,
     held: BTreeSet<ContentId>,

@@ -1,10 +1,10 @@
 //! A node: one process that shares the cells of a database with others (contract: scale.md). [`Ownership`] decides; the
-//! thread of the [`Actor`] gives it what the database answers, and sends whoever hosts cells the events to act on.
+//! thread of the `Actor` gives it what the database answers, and sends whoever hosts cells the events to act on.
 //!
 //! ```text
 //! connection of the lease ──┐                     ┌─► Event: take over, serve, drain, drop
 //! connection of the others ─┼─► actor: Ownership ─┼─► orders for writers: append, durable, dropped
-//! writers, operators ───────┘                    └─► Permit: until when effects may begin
+//! writers, operators ───────┘                     └─► Permit: until when effects may begin
 //! ```
 
 mod about;
