@@ -29,7 +29,7 @@ use crate::bounded::{BoundedLines, MESSAGE_BYTES};
 use crate::connection::{Answering, CallError, CallResult, Connection, Part, Tool};
 use crate::definition::Revision;
 use crate::logins::Login;
-use crate::process::{Keeper, Process};
+use crate::process::{Process, ProcessHandle};
 
 /// Most tools of a list: a server that always has one more page is not followed for ever.
 const MOST_LISTED: usize = 1_000;
@@ -174,7 +174,7 @@ pub(crate) struct Client {
 
 /// What is known of a program beside what it says.
 struct Own {
-    keeper: Keeper,
+    process: ProcessHandle,
     exceeded: Arc<AtomicBool>,
 }
 
@@ -186,7 +186,7 @@ impl Own {
         }
         // The end of its output comes a moment before its own.
         for _ in 0..10 {
-            if let Some(ended) = self.keeper.ended() {
+            if let Some(ended) = self.process.ended() {
                 return ended;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -200,9 +200,9 @@ impl Own {
 /// # Errors
 /// What it did instead.
 pub(crate) async fn with_program(terms: Terms, opening: Opening, process: Process) -> Result<Client, String> {
-    let keeper = process.keeper();
+    let handle = process.handle();
     let lines = BoundedLines::new(process.output, MESSAGE_BYTES);
-    let own = Own { keeper, exceeded: lines.exceeded() };
+    let own = Own { process: handle, exceeded: lines.exceeded() };
     let heard = Heard::default();
     let handler = Handler { heard: heard.clone(), terms };
     match handler.serve_with_lifecycle((lines, process.input), lifecycle(terms.revision, opening)).await {
@@ -472,7 +472,7 @@ impl Connection for Client {
     }
 
     fn is_open(&self) -> bool {
-        let runs = self.own.as_ref().is_none_or(|own| own.keeper.ended().is_none());
+        let runs = self.own.as_ref().is_none_or(|own| own.process.ended().is_none());
         runs && !self.peer.is_transport_closed()
     }
 
@@ -483,7 +483,7 @@ impl Connection for Client {
                 service.close_with_timeout(CLOSE).await.ok();
             }
             if let Some(own) = &self.own {
-                own.keeper.over().await;
+                own.process.over().await;
             }
         })
     }

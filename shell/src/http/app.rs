@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, EventSeq, Millis, Wall};
 use holon_ledger::postgres::node::Tally;
-use holon_ledger::sqlite::Reader;
+use holon_ledger::read::Reader;
 use holon_models::Providers;
 use holon_platform::spawn;
 use holon_supervise::confine::Confinement;

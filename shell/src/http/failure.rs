@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use holon_api::{ClientError, Code, ErrorBody};
 use holon_facts::{AgentId, Millis, Reject};
-use holon_ledger::sqlite::LedgerError;
+use holon_ledger::error::LedgerError;
 use holon_text::TextError;
 use serde_json::{Map, Value, json};
 

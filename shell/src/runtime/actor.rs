@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holon_driver::Damage;
 use holon_facts::{AgentId, Millis};
-use holon_ledger::sqlite::LedgerError;
+use holon_ledger::error::LedgerError;
 use tokio::time::Instant;
 
 use super::Unavailable;

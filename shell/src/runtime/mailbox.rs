@@ -3,7 +3,7 @@
 use holon_core::view::View;
 use holon_core::{Answer, Input};
 use holon_facts::{AgentId, EventSeq, ReplyId};
-use holon_ledger::sqlite::ForkError;
+use holon_ledger::write::ForkError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Unavailable;

@@ -3,8 +3,8 @@
 use holon_facts::{AgentId, ContentId, Millis};
 
 use super::arrays::{Arrays, Held};
+use crate::rows::batch::Batch;
 use crate::sql::postgres::{PostgresError, Session};
-use crate::sqlite::rows::Batch;
 
 /// Everything that a batch brings, behind the condition that the cell has this epoch and ends with the batch before. An agent
 /// whose records do not continue its log makes it divide by zero, so that nothing lands; so does a deposit that was taken before.

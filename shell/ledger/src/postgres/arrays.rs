@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::view::standing::Standing;
 use holon_facts::{AgentId, ContentId};
 
-use crate::sqlite::LedgerError;
-use crate::sqlite::rows::{Batch, BatchRow, Ends, Link, Position, call_hash, count, stored, sum};
+use crate::error::{LedgerError, Position};
+use crate::rows::batch::Batch;
+use crate::rows::link::{BatchRow, Ends, Link};
+use crate::rows::row::{call_hash, count, stored, sum};
 
 /// Columns of new records.
 #[derive(Debug, Default)]
