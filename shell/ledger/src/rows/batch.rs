@@ -259,7 +259,6 @@ pub(crate) fn encode(record: &Record) -> Result<RecordRow, LedgerError> {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
     use crate::store::Batch as _;
 
