@@ -107,6 +107,7 @@ impl Driver {
             tools_from: start.tools_from,
             permit,
             disk: DiskState::default(),
+            stepped: clock::now(),
         };
         driver.recover_all(open).await?;
         Ok(driver)
