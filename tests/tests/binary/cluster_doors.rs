@@ -63,10 +63,10 @@ fn a_session_of_a_node_counts_for_agents_of_all_nodes() {
         let status = browser.get(door, &format!("/agents/{agent}/status"));
         assert_eq!(status.status, 200, "{agent}");
         assert_eq!(status.json()["agent_id"], agent);
-        let path = format!("/control/agents/{agent}/stop");
+        let path = format!("/control/agents/{agent}/model/clear");
         browser.post(door, &path, &[]).fails(403, "wrong_csrf");
-        let stopped = browser.post(door, &path, &[("x-holon-csrf", &browser.csrf)]);
-        assert_eq!(stopped.status, 200, "{agent}");
+        let cleared = browser.post(door, &path, &[("x-holon-csrf", &browser.csrf)]);
+        assert_eq!(cleared.status, 200, "{agent}");
         get(door, &format!("/agents/{agent}/status"), &[]).fails(401, "missing_token");
     }
 }
