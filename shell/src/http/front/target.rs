@@ -22,7 +22,7 @@ impl Target {
         let mut segments = uri.path().trim_start_matches('/').split('/');
         let mut next = || segments.next().unwrap_or_default();
         match (next(), next(), next()) {
-            ("agents", "list", _) => Self::Any,
+            ("agents", "list", "") => Self::Any,
             ("agents", agent, _) | ("control", "agents", agent) | ("webhooks", "generic", agent)
                 if !agent.is_empty() =>
             {
@@ -96,6 +96,14 @@ mod tests {
             assert_eq!(target, expected, "{}", route.path);
         }
         assert!(named > 50 && default == 5, "{named} and {default}");
+    }
+
+    #[test]
+    fn an_agent_may_be_named_as_the_list_of_agents_is() {
+        let of = |path: &'static str| Target::of(&Uri::from_static(path));
+        assert_eq!(of("/agents/list"), Target::Any);
+        assert_eq!(of("/agents/list?limit=2"), Target::Any);
+        assert_eq!(of("/agents/list/status"), Target::Agent("list".to_owned()));
     }
 
     #[test]
