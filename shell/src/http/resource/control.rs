@@ -17,6 +17,7 @@ use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::{models, template, workspace};
+use crate::home::Home;
 use crate::names::Claim;
 use crate::runtime::Unavailable;
 use crate::templates::instructions_of_default;
@@ -70,18 +71,20 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
     if let Some(model) = &wanted.model {
         models::check(&app, model).await?;
     }
-    // It goes on although nobody waits any more: its name is claimed until the end is known.
+    // It goes on although nobody waits any more: nothing is left half done.
     spawn::task(begun(app, agent, wanted)).await.map_err(Failure::internal)?
 }
 
-/// A new agent; the name of one that is refused is given back.
+/// A new agent; what was written for one that is refused is taken back.
 async fn begun(app: App, agent: AgentId, wanted: CreateAgent) -> Handled<Created> {
     let claim = claim(&app, &agent).await?;
+    let named = agent.clone();
+    let missing = app.blocking(move |app| Ok(app.home.missing(&named))).await?;
     let settings = InitialSettings { model: wanted.model.clone(), description: wanted.description.clone() };
     let (home, spec) = match prepared(&app, &agent, wanted).await {
         Ok(prepared) => prepared,
         Err(failure) => {
-            claim.give_back().await;
+            take_back(&app, &agent, claim, missing).await;
             return Err(failure);
         }
     };
@@ -89,7 +92,7 @@ async fn begun(app: App, agent: AgentId, wanted: CreateAgent) -> Handled<Created
     let ask = move |reply| Input::CreateAgent { agent: named, spec, settings, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await;
     if is_nobody(&answered) {
-        claim.give_back().await;
+        take_back(&app, &agent, claim, missing).await;
     } else if answered.is_ok() {
         claim.had();
     }
@@ -131,6 +134,19 @@ pub(super) fn is_nobody(answered: &Result<Answered, Unavailable>) -> bool {
         Ok(_) => false,
         Err(unavailable) => unavailable.is_refusal(),
     }
+}
+
+/// Nobody got the name; what is not certain is left as it is.
+async fn take_back(app: &App, agent: &AgentId, claim: Claim, missing: Vec<PathBuf>) {
+    let named = agent.clone();
+    let is_there = app.runtime.read(Some(agent), move |view| view.agent(&named).is_some()).await;
+    if !matches!(is_there, Ok(false)) {
+        return;
+    }
+    if let Err(problem) = spawn::blocking(move || Home::take_back(&missing)).await {
+        tracing::warn!("files of {agent}, which was refused, may be left: {problem}");
+    }
+    claim.give_back().await;
 }
 
 /// Takes the name of a new agent, where agents of other cells have names, too.
