@@ -51,6 +51,7 @@ pub enum HomeError {
 }
 
 const AGENT_FOLDERS: [&str; 4] = ["memory", "notes", "work", "skills"];
+const AGENT_FILES: [&str; 3] = ["AGENTS.md", "memory/self.md", "memory/operator.md"];
 
 impl Home {
     pub fn at(root: impl Into<PathBuf>) -> Self {
@@ -227,18 +228,39 @@ impl Home {
     /// stands for is the agent's own business: nothing is made behind one.
     pub fn create_agent(&self, agent: &AgentId, instructions: &str) -> Result<PathBuf, HomeError> {
         let (path, home) = self.open_agent(agent)?;
-        for (name, text) in [("AGENTS.md", instructions), ("memory/self.md", ""), ("memory/operator.md", "")]
-        {
+        for (name, text) in AGENT_FILES.into_iter().zip([instructions, "", ""]) {
             put(&home, name, text.as_bytes()).map_err(|source| not_writable(path.join(name), source))?;
         }
         Ok(path)
+    }
+
+    /// What of an agent's home is still to be made, the innermost first.
+    pub fn missing(&self, agent: &AgentId) -> Vec<PathBuf> {
+        let path = self.agent(agent);
+        let is_made =
+            |name: &&str| Path::new(name).parent().is_none_or(|folder| !path.join(folder).is_symlink());
+        let inner = AGENT_FILES.iter().filter(|name| is_made(name)).chain(&AGENT_FOLDERS);
+        let all = inner.map(|name| path.join(name)).chain([path.clone()]);
+        let is_missing = |path: &PathBuf| {
+            path.symlink_metadata().is_err_and(|problem| problem.kind() == io::ErrorKind::NotFound)
+        };
+        all.filter(is_missing).collect()
+    }
+
+    /// Removes what was made of that since; a folder only where nothing is in it.
+    pub fn take_back(missing: &[PathBuf]) {
+        for path in missing {
+            // What can't be removed stays as it is.
+            let removed = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+            removed.ok();
+        }
     }
 
     /// Makes the home of an agent that begins as a copy: with the standing instructions, or else these, and the memory
     /// that the other one has now. Never overwrites a file.
     pub fn copy_agent(&self, from: &AgentId, to: &AgentId, or: &str) -> Result<PathBuf, HomeError> {
         let (path, home) = self.open_agent(to)?;
-        for name in ["AGENTS.md", "memory/self.md", "memory/operator.md"] {
+        for name in AGENT_FILES {
             let source = self.agent(from).join(name);
             if source.is_file() {
                 copy(&source, &home, name).map_err(|source| not_writable(path.join(name), source))?;
@@ -297,6 +319,26 @@ mod tests {
         home.create_agent(&agent, "new").unwrap();
         assert_eq!(fs::read_to_string(agent_home.join("AGENTS.md")).unwrap(), "mine");
         assert!(agent_home.join("skills").is_dir());
+    }
+
+    #[test]
+    fn what_was_made_is_taken_back_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        let agent = AgentId::new("main").unwrap();
+        let missing = home.missing(&agent);
+        let path = home.create_agent(&agent, "new").unwrap();
+        Home::take_back(&missing);
+        assert!(!path.exists());
+        fs::create_dir_all(path.join("memory")).unwrap();
+        fs::write(path.join("memory/self.md"), "learned").unwrap();
+        let missing = home.missing(&agent);
+        home.create_agent(&agent, "new").unwrap();
+        fs::write(path.join("notes/mine"), "later").unwrap();
+        Home::take_back(&missing);
+        let has = |name: &str| path.join(name).exists();
+        assert!(has("memory/self.md") && has("notes/mine"));
+        assert!(!has("AGENTS.md") && !has("memory/operator.md") && !has("work"));
     }
 
     #[test]

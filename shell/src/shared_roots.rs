@@ -13,7 +13,7 @@ use holon_facts::event::{Event, WorkspaceFact};
 use holon_facts::receipt::{ToolError, ToolErrorKind};
 use holon_facts::record::Record;
 use holon_ledger::error::LedgerError;
-use holon_ledger::postgres::node::{Bound, Roots, Taken, Tenant};
+use holon_ledger::postgres::node::{Bound, Clash, Roots, Taken, Tenant};
 use holon_platform::spawn;
 use tokio::sync::Mutex as Turn;
 use tokio::time::sleep;
@@ -135,6 +135,11 @@ pub enum BindError {
          label {bound} alone"
     )]
     Elsewhere { root: String, label: String, cell: u64, bound: String },
+    #[error(
+        "{root} is on machines with the label {label}: with that label, cell {cell} of the agent would have the folder {} \
+         together with cell {}, whose agent {} works there", clash.path, clash.cell, clash.agent
+    )]
+    Clash { root: String, label: String, cell: u64, clash: Clash },
     #[error("whether the agent may have {root} is not known: {problem}")]
     Unknown { root: String, problem: String },
 }
@@ -146,6 +151,7 @@ impl BindError {
                 "work in another folder, with an agent that is created at a node of this machine, or give the cell this \
                  label (holon cluster label)"
             }
+            Self::Clash { .. } => "try again when that agent has ended its turn and its commands",
             Self::Unknown { .. } => "try again in a moment",
         }
     }
@@ -153,7 +159,7 @@ impl BindError {
     pub fn of_tool(self) -> ToolError {
         let kind = match &self {
             Self::Elsewhere { .. } => ToolErrorKind::PolicyDenied,
-            Self::Unknown { .. } => ToolErrorKind::WorkspaceOccupied,
+            Self::Clash { .. } | Self::Unknown { .. } => ToolErrorKind::WorkspaceOccupied,
         };
         ToolError::new(kind, self.to_string()).hint(self.hint())
     }
@@ -196,6 +202,7 @@ impl Inner {
                 Ok(())
             }
             Ok(Bound::To(bound)) => Err(BindError::Elsewhere { root, label, cell, bound }),
+            Ok(Bound::Clash(clash)) => Err(BindError::Clash { root, label, cell, clash }),
             Ok(Bound::Fenced) => Err(BindError::Unknown { root, problem: NOT_OWNED.to_owned() }),
             Err(problem) => Err(BindError::Unknown { root, problem }),
         }

@@ -89,20 +89,13 @@ impl Definition {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whatever_is_changed_changes_the_digest() {
-        let program = |command: &str, value: &str| Definition {
-            name: "files".into(),
+impl Definition {
+    /// A server of tests.
+    pub(crate) fn example(name: &str, reach: Reach) -> Self {
+        Self {
+            name: name.into(),
             proposal: None,
-            reach: Reach::Program {
-                command: command.into(),
-                args: Vec::new(),
-                environment: [("KEY".to_owned(), value.to_owned())].into(),
-                folder: "/".into(),
-            },
+            reach,
             revision: Revision::Newest,
             start_timeout: Millis::seconds(30),
             call_timeout: Millis::seconds(60),
@@ -110,6 +103,20 @@ mod tests {
             per_agent: false,
             passes_on: false,
             tools: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_changed_changes_the_digest() {
+        let program = |command: &str, value: &str| {
+            let environment = [("KEY".to_owned(), value.to_owned())].into();
+            let (command, args, folder) = (command.into(), Vec::new(), "/".into());
+            Definition::example("files", Reach::Program { command, args, environment, folder })
         };
         let one = program("a", "1");
         assert_eq!(one.digest(), program("a", "1").digest());

@@ -105,25 +105,12 @@ mod tests {
     use std::collections::BTreeMap;
     use std::os::unix::fs::PermissionsExt;
 
-    use holon_facts::Millis;
     use serde_json::json;
 
     use super::*;
-    use crate::Revision;
 
     fn at(url: &str) -> Definition {
-        Definition {
-            name: "tracker".into(),
-            proposal: None,
-            reach: Reach::Address { url: url.into(), headers: BTreeMap::new() },
-            revision: Revision::Newest,
-            start_timeout: Millis::seconds(30),
-            call_timeout: Millis::seconds(60),
-            idle: Millis::minutes(10),
-            per_agent: false,
-            passes_on: false,
-            tools: None,
-        }
+        Definition::example("tracker", Reach::Address { url: url.into(), headers: BTreeMap::new() })
     }
 
     #[test]

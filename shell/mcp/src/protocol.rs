@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use holon_platform::spawn;
 use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
     ClientCapabilities, ClientConfig, ClientRequest, ContentBlock, ElicitRequestParams, ElicitResult,
@@ -20,7 +21,7 @@ use rmcp::service::{
 use rmcp::transport::StreamableHttpClientTransport;
 #[cfg(feature = "login")]
 use rmcp::transport::auth::AuthClient;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -44,6 +45,9 @@ const QUESTIONS: usize = 8;
 const QUESTION_CHARS: usize = 1_000;
 /// A good-bye takes no longer.
 const CLOSE: Duration = Duration::from_secs(2);
+
+/// Of a request of the library.
+type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// What is agreed on with a server.
 #[derive(Debug, Clone, Copy)]
@@ -229,8 +233,8 @@ pub(crate) async fn over_http(
     login: &Login,
 ) -> Result<Client, String> {
     install_provider();
-    let client =
-        reqwest::Client::builder().connect_timeout(CONNECT).build().map_err(|error| error.to_string())?;
+    let builder = reqwest::Client::builder().connect_timeout(CONNECT).redirect(no_redirects());
+    let client = builder.build().map_err(|error| error.to_string())?;
     let mut own = HashMap::new();
     for (name, value) in headers {
         let name = HeaderName::try_from(name).map_err(|_| format!("{name:?} is no name of a header"))?;
@@ -255,6 +259,14 @@ pub(crate) async fn over_http(
         served => served,
     }
     .map_err(|error| why(&error))
+}
+
+/// The headers of a server hold secrets that are for its own address alone.
+fn no_redirects() -> Policy {
+    Policy::custom(|attempt| {
+        let to = attempt.url().clone();
+        attempt.error(format!("it leads to {to}; redirects are not followed, set `url` to the new address"))
+    })
 }
 
 /// What came of a greeting over HTTP.
@@ -294,6 +306,11 @@ fn why(error: &ClientInitializeError) -> String {
     }
     if let ClientInitializeError::JsonRpcError(error) = error {
         return format!("the server refuses: {}", error.message);
+    }
+    if let ClientInitializeError::TransportError { error: failed, .. } = error
+        && let Some(StreamableHttpError::Client(error)) = failed.error.downcast_ref::<HttpError>()
+    {
+        return with_causes(error);
     }
     with_causes(error)
 }
@@ -515,7 +532,40 @@ fn unknown() -> Part {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
     use super::*;
+    use crate::definition::{Definition, Reach};
+    use crate::logins::Logins;
+
+    #[tokio::test]
+    async fn secret_headers_do_not_follow_a_redirect() {
+        let bound = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (server, elsewhere) = (bound().await, bound().await);
+        let of = |listener: &TcpListener| format!("http://{}/mcp", listener.local_addr().unwrap());
+        let (url, to) = (of(&server), of(&elsewhere));
+        let answer = format!(
+            "HTTP/1.1 307 Temporary Redirect\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        );
+        drop(spawn::task(async move {
+            while let Ok((mut stream, _)) = server.accept().await {
+                let read = stream.read(&mut [0; 16 << 10]).await.unwrap();
+                assert!(read > 0);
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        }));
+        let headers = BTreeMap::from([("x-api-key".to_owned(), "a secret".to_owned())]);
+        let reach = Reach::Address { url: url.clone(), headers: headers.clone() };
+        let folder = tempfile::tempdir().unwrap();
+        let login = Logins::of(folder.path()).of_server(&Definition::example("moved", reach)).unwrap();
+        let terms = Terms { revision: Revision::Newest, passes_on: false };
+        let problem = tokio::select! {
+            greeted = over_http(terms, &url, &headers, &login) => greeted.err().unwrap(),
+            accepted = elsewhere.accept() => panic!("the redirect was followed: {accepted:?}"),
+        };
+        assert!(problem.contains(&format!("it leads to {to}; redirects are not followed")), "{problem}");
+    }
 
     #[test]
     fn the_scope_that_is_wanted_is_named() {

@@ -14,6 +14,8 @@ use holon_platform::spawn;
 use holon_text::Secrets;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 
 use crate::approval::{Approvals, Standing};
 use crate::catalogue::Catalogue;
@@ -25,7 +27,7 @@ use crate::logins::Logins;
 use crate::proposal::Proposed;
 use slot::Slot;
 
-/// A turn that begins waits so long for servers that have never listed their tools; one that is later is offered later.
+/// A turn that begins waits so long for all servers that have never listed their tools; one that is later is offered later.
 const OFFER_WAIT: Duration = Duration::from_secs(10);
 
 /// Servers that agents have for themselves, at once.
@@ -176,29 +178,23 @@ impl Servers {
     /// What these servers offer. Those whose tools are known are not started for it; the others are, all at once, and are
     /// waited for a little. Beside it why servers offer nothing. A workspace adds those that it proposes and that are approved.
     pub async fn offer(&self, servers: &[String], workspace: Option<&Path>) -> (Catalogue, Vec<Unavailable>) {
+        let until = Instant::now() + OFFER_WAIT;
         let (proposed, mut problems) = match workspace {
             Some(workspace) => self.of_workspace(workspace).await,
             None => Default::default(),
         };
-        let (mut listed, mut asked) = (Vec::new(), Vec::new());
+        let mut asked = Vec::new();
         for server in servers.iter().chain(&proposed) {
             match self.slot(server) {
                 Ok(slot) => {
                     // It goes on although nobody waits any more.
-                    asked.push((server, spawn::task(async move { slot.known_or_list().await })));
+                    asked.push((server.as_str(), spawn::task(async move { slot.known_or_list().await })));
                 }
                 Err(problem) => problems.push(problem),
             }
         }
-        for (server, answer) in asked {
-            match tokio::time::timeout(OFFER_WAIT, answer).await {
-                Ok(Ok(Ok(tools))) => listed.push((server.as_str(), tools)),
-                Ok(Ok(Err(problem))) => problems.push(problem),
-                Ok(Err(interrupted)) => problems.push(unavailable(server, &interrupted.to_string())),
-                Err(_) => problems
-                    .push(unavailable(server, "it is still starting: its tools are offered once it has")),
-            }
-        }
+        let (listed, missing) = answers(asked, until).await;
+        problems.extend(missing);
         let catalogue =
             Catalogue::of(listed.iter().map(|(server, listed)| (*server, listed.tools.as_slice())));
         (catalogue, problems)
@@ -285,6 +281,25 @@ impl Servers {
     }
 }
 
+/// What servers list that have answered by then, and why the others list nothing.
+async fn answers(
+    asked: Vec<(&str, JoinHandle<Result<Listed, Unavailable>>)>,
+    until: Instant,
+) -> (Vec<(&str, Listed)>, Vec<Unavailable>) {
+    let (mut listed, mut missing) = (Vec::new(), Vec::new());
+    for (server, answer) in asked {
+        match timeout_at(until, answer).await {
+            Ok(Ok(Ok(tools))) => listed.push((server, tools)),
+            Ok(Ok(Err(problem))) => missing.push(problem),
+            Ok(Err(interrupted)) => missing.push(unavailable(server, &interrupted.to_string())),
+            Err(_) => {
+                missing.push(unavailable(server, "it is still starting: its tools are offered once it has"));
+            }
+        }
+    }
+    (listed, missing)
+}
+
 /// What of a workspace may be started; what was approved as something else is named.
 fn approved(workspace: &Path, host: &Host) -> (Vec<Definition>, Vec<Unavailable>) {
     let proposed = match Proposed::of(workspace, &host.variables) {
@@ -340,11 +355,43 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    #[cfg(feature = "client")]
+    use crate::definition::Reach;
 
     #[test]
     fn a_server_that_fails_is_left_alone_for_longer_each_time() {
         let waits: Vec<u64> = (1..9).map(|failures| backoff(failures).0 / 1_000).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_waits_for_many_servers_no_longer_than_for_one() {
+        let late = || spawn::task(std::future::pending());
+        let known = spawn::task(async {
+            Ok(Listed { revision: "2025-11-25".to_owned(), server: None, tools: Vec::new() })
+        });
+        let begun = Instant::now();
+        let asked = vec![("a", late()), ("b", late()), ("c", late()), ("d", known)];
+        let (listed, missing) = answers(asked, begun + OFFER_WAIT).await;
+        assert!(begun.elapsed() < OFFER_WAIT * 2, "{:?}", begun.elapsed());
+        assert_eq!(listed.iter().map(|(server, _)| *server).collect::<Vec<_>>(), ["d"]);
+        assert_eq!(missing.iter().map(|one| one.server.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
+
+    #[cfg(feature = "client")]
+    #[tokio::test]
+    async fn a_start_that_nobody_waits_for_any_more_is_none() {
+        let hangs = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", hangs.local_addr().unwrap());
+        let reach = Reach::Address { url, headers: BTreeMap::new() };
+        let folder = tempfile::tempdir().unwrap();
+        let (helper, folder) = (PathBuf::new(), folder.path().to_owned());
+        let host = Host { helper, folder, secrets: Arc::default(), variables: Arc::default() };
+        let servers = Servers::new(vec![Definition::example("hangs", reach)], &host);
+        let call = servers.call(("hangs", "tool"), "{}", None);
+        tokio::time::timeout(Duration::from_millis(200), call).await.unwrap_err();
+        let state = servers.states().remove(0);
+        assert_eq!((state.state, state.problem, state.starts), ("configured", None, 1));
     }
 
     #[test]

@@ -457,6 +457,10 @@ fn failure(error: ClusterError) -> Failure {
         ClusterError::NoProblem { .. } | ClusterError::Draining { .. } | ClusterError::NotLabelled { .. } => {
             Failure::new(Exit::RefusedByState, error).hint(status)
         }
+        ClusterError::Clash { .. } => {
+            let hint = "try again when that agent has ended its turn and its commands";
+            Failure::new(Exit::RefusedByState, error).hint(hint)
+        }
         ClusterError::Ledger(_) | ClusterError::Entropy(_) => error.into(),
     }
 }

@@ -190,12 +190,12 @@ fn settle(start: &mut Start, own: &Home, ledger: &LedgerPlace, node: Option<&OfN
     start.ledger = ledger.clone();
     start.reserve = Some(own.root().to_owned());
     start.performing.home = own.clone();
-    start.performing.names = Names::of(node.map(|node| (node.directory.clone(), node.cell)));
+    let tenant = |node: &OfNode<'_>| Tenant { cell: node.cell, epoch: node.epoch };
+    start.performing.names = Names::of(node.map(|node| (node.directory.clone(), tenant(node))));
     start.performing.lease = node.map(|node| node.lease.clone());
     let lends = node.map(|node| (node.grants.clone(), node.directory.clone(), node.cell));
     start.performing.lender = Lender::of(lends);
     start.turns = node.filter(|node| node.directory.has_several()).map(|node| node.turns.clone());
-    let tenant = |node: &OfNode<'_>| Tenant { cell: node.cell, epoch: node.epoch };
     let folders = node.map(|node| (node.folders.clone(), tenant(node)));
     let of_agents = [start.performing.real_homes(), start.performing.real_worktrees()];
     let several = node.is_some_and(|node| node.directory.has_several());

@@ -38,8 +38,9 @@ impl Performers {
         }
         if let Some(name) = name {
             match names.claim(&name).await {
-                Ok(true) => facts.claimed = Some(name),
-                Ok(false) => {
+                // It is kept: the agent is on record later.
+                Ok(Some(_)) => facts.claimed = Some(name),
+                Ok(None) => {
                     let error = wrong(format!("{name} exists already")).field("agent_id");
                     return Err(error.hint("give it another name"));
                 }

@@ -87,6 +87,16 @@ pub enum Unavailable {
     Damaged { agent: AgentId, problem: String },
 }
 
+impl Unavailable {
+    /// Whether the request was certainly not taken in.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Stopped | Self::DiskFull | Self::LedgerLocked { .. } | Self::DatabaseAway { .. } => true,
+            Self::Leaving | Self::NotStoredYet | Self::NotAnswered | Self::Damaged { .. } => false,
+        }
+    }
+}
+
 impl From<NoAnswer> for Unavailable {
     fn from(no_answer: NoAnswer) -> Self {
         match no_answer {

@@ -338,3 +338,25 @@ fn a_name_is_one_agent_whoever_begins_it() {
     assert!(nodes.prompt(0, "twin", "who are you?").contains("hello"));
     nodes.whole();
 }
+
+#[test]
+fn a_second_name_that_an_agent_gives_up_is_free_for_agents_of_every_cell() {
+    let provider = Provider::answering(|_| says("hello"));
+    let Some(nodes) = Nodes::start(&provider) else { return not_tried() };
+    for agent in AGENTS {
+        nodes.nodes[0].ok(&["agent", "create", agent, "--own-home"]);
+    }
+    // They are in several cells, and each has the name for a while.
+    for (at, agent) in AGENTS.iter().enumerate() {
+        nodes.nodes[at % 2].ok(&["agent", "rename", agent, "zed"]);
+        for node in [0, 1] {
+            let named = nodes.get(node, "/agents/zed/status");
+            assert_eq!(named["agent_id"], json!(agent), "{named}");
+        }
+        nodes.nodes[0].0.run(&["agent", "create", "zed", "--own-home"]).refused(4, &["zed"]);
+        nodes.nodes[(at + 1) % 2].ok(&["agent", "rename", agent, agent]);
+    }
+    nodes.nodes[1].ok(&["agent", "create", "zed", "--own-home"]);
+    nodes.nodes[0].0.run(&["agent", "rename", "ada", "zed"]).refused(4, &["zed"]);
+    nodes.whole();
+}

@@ -15,12 +15,8 @@ use crate::web_console::{Browser, connect, get, send};
 const TOKEN: &str = "a-control-token-of-a-test";
 const BEARER: (&str, &str) = ("Authorization", "Bearer a-control-token-of-a-test");
 /// What only nodes may write.
-const FORGED: [(&str, &str); 4] = [
-    ("X-Holon-Passed-On", "1"),
-    ("X-Holon-Cell", "1"),
-    ("X-Holon-Stream", "1"),
-    ("X-Holon-Other-User", "1"),
-];
+const FORGED: [(&str, &str); 4] =
+    [("X-Holon-Passed-On", "1"), ("X-Holon-Cell", "1"), ("X-Holon-Stream", "1"), ("X-Holon-Other-User", "1")];
 
 /// Two nodes with one token, and agents of both.
 fn nodes() -> Option<Nodes> {

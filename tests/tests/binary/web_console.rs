@@ -64,7 +64,13 @@ pub(super) fn connect(
     stream
 }
 
-pub(super) fn send(daemon: &Daemon, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Reply {
+pub(super) fn send(
+    daemon: &Daemon,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<&Value>,
+) -> Reply {
     let mut answer = Vec::new();
     connect(daemon, method, path, headers, body).read_to_end(&mut answer).expect("an answer");
     let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").expect("a head");

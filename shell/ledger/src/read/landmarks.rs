@@ -57,7 +57,9 @@ impl Reader {
     /// When the record is damaged.
     pub fn admission(&self, agent: &AgentId, message: MessageId) -> Result<Option<Record>, LedgerError> {
         let Some(before) = message.0.checked_sub(1) else { return Ok(None) };
-        let found = self.landmark(agent, &self.nth(Landmark::MessageAdmitted)?, stored(before)?)?;
+        // A number that no ledger can hold is one that nothing has.
+        let Ok(before) = stored(before) else { return Ok(None) };
+        let found = self.landmark(agent, &self.nth(Landmark::MessageAdmitted)?, before)?;
         let record = found.map(|seq| self.record(agent, seq)).transpose()?.flatten();
         let names_it = |record: &Record| matches!(&record.event, Event::Inbox(InboxFact::MessageAdmitted(fact)) if fact.message.id == message);
         Ok(record.filter(names_it))
@@ -69,8 +71,8 @@ impl Reader {
     /// When the record is damaged.
     pub fn turn(&self, agent: &AgentId, turn: TurnIndex) -> Result<Option<Record>, LedgerError> {
         let Some(before) = turn.0.checked_sub(1) else { return Ok(None) };
-        let sql = self.nth(Landmark::TurnStarted)?;
-        let found = self.landmark(agent, &sql, stored(before.min(i64::MAX as u64))?)?;
+        let Ok(before) = stored(before) else { return Ok(None) };
+        let found = self.landmark(agent, &self.nth(Landmark::TurnStarted)?, before)?;
         let record = found.map(|seq| self.record(agent, seq)).transpose()?.flatten();
         let is_it = |record: &Record| matches!(&record.event, Event::Turn(TurnFact::TurnStarted(fact)) if fact.turn_index == turn);
         Ok(record.filter(is_it))
@@ -128,7 +130,7 @@ impl Reader {
     /// When it is damaged, or of a kind that this build does not know.
     pub fn record(&self, agent: &AgentId, seq: EventSeq) -> Result<Option<Record>, LedgerError> {
         let sql = format!("SELECT {RECORD_COLUMNS} FROM records WHERE agent = ?1 AND event_seq = ?2");
-        let number = stored(seq.0)?;
+        let Ok(number) = stored(seq.0) else { return Ok(None) };
         let at = Position::event(agent.as_str(), number, None);
         let params = [agent.as_str().into(), number.into()];
         let found = self.read(|source| source.first(&sql, &params, StoredRecord::read));
@@ -179,8 +181,9 @@ mod tests {
             }
         }
         assert_eq!(messages, 3);
-        for nobody in [MessageId(0), MessageId(4)] {
-            assert_eq!(reader.admission(&main, nobody).unwrap(), None);
+        for nobody in [0, 4, u64::MAX] {
+            assert_eq!(reader.admission(&main, MessageId(nobody)).unwrap(), None);
+            assert_eq!(reader.record(&main, EventSeq(last.0.saturating_add(nobody.max(1)))).unwrap(), None);
         }
         for none in [0, 4, u64::MAX] {
             assert_eq!(reader.turn(&main, TurnIndex(none)).unwrap(), None);

@@ -96,6 +96,26 @@ impl Drop for Busy<'_> {
     }
 }
 
+/// A start in progress. One that nobody waits for any more is none.
+struct Starting<'a>(&'a Slot);
+
+impl<'a> Starting<'a> {
+    fn of(slot: &'a Slot) -> Self {
+        slot.stands(Standing::Starting, None);
+        slot.starts.fetch_add(1, Ordering::Relaxed);
+        Starting(slot)
+    }
+}
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        let mut seen = lock(&self.0.seen);
+        if seen.state == Standing::Starting {
+            seen.state = Standing::Configured;
+        }
+    }
+}
+
 fn lock<T>(mutex: &Plain<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -238,8 +258,7 @@ impl Slot {
             return Err(self.unavailable(&format!("{problem}; it is tried again in {seconds} s")));
         }
         tokio::time::sleep(Duration::from_millis(wait.0)).await;
-        self.stands(Standing::Starting, None);
-        self.starts.fetch_add(1, Ordering::Relaxed);
+        let _starting = Starting::of(self);
         let patience = Duration::from_millis(self.definition.start_timeout.0);
         let begun = match timeout(patience, self.begin()).await {
             Ok(begun) => begun,

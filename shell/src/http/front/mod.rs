@@ -281,10 +281,10 @@ impl Front {
         chosen(name, &found.filter(|_| !is_default).unwrap_or_else(|| cells.to_vec()))
     }
 
-    /// A cell of this node, or else one that has an owner.
+    /// A cell of this node, or else one that its owner serves.
     fn any(&self) -> CellId {
         let own = self.0.own.borrow().keys().next().copied();
-        let owned = || self.0.routes.borrow().owners.keys().next().copied();
+        let owned = || target::any_owned(&self.0.routes.borrow());
         own.or_else(owned).or_else(|| self.0.directory.cells().first().copied()).unwrap_or(CellId(1))
     }
 

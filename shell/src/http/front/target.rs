@@ -1,6 +1,7 @@
 //! Whom a request is about: it goes to the cell of that agent.
 
 use axum::http::{HeaderMap, Method, Uri};
+use holon_ledger::postgres::node::{CellId, Routes};
 
 use super::super::route::IDEMPOTENCY_KEY;
 
@@ -22,7 +23,7 @@ impl Target {
         let mut segments = uri.path().trim_start_matches('/').split('/');
         let mut next = || segments.next().unwrap_or_default();
         match (next(), next(), next()) {
-            ("agents", "list", _) => Self::Any,
+            ("agents", "list", "") => Self::Any,
             ("agents", agent, _) | ("control", "agents", agent) | ("webhooks", "generic", agent)
                 if !agent.is_empty() =>
             {
@@ -69,9 +70,18 @@ fn takes_key(path: &str) -> bool {
     matches!(last, "prompt" | "enqueue" | "tasks" | "work-items") || path.starts_with("/webhooks/generic/")
 }
 
+/// The cell that a request goes to which is about no agent, where this node serves none: one that its owner serves, if there is
+/// one.
+pub(super) fn any_owned(routes: &Routes) -> Option<CellId> {
+    let others = || routes.owners.iter().filter(|(_, (node, _))| Some(*node) != routes.own);
+    let mut cells = others().map(|(cell, _)| *cell);
+    cells.find(|cell| !routes.named.contains(cell)).or_else(|| routes.owners.keys().next().copied())
+}
+
 #[cfg(test)]
 mod tests {
     use holon_api::RouteAccess;
+    use holon_ledger::postgres::node::NodeId;
 
     use super::*;
     use crate::http::table::routes;
@@ -99,6 +109,14 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_may_be_named_as_the_list_of_agents_is() {
+        let of = |path: &'static str| Target::of(&Uri::from_static(path));
+        assert_eq!(of("/agents/list"), Target::Any);
+        assert_eq!(of("/agents/list?limit=2"), Target::Any);
+        assert_eq!(of("/agents/list/status"), Target::Agent("list".to_owned()));
+    }
+
+    #[test]
     fn what_is_kept_is_what_comes_from_outside() {
         let mut kept = Vec::new();
         for route in routes() {
@@ -116,6 +134,19 @@ mod tests {
             }
         }
         assert_eq!(kept.len(), 5, "{kept:?}");
+    }
+
+    #[test]
+    fn a_request_about_no_agent_avoids_cells_that_are_stopped() {
+        let owner = |node| (NodeId(node), String::new());
+        let owners = [(CellId(1), owner(1)), (CellId(2), owner(2)), (CellId(3), owner(3))].into();
+        let mut routes = Routes { own: Some(NodeId(2)), owners, ..Routes::default() };
+        assert_eq!(any_owned(&routes), Some(CellId(1)));
+        routes.named.insert(CellId(1));
+        assert_eq!(any_owned(&routes), Some(CellId(3)), "this node does not serve the one that it owns");
+        routes.named.insert(CellId(3));
+        assert_eq!(any_owned(&routes), Some(CellId(1)), "it waits where all are stopped");
+        assert_eq!(any_owned(&Routes::default()), None);
     }
 
     #[test]

@@ -4,18 +4,21 @@ use std::path::PathBuf;
 
 use holon_api::rows::{AbortRun, ChangeAgent, CompactAgent, MakeAgent};
 use holon_api::{
-    Abort, Action, Code, CompactReply, ControlAgent, ControlReply, Created, INSTRUCTIONS_BYTES, Json,
-    Optional,
+    Abort, Action, Code, CompactReply, ControlAgent, ControlReply, CreateAgent, Created, INSTRUCTIONS_BYTES,
+    Json, Optional,
 };
 use holon_core::input::ControlRequest;
 use holon_core::{Answer as Answered, Input};
 use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings, Visibility};
 use holon_facts::{AgentId, EventSeq, Reject};
+use holon_platform::spawn;
 
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::{models, template, workspace};
+use crate::home::Home;
+use crate::names::Claim;
 use crate::runtime::Unavailable;
 use crate::templates::instructions_of_default;
 
@@ -68,10 +71,41 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
     if let Some(model) = &wanted.model {
         models::check(&app, model).await?;
     }
-    claim(&app, &agent).await?;
+    // It goes on although nobody waits any more: nothing is left half done.
+    spawn::task(begun(app, agent, wanted)).await.map_err(Failure::internal)?
+}
+
+/// A new agent; what was written for one that is refused is taken back.
+async fn begun(app: App, agent: AgentId, wanted: CreateAgent) -> Handled<Created> {
+    let claim = claim(&app, &agent).await?;
+    let named = agent.clone();
+    let missing = app.blocking(move |app| Ok(app.home.missing(&named))).await?;
     let settings = InitialSettings { model: wanted.model.clone(), description: wanted.description.clone() };
+    let (home, spec) = match prepared(&app, &agent, wanted).await {
+        Ok(prepared) => prepared,
+        Err(failure) => {
+            take_back(&app, &agent, claim, missing).await;
+            return Err(failure);
+        }
+    };
+    let (named, identity) = (agent.clone(), spec.clone());
+    let ask = move |reply| Input::CreateAgent { agent: named, spec, settings, reply };
+    let answered = app.runtime.ask(Some(&agent), ask).await;
+    if is_nobody(&answered) {
+        take_back(&app, &agent, claim, missing).await;
+    } else if answered.is_ok() {
+        claim.had();
+    }
+    let answered = answered?;
+    let Answered::Created { agent: agent_id } = answered else { return Err(unexpected(answered)) };
+    template::applied(&app, &identity, agent_id.clone()).await?;
+    Ok(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() })
+}
+
+/// The home of a new agent, and what it begins as.
+async fn prepared(app: &App, agent: &AgentId, wanted: CreateAgent) -> Handled<(PathBuf, AgentSpec)> {
     let (named, visibility) = (agent.clone(), wanted.visibility);
-    let template = template::kept(&app, &named, &wanted).await?;
+    let template = template::kept(app, agent, &wanted).await?;
     let (home, execution, template) = app
         .blocking(move |app| {
             let asked = workspace::asked(wanted.workspace_root.as_deref(), wanted.cwd.as_deref())?;
@@ -84,25 +118,41 @@ pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled
             Ok((home, execution, template))
         })
         .await?;
-    workspace::had(&app, &execution, "workspace_root").await?;
-    let is_default = agent == app.about.default_agent;
+    workspace::had(app, &execution, "workspace_root").await?;
+    let is_default = *agent == app.about.default_agent;
     let kind = if is_default { AgentKind::Default } else { AgentKind::Named };
     let visibility = visibility.unwrap_or(Visibility::Public);
-    let spec = AgentSpec { visibility, template, ..AgentSpec::named(kind, execution) };
-    let (named, identity) = (agent.clone(), spec.clone());
-    let ask = move |reply| Input::CreateAgent { agent: named, spec, settings, reply };
-    let answered = app.runtime.ask(Some(&agent), ask).await?;
-    let Answered::Created { agent: agent_id } = answered else { return Err(unexpected(answered)) };
-    template::applied(&app, &identity, agent_id.clone()).await?;
-    Ok(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() })
+    Ok((home, AgentSpec { visibility, template, ..AgentSpec::named(kind, execution) }))
+}
+
+/// Whether it is certain that no agent of the name came of a request, nor is there by another one.
+pub(super) fn is_nobody(answered: &Result<Answered, Unavailable>) -> bool {
+    match answered {
+        Ok(Answered::Refused { reject }) => {
+            !matches!(reject, Reject::AgentExists { .. } | Reject::NameTaken { .. })
+        }
+        Ok(_) => false,
+        Err(unavailable) => unavailable.is_refusal(),
+    }
+}
+
+/// Nobody got the name; what is not certain is left as it is.
+async fn take_back(app: &App, agent: &AgentId, claim: Claim, missing: Vec<PathBuf>) {
+    let named = agent.clone();
+    let is_there = app.runtime.read(Some(agent), move |view| view.agent(&named).is_some()).await;
+    if !matches!(is_there, Ok(false)) {
+        return;
+    }
+    if let Err(problem) = spawn::blocking(move || Home::take_back(&missing)).await {
+        tracing::warn!("files of {agent}, which was refused, may be left: {problem}");
+    }
+    claim.give_back().await;
 }
 
 /// Takes the name of a new agent, where agents of other cells have names, too.
-pub(super) async fn claim(app: &App, name: &AgentId) -> Handled<()> {
-    if app.names.claim(name).await? {
-        return Ok(());
-    }
-    Err(Reject::AgentExists { agent: name.clone() }.into())
+pub(super) async fn claim(app: &App, name: &AgentId) -> Handled<Claim> {
+    let claim = app.names.claim(name).await?;
+    claim.ok_or_else(|| Reject::AgentExists { agent: name.clone() }.into())
 }
 
 /// The home of a new agent. Instructions that are there already would win over those that were given.

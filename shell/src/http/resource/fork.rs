@@ -28,12 +28,26 @@ pub(in super::super) async fn fork(app: App, call: Call<CopyAgent>) -> Handled<F
     if let Some(answer) = &answer {
         check_answer(answer)?;
     }
-    claim(&app, &agent_id).await?;
+    let claim = claim(&app, &agent_id).await?;
     let fork =
         Fork { from: from.clone(), at: event_seq, to: agent_id.clone(), answer_given: answer.is_some() };
-    let execution = if files { Some(files_of(&app, &fork).await?) } else { None };
+    let files = if files { files_of(&app, &fork).await.map(Some) } else { Ok(None) };
+    let execution = match files {
+        Ok(execution) => execution,
+        Err(failure) => {
+            claim.give_back().await;
+            return Err(failure);
+        }
+    };
     let execution_root = execution.as_ref().map(|execution| execution.execution_root.clone());
-    let through = app.runtime.fork(ForkOrder { fork, model, answer, execution }).await?.map_err(refused)?;
+    let forked = app.runtime.fork(ForkOrder { fork, model, answer, execution }).await?;
+    match &forked {
+        Ok(_) => claim.had(),
+        Err(error) if is_nobody(error) => claim.give_back().await,
+        // Dropped where it is not known.
+        Err(_) => {}
+    }
+    let through = forked.map_err(refused)?;
     let agent_home = app.home.agent(&agent_id).display().to_string();
     Ok(Forked { ok: true, agent_id, forked_from: from, event_seq: through, agent_home, execution_root })
 }
@@ -78,6 +92,24 @@ async fn files_of(app: &App, fork: &Fork) -> Handled<ExecutionBinding> {
         projection_kind: ProjectionKind::GitWorktreeRoot,
         ..then
     })
+}
+
+/// Whether it is certain that there is no agent of the name.
+fn is_nobody(error: &ForkError) -> bool {
+    match error {
+        ForkError::NoAgent(_)
+        | ForkError::Child { .. }
+        | ForkError::Beyond { .. }
+        | ForkError::TooLarge { .. }
+        | ForkError::TextsRemoved { .. }
+        | ForkError::DiskFull => true,
+        ForkError::Exists(_)
+        | ForkError::NameTaken { .. }
+        | ForkError::Waits
+        | ForkError::Ledger(_)
+        | ForkError::Restore(_)
+        | ForkError::Home(_) => false,
+    }
 }
 
 fn refused(error: ForkError) -> Box<Failure> {

@@ -41,6 +41,30 @@ async fn an_agent_is_made_once_where_it_was_asked_for() {
 }
 
 #[tokio::test]
+async fn an_agent_that_is_refused_leaves_what_was_there_before_and_nothing_else() {
+    let limited = Setup { change: |config| config.limits.agents = 1, ..Setup::default() };
+    let scene = Scene::with(limited).await;
+    scene.create("main").await;
+    let create =
+        |agent: &str| (format!("/control/agents/{agent}/create"), json!({ "instructions": "Be brief." }));
+    let (path, body) = create("new");
+    scene.post(&path, body.clone()).await.fails(409, "too_many_agents");
+    assert!(!scene.agent_home("new").exists());
+    let mine = scene.agent_home("mine").join("AGENTS.md");
+    std::fs::create_dir_all(scene.agent_home("mine")).unwrap();
+    std::fs::write(&mine, "Mine.").unwrap();
+    scene.post(&create("mine").0, json!({})).await.fails(409, "too_many_agents");
+    assert_eq!(std::fs::read_to_string(&mine).unwrap(), "Mine.");
+    assert!(!scene.agent_home("mine").join("memory").exists());
+    // One that exists keeps its own.
+    scene.post(&create("main").0, json!({})).await.fails(409, "agent_exists");
+    assert!(scene.agent_home("main").join("AGENTS.md").is_file());
+    let scene = scene.again(Setup::default()).await;
+    assert_eq!(scene.post(&path, body).await.status, 201);
+    assert_eq!(std::fs::read_to_string(scene.agent_home("new").join("AGENTS.md")).unwrap(), "Be brief.");
+}
+
+#[tokio::test]
 async fn folders_that_nobody_can_work_in() {
     let scene = Scene::start().await;
     let folder = tempfile::tempdir().unwrap();

@@ -116,7 +116,10 @@ async fn what_came_of_a_message_is_known_by_its_id_without_a_key() {
     scene.prompt("main", "another").await.ok();
     scene.at_rest("main").await;
     assert_eq!(scene.get(&path).await.ok().json, ended, "it is asked for once more, later");
-    scene.get("/agents/main/messages/msg_99").await.fails(404, "unknown_message");
+    for nobody in [99, u64::MAX] {
+        let path = format!("/agents/main/messages/msg_{nobody}");
+        scene.get(&path).await.fails(404, "unknown_message");
+    }
     scene.get("/agents/nobody/messages/msg_1").await.fails(404, "unknown_agent");
     scene.get("/agents/main/messages/brief_1").await.fails(400, "invalid_path");
     scene.get(&format!("{path}?timeout_ms=5")).await.fails(400, "invalid_query");

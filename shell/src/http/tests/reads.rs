@@ -209,3 +209,12 @@ async fn events_come_in_pages() {
         scene.get(path).await.fails(409, "cursor_ahead");
     }
 }
+
+#[tokio::test]
+async fn a_decision_that_no_log_can_hold_is_one_that_there_is_not() {
+    let scene = Scene::with_main().await;
+    for at in [1 << 63, u64::MAX] {
+        let reply = scene.get(&format!("/agents/main/scheduler-fixture?at={at}")).await;
+        reply.fails(404, "unknown_event");
+    }
+}

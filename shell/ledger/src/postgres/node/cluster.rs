@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::deposits::{Deposited, Deposits};
 use super::grants::{Granted, Grants};
+use super::roots::{Clash, relabel};
 use super::statement::{id, number};
 use crate::error::LedgerError;
 use crate::postgres::open::{ANSWER, hold};
@@ -58,6 +59,11 @@ pub enum ClusterError {
     Draining { node: u64 },
     #[error("node {node} has not the label {label} of cell {cell}")]
     NotLabelled { node: u64, cell: u64, label: String },
+    #[error(
+        "with that label, {} would be a folder of cell {cell} and of cell {} at once: the agent {} of the latter works there",
+        clash.path, clash.cell, clash.agent
+    )]
+    Clash { cell: u64, clash: Clash },
 }
 
 /// A node as the database has it.
@@ -293,16 +299,25 @@ impl Cluster {
     /// hands it over where a node with it lives.
     ///
     /// # Errors
-    /// When there is no such cell.
+    /// When there is no such cell, or it would have a folder that another cell with the label has.
     pub fn label(server: &Server, cell: u64, label: Option<&str>) -> Result<(), ClusterError> {
         let session = of_cluster(server)?;
-        let sql = "UPDATE cells c SET label = $2::text, wanted_on = CASE
+        let failed = || failed("labelling a cell");
+        let update = "UPDATE cells c SET label = $2::text, wanted_on = CASE
                 WHEN $2::text IS NULL OR (SELECT $2::text = ANY (labels) FROM nodes WHERE node = c.node) THEN wanted_on
                 ELSE (SELECT node FROM nodes WHERE NOT buried AND NOT draining AND $2::text = ANY (labels)
                     ORDER BY node LIMIT 1)
-            END WHERE cell = $1 RETURNING 1";
-        let found = session.query(sql, &[&id(cell), &label], ANSWER).map_err(failed("labelling a cell"))?;
-        if found.is_empty() { Err(ClusterError::NoCell { cell }) } else { Ok(()) }
+            END WHERE cell = $1";
+        // What is not committed ends with the session.
+        session.execute("BEGIN").map_err(failed())?;
+        let sql = "SELECT 1 FROM cells WHERE cell = $1 FOR UPDATE";
+        if session.query(sql, &[&id(cell)], ANSWER).map_err(failed())?.is_empty() {
+            return Err(ClusterError::NoCell { cell });
+        }
+        match relabel(&session, cell, label, update).map_err(failed())? {
+            Some(clash) => Err(ClusterError::Clash { cell, clash }),
+            None => Ok(()),
+        }
     }
 
     /// A cell whose owner works on it no more begins again at the end that it has.

@@ -8,6 +8,7 @@ use holon_cluster::CellId;
 use holon_text::hash;
 
 use super::cluster::Cluster;
+use super::roots::{OWN, Tenant};
 use super::statement::{id, number};
 use crate::error::LedgerError;
 use crate::postgres::open::ANSWER;
@@ -76,7 +77,8 @@ impl Directory {
         Ok(self.find(name)?.unwrap_or_else(|| chosen(name, &self.cells())))
     }
 
-    /// The cell of an agent by its id or its second name; none where nobody has that name.
+    /// The cell of an agent by its id or its second name; none where nobody has that name. Ids are remembered: a second name,
+    /// and one that is only claimed, may be another agent's later.
     ///
     /// # Errors
     /// Likewise.
@@ -85,10 +87,10 @@ impl Directory {
             return Ok(Some(known));
         }
         let found = self.look_up(name)?;
-        if let Some(found) = found {
+        if let Some((found, true)) = found {
             self.remember(name, found);
         }
-        Ok(found)
+        Ok(found.map(|(cell, _)| cell))
     }
 
     /// Takes a name for an agent of a cell. Whether the cell has it now.
@@ -113,12 +115,28 @@ impl Directory {
         Ok(rows.first().is_some_and(|row| CellId(number(row.get(0))) == cell))
     }
 
-    fn look_up(&self, name: &str) -> Result<Option<CellId>, LedgerError> {
-        let sql = "SELECT cell FROM agents WHERE agent = $1 UNION ALL SELECT cell FROM agents WHERE name = $1
-            UNION ALL SELECT cell FROM names WHERE name = $1 LIMIT 1";
+    /// Gives a name back that no agent of the cell has, unless the cell is somebody else's by now. An owner of a later epoch
+    /// claims it only after this.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn release(&self, name: &str, of: Tenant) -> Result<(), LedgerError> {
+        let sql = format!(
+            "WITH {OWN} DELETE FROM names n USING own WHERE n.name = $3 AND n.cell = own.cell
+                AND NOT EXISTS (SELECT 1 FROM agents WHERE agent = $3 OR name = $3)"
+        );
+        let released = self.session.query(&sql, &[&id(of.cell.0), &id(of.epoch.0), &name], ANSWER);
+        released.map(drop).map_err(LedgerError::postgres("releasing the name of an agent"))
+    }
+
+    /// The cell of a name, and whether it is the id of an agent.
+    fn look_up(&self, name: &str) -> Result<Option<(CellId, bool)>, LedgerError> {
+        let sql = "SELECT cell, true FROM agents WHERE agent = $1
+            UNION ALL SELECT cell, false FROM agents WHERE name = $1
+            UNION ALL SELECT cell, false FROM names WHERE name = $1 LIMIT 1";
         let rows = self.session.query(sql, &[&name], ANSWER);
         let rows = rows.map_err(LedgerError::postgres("looking for the cell of an agent"))?;
-        Ok(rows.first().map(|row| CellId(number(row.get(0)))))
+        Ok(rows.first().map(|row| (CellId(number(row.get(0))), row.get(1))))
     }
 
     fn remember(&self, name: &str, cell: CellId) {
@@ -141,4 +159,38 @@ pub fn chosen(name: &str, cells: &[CellId]) -> CellId {
     let count = u64::try_from(cells.len()).unwrap_or(1).max(1);
     let at = usize::try_from(number % count).unwrap_or_default();
     cells.get(at).copied().unwrap_or(CellId(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use holon_cluster::Epoch;
+
+    use super::*;
+    use crate::postgres::testing::Database;
+
+    #[test]
+    fn a_name_that_no_agent_has_any_more_is_released_for_every_cell() {
+        let Some((server, _database)) = Database::with_cells() else { return };
+        let cluster = Cluster::of(&server).unwrap().unwrap();
+        let directories = [1, 2].map(|_| Directory::new(server.clone(), &cluster));
+        let session = Session::new(server, 0);
+        let of = |epoch| Tenant { cell: CellId(1), epoch: Epoch(epoch) };
+        let (one, two) = (CellId(1), CellId(2));
+        let claims = |cell| directories[0].claim("zed", cell).unwrap();
+        let set = |sql: &str| drop(session.query(sql, &[], ANSWER).unwrap());
+        set("UPDATE cells SET epoch = 7 WHERE cell = 1");
+        assert!(claims(one) && !claims(two));
+        set("INSERT INTO agents (cell, agent, event_seq, status, open_work, private, archived, asks, name, continues)
+            VALUES (1, 'ada', 1, 'asleep', 0, 0, 0, 0, 'zed', 1)");
+        let found = || directories[1].find("zed").unwrap();
+        assert_eq!((found(), directories[1].find("ada").unwrap()), (Some(one), Some(one)));
+        directories[0].release("zed", of(7)).unwrap();
+        assert!(!claims(two), "an agent has it");
+        set("UPDATE agents SET name = NULL");
+        directories[0].release("zed", of(6)).unwrap();
+        assert!(!claims(two), "an earlier owner releases nothing");
+        directories[0].release("zed", of(7)).unwrap();
+        assert!(claims(two) && !claims(one));
+        assert_eq!(found(), Some(two), "no node remembers whose it was");
+    }
 }

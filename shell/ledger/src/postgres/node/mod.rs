@@ -44,7 +44,7 @@ pub use self::directory::{Directory, chosen};
 pub use self::grants::{Granted, Grants};
 pub use self::lot::Lot;
 pub(crate) use self::lot::OpenedLot;
-pub use self::roots::{Bound, Roots, Taken, Tenant};
+pub use self::roots::{Bound, Clash, Roots, Taken, Tenant};
 pub use self::split::{Split, SplitError, split};
 pub use self::tally::Tally;
 pub use holon_cluster::{CellId, Dropped, Epoch, NodeId, Stopped};

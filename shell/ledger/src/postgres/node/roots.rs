@@ -11,13 +11,13 @@ use tokio_postgres::types::ToSql;
 use super::statement::{id, number};
 use crate::error::LedgerError;
 use crate::postgres::open::ANSWER;
-use crate::sql::postgres::{Server, Session};
+use crate::sql::postgres::{PostgresError, Server, Session};
 
 /// A folder that was given back between two looks is taken anew, so often at most.
 const TRIES: usize = 3;
 
 /// The row of the cell as long as it is owned in this epoch: no later owner begins before the statement is over.
-const OWN: &str =
+pub(super) const OWN: &str =
     "own AS (SELECT cell, coalesce(label, '') AS label FROM cells WHERE cell = $1 AND epoch = $2 FOR SHARE)";
 
 /// The folders that agents of several cells work in.
@@ -49,8 +49,19 @@ pub enum Bound {
     Yes,
     /// It is bound to another label.
     To(String),
+    /// With the label it would have a folder that another cell has.
+    Clash(Clash),
     /// The cell is somebody else's, or becomes so.
     Fenced,
+}
+
+/// A folder that a cell with another label would have twice: another cell with that label has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clash {
+    pub path: String,
+    /// Who works there in the other cell.
+    pub agent: String,
+    pub cell: u64,
 }
 
 impl Roots {
@@ -99,15 +110,21 @@ impl Roots {
     /// # Errors
     /// When the database does not answer: the cell may be bound, and binding it again is the same.
     pub fn bind(&self, of: Tenant, label: &str) -> Result<Bound, LedgerError> {
-        let sql = "UPDATE cells SET label = coalesce(label, $3), wanted_on = CASE WHEN label IS NULL THEN NULL ELSE wanted_on END
-            WHERE cell = $1 AND epoch = $2 AND hand_to IS NULL AND node IS NOT NULL RETURNING label";
-        let values: [&(dyn ToSql + Sync); 3] = [&id(of.cell.0), &id(of.epoch.0), &label];
-        let rows = self.0.query(sql, &values, ANSWER).map_err(LedgerError::postgres("binding a cell"))?;
-        Ok(match rows.first().map(|row| row.get::<_, String>(0)) {
-            None => Bound::Fenced,
-            Some(now) if now == label => Bound::Yes,
-            Some(now) => Bound::To(now),
-        })
+        let failed = || LedgerError::postgres("binding a cell");
+        // A transaction of its own, which ends with it.
+        let session = self.0.apart();
+        session.execute("BEGIN").map_err(failed())?;
+        let sql = "SELECT label FROM cells WHERE cell = $1 AND epoch = $2 AND hand_to IS NULL AND node IS NOT NULL FOR UPDATE";
+        let rows = session.query(sql, &[&id(of.cell.0), &id(of.epoch.0)], ANSWER).map_err(failed())?;
+        match rows.first().map(|row| row.get::<_, Option<String>>(0)) {
+            None => return Ok(Bound::Fenced),
+            Some(Some(now)) if now == label => return Ok(Bound::Yes),
+            Some(Some(now)) => return Ok(Bound::To(now)),
+            Some(None) => {}
+        }
+        let update = "UPDATE cells SET label = $2::text, wanted_on = NULL WHERE cell = $1";
+        let clash = relabel(&session, of.cell.0, Some(label), update).map_err(failed())?;
+        Ok(clash.map_or(Bound::Yes, Bound::Clash))
     }
 
     /// Nobody of the cell needs a folder any more.
@@ -147,6 +164,30 @@ impl Roots {
     }
 }
 
+/// Gives a cell another label by an update of its row ($1 is the cell, $2 the label), and its folders with it; and ends the
+/// transaction in which the row is locked, so that the cell takes no folder meanwhile. Where there is a clash nothing changes.
+pub(super) fn relabel(
+    session: &Session,
+    cell: u64,
+    label: Option<&str>,
+    update: &str,
+) -> Result<Option<Clash>, PostgresError> {
+    let (cell, label) = (id(cell), &label);
+    // Earlier builds left a folder of the cell with its earlier label, and took it once more.
+    let doubled = "DELETE FROM roots r WHERE r.cell = $1 AND EXISTS
+        (SELECT 1 FROM roots o WHERE o.cell = r.cell AND o.root = r.root AND o.label > r.label)";
+    session.query(doubled, &[&cell], ANSWER)?;
+    let clash = "SELECT o.path, o.agent, o.cell FROM roots r JOIN roots o USING (root)
+        WHERE r.cell = $1 AND o.cell <> r.cell AND o.label = coalesce($2::text, '') LIMIT 1";
+    if let Some(row) = session.query(clash, &[&cell, label], ANSWER)?.first() {
+        return Ok(Some(Clash { path: row.get(0), agent: row.get(1), cell: number(row.get(2)) }));
+    }
+    let folders = "UPDATE roots SET label = coalesce($2::text, '') WHERE cell = $1";
+    session.query(&format!("WITH own AS ({update}) {folders}"), &[&cell, label], ANSWER)?;
+    session.execute("COMMIT")?;
+    Ok(None)
+}
+
 /// A path may be longer than an index takes.
 fn key(root: &str) -> Vec<u8> {
     hash(root.as_bytes()).0.to_vec()
@@ -157,7 +198,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
 
-    use super::super::Cluster;
+    use super::super::{Cluster, ClusterError};
     use super::*;
     use crate::postgres::testing::Database;
 
@@ -192,6 +233,35 @@ mod tests {
         Cluster::label(&server, 3, Some("gpu")).unwrap();
         let three = owned_in(&server, 3, 1);
         assert_eq!(roots.take(three, "/srv/shop", "d").unwrap(), Taken::Yes);
+    }
+
+    #[test]
+    fn a_folder_stays_with_its_cell_when_labels_change() {
+        let Some((server, _database)) = Database::with_cells() else { return };
+        let (one, two) = (owned_in(&server, 1, 1), owned_in(&server, 2, 1));
+        let roots = Roots::new(server.clone());
+        let takes = |of: Tenant, agent: &str| roots.take(of, "/srv/shop", agent).unwrap();
+        let of_one = || Taken::By { agent: "a".to_owned(), cell: 1 };
+        assert_eq!((takes(one, "a"), takes(two, "b")), (Taken::Yes, of_one()));
+        for label in [Some("big"), Some("bigger"), None] {
+            for cell in [1, 2] {
+                Cluster::label(&server, cell, label).unwrap();
+            }
+            assert_eq!((takes(one, "a"), takes(two, "b")), (Taken::Yes, of_one()), "{label:?}");
+        }
+        // While their labels differ, the path is a folder of each; then they would have one.
+        Cluster::label(&server, 2, Some("big")).unwrap();
+        assert_eq!(takes(two, "b"), Taken::Yes);
+        let refused = Cluster::label(&server, 1, Some("big")).unwrap_err();
+        assert!(matches!(&refused, ClusterError::Clash { cell: 1, clash } if clash.cell == 2), "{refused}");
+        let session = Session::new(server.clone(), 0);
+        session.query("UPDATE cells SET node = 1 WHERE cell = 1", &[], ANSWER).unwrap();
+        assert!(matches!(roots.bind(one, "big").unwrap(), Bound::Clash(Clash { cell: 2, .. })));
+        let labels = Cluster::status(&server).unwrap().cells.into_iter().map(|cell| cell.label);
+        assert_eq!(labels.take(2).collect::<Vec<_>>(), [None, Some("big".to_owned())]);
+        roots.give_back(two, "/srv/shop").unwrap();
+        assert_eq!(roots.bind(one, "big").unwrap(), Bound::Yes);
+        assert_eq!(takes(two, "b"), of_one());
     }
 
     #[test]
