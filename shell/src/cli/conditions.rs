@@ -1,6 +1,5 @@
 //! What has to hold before a run counts as completed: a command that passes, an answer that fits a schema.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use anyhow::anyhow;
 use boon::{Compiler, SchemaIndex, Schemas, UrlLoader};
 use clap::Args;
 use holon_facts::content::clip;
+use holon_platform::regular;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
@@ -108,11 +108,7 @@ impl Conditions {
 impl Schema {
     fn read(path: &Path) -> Result<Self, Failure> {
         let wrong = |what: String| Failure::usage(anyhow!("--output-schema {}: {what}", path.display()));
-        let size = fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
-        if size > SCHEMA_BYTES {
-            return Err(wrong(format!("it has {size} bytes, the limit is {SCHEMA_BYTES}")));
-        }
-        let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = regular::text(path, SCHEMA_BYTES).map_err(|error| wrong(error.to_string()))?;
         let value: Value =
             serde_json::from_str(&text).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
@@ -210,7 +206,7 @@ mod tests {
 
     fn schema(text: &str) -> Result<Schema, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), text).unwrap();
+        std::fs::write(file.path(), text).unwrap();
         Schema::read(file.path()).map_err(|failure| failure.error.to_string())
     }
 

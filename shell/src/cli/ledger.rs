@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use holon_facts::AgentId;
 use holon_ledger::LedgerPlace;
 use holon_ledger::sqlite::{self as ledger, Reader};
-use holon_platform::Environment;
+use holon_platform::{Environment, regular};
 
 use super::backup::{self, BackupArgs, RestoreArgs};
 use super::compare::{self, CompareArgs};
@@ -110,7 +110,13 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
 impl Which {
     pub(super) fn place(self, home: Option<PathBuf>) -> Result<LedgerPlace, Failure> {
         match self.path {
-            Some(path) => Ok(LedgerPlace::File(path)),
+            Some(path) => {
+                if path.exists() && !path.is_dir() {
+                    let wrong = |error| Failure::usage(anyhow!("{}: {error}", path.display()));
+                    regular::check(&path).map_err(wrong)?;
+                }
+                Ok(LedgerPlace::File(path))
+            }
             None => Ok(find_home(home, &Environment::of_process())?.of_cell(self.cell).ledger()),
         }
     }

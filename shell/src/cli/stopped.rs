@@ -3,7 +3,6 @@
 //! snapshot of the agent that is read.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use holon_ledger::LedgerReader;
 use holon_ledger::postgres::node::{CellId, Cluster, Directory};
 use holon_ledger::sqlite::{Reader, import, text_reader};
 use holon_models::{Providers, Tools};
-use holon_platform::{Environment, clock, spawn};
+use holon_platform::{Environment, clock, regular, spawn};
 use holon_text::{Secrets, Texts, moment, variables};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -120,7 +119,7 @@ pub(super) fn of_export(home: &Home, environment: &Environment, file: &Path) -> 
         let error = error.context(format!("{} can't be read as an export", file.display()));
         Failure::usage(error).hint("holon ledger export --recorder > ledger.jsonl writes one")
     };
-    let export = File::open(file).map_err(|error| unusable(error.into()))?;
+    let export = regular::open(file).map_err(|error| unusable(error.into()))?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("ledger.sqlite3");
     import(BufReader::new(export), &path).map_err(|error| unusable(error.into()))?;
