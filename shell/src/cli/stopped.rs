@@ -60,15 +60,12 @@ pub(super) struct Exported {
 /// How a home is read whose runtime does not answer; none where one does, or where there is no ledger to read.
 ///
 /// # Errors
-/// A ledger that can't be read.
+/// A ledger that can't be read, or has lost something.
 pub(super) async fn find(
     home: &Home,
     environment: &Environment,
     live: &Client,
 ) -> Result<Option<Stopped>, Failure> {
-    if home.ledger().is_absent() {
-        return Ok(None);
-    }
     let holder = match look(home) {
         Ok(ProbeResult::Nobody) => None,
         Ok(ProbeResult::Busy { pid }) => Some(pid),
@@ -76,6 +73,15 @@ pub(super) async fn find(
     };
     // A runtime that begins or ends may answer, or one at the address that is named.
     if (holder.is_some() || environment.get("HOLON_HTTP_ADDR").is_some()) && live.handshake().await.is_ok() {
+        return Ok(None);
+    }
+    let ledger = home.ledger();
+    // Nobody writes the file: what is missing from it is lost, also where all of it is.
+    if holder.is_none() && ledger.file().is_some() {
+        let ledger = ledger.clone();
+        spawn::blocking(move || ledger.check_end()).await.map_err(anyhow::Error::from)??;
+    }
+    if ledger.is_absent() {
         return Ok(None);
     }
     let (home, environment) = (home.clone(), environment.clone());

@@ -244,7 +244,9 @@ fn show(status: &Status) -> Result<(), Failure> {
     rows.push(row("home", status.home_dir.display()));
     rows.push(row("socket", status.socket_path.display()));
     rows.extend(status.socket_problem.as_ref().map(|problem| row("in the way", problem)));
-    rows.extend(status.ledger_problem.as_ref().map(|problem| row("ledger", problem)));
+    rows.extend(
+        status.ledger_problem.as_ref().map(|problem| row("ledger", output::error_with_home(problem))),
+    );
     rows.extend(status.service_problem.as_ref().map(|problem| row("service", problem)));
     let some = |name: &str, value: &Option<String>| value.as_ref().map(|value| row(name, value));
     rows.extend(some("http", &status.http_addr.as_ref().map(|address| format!("http://{address}"))));
@@ -274,7 +276,10 @@ fn show(status: &Status) -> Result<(), Failure> {
     if let Some(failure) = &status.last_failure {
         let of = failure.agent_id.as_ref().map_or_else(String::new, |agent| format!(" of {agent}"));
         let (phase, at) = (failure.phase.name(), near(failure.occurred_at));
-        rows.push(row("last failure", format!("{phase}{of} at {at}: {}", failure.summary)));
+        rows.push(row(
+            "last failure",
+            format!("{phase}{of} at {at}: {}", output::error_with_home(&failure.summary)),
+        ));
         let hint = failure.detail_hint.as_ref().filter(|hint| !hint.is_empty());
         rows.extend(hint.map(|hint| row("about it", output::with_home(hint))));
     }
