@@ -129,6 +129,14 @@ fn a_living_home_is_backed_up_and_restored_elsewhere() {
 
     daemon.ok(&["daemon", "stop"]);
     other.ok(&["daemon", "start", "--accept-restored"]);
+    // The folder of before is still there: it is the other home's.
+    let (doctor, remedy) = (["config", "doctor"], "workspace use agent_home --agent main");
+    let told = other.run(&doctor).stdout;
+    let of_before = format!("main would work in {}", at(&daemon.0.home().join("agents/main")));
+    assert!(told.contains(&of_before) && told.contains(remedy), "{told}");
+    other.ok(&remedy.split(' ').collect::<Vec<_>>());
+    let told = other.run(&doctor).stdout;
+    assert!(!told.contains("would work in"), "{told}");
     other.ok(&["prompt", "--wait", "in the restored home"]);
     other.ok(&["daemon", "restart"]);
     other.ok(&["daemon", "stop"]);
