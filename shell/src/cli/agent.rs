@@ -272,7 +272,7 @@ fn state(entry: &AgentListEntry) -> String {
         (Some(verdict), _) => verdict.to_string(),
         (None, SchedulingPosture::ActiveTurn) => "running".to_owned(),
         (None, SchedulingPosture::HasQueuedInput) => "queued".to_owned(),
-        (None, posture) => posture.to_string(),
+        (None, posture) => posture.shown(false).to_owned(),
     }
 }
 
