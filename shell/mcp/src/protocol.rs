@@ -28,8 +28,10 @@ use tokio::sync::Mutex;
 use crate::bounded::{BoundedLines, MESSAGE_BYTES};
 use crate::connection::{Answering, CallError, CallResult, Connection, Part, Tool};
 use crate::definition::Revision;
+use crate::log::Log;
 use crate::logins::Login;
 use crate::process::{Keeper, Process};
+use crate::unreached::unreached;
 
 /// Most tools of a list: a server that always has one more page is not followed for ever.
 const MOST_LISTED: usize = 1_000;
@@ -175,6 +177,7 @@ pub(crate) struct Client {
 /// What is known of a program beside what it says.
 struct Own {
     keeper: Keeper,
+    log: Log,
     exceeded: Arc<AtomicBool>,
 }
 
@@ -187,11 +190,25 @@ impl Own {
         // The end of its output comes a moment before its own.
         for _ in 0..10 {
             if let Some(ended) = self.keeper.ended() {
-                return ended;
+                let reason = if self.keeper.was_not_started() { self.not_started().await } else { None };
+                return reason.unwrap_or(ended);
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         said
+    }
+
+    /// Why the program could not be started, as its helper has written it to the log.
+    async fn not_started(&self) -> Option<String> {
+        for _ in 0..10 {
+            let text = self.log.read().ok().flatten().unwrap_or_default();
+            let last = text.lines().last().and_then(|line| line.strip_prefix("holon: "));
+            if let Some(reason) = last.filter(|line| line.contains(" can't be started: ")) {
+                return Some(reason.to_owned());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        None
     }
 }
 
@@ -200,9 +217,9 @@ impl Own {
 /// # Errors
 /// What it did instead.
 pub(crate) async fn with_program(terms: Terms, opening: Opening, process: Process) -> Result<Client, String> {
-    let keeper = process.keeper();
+    let (keeper, log) = (process.keeper(), process.log);
     let lines = BoundedLines::new(process.output, MESSAGE_BYTES);
-    let own = Own { keeper, exceeded: lines.exceeded() };
+    let own = Own { keeper, log, exceeded: lines.exceeded() };
     let heard = Heard::default();
     let handler = Handler { heard: heard.clone(), terms };
     match handler.serve_with_lifecycle((lines, process.input), lifecycle(terms.revision, opening)).await {
@@ -295,6 +312,12 @@ fn why(error: &ClientInitializeError) -> String {
     if let ClientInitializeError::JsonRpcError(error) = error {
         return format!("the server refuses: {}", error.message);
     }
+    if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        return why(fallback);
+    }
+    if let ClientInitializeError::TransportError { error, .. } = error {
+        return unreached(error);
+    }
     with_causes(error)
 }
 
@@ -332,6 +355,9 @@ impl Client {
         }
         if let Some(challenge) = error.auth_challenge() {
             return CallError::NotSent(wants_login(challenge));
+        }
+        if let (ServiceError::TransportSend(error), None) = (&error, &self.own) {
+            return CallError::Lost(unreached(error));
         }
         if let ServiceError::UnexpectedResponse = error {
             return CallError::Unusable("the server answered with something that is no result".to_owned());
