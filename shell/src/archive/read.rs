@@ -174,7 +174,7 @@ fn ended(path: &Path, entry: &mut Entry<'_, Unpacked>, sum: Sum) -> Result<End, 
     if end == sum.end() {
         return Ok(end);
     }
-    Err(damaged("its members are not what was written".to_owned()))
+    Err(damaged("it is damaged".to_owned()))
 }
 
 #[cfg(test)]

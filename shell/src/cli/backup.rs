@@ -166,6 +166,9 @@ fn not_restored(error: RestoreError) -> Failure {
         RestoreError::Archive(ArchiveError::NotOne { .. }) => {
             Failure::usage(error).hint("a file that holon ledger backup has made")
         }
+        RestoreError::Archive(ArchiveError::Damaged { .. }) => {
+            Failure::new(Exit::Failed, anyhow!("{error}; use another backup"))
+        }
         RestoreError::Archive(ArchiveError::Read { .. }) => Failure::new(Exit::NotFound, error),
         RestoreError::Archive(_)
         | RestoreError::Ledger { .. }

@@ -18,6 +18,8 @@ use tokio::time::timeout;
 use super::output::Failure;
 use crate::report::{CheckOutcome, Verified};
 
+/// Tries after the first one.
+const TRIES: u32 = 2;
 /// A check that takes longer has failed.
 const CHECK_TIMEOUT: Duration = Duration::from_hours(1);
 /// The end of a check's output that is kept.
@@ -37,10 +39,10 @@ pub(super) struct ConditionArgs {
     /// Require that this shell command passes after the run; it runs in the workspace, without confinement
     #[arg(long, value_name = "COMMAND")]
     check: Option<String>,
-    /// Return an unmet condition to the agent and let it try again, so many times
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    /// Return an unmet condition to the agent and let it try again, so many times [default: 2]
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(..=20))]
-    tries: u32,
+    tries: Option<u32>,
 }
 
 /// What has to hold.
@@ -60,13 +62,17 @@ struct Schema {
 
 impl Conditions {
     /// # Errors
-    /// A file that is no JSON schema.
+    /// A file that is no JSON schema; tries without a condition.
     pub(super) fn of(args: &ConditionArgs) -> Result<Self, Failure> {
         let schema = args.output_schema.as_deref().map(Schema::read).transpose()?;
         if args.check.as_deref().is_some_and(|check| check.trim().is_empty()) {
             return Err(Failure::usage(anyhow!("--check: the command is empty")));
         }
-        Ok(Self { schema, check: args.check.clone(), tries: args.tries })
+        if args.tries.is_some() && schema.is_none() && args.check.is_none() {
+            let error = anyhow!("--tries is for a condition that the run has to meet, and there is none");
+            return Err(Failure::usage(error).hint("--check COMMAND, or --output-schema FILE"));
+        }
+        Ok(Self { schema, check: args.check.clone(), tries: args.tries.unwrap_or(TRIES) })
     }
 
     /// Whether the answer is printed otherwise than it was given.

@@ -224,7 +224,9 @@ fn what_is_no_backup_and_where_none_belongs_is_refused() {
     // What was changed after it was written.
     let forged = folder.join("forged");
     changed(&file, &forged, &json!({ "home_dir": "/somewhere" }));
-    other.run(&["ledger", "restore", &at(&forged)]).refused(1, &["is not whole"]);
+    other
+        .run(&["ledger", "restore", &at(&forged)])
+        .refused(1, &["is not whole: it is damaged; use another backup"]);
     nothing_is_left();
     other.ok(&["ledger", "restore", &at(&file)]);
 }
