@@ -15,7 +15,7 @@ use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, Config, Millis, Wall};
 use holon_ledger::LedgerReader;
 use holon_ledger::postgres::node::{CellId, Cluster, Directory};
-use holon_ledger::sqlite::{Reader, import, text_reader};
+use holon_ledger::sqlite::{LedgerError, Reader, import, text_reader};
 use holon_models::{Providers, Tools};
 use holon_platform::{Environment, clock, regular, spawn};
 use holon_text::{Secrets, Texts, moment, variables};
@@ -79,7 +79,11 @@ pub(super) async fn find(
     // Nobody writes the file: what is missing from it is lost, also where all of it is.
     if holder.is_none() && ledger.file().is_some() {
         let ledger = ledger.clone();
-        spawn::blocking(move || ledger.check_end()).await.map_err(anyhow::Error::from)??;
+        let whole = spawn::blocking(move || ledger.check_end()).await.map_err(anyhow::Error::from)?;
+        // What else is wrong shows where it is read.
+        if let Err(error @ LedgerError::Lost { .. }) = whole {
+            return Err(error.into());
+        }
     }
     if ledger.is_absent() {
         return Ok(None);

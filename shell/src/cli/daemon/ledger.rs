@@ -6,6 +6,7 @@ use holon_platform::spawn;
 
 use crate::cli::output::Failure;
 use crate::home::Home;
+use holon_ledger::sqlite::LedgerError;
 use holon_ledger::{LedgerPlace, unreadable};
 
 /// The file and what is wrong with it; none for one that is whole and can be read, and where none was ever written.
@@ -15,15 +16,19 @@ pub(super) async fn problem(home: &Home) -> Result<Option<String>, Failure> {
 }
 
 pub(super) fn look(ledger: &LedgerPlace) -> Option<String> {
-    let whole = || if ledger.file().is_some() { ledger.check_end() } else { Ok(()) };
-    let read = || ledger.reader().and_then(|reader| reader.agents()).map(drop);
-    let found = match ledger.file().map_or(Ok(true), Path::try_exists) {
-        Ok(false) => whole(),
-        Ok(true) => whole().and_then(|()| read()),
+    let exists = match ledger.file().map_or(Ok(true), Path::try_exists) {
+        Ok(exists) => exists,
         Err(error) => return Some(format!("{ledger} can't be read: {error}")),
     };
+    if ledger.file().is_some()
+        && let Err(error @ LedgerError::Lost { .. }) = ledger.check_end()
+    {
+        return Some(unreadable(ledger, &error));
+    }
+    let read = || ledger.reader().and_then(|reader| reader.agents());
+    let found = if exists { read().err() } else { None };
     // A start that was cut short leaves an empty one, and the next start goes on with it.
-    found.err().filter(|error| !error.is_empty()).map(|error| unreadable(ledger, &error))
+    found.filter(|error| !error.is_empty()).map(|error| unreadable(ledger, &error))
 }
 
 #[cfg(test)]
