@@ -125,6 +125,8 @@ impl Which {
 pub(super) fn open(place: &LedgerPlace) -> Result<Reader, Failure> {
     let Some(path) = place.file() else { return Ok(place.reader()?) };
     if !path.exists() {
+        // One that was lost has a head still.
+        place.check_end()?;
         let error = anyhow!("there is no ledger at {}", path.display());
         return Err(
             Failure::new(Exit::NotFound, error).hint("holon demo, which leaves one and prints its path")

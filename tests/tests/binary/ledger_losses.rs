@@ -43,7 +43,16 @@ fn every_command_names_the_loss(daemon: &Daemon) {
     let home = daemon.0.home().display().to_string();
     let way_on = format!("holon --home {home} ledger recover --accept-loss");
     let lost = ["lost something that was acknowledged", "missing or empty", &way_on];
-    for command in [&["status"][..], &["why"], &["agent", "list"], &["inbox"], &["daemon", "start"]] {
+    let backup = daemon.0.folder().join("backup").display().to_string();
+    for command in [
+        &["status"][..],
+        &["why"],
+        &["agent", "list"],
+        &["inbox"],
+        &["daemon", "start"],
+        &["ledger", "backup", &backup],
+        &["ledger", "export"],
+    ] {
         daemon.0.run(&[&["--home", &home], command].concat()).refused(1, &lost);
     }
     for (command, code) in [(["daemon", "status"], 5), (["config", "doctor"], 1)] {
