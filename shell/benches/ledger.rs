@@ -16,8 +16,10 @@ use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Config, Mono, Now, ReplyId, Seed, Wall};
 use holon_ledger::postgres::Server;
 use holon_ledger::postgres::local::LocalServer;
-use holon_ledger::sqlite::{Batch, Durability, EncodedCall, FILE_NAME, Ledger, Writer};
-use holon_ledger::{LedgerPlace, LedgerReader, LedgerWriter, Report};
+use holon_ledger::rows::{Batch, EncodedCall};
+use holon_ledger::sqlite::{FILE_NAME, Ledger};
+use holon_ledger::write::Writer;
+use holon_ledger::{Durability, LedgerPlace, LedgerReader, LedgerWriter, Report};
 use holon_text::{Secrets, Texts};
 use tempfile::TempDir;
 

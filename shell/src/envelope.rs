@@ -13,7 +13,8 @@ use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::{AdmissionContext, AuthorityClass, Surface, Trust};
 use holon_facts::trigger::DeliveryMode;
 use holon_facts::{AgentId, EventSeq, Record, RunId};
-use holon_ledger::sqlite::{LedgerError, Reader};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::Reader;
 use serde::Serialize;
 
 mod subject;

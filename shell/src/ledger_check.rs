@@ -8,7 +8,7 @@ use holon_api::{LedgerCheck, LedgerCheckKind, LedgerCheckState};
 use holon_law::Laws;
 use holon_law::replay::{Again, AuditReport};
 use holon_ledger::LedgerPlace;
-use holon_ledger::sqlite::{self as ledger, NewestReport, Reader, VerifyError, VerifyReport};
+use holon_ledger::read::{self, NewestReport, Reader, VerifyError, VerifyReport};
 use holon_platform::{build, clock, spawn};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
@@ -26,7 +26,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// The first problem, with its position.
 pub fn verify(reader: &Reader) -> Result<VerifyReport, VerifyError> {
     let mut laws = Laws::new();
-    ledger::verify(reader, &mut |record| laws.step(record).map_err(|violation| violation.to_string()))
+    read::verify(reader, &mut |record| laws.step(record).map_err(|violation| violation.to_string()))
 }
 
 /// What is in order, for people.
@@ -209,7 +209,7 @@ fn checked(reader: &Reader, kind: LedgerCheckKind) -> Result<String, String> {
         LedgerCheckKind::Verify => {
             verify(reader).map(|report| verified(&report)).map_err(|error| error.to_string())
         }
-        LedgerCheckKind::Replay => ledger::replay(reader, Again::Build(build::id().to_owned()))
+        LedgerCheckKind::Replay => read::replay(reader, Again::Build(build::id().to_owned()))
             .map(|report| replayed(&report))
             .map_err(|error| error.to_string()),
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use holon_facts::AgentId;
+use holon_ledger::error::LedgerError;
 use holon_ledger::postgres::node::{CellId, Directory};
-use holon_ledger::sqlite::LedgerError;
 use holon_platform::spawn;
 
 /// What one cell knows of the names of others; by default there are no others. Cheap to clone.

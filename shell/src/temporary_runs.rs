@@ -13,7 +13,9 @@ use holon_facts::ids::IdError;
 use holon_facts::message::Message;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Event, EventSeq, Record, Wall};
-use holon_ledger::sqlite::{HomeLock, LedgerError, Listing, Reader, Wanted};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{Listing, Reader, Wanted};
+use holon_ledger::sqlite::HomeLock;
 use holon_present::one_line;
 use holon_text::nearest::did_you_mean;
 

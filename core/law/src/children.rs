@@ -37,10 +37,10 @@ pub(super) fn c1(past: &Past, record: &Record) -> Checked {
             };
             let task = past.tasks.live.get(&supervisor.task_id);
             let mine = task.is_some_and(|task| task.child.as_ref() == Some(&fact.to));
-            rule(
-                mine && supervisor.agent_id == record.agent && spec.depth == past.supervision.depth + 1,
-                || format!("{} begins at depth {} under {supervisor:?}", fact.to, spec.depth),
-            )
+            let supervises = supervisor.agent_id == record.agent || past.is_copied(record);
+            rule(mine && supervises && spec.depth == past.supervision.depth + 1, || {
+                format!("{} begins at depth {} under {supervisor:?}", fact.to, spec.depth)
+            })
         }
         _ => Ok(false),
     }

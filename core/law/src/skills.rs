@@ -59,7 +59,7 @@ pub(super) fn k2(past: &Past, record: &Record) -> Checked {
         format!("{count} skills with {} names and {} ids", names.len(), ids.len())
     })?;
     let users = catalogue.skills.iter().find(|skill| skill.scope == SkillScope::User);
-    rule(past.skills.has_user || users.is_none(), || {
+    rule(past.skills.has_user || users.is_none() || past.is_copied(record), || {
         format!("{:?} is the user's, and for the default agent alone", users.map(|skill| &skill.skill_id))
     })?;
     let workspaces = &past.workspaces;

@@ -7,11 +7,14 @@ use holon_facts::content::{ContentId, Text};
 use holon_facts::event::lifecycle::SchedulerPostureDecision;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::{Event, LifecycleFact};
+use holon_facts::identity::{AgentKind, ForkedFrom};
+use holon_facts::ids::{AgentId, EventSeq};
 use holon_facts::lifecycle::Status;
 use holon_facts::message::Idempotency;
 use holon_facts::model::FailureKind;
 use holon_facts::outcome::{Certainty, CommandEnd, OpFailure, Outcome, Removal};
 use holon_facts::provenance::{MessageKind, Priority};
+use holon_facts::record::Record;
 use holon_facts::time::Millis;
 use holon_facts::trigger::{Delivery, DeliveryMode};
 use holon_facts::workspace::ExecutionBinding;
@@ -369,6 +372,42 @@ fn each_law_accepts_what_keeps_it_and_catches_what_breaks_it() {
         let broken: Vec<_> = case.broken.iter().flat_map(|record| laws.check(record)).collect();
         assert!(broken.iter().any(|found| found.law == case.law), "{} ({}): {broken:?}", case.law, case.what);
     }
+}
+
+/// The log of a copy of an agent, as `ledger fork` makes it.
+fn copied(log: &[Record], of: &AgentId) -> Vec<Record> {
+    let own = log.iter().filter(|record| record.agent == *of);
+    let through = own.clone().last().map_or(EventSeq(0), |record| record.event_seq);
+    let renamed = own.map(|record| {
+        let mut record = Record { agent: crate::testing::agent("copy"), ..record.clone() };
+        if let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &mut record.event {
+            (fact.spec.kind, fact.spec.tree) = (AgentKind::Named, None);
+            fact.spec.forked_from =
+                Some(ForkedFrom { agent_id: of.clone(), event_seq: through, answer_given: false });
+        }
+        record
+    });
+    renamed.collect()
+}
+
+#[test]
+fn a_copy_of_a_log_breaks_no_law() {
+    let cases = sabotage::cases();
+    let mut copies = 0;
+    for case in &cases {
+        let created = case.kept.iter().filter_map(|record| {
+            let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &record.event else { return None };
+            fact.spec.supervisor.is_none().then_some(&record.agent)
+        });
+        for agent in created {
+            let mut laws = Laws::new();
+            let copy = copied(&case.kept, agent);
+            let broken: Vec<_> = copy.iter().flat_map(|record| laws.check(record)).collect();
+            assert!(broken.is_empty(), "{}: {}: {broken:?}", case.law, case.what);
+            copies += 1;
+        }
+    }
+    assert!(copies > 100, "{copies}");
 }
 
 #[test]

@@ -163,6 +163,8 @@ codes! {
     /// The request was accepted when the disk became full: it is performed once there is free space, unless the runtime ends before.
     /// A repeat with the same key is safe; `details.idempotency_key` is the given one.
     NotStoredYet "not_stored_yet" SERVICE_UNAVAILABLE;
+    /// The runtime ended before it answered: whether the request was carried out is not known. A repeat with the same key is safe.
+    NotAnswered "not_answered" SERVICE_UNAVAILABLE;
     /// The log of this agent is damaged; others are not concerned.
     AgentDamaged "agent_damaged" INTERNAL_SERVER_ERROR;
     Internal "internal" INTERNAL_SERVER_ERROR;

@@ -135,6 +135,7 @@ impl Row {
                 Code::DatabaseAway,
                 Code::Moving,
                 Code::NotStoredYet,
+                Code::NotAnswered,
             ]);
         }
         codes.extend(self.fails);

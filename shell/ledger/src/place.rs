@@ -7,12 +7,18 @@ use std::path::{Path, PathBuf};
 use holon_facts::{StepSeq, Wall};
 use holon_text::Texts;
 
+use crate::durability::Durability;
+use crate::error::{self, LedgerError};
 use crate::permit::Permit;
 #[cfg(feature = "postgres")]
-use crate::postgres::node::{Lot, NodePen, OpenedLot};
+use crate::postgres::node::{ClaimedWriter, Lot, OpenedLot};
 #[cfg(feature = "postgres")]
-use crate::postgres::{self, Pen, Server};
-use crate::sqlite::{self, Copied, Durability, Ledger, LedgerError, OldTexts, Plan, Reader, Writer};
+use crate::postgres::{self, CellWriter, Server};
+use crate::read::{self, OldTexts, Plan, Reader};
+use crate::sqlite::{self, Copied, Ledger};
+#[cfg(feature = "postgres")]
+use crate::transfer;
+use crate::write::Writer;
 
 /// Where a ledger is.
 #[derive(Debug, Clone)]
@@ -35,9 +41,9 @@ pub enum LedgerPlace {
 pub enum Store {
     File(Box<Ledger>),
     #[cfg(feature = "postgres")]
-    Cell(Box<Pen>),
+    Cell(Box<CellWriter>),
     #[cfg(feature = "postgres")]
-    Lot(Box<NodePen>),
+    Lot(Box<ClaimedWriter>),
 }
 
 /// A ledger that was opened for writing.
@@ -89,14 +95,14 @@ impl LedgerPlace {
             #[cfg(feature = "postgres")]
             Self::Cell { server, cell, head } => {
                 let opened = postgres::open(server, *cell, head)?;
-                let postgres::Opened { pen, reader, last_step, warnings, .. } = opened;
-                let (store, permit) = (Store::Cell(Box::new(pen)), Permit::default());
+                let postgres::Opened { writer, reader, last_step, warnings, .. } = opened;
+                let (store, permit) = (Store::Cell(Box::new(writer)), Permit::default());
                 Ok(Opened { store, reader, last_step, warnings, permit })
             }
             #[cfg(feature = "postgres")]
             Self::Lot(lot) => {
-                let OpenedLot { pen, reader, last_step, warnings } = lot.open()?;
-                let (store, permit) = (Store::Lot(Box::new(pen)), lot.permit());
+                let OpenedLot { writer, reader, last_step, warnings } = lot.open()?;
+                let (store, permit) = (Store::Lot(Box::new(writer)), lot.permit());
                 Ok(Opened { store, reader, last_step, warnings, permit })
             }
         }
@@ -137,7 +143,7 @@ impl LedgerPlace {
     /// When it has lost something, can't be read, or has records that this build does not know.
     pub fn garbage(&self, cutoff: Wall, texts: OldTexts) -> Result<Plan, LedgerError> {
         self.check_end()?;
-        sqlite::plan(&self.reader()?, cutoff, texts)
+        read::plan(&self.reader()?, cutoff, texts)
     }
 
     /// Copies it, as it is at one moment, into a file that is not there yet.
@@ -150,7 +156,7 @@ impl LedgerPlace {
             #[cfg(feature = "postgres")]
             Self::Cell { server, cell, .. } => {
                 self.check_end()?;
-                postgres::copy(server, *cell, to)
+                transfer::copy(server, *cell, to)
             }
             #[cfg(feature = "postgres")]
             Self::Lot(lot) => {
@@ -219,9 +225,9 @@ impl Store {
         match self {
             Self::File(ledger) => Writer::start(*ledger, home, texts),
             #[cfg(feature = "postgres")]
-            Self::Cell(pen) => Writer::start_on_disk(*pen, texts),
+            Self::Cell(writer) => Writer::start_on_disk(*writer, texts),
             #[cfg(feature = "postgres")]
-            Self::Lot(pen) => Writer::start_on_disk(*pen, texts),
+            Self::Lot(writer) => Writer::start_on_disk(*writer, texts),
         }
     }
 }
@@ -229,7 +235,7 @@ impl Store {
 /// A ledger that can't be read, and why: it is named whatever it is.
 pub fn unreadable(place: &LedgerPlace, error: &LedgerError) -> String {
     match place {
-        LedgerPlace::File(path) => sqlite::unreadable(path, error),
+        LedgerPlace::File(path) => error::unreadable(path, error),
         #[cfg(feature = "postgres")]
         LedgerPlace::Cell { .. } | LedgerPlace::Lot(_) => format!("{place} can't be read: {error}"),
     }

@@ -301,6 +301,25 @@ pub fn equal_texts_are_stored_once<S: Store>() {
     }
 }
 
+/// For stores that remove texts; `remove` removes all of them.
+pub fn a_text_that_was_removed_is_stored_when_it_is_named_again<S: Store>(
+    remove: impl Fn(&S),
+    stored: impl Fn(&S) -> Option<String>,
+) {
+    let mut runtime = Runtime::start(S::default());
+    runtime.run(created("main"));
+    let long = "the same ".repeat(100);
+    for _ in 0..2 {
+        let text = runtime.store.text(&long);
+        let step = runtime.send(prompted("main", text));
+        runtime.store.durable(step.seq());
+        assert_eq!(stored(&runtime.store).as_ref(), Some(&long));
+        remove(&runtime.store);
+        assert_eq!(stored(&runtime.store), None);
+        runtime = runtime.restart();
+    }
+}
+
 pub fn calls_are_read_back_in_their_order<S: Store>() {
     let mut runtime = Runtime::start(S::default());
     runtime.run(created("main"));

@@ -27,9 +27,9 @@ pub(crate) struct Process {
     pub(crate) log: Log,
 }
 
-/// What is left to be done with a program once others have its input and output.
+/// The handle of a program whose input and output others have: it shows whether and how the program ended.
 #[derive(Clone)]
-pub(crate) struct Keeper(Arc<Mutex<Child>>);
+pub(crate) struct ProcessHandle(Arc<Mutex<Child>>);
 
 /// What is started.
 pub(crate) struct Start<'a> {
@@ -60,12 +60,12 @@ impl Process {
         Ok(Self { child: Arc::new(Mutex::new(child)), input, output, log: start.log })
     }
 
-    pub(crate) fn keeper(&self) -> Keeper {
-        Keeper(self.child.clone())
+    pub(crate) fn handle(&self) -> ProcessHandle {
+        ProcessHandle(self.child.clone())
     }
 }
 
-impl Keeper {
+impl ProcessHandle {
     /// How it ended, where it has.
     pub(crate) fn ended(&self) -> Option<String> {
         Some(match self.status()?.code() {

@@ -30,7 +30,7 @@ use crate::connection::{Answering, CallError, CallResult, Connection, Part, Tool
 use crate::definition::Revision;
 use crate::log::Log;
 use crate::logins::Login;
-use crate::process::{Keeper, Process};
+use crate::process::{Process, ProcessHandle};
 use crate::unreached::unreached;
 
 /// Most tools of a list: a server that always has one more page is not followed for ever.
@@ -176,7 +176,7 @@ pub(crate) struct Client {
 
 /// What is known of a program beside what it says.
 struct Own {
-    keeper: Keeper,
+    process: ProcessHandle,
     log: Log,
     exceeded: Arc<AtomicBool>,
 }
@@ -189,8 +189,8 @@ impl Own {
         }
         // The end of its output comes a moment before its own.
         for _ in 0..10 {
-            if let Some(ended) = self.keeper.ended() {
-                let reason = if self.keeper.was_not_started() { self.not_started().await } else { None };
+            if let Some(ended) = self.process.ended() {
+                let reason = if self.process.was_not_started() { self.not_started().await } else { None };
                 return reason.unwrap_or(ended);
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -217,9 +217,9 @@ impl Own {
 /// # Errors
 /// What it did instead.
 pub(crate) async fn with_program(terms: Terms, opening: Opening, process: Process) -> Result<Client, String> {
-    let (keeper, log) = (process.keeper(), process.log);
+    let (handle, log) = (process.handle(), process.log);
     let lines = BoundedLines::new(process.output, MESSAGE_BYTES);
-    let own = Own { keeper, log, exceeded: lines.exceeded() };
+    let own = Own { process: handle, log, exceeded: lines.exceeded() };
     let heard = Heard::default();
     let handler = Handler { heard: heard.clone(), terms };
     match handler.serve_with_lifecycle((lines, process.input), lifecycle(terms.revision, opening)).await {
@@ -498,7 +498,7 @@ impl Connection for Client {
     }
 
     fn is_open(&self) -> bool {
-        let runs = self.own.as_ref().is_none_or(|own| own.keeper.ended().is_none());
+        let runs = self.own.as_ref().is_none_or(|own| own.process.ended().is_none());
         runs && !self.peer.is_transport_closed()
     }
 
@@ -509,7 +509,7 @@ impl Connection for Client {
                 service.close_with_timeout(CLOSE).await.ok();
             }
             if let Some(own) = &self.own {
-                own.keeper.over().await;
+                own.process.over().await;
             }
         })
     }

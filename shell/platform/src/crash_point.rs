@@ -29,7 +29,7 @@ points! {
     SocketClaimed "socket_claimed",
     LedgerMade "ledger_made",
     SchemaChanged "schema_changed",
-    PenTaken "pen_taken",
+    TakenOver "taken_over",
     ReserveFilled "reserve_filled",
     AgentBroughtIn "agent_brought_in",
     CommandsProbed "commands_probed",

@@ -7,7 +7,9 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use holon_ledger::sqlite::{Copied, LedgerError, Reader, VerifyError, VerifyReport};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{Reader, VerifyError, VerifyReport};
+use holon_ledger::sqlite::Copied;
 use holon_platform::{build, clock};
 use rustix::fs::OFlags;
 use rustix::io::Errno;

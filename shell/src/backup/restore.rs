@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use holon_facts::Wall;
-use holon_ledger::sqlite::{self as ledger, HomeLock, LedgerError, LockError, SCHEMA_VERSION, WrittenBy};
+use holon_ledger::error::{LedgerError, WrittenBy};
+use holon_ledger::rows::SCHEMA_VERSION;
+use holon_ledger::sqlite::{self as ledger, HomeLock, LockError};
 use holon_platform::clock;
 use serde::Serialize;
 

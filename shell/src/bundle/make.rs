@@ -9,7 +9,8 @@ use holon_core::replay::Replay;
 use holon_core::tool;
 use holon_facts::{AgentId, ContentId, EventSeq, Record, StepSeq};
 use holon_law::replay::{Again, ExportReader, Line, RUNTIME_STARTED};
-use holon_ledger::sqlite::{self as ledger, LedgerError, Reader};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{self, Reader};
 use holon_platform::build;
 use holon_text::Secrets;
 use serde::{Deserialize, Serialize};
@@ -59,7 +60,7 @@ pub enum MakeError {
     #[error("the bundle can't be written: {0}")]
     Write(#[from] io::Error),
     #[error("the flight recorder can't be exported: {0}")]
-    Export(#[from] ledger::ExportError),
+    Export(#[from] read::ExportError),
     #[error("the ledger can't be put into a bundle: {0}")]
     Recorder(String),
 }
@@ -85,7 +86,7 @@ pub fn make(request: &Request<'_>) -> Result<Made, MakeError> {
     let draft = Draft::begin(request.file)?;
     let folder = draft.path().parent().unwrap_or(Path::new("."));
     let mut raw = tempfile::tempfile_in(folder)?;
-    ledger::export_recorder(request.reader, &mut BufWriter::new(&raw))?;
+    read::export_recorder(request.reader, &mut BufWriter::new(&raw))?;
     let scan = scanned(&mut raw)?;
     let mut redactor = redactor(request)?;
     let (mut words, mut passes, mut folds, mut differs) = (0, 0, 0, None);

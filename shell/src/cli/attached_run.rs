@@ -9,7 +9,7 @@ use holon_api::{Abort, AgentWhy, Client, Control, CreateAgent};
 use holon_core::view::RunVerdict;
 use holon_facts::terminal::TurnKind;
 use holon_facts::{EventSeq, MessageId, Record};
-use holon_ledger::sqlite::text_reader;
+use holon_ledger::read::text_reader;
 use holon_platform::clock;
 use holon_text::{Secrets, Texts, variables};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use holon_ledger::sqlite::LedgerError;
+use holon_ledger::error::LedgerError;
 use holon_platform::{Environment, spawn};
 
 use super::exit::Exit;

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use holon_api::Control as _;
 use holon_facts::EventSeq;
 use holon_law::replay::Again;
-use holon_ledger::sqlite::LedgerError;
+use holon_ledger::error::LedgerError;
 use holon_platform::build;
 use holon_text::{Secrets, variables};
 use serde_json::{Value, json};

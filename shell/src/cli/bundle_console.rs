@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use holon_api::{AuthMode, Client, ConsoleLink, Control, Nothing};
-use holon_ledger::sqlite::Reader;
+use holon_ledger::read::Reader;
 use holon_platform::Environment;
 use tokio::net::TcpListener;
 

@@ -12,7 +12,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use holon_api::{Client, ClientError, Control, ListQuery, Listed};
 use holon_facts::{AgentId, Millis};
-use holon_ledger::sqlite::text_reader;
+use holon_ledger::read::text_reader;
 use holon_platform::Environment;
 use holon_text::nearest::did_you_mean;
 use holon_text::{Secrets, Texts, variables};

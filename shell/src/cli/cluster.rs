@@ -9,9 +9,9 @@ use holon_ledger::postgres::node::{
     self, CellStatus, Cluster, ClusterError, ClusterStatus, Deposited, MOST_CELLS, NodeStatus, Split,
     SplitError,
 };
-use holon_ledger::postgres::transfer::{self, TransferError};
 use holon_ledger::postgres::{self, Server};
 use holon_ledger::sqlite::{HomeLock, LockError};
+use holon_ledger::transfer::{self, TransferError};
 use holon_platform::Environment;
 use holon_text::moment;
 use serde_json::json;

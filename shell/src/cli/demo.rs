@@ -15,7 +15,8 @@ use holon_core::view::RunVerdict;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, Config, Millis, Record};
 use holon_law::replay::{Again, AuditReport};
-use holon_ledger::sqlite::{self as ledger, Durability, Reader, VerifyReport};
+use holon_ledger::Durability;
+use holon_ledger::read::{self, Reader, VerifyReport};
 use holon_models::{Providers, Tools, built_in};
 use holon_platform::{Environment, build, entropy};
 use serde_json::{Value, json};
@@ -206,6 +207,6 @@ struct Checked {
 fn check(path: &Path) -> Result<Checked, Failure> {
     let reader = Reader::open(path)?;
     let verified = verify(&reader)?;
-    let replayed = ledger::replay(&reader, Again::Build(build::id().to_owned()))?;
+    let replayed = read::replay(&reader, Again::Build(build::id().to_owned()))?;
     Ok(Checked { verified, replayed })
 }

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 use anyhow::anyhow;
 use clap::Args;
 use holon_facts::{Millis, Wall};
-use holon_ledger::sqlite::{Garbage, HomeLock, LedgerError, OldTexts};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{Garbage, OldTexts};
+use holon_ledger::sqlite::HomeLock;
 use holon_platform::{Environment, clock};
 use serde::Serialize;
 

@@ -59,7 +59,7 @@ fn named(text: &str, home: &str, begins: &dyn Fn(&str) -> bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use holon_ledger::sqlite::LedgerError;
+    use holon_ledger::error::LedgerError;
 
     use super::*;
 

@@ -15,7 +15,7 @@ use holon_facts::identity::{AgentKind, AgentSpec, InitialSettings};
 use holon_facts::{AgentId, Millis, Record, Reject, Wall};
 use holon_ledger::LedgerPlace;
 use holon_ledger::postgres::node::{CellId, Directory, Epoch, Grants, Tenant};
-use holon_ledger::sqlite::Reader;
+use holon_ledger::read::Reader;
 use holon_platform::{Environment, clock, spawn};
 use holon_supervise::confine::Confinement;
 use holon_text::Texts;

@@ -7,7 +7,8 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use holon_facts::AgentId;
 use holon_ledger::LedgerPlace;
-use holon_ledger::sqlite::{self as ledger, Reader};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{self, Reader};
 use holon_platform::{Environment, regular};
 
 use super::backup::{self, BackupArgs, RestoreArgs};
@@ -89,7 +90,7 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
                 place.check_end()?;
             }
             if quick {
-                let report = ledger::verify_newest(&open(&place)?)?;
+                let report = read::verify_newest(&open(&place)?)?;
                 output::line(&if json { serde_json::to_string(&report)? } else { newest_verified(&report) })?;
                 return Ok(Exit::Completed);
             }
@@ -148,12 +149,12 @@ pub(super) fn open(place: &LedgerPlace) -> Result<Reader, Failure> {
 fn export(reader: &Reader, agent: Option<&AgentId>, recorder: bool) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     if recorder {
-        ledger::export_recorder(reader, &mut out)?;
+        read::export_recorder(reader, &mut out)?;
         return Ok(());
     }
     if let Some(agent) = agent {
         reader.last_event(agent).map_err(|error| {
-            let unknown = matches!(error, ledger::LedgerError::NoAgent { .. });
+            let unknown = matches!(error, LedgerError::NoAgent { .. });
             if unknown {
                 Failure::new(Exit::NotFound, error).hint("without --agent, which exports every agent")
             } else {
@@ -161,6 +162,6 @@ fn export(reader: &Reader, agent: Option<&AgentId>, recorder: bool) -> Result<()
             }
         })?;
     }
-    ledger::export(reader, agent, &mut out)?;
+    read::export(reader, agent, &mut out)?;
     Ok(())
 }

@@ -9,7 +9,8 @@ use holon_core::Input;
 use holon_core::input::ControlRequest;
 use holon_facts::AgentId;
 use holon_facts::workspace::{WorkspaceChange, Worktree, WorktreeState};
-use holon_ledger::sqlite::{HomeLock, Reader};
+use holon_ledger::read::Reader;
+use holon_ledger::sqlite::HomeLock;
 use holon_platform::{clock, spawn};
 use tokio::task::JoinHandle;
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use holon_api::ClientError;
-use holon_ledger::sqlite::LedgerError;
+use holon_ledger::error::LedgerError;
 use holon_platform::spawn;
 use unicode_width::UnicodeWidthStr;
 

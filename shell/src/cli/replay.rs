@@ -9,8 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::anyhow;
 use clap::Args;
 use holon_law::replay::{Again, AuditReport};
-use holon_ledger::LedgerPlace;
-use holon_ledger::sqlite as ledger;
+use holon_ledger::{LedgerPlace, read};
 use holon_platform::{Environment, build};
 
 use super::exit::Exit;
@@ -45,7 +44,7 @@ pub(super) fn replay(home: Option<PathBuf>, args: ReplayArgs) -> Result<Exit, Fa
     let place = args.ledger.place(home)?;
     let again = if args.all_builds { Again::Every } else { Again::Build(build::id().to_owned()) };
     let report = match &args.against {
-        None => ledger::replay(&open(&place)?, again)?,
+        None => read::replay(&open(&place)?, again)?,
         Some(other) if is_program(other)? => return by(other, &place, args.json),
         Some(config) => under(config, &place, again)?,
     };
@@ -108,7 +107,7 @@ fn not_started(program: &Path, error: &io::Error) -> Failure {
 
 fn under(config: &Path, place: &LedgerPlace, again: Again) -> Result<AuditReport, Failure> {
     let settings = Settings::load(config, &Environment::of_process())?;
-    Ok(ledger::replay_under(&open(place)?, again, settings.core_config()?)?)
+    Ok(read::replay_under(&open(place)?, again, settings.core_config()?)?)
 }
 
 #[cfg(test)]

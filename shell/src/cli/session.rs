@@ -13,7 +13,8 @@ use holon_facts::message::Ingress;
 use holon_facts::provenance::{AdmissionContext, Surface};
 use holon_facts::skill::GivenSkill;
 use holon_facts::{AgentId, Config, MessageId, Record, Reject};
-use holon_ledger::sqlite::{Durability, HomeLock, LockError};
+use holon_ledger::Durability;
+use holon_ledger::sqlite::{HomeLock, LockError};
 use holon_models::Providers;
 use holon_platform::{Environment, clock};
 use holon_supervise::confine::Confinement;
@@ -268,7 +269,7 @@ impl Session {
         let agent = driver.view().agent(&self.request.agent).filter(|_| may_name(text, names));
         let Some(agent) = agent else { return Ok(Vec::new()) };
         let at = agent.workspaces.active();
-        let wanted = (agent.spec.has_user_skills(), agent.workspaces.is_untrusted_at(&at));
+        let wanted = (agent.spec.has_user_skills(), agent.workspaces.is_untrusted_at(at));
         let home = self.request.home.agent(&self.request.agent);
         let listing = self.means.skills.find(&home, at.workspace_anchor.as_ref(), wanted);
         listing.given(driver.texts(), text, names)

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use holon_facts::{AgentId, EventSeq, Wall};
-use holon_ledger::sqlite::{LedgerError, Reader};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::Reader;
 use holon_platform::Environment;
 use holon_text::{Secrets, variables};
 

@@ -4,7 +4,8 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use holon_facts::execution::ExecutionPolicy;
-use holon_ledger::sqlite::{HomeLock, LedgerError, LockError};
+use holon_ledger::error::LedgerError;
+use holon_ledger::sqlite::{HomeLock, LockError};
 use holon_platform::Environment;
 use holon_supervise::confine::{Network, Report};
 use rustix::fs::{Access, access};

@@ -4,7 +4,8 @@ use holon_facts::event::workspace::WorkspaceFact;
 use holon_facts::event::{Event, LifecycleFact};
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, EventSeq};
-use holon_ledger::sqlite::{LedgerError, ListedAgent, Listing, Reader, Wanted};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{ListedAgent, Listing, Reader, Wanted};
 
 use super::Finding;
 use crate::home::Home;

@@ -6,7 +6,7 @@ use holon_core::recovery::RecoveryReport;
 use holon_facts::EventSeq;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::workspace::{ExecutionBinding, WorkspaceChange};
-use holon_ledger::sqlite::{Fork, ForkError, Forked, Past};
+use holon_ledger::write::{Fork, ForkError, Forked, Past};
 use holon_platform::clock;
 use holon_platform::crash_point::{Point, reached};
 

@@ -20,8 +20,10 @@ use holon_core::Input;
 use holon_core::view::View;
 use holon_driver::{Engine, EngineError, Whose};
 use holon_facts::event::{OperationFact, TaskFact};
-use holon_facts::{AgentId, Config, Event, Millis, Record};
-use holon_ledger::sqlite::{LedgerError, Reader, Writer};
+use holon_facts::{AgentId, Config, Event, Millis, Now, Record};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::Reader;
+use holon_ledger::write::Writer;
 use holon_ledger::{Message, Permit};
 use holon_platform::clock;
 use holon_platform::crash_point::{Point, reached};
@@ -42,6 +44,13 @@ pub use start::{Start, StartError};
 
 /// The longest sleep: a deadline further away is looked at again.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
+
+/// Between two looks at the wall clock while a deadline is awaited: the timer of the process stands still while the machine
+/// sleeps, and does not follow when the clock is set.
+const CLOCK_CHECK: Duration = Duration::from_secs(30);
+
+/// The wall clock has gone on without the timer when it is so much further since the last step.
+const CLOCK_JUMP: Millis = Millis::seconds(1);
 
 /// The runtime can't go on; what the ledger acknowledged is safe.
 pub type DriverError = EngineError<LedgerError>;
@@ -68,6 +77,13 @@ pub struct Driver {
     permit: Permit,
     /// Whether the disk has room, for others.
     disk: DiskState,
+    /// The moment of the last step of its own.
+    stepped: Now,
+}
+
+/// Whether the wall clock has gone on further than the timer of the process.
+fn has_jumped(then: Now, now: Now) -> bool {
+    now.wall > then.wall.after(now.mono.since(then.mono)).after(CLOCK_JUMP)
 }
 
 /// What the loop woke up for.
@@ -164,7 +180,9 @@ impl Driver {
         let deadline = self.engine.deadline(clock::now().mono);
         let wait = deadline.map(|(wait, _)| wait).or_else(|| self.caught_up().then_some(LONGEST_WAIT));
         let rings = stepping && wait.is_some();
-        let until = Instant::now() + wait.unwrap_or_default().min(LONGEST_WAIT);
+        let wait = wait.unwrap_or_default().min(LONGEST_WAIT);
+        let checks = deadline.is_some() && wait > CLOCK_CHECK;
+        let until = Instant::now() + if checks { CLOCK_CHECK } else { wait };
         let event = tokio::select! {
             biased;
             message = self.engine.writer().report() => Woken::Report(message),
@@ -179,6 +197,10 @@ impl Driver {
                 self.step(*input)
             }
             Woken::Lent(turns) => self.step(Input::TurnsLent { turns }),
+            Woken::Deadline if checks => match has_jumped(self.stepped, clock::now()) {
+                true => self.step(Input::Tick),
+                false => Ok(()),
+            },
             Woken::Deadline => match deadline.map_or(Whose::Host, |(_, whose)| whose) {
                 Whose::Host => self.step(Input::Tick),
                 // Loading is for whoever can wait for it.
@@ -209,7 +231,8 @@ impl Driver {
 
     /// Makes steps until the host has nothing more to decide at this moment.
     fn step(&mut self, input: Input) -> Result<(), DriverError> {
-        let more = self.engine.step(clock::now(), input)?;
+        self.stepped = clock::now();
+        let more = self.engine.step(self.stepped, input)?;
         self.follow_up(more)
     }
 

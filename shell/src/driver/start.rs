@@ -9,8 +9,10 @@ use holon_core::replay::Call;
 use holon_driver::{Engine, InvariantCheck, Parts};
 use holon_facts::config::ConfigError;
 use holon_facts::{Config, Seed};
-use holon_ledger::sqlite::{Durability, LedgerError, Writer, text_reader};
-use holon_ledger::{LedgerPlace, Load, Opened, Store};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::text_reader;
+use holon_ledger::write::Writer;
+use holon_ledger::{Durability, LedgerPlace, Load, Opened, Store};
 use holon_models::Providers;
 use holon_platform::{build, clock, entropy};
 use holon_text::{Secrets, Texts};
@@ -105,16 +107,17 @@ impl Driver {
             tools_from: start.tools_from,
             permit,
             disk: DiskState::default(),
+            stepped: clock::now(),
         };
         driver.recover_all(open).await?;
         Ok(driver)
     }
 }
 
-/// The clock of a test stands still while something is on its way to the disk.
+/// The paused clock of a test does not advance while something is on its way to the disk.
 fn begin_writing(store: Store, reserve: Option<&Path>, texts: Texts) -> io::Result<Writer> {
     let writer = store.start(reserve, texts)?;
     #[cfg(test)]
-    let writer = writer.standing_still();
+    let writer = writer.with_paused_clock();
     Ok(writer)
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holon_facts::{AgentId, Record};
-use holon_ledger::sqlite::{LedgerError, LedgerSeq, Located, Overall, Reader, Stretch};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{LedgerSeq, Located, Overall, Reader, Stretch};
 use holon_platform::spawn;
 use serde_json::json;
 use tokio::sync::{Mutex, watch};

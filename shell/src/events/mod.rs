@@ -19,7 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use all::AllTopic;
 use holon_facts::{AgentId, EventSeq, Record};
-use holon_ledger::sqlite::{LedgerError, LedgerSeq, Reader};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{LedgerSeq, Reader};
 use topic::Topic;
 use watch::Untaken;
 

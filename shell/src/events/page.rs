@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holon_facts::{AgentId, EventSeq};
-use holon_ledger::sqlite::Reader;
+use holon_ledger::read::Reader;
 
 use super::{Event, EventsError, presented};
 use crate::envelope::Envelopes;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holon_facts::EventSeq;
-use holon_ledger::sqlite::Reader;
+use holon_ledger::read::Reader;
 use holon_platform::spawn;
 use tokio::sync::{broadcast, watch};
 

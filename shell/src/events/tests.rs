@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holon_facts::{AgentId, EventSeq, Record};
+use holon_ledger::read::{LedgerSeq, Reader, Stretch};
 use holon_ledger::sqlite::testing::{Home, World, id};
-use holon_ledger::sqlite::{LedgerSeq, Reader, Stretch};
 
 use super::{EventsError, Hub, Order, Span, page, page_of_all};
 

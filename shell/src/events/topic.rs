@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use holon_facts::{AgentId, EventSeq, Record};
-use holon_ledger::sqlite::Reader;
+use holon_ledger::read::Reader;
 use tokio::sync::{broadcast, watch};
 
 use super::Event;

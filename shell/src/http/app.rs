@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, EventSeq, Millis, Wall};
 use holon_ledger::postgres::node::Tally;
-use holon_ledger::sqlite::Reader;
+use holon_ledger::read::Reader;
 use holon_models::Providers;
 use holon_platform::spawn;
 use holon_supervise::confine::Confinement;
@@ -98,6 +98,11 @@ impl Process {
 
     pub fn problem(&self) -> Option<String> {
         self.lock().problem.clone()
+    }
+
+    /// One of the runtimes, for what they share.
+    pub(super) fn any(&self) -> Option<App> {
+        self.lock().apps.values().next().cloned()
     }
 
     fn all(&self) -> Vec<App> {

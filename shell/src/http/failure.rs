@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use holon_api::{ClientError, Code, ErrorBody};
 use holon_facts::{AgentId, Millis, Reject};
-use holon_ledger::sqlite::LedgerError;
+use holon_ledger::error::LedgerError;
 use holon_text::TextError;
 use serde_json::{Map, Value, json};
 
@@ -22,6 +22,9 @@ const FREE_SPACE: &str =
 
 const UNLOCK: &str = "end the process that holds the lock, or wait for it; then try again";
 const ANSWERS: &str = "see that the database runs and can be reached; then try again";
+const NOT_KNOWN: &str =
+    "look whether it was carried out, or ask again with an Idempotency-Key from the beginning";
+
 const STORED_LATER: &str = "free space on that disk, or see holon daemon status; check the outcome before you try again: without a key it may be done twice";
 
 /// A request without its answer.
@@ -86,7 +89,6 @@ impl Failure {
         ClientError::Refused { status, body: Box::new(self.body()) }
     }
 
-    #[cfg(test)]
     pub(super) fn code(&self) -> Code {
         self.code
     }
@@ -105,6 +107,7 @@ impl Failure {
                 | Code::DatabaseAway
                 | Code::Moving
                 | Code::NotStoredYet
+                | Code::NotAnswered
         ) {
             headers.insert(RETRY_AFTER, RETRY_SECONDS);
         }
@@ -201,6 +204,7 @@ impl From<Unavailable> for Box<Failure> {
             Unavailable::LedgerLocked { .. } => Failure::new(Code::LedgerLocked, &unavailable).hint(UNLOCK),
             Unavailable::DatabaseAway { .. } => Failure::new(Code::DatabaseAway, &unavailable).hint(ANSWERS),
             Unavailable::NotStoredYet => Failure::new(Code::NotStoredYet, &unavailable).hint(STORED_LATER),
+            Unavailable::NotAnswered => Failure::new(Code::NotAnswered, &unavailable).hint(NOT_KNOWN),
             Unavailable::Damaged { agent, .. } => Failure::new(Code::AgentDamaged, &unavailable)
                 .hint("look at it with `holon ledger verify`")
                 .detail("agent_id", agent.as_str()),
@@ -299,6 +303,7 @@ mod tests {
             (Unavailable::Stopped, 503, "draining", true),
             (Unavailable::DiskFull, 503, "disk_full", true),
             (Unavailable::NotStoredYet, 503, "not_stored_yet", true),
+            (Unavailable::NotAnswered, 503, "not_answered", true),
             (Unavailable::Damaged { agent, problem }, 500, "agent_damaged", false),
         ];
         for (unavailable, status, code, again) in rows {

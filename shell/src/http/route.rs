@@ -26,6 +26,7 @@ use super::failure::Failure;
 use super::peer::{OtherEnd, Peer};
 use super::reply::Respond;
 use super::resource::triggers;
+use super::stream_tokens::HasToken;
 #[cfg(test)]
 use super::tests::openapi::Described;
 use super::{App, console, field, stream_tokens};
@@ -202,7 +203,9 @@ impl Received {
             }
             Access::Signed | Access::Control | Access::Stream => {
                 let token = stream_tokens::in_query(&parts.uri).filter(|_| access == Access::Stream);
-                if let Some(token) = &token {
+                if let Some(token) = &token
+                    && parts.extensions.get::<HasToken>().is_none()
+                {
                     app.stream_tokens.check(token)?;
                 }
                 Some(match token {

@@ -21,6 +21,10 @@ const LIFETIME: Duration = Duration::from_secs(120);
 /// Most tokens that are alive: of more the oldest ends.
 const ALIVE: usize = 1_024;
 
+/// Of a request whose token another node of the cluster has checked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HasToken;
+
 /// The tokens that are alive, the oldest first; of each the hash.
 #[derive(Debug, Default)]
 pub struct StreamTokens(Mutex<VecDeque<(ContentId, Instant)>>);

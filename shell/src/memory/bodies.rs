@@ -4,7 +4,8 @@ use holon_facts::episode::Digest;
 use holon_facts::event::work::WorkChange;
 use holon_facts::event::{BriefFact, EpisodeFact, InboxFact, WorkFact};
 use holon_facts::{Event, EventSeq, Record, Text};
-use holon_ledger::sqlite::{LedgerError, Reader};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::Reader;
 use holon_memory::Document;
 
 /// The text of a document that is on record. None where a part of it was erased, or is damaged: nobody finds what can't be

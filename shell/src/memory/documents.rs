@@ -9,7 +9,7 @@ use holon_facts::identity::AgentSpec;
 use holon_facts::message::AuthorityClass;
 use holon_facts::workspace::WorkspaceId;
 use holon_facts::{Event, Record};
-use holon_ledger::sqlite::Reader;
+use holon_ledger::read::Reader;
 use holon_memory::{Document, Fill, Kind, Source, Standing};
 
 use super::bodies;

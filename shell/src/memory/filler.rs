@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holon_facts::{AgentId, Mono};
-use holon_ledger::sqlite::{LedgerSeq, Overall, Reader};
+use holon_ledger::read::{LedgerSeq, Overall, Reader};
 use holon_memory::{Aside, Index, RefKey};
 use holon_platform::clock;
 use holon_text::Texts;
 
 use super::documents;
 use super::problem::MemoryProblem;
-use crate::home::Home;
-use crate::home::secret;
+use crate::home::{Home, secret};
 
 /// Records of one slice.
 const RECORDS: usize = 10_000;

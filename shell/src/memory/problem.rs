@@ -1,6 +1,6 @@
 //! What can keep a search from its answer.
 
-use holon_ledger::sqlite::LedgerError;
+use holon_ledger::error::LedgerError;
 use holon_memory::{MemoryError, QueryError};
 
 use crate::home::secret::SecretError;

@@ -3,7 +3,8 @@
 use holon_facts::event::TurnFact;
 use holon_facts::ids::MessageId;
 use holon_facts::{AgentId, Event, EventSeq, Record};
-use holon_ledger::sqlite::{Landmark, LedgerError, Reader};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{Landmark, Reader};
 use holon_memory::{Document, Kind};
 
 /// Results that a turn may have in front of it, beside those that it looks for. More are not made up for.

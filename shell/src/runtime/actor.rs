@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use holon_driver::Damage;
 use holon_facts::{AgentId, Millis};
-use holon_ledger::sqlite::LedgerError;
+use holon_ledger::error::LedgerError;
 use tokio::time::Instant;
 
 use super::Unavailable;
 use super::agent_cache::AgentCache;
-use super::mailbox::{Answered, Mailbox, Make, Request, Urgency};
+use super::mailbox::{Asker, Mailbox, Make, Request, Urgency};
 use crate::driver::{Driver, DriverError, LoadError, NoAnswer};
 
 /// Until those who may leave are looked at again, while something is on its way to the disk.
@@ -80,11 +80,11 @@ impl RuntimeActor {
 
     async fn serve(&mut self, request: Request) -> Result<(), DriverError> {
         match request {
-            Request::Ask { agent, urgency, make, answered } => {
+            Request::Ask { agent, urgency, make, asker } => {
                 match self.bring_in(agent.as_ref(), urgency).await? {
-                    Err(unavailable) => drop(answered.send(Err(unavailable))),
+                    Err(unavailable) => asker.answer(Err(unavailable)),
                     Ok(()) => {
-                        self.ask(make, answered).await?;
+                        self.ask(make, asker).await?;
                         // One that was just created has come to stay.
                         self.touch(agent.as_ref());
                     }
@@ -106,9 +106,14 @@ impl RuntimeActor {
         Ok(())
     }
 
-    async fn ask(&mut self, make: Make, answered: Answered) -> Result<(), DriverError> {
-        let told = move |told: Result<_, NoAnswer>| drop(answered.send(told.map_err(Unavailable::from)));
-        self.driver.submit(make, Box::new(told)).await
+    async fn ask(&mut self, make: Make, asker: Asker) -> Result<(), DriverError> {
+        let answers = asker.taken_in();
+        let answered = move |answer: Result<_, NoAnswer>| {
+            if let Some(answers) = answers {
+                drop(answers.send(answer.map_err(Unavailable::from)));
+            }
+        };
+        self.driver.submit(make, Box::new(answered)).await
     }
 
     fn is_full(&self) -> bool {

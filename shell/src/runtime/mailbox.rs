@@ -3,7 +3,7 @@
 use holon_core::view::View;
 use holon_core::{Answer, Input};
 use holon_facts::{AgentId, EventSeq, ReplyId};
-use holon_ledger::sqlite::ForkError;
+use holon_ledger::write::ForkError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Unavailable;
@@ -20,14 +20,44 @@ pub(super) enum Urgency {
 
 pub(super) type Make = Box<dyn FnOnce(ReplyId) -> Input + Send>;
 pub(super) type Read = Box<dyn FnOnce(Result<View<'_>, Unavailable>) + Send>;
-pub(super) type Answered = oneshot::Sender<Result<Answer, Unavailable>>;
+type Answers = oneshot::Sender<Result<Answer, Unavailable>>;
+
+/// Whoever asked and waits. Dropped before the request was taken in, it answers that the runtime is leaving.
+pub(super) struct Asker(Option<Answers>);
 
 /// One request. Dropping it unanswered tells its sender that the runtime is leaving.
 pub(super) enum Request {
-    Ask { agent: Option<AgentId>, urgency: Urgency, make: Make, answered: Answered },
+    Ask { agent: Option<AgentId>, urgency: Urgency, make: Make, asker: Asker },
     Read { agent: Option<AgentId>, read: Read },
     Fork { order: Box<ForkOrder>, forked: oneshot::Sender<Result<EventSeq, ForkError>> },
     Leave,
+}
+
+impl Asker {
+    pub(super) fn new() -> (Self, oneshot::Receiver<Result<Answer, Unavailable>>) {
+        let (answers, receiver) = oneshot::channel();
+        (Self(Some(answers)), receiver)
+    }
+
+    pub(super) fn answer(mut self, answer: Result<Answer, Unavailable>) {
+        if let Some(answers) = self.0.take() {
+            // Whoever has gone away needs no answer.
+            drop(answers.send(answer));
+        }
+    }
+
+    /// The request is taken in: without an answer it is not known what became of it.
+    pub(super) fn taken_in(mut self) -> Option<Answers> {
+        self.0.take()
+    }
+}
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        if let Some(answers) = self.0.take() {
+            drop(answers.send(Err(Unavailable::Leaving)));
+        }
+    }
 }
 
 /// The senders' end.

@@ -20,11 +20,13 @@ use holon_facts::identity::AgentSpec;
 use holon_facts::outcome::LoadedContext;
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Config, EventSeq, Outcome, Record, ReplyId, Seed};
-use holon_ledger::sqlite::{ForkError, LedgerError, Reader};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::Reader;
+use holon_ledger::write::ForkError;
 use holon_ledger::{LedgerReader, Restored, Stall};
 use holon_platform::spawn;
 use holon_text::Texts;
-use mailbox::{Mailbox, MailboxSender, Request, Urgency};
+use mailbox::{Asker, Mailbox, MailboxSender, Request, Urgency};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -48,8 +50,7 @@ pub struct Runtime {
     stopped: bool,
 }
 
-/// A request that reached nobody, or was not answered. What was asked may still have become durable: only an
-/// idempotency key lets a caller ask again safely.
+/// Why a request was not answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
     #[error("the runtime is leaving")]
@@ -78,6 +79,9 @@ pub enum Unavailable {
          locked. It was taken in, and is done as soon as it can be written; it is forgotten if the runtime ends before that"
     )]
     NotStoredYet,
+    /// It was taken in, and the runtime has ended since.
+    #[error("the runtime ended before it answered: whether the request was carried out is not known")]
+    NotAnswered,
     /// The log of that agent is damaged; others are not concerned.
     #[error("{agent} can't be loaded: {problem}")]
     Damaged { agent: AgentId, problem: String },
@@ -207,7 +211,7 @@ impl Runtime {
     pub async fn fork(&self, order: ForkOrder) -> Result<Result<EventSeq, ForkError>, Unavailable> {
         let (forked, receiver) = oneshot::channel();
         self.sender.send(Urgency::Normal, Request::Fork { order: Box::new(order), forked }).await?;
-        receiver.await.map_err(|_| Unavailable::Leaving)
+        receiver.await.map_err(|_| Unavailable::NotAnswered)
     }
 
     /// Shuts down in good order: runs are interrupted, everything decided becomes durable. Waiting for the end
@@ -239,6 +243,7 @@ impl Runtime {
             | Unavailable::LedgerLocked { .. }
             | Unavailable::DatabaseAway { .. }
             | Unavailable::NotStoredYet
+            | Unavailable::NotAnswered
             | Unavailable::Damaged { .. } => unavailable,
         }
     }
@@ -310,9 +315,10 @@ impl Runtime {
         agent: Option<&AgentId>,
         make: impl FnOnce(ReplyId) -> Input + Send + 'static,
     ) -> Result<Answer, Unavailable> {
-        let (answered, receiver) = oneshot::channel();
-        let request = Request::Ask { agent: agent.cloned(), urgency, make: Box::new(make), answered };
+        let (asker, receiver) = Asker::new();
+        let request = Request::Ask { agent: agent.cloned(), urgency, make: Box::new(make), asker };
         self.sender.send(urgency, request).await.map_err(|unavailable| self.named(unavailable))?;
-        receiver.await.map_err(|_| Unavailable::Leaving)?.map_err(|unavailable| self.named(unavailable))
+        let answer = receiver.await.map_err(|_| Unavailable::NotAnswered)?;
+        answer.map_err(|unavailable| self.named(unavailable))
     }
 }

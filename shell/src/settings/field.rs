@@ -8,7 +8,7 @@ use holon_facts::config::{Share, SummaryBy, WhileStopped};
 use holon_facts::execution::ExecutionProfile;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::price::{Cost, Prices};
-use holon_ledger::sqlite::Durability;
+use holon_ledger::Durability;
 use holon_models::{ContextEditing, MaxTokensField, Temperature};
 use holon_supervise::confine::Network;
 use serde_json::{Value as Json, json};

@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use holon_facts::config::ModelWindow;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{Config, Millis};
-use holon_ledger::sqlite::Durability;
+use holon_ledger::Durability;
 use holon_models::{ModelOptions, known};
 use holon_platform::Environment;
 use holon_text::nearest::did_you_mean;

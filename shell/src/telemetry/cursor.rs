@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
-use holon_ledger::sqlite::{LedgerError, LedgerSeq, Reader};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{LedgerSeq, Reader};
 use serde::{Deserialize, Serialize};
 
 use crate::home::secret;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holon_facts::{AgentId, EventSeq, Record};
-use holon_ledger::sqlite::{LedgerError, LedgerSeq, Overall, Reader};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{LedgerSeq, Overall, Reader};
 use holon_models::DocumentPost;
 use holon_platform::spawn;
 use prometheus_client::metrics::counter::Counter;

@@ -9,7 +9,7 @@ use holon_facts::content::clip;
 use holon_facts::ids::MessageId;
 use holon_facts::message::Message;
 use holon_facts::model::{Block, StopReason};
-use holon_ledger::sqlite::{Reader, text_reader};
+use holon_ledger::read::{Reader, text_reader};
 use holon_text::{Secrets, Texts};
 use serde_json::{Value, json};
 

@@ -108,7 +108,9 @@ impl Texts {
         self.hold(encoded, String::new(), est_tokens)
     }
 
+    /// A text has no NUL: no database stores one in a text, and nobody means one.
     fn keep(&self, text: String) -> Text {
+        let text = if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
         if text.len() <= INLINE_BYTES {
             return Text::Inline(text);
         }
@@ -258,6 +260,15 @@ mod tests {
         texts.stored([id]);
         assert!(texts.pending(id).is_none());
         assert_eq!(&*texts.resolve(&named).unwrap(), long);
+    }
+
+    #[test]
+    fn a_text_has_no_nul() {
+        let texts = texts();
+        for length in [1, 400] {
+            let text = texts.take(&format!("a\0{}", "b".repeat(length)));
+            assert_eq!(*texts.resolve(&text).unwrap(), format!("a\u{fffd}{}", "b".repeat(length)));
+        }
     }
 
     #[test]

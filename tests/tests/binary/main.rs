@@ -16,6 +16,7 @@ mod children;
 mod clients;
 mod cluster;
 mod cluster_cells;
+mod cluster_doors;
 mod cluster_folders;
 mod cluster_grants;
 mod cluster_roots;

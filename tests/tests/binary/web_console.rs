@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 const TOKEN: &str = "a-control-token-of-a-test";
 
 /// A reply over TCP.
-struct Reply {
-    status: u16,
+pub(super) struct Reply {
+    pub(super) status: u16,
     head: String,
     body: Vec<u8>,
 }
@@ -22,12 +22,12 @@ impl Reply {
         lines.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
     }
 
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{} {:?}", self.head, self.body))
     }
 
     #[track_caller]
-    fn fails(&self, status: u16, code: &str) {
+    pub(super) fn fails(&self, status: u16, code: &str) {
         let body = self.json();
         assert_eq!((self.status, body["code"].as_str()), (status, Some(code)), "{body}");
     }
@@ -38,7 +38,7 @@ fn address(daemon: &Daemon) -> String {
 }
 
 /// Opens a connection and sends one request; `Host` is the address unless another one is given.
-fn connect(
+pub(super) fn connect(
     daemon: &Daemon,
     method: &str,
     path: &str,
@@ -64,7 +64,13 @@ fn connect(
     stream
 }
 
-fn send(daemon: &Daemon, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Reply {
+pub(super) fn send(
+    daemon: &Daemon,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<&Value>,
+) -> Reply {
     let mut answer = Vec::new();
     connect(daemon, method, path, headers, body).read_to_end(&mut answer).expect("an answer");
     let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").expect("a head");
@@ -73,14 +79,14 @@ fn send(daemon: &Daemon, method: &str, path: &str, headers: &[(&str, &str)], bod
     Reply { status, head, body: answer.split_off(end + 4) }
 }
 
-fn get(daemon: &Daemon, path: &str, headers: &[(&str, &str)]) -> Reply {
+pub(super) fn get(daemon: &Daemon, path: &str, headers: &[(&str, &str)]) -> Reply {
     send(daemon, "GET", path, headers, None)
 }
 
 /// A browser that is logged in.
-struct Browser {
+pub(super) struct Browser {
     cookie: String,
-    csrf: String,
+    pub(super) csrf: String,
     session_id: String,
 }
 
@@ -95,7 +101,7 @@ fn login(daemon: &Daemon, token: &str, headers: &[(&str, &str)]) -> Reply {
 }
 
 impl Browser {
-    fn log_in(daemon: &Daemon) -> Self {
+    pub(super) fn log_in(daemon: &Daemon) -> Self {
         let origin = format!("http://{}", address(daemon));
         let headers = [("Origin", origin.as_str()), ("User-Agent", "Test\u{7}browser/1.0")];
         let reply = login(daemon, &link(daemon), &headers[..1]);
@@ -112,11 +118,11 @@ impl Browser {
         Self { cookie: pair, csrf: text("csrf"), session_id: text("session_id") }
     }
 
-    fn get(&self, daemon: &Daemon, path: &str) -> Reply {
+    pub(super) fn get(&self, daemon: &Daemon, path: &str) -> Reply {
         get(daemon, path, &[("Cookie", &self.cookie), ("Sec-Fetch-Site", "same-origin")])
     }
 
-    fn post(&self, daemon: &Daemon, path: &str, more: &[(&str, &str)]) -> Reply {
+    pub(super) fn post(&self, daemon: &Daemon, path: &str, more: &[(&str, &str)]) -> Reply {
         let mut headers = vec![("Cookie", self.cookie.as_str())];
         headers.extend(more);
         send(daemon, "POST", path, &headers, Some(&json!({})))

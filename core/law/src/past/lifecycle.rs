@@ -9,7 +9,10 @@ use super::{Control, Delivered, Ended, Past};
 impl Past {
     pub(super) fn lifecycle(&mut self, fact: &LifecycleFact) {
         match fact {
-            LifecycleFact::AgentCreated(fact) => self.supervision.depth = fact.spec.depth,
+            LifecycleFact::AgentCreated(fact) => {
+                self.supervision.depth = fact.spec.depth;
+                self.copied = fact.spec.forked_from.as_ref().map(|from| from.event_seq);
+            }
             LifecycleFact::AgentRetired(fact) => {
                 self.supervision.retired = Some(fact.status);
                 (self.posture.stopped, self.promised.moved, self.sleep) = (true, true, None);

@@ -70,6 +70,8 @@ pub(crate) use work::Item;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Past {
     pub(crate) last: Option<Position>,
+    /// The log begins as a copy of another agent's, up to this event.
+    pub(crate) copied: Option<EventSeq>,
     pub(crate) next: Next,
     pub(crate) posture: Posture,
     pub(crate) queue: Queue,
@@ -246,6 +248,11 @@ impl Past {
     }
 
     /// Takes a record in, whatever the laws said of it.
+    /// Whether a record was made of another agent, which the log is a copy of.
+    pub(crate) fn is_copied(&self, record: &Record) -> bool {
+        self.copied.is_some_and(|through| record.event_seq <= through)
+    }
+
     pub(crate) fn follow(&mut self, record: &Record) {
         if self.begins_step(record) {
             self.promised = Promised::default();

@@ -23,7 +23,7 @@ pub(crate) fn found(tx: &mut Tx<'_>, run: RunId) {
     let execution = agent.workspaces.active();
     if agent.run.as_ref().is_some_and(|under_way| under_way.id == run)
         && execution.kind != WorkspaceKind::AgentHome
-        && !agent.workspaces.is_untrusted_at(&execution)
+        && !agent.workspaces.is_untrusted_at(execution)
     {
         keep(tx, TreeMoment::TurnBegin);
     }

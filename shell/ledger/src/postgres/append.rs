@@ -2,7 +2,8 @@
 
 use holon_facts::{AgentId, ContentId, Millis};
 
-use super::arrays::Arrays;
+use super::arrays::{Arrays, Held};
+use crate::rows::batch::Batch;
 use crate::sql::postgres::{PostgresError, Session};
 
 /// Everything that a batch brings, behind the condition that the cell has this epoch and ends with the batch before. An agent
@@ -44,6 +45,9 @@ WITH fence AS (
 ), d AS (
     UPDATE deposits d SET batch = $3::bigint, judged_at = clock_timestamp(), request = '' FROM fence f
     WHERE d.deposit = ANY ($41::bigint[]) AND d.cell = f.cell AND d.judged_at IS NULL RETURNING 1
+), e AS (
+    UPDATE content c SET text = u.text FROM fence f, unnest($42::bytea[], $43::text[]) u(id, text)
+    WHERE c.cell = f.cell AND c.id = u.id AND c.text IS NULL
 )
 SELECT f.cell, 1 / (CASE WHEN (SELECT count(*) FROM a) = cardinality($29::text[])
     AND (SELECT count(*) FROM d) = cardinality($41::bigint[]) THEN 1 ELSE 0 END) FROM fence f";
@@ -132,19 +136,28 @@ pub(super) fn append_to(
             &agents.name,
             &agents.continues,
             &arrays.deposits,
+            &arrays.restored.id,
+            &arrays.restored.text,
         ],
         within,
     )?;
     Ok(if found.is_empty() { Appended::Refused } else { Appended::Landed })
 }
 
-/// Which of these texts the ledger holds.
-pub(super) fn held(session: &Session, ids: &[&ContentId]) -> Result<Vec<ContentId>, PostgresError> {
-    let ids: Vec<&[u8]> = ids.iter().map(|id| id.0.as_slice()).collect();
-    let sql = "SELECT id FROM content WHERE cell = $1 AND id = ANY ($2)";
-    let found = session.query(sql, &[&session.cell(), &ids], None)?;
-    let id = |row: &tokio_postgres::Row| <[u8; 32]>::try_from(row.get::<_, &[u8]>(0)).ok().map(ContentId);
-    Ok(found.iter().filter_map(id).collect())
+/// Which texts of a batch the ledger holds.
+pub(super) fn held(session: &Session, batch: &Batch) -> Result<Held, PostgresError> {
+    let mut held = Held::default();
+    if batch.contents.is_empty() {
+        return Ok(held);
+    }
+    let ids: Vec<&[u8]> = batch.contents.keys().map(|id| id.0.as_slice()).collect();
+    let sql = "SELECT id, text IS NULL FROM content WHERE cell = $1 AND id = ANY ($2)";
+    for row in session.query(sql, &[&session.cell(), &ids], None)? {
+        let Ok(id) = <[u8; 32]>::try_from(row.get::<_, &[u8]>(0)) else { continue };
+        let of = if row.get(1) { &mut held.erased } else { &mut held.whole };
+        of.insert(ContentId(id));
+    }
+    Ok(held)
 }
 
 /// The agent among these whose log ends elsewhere than its records begin, with where it ends.

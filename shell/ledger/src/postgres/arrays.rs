@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::view::standing::Standing;
 use holon_facts::{AgentId, ContentId};
 
-use crate::sqlite::LedgerError;
-use crate::sqlite::rows::{Batch, BatchRow, Ends, Link, Position, call_hash, count, stored, sum};
+use crate::error::{LedgerError, Position};
+use crate::rows::batch::Batch;
+use crate::rows::link::{BatchRow, Ends, Link};
+use crate::rows::row::{call_hash, count, stored, sum};
 
 /// Columns of new records.
 #[derive(Debug, Default)]
@@ -40,6 +42,21 @@ pub(super) struct Contents<'a> {
     pub(super) text: Vec<&'a str>,
 }
 
+/// Which texts of a batch the ledger has a row of.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub(super) whole: BTreeSet<ContentId>,
+    /// Their rows have no text: it was removed because no record named it.
+    pub(super) erased: BTreeSet<ContentId>,
+}
+
+/// Texts that were removed, and are named again.
+#[derive(Debug, Default)]
+pub(super) struct Restored<'a> {
+    pub(super) id: Vec<&'a [u8]>,
+    pub(super) text: Vec<&'a str>,
+}
+
 /// Columns of the rows of agents.
 #[derive(Debug, Default)]
 pub(super) struct Agents<'a> {
@@ -64,6 +81,7 @@ pub(super) struct Arrays<'a> {
     pub(super) records: Records<'a>,
     pub(super) calls: Calls<'a>,
     pub(super) contents: Contents<'a>,
+    pub(super) restored: Restored<'a>,
     pub(super) agents: Agents<'a>,
     pub(super) kind: Vec<&'a str>,
     pub(super) kind_version: Vec<i64>,
@@ -72,8 +90,6 @@ pub(super) struct Arrays<'a> {
 }
 
 impl<'a> Arrays<'a> {
-    /// `stored` are the texts of the batch that the ledger holds already.
-    ///
     /// # Errors
     /// When records do not continue the log of their agent.
     pub(super) fn new(
@@ -81,9 +97,17 @@ impl<'a> Arrays<'a> {
         last: &BatchRow,
         epoch: i64,
         kinds: &BTreeMap<String, i64>,
-        held: &BTreeSet<ContentId>,
+        held: &Held,
     ) -> Result<Self, LedgerError> {
-        let fresh: Vec<_> = batch.contents.iter().filter(|(id, _)| !held.contains(id)).collect();
+        let (mut fresh, mut restored) = (Vec::new(), Restored::default());
+        for (id, text) in &batch.contents {
+            if held.erased.contains(id) {
+                restored.id.push(&id.0[..]);
+                restored.text.push(text);
+            } else if !held.whole.contains(id) {
+                fresh.push((id, text));
+            }
+        }
         let ends = Ends {
             step: batch.through.map_or(Ok(last.ends.step), |step| stored(step.0))?,
             record: last.ends.record + count(batch.records.len()),
@@ -133,6 +157,7 @@ impl<'a> Arrays<'a> {
             records,
             calls,
             contents,
+            restored,
             agents: Agents::of(batch)?,
             kind: newer.keys().copied().collect(),
             kind_version: newer.values().copied().collect(),

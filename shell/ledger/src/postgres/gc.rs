@@ -3,9 +3,10 @@
 
 use super::node::Cluster;
 use super::open::{ANSWER, hold};
+use crate::error::LedgerError;
+use crate::read::garbage::PAGE;
+use crate::read::{Plan, Reader};
 use crate::sql::postgres::{Server, Session};
-use crate::sqlite::rows::PAGE;
-use crate::sqlite::{LedgerError, Plan, Reader};
 
 const DOING: &str = "removing what is old";
 
@@ -60,7 +61,7 @@ fn nobody_writes(session: &Session, plan: &Plan) -> Result<(), LedgerError> {
             session.cell()
         ));
     }
-    if batch != plan.batch() {
+    if batch != plan.batch {
         return refused("the ledger was written meanwhile: the same again".to_owned());
     }
     Ok(())
@@ -83,7 +84,7 @@ fn calls(session: &Session, server: &Server, plan: &Plan) -> Result<(), LedgerEr
 }
 
 fn texts(session: &Session, plan: &Plan) -> Result<(), LedgerError> {
-    let ids: Vec<&[u8]> = plan.unnamed().iter().map(|id| id.as_slice()).collect();
+    let ids: Vec<&[u8]> = plan.texts.iter().map(|id| id.as_slice()).collect();
     for page in ids.chunks(PAGE) {
         let sql = "UPDATE content SET text = NULL WHERE cell = $1 AND id = ANY($2::bytea[])";
         session.query(sql, &[&session.cell(), &page], None).map_err(LedgerError::postgres(DOING))?;

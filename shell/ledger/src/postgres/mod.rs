@@ -5,16 +5,17 @@
 //! | table | one row is |
 //! | --- | --- |
 //! | `cells` | a ledger: its epoch, and where it ends |
-//! | `records`, `recorder`, `content`, `batches`, `snapshots`, `agents`, `kinds` | as in [`crate::sqlite`], with the cell that it belongs to |
+//! | `records`, `recorder`, `content`, `batches`, `snapshots`, `agents`, `kinds` | as in [`crate::rows`], with the cell that it belongs to |
 //! | `schema_versions` | a version of these tables that the database has reached, and the oldest one whose builds may work on it |
 
 mod append;
 mod arrays;
+mod cell_writer;
 mod gc;
 pub mod local;
+mod loss;
 pub mod node;
 mod open;
-mod pen;
 mod schema;
 mod states;
 #[cfg(test)]
@@ -22,10 +23,9 @@ mod suite_tests;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "only tests use it")]
 pub mod testing;
-pub mod transfer;
 
 pub use crate::sql::postgres::{Server, UrlError};
+pub use cell_writer::CellWriter;
 pub use gc::collect;
+pub(crate) use open::ANSWER;
 pub use open::{Opened, check_end, open, read};
-pub use pen::Pen;
-pub use transfer::copy;

@@ -8,15 +8,18 @@ use std::time::Duration;
 use holon_facts::{Event, Millis, StepSeq};
 use holon_platform::clock;
 
+use super::cell_writer::CellWriter;
+use super::loss::HeadOnly;
 use super::node::Cluster;
-use super::pen::Pen;
 use super::schema;
+use crate::durability::Durability;
+use crate::error::{LedgerError, WrittenBy};
+use crate::read::Reader;
+use crate::rows::link::newest;
 use crate::sql::postgres::{PostgresError, Server, Session};
-use crate::sqlite::rows::{HeadOnly, newest};
-use crate::sqlite::{Durability, LedgerError, Reader, WrittenBy};
 
 /// How long an answer is waited for.
-pub(super) const ANSWER: Option<Millis> = Some(Millis::seconds(30));
+pub(crate) const ANSWER: Option<Millis> = Some(Millis::seconds(30));
 
 /// How long a start waits for a cell that somebody else holds.
 const HELD: Millis = Millis::seconds(5);
@@ -24,7 +27,7 @@ const HELD: Millis = Millis::seconds(5);
 /// A cell that was opened for writing.
 #[derive(Debug)]
 pub struct Opened {
-    pub pen: Pen,
+    pub writer: CellWriter,
     /// For everything that is read while the cell is written.
     pub reader: Reader,
     /// The newest step that it holds.
@@ -60,8 +63,8 @@ pub fn open(server: &Server, cell: i64, head: &Path) -> Result<Opened, LedgerErr
         reader.read(|source| kept.compare(&server.to_string(), head, source, &last, Durability::Full))?;
     let epoch = take_over(&session)?;
     let last_step = StepSeq(u64::try_from(last.ends.step).unwrap_or(0));
-    let pen = Pen::new(session, epoch, last, kinds, head);
-    Ok(Opened { pen, reader, last_step, created, warnings })
+    let writer = CellWriter::new(session, epoch, last, kinds, head);
+    Ok(Opened { writer, reader, last_step, created, warnings })
 }
 
 /// Reads a cell of a database.

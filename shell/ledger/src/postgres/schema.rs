@@ -4,8 +4,8 @@
 
 use holon_facts::Millis;
 
+use crate::error::{LedgerError, WrittenBy};
 use crate::sql::postgres::Session;
-use crate::sqlite::{LedgerError, WrittenBy};
 
 /// Version `n` of the tables is reached by the `n` first of these. With each, the oldest version whose builds may work on it;
 /// builds before version 8 don't look.

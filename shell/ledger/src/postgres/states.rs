@@ -4,8 +4,9 @@
 use holon_facts::{AgentId, EventSeq};
 
 use super::open::ANSWER;
+use crate::rows::batch::Batch;
+use crate::rows::packed::{Packed, SNAPSHOTS, STRETCH};
 use crate::sql::postgres::{PostgresError, Session};
-use crate::sqlite::rows::{Batch, Packed, SNAPSHOTS, STRETCH};
 use crate::store::AgentRow;
 
 /// States that wait at most; older ones are left out.

@@ -12,14 +12,16 @@ use tempfile::TempDir;
 
 use super::testing::{Database, NOT_TRIED};
 use super::{Opened, open};
+use crate::error::{AppendError, LedgerError};
+use crate::read::{Reader, text_reader, verify};
 use crate::report::Report;
-use crate::sqlite::rows::{Batch, Disk};
-use crate::sqlite::{AppendError, LedgerError, Reader, Writer, text_reader, verify};
+use crate::rows::batch::Batch;
 use crate::suite::Store;
+use crate::write::{Disk, Writer};
 
-/// A pen whose database is gone as long as that is said.
+/// A writer whose database is gone as long as that is said.
 struct Gone {
-    pen: super::Pen,
+    writer: super::CellWriter,
     gone: Arc<AtomicBool>,
 }
 
@@ -28,19 +30,19 @@ impl Disk for Gone {
         if self.gone.load(Ordering::Relaxed) {
             return Err(AppendError::Full);
         }
-        self.pen.append(batch)
+        self.writer.append(batch)
     }
 
     fn tend(&mut self) -> Result<(), LedgerError> {
-        self.pen.tend()
+        self.writer.tend()
     }
 
     fn close(self) -> Result<(), LedgerError> {
-        if self.gone.load(Ordering::Relaxed) { Ok(()) } else { self.pen.close() }
+        if self.gone.load(Ordering::Relaxed) { Ok(()) } else { self.writer.close() }
     }
 
-    fn keep(&mut self, packed: &[crate::sqlite::Packed]) -> Result<(), AppendError> {
-        if self.gone.load(Ordering::Relaxed) { Ok(()) } else { self.pen.keep(packed) }
+    fn keep(&mut self, packed: &[crate::rows::Packed]) -> Result<(), AppendError> {
+        if self.gone.load(Ordering::Relaxed) { Ok(()) } else { self.writer.keep(packed) }
     }
 }
 
@@ -55,10 +57,10 @@ struct Written {
 
 impl Written {
     fn open(database: Database, home: TempDir) -> Self {
-        let Opened { pen, reader, .. } = open(&database.server(), 3, &home.path().join("cell")).unwrap();
+        let Opened { writer, reader, .. } = open(&database.server(), 3, &home.path().join("cell")).unwrap();
         let (reader, gone) = (Arc::new(reader), Arc::new(AtomicBool::new(false)));
         let texts = Texts::new(Secrets::default(), text_reader(reader.clone()));
-        let writer = Writer::start_on_disk(Gone { pen, gone: gone.clone() }, texts.clone()).unwrap();
+        let writer = Writer::start_on_disk(Gone { writer, gone: gone.clone() }, texts.clone()).unwrap();
         Self { database, home, writer, reader, texts, gone }
     }
 }
@@ -130,7 +132,7 @@ impl Store for Written {
     fn calls(&self) -> Vec<Call> {
         let mut calls = Vec::new();
         let read = self.reader.read(|source| {
-            crate::sqlite::rows::each_call(source, |stored, _| {
+            crate::read::recorder::each_call(source, |stored, _| {
                 calls.push(serde_json::from_str(&stored.call).unwrap());
                 Ok::<(), LedgerError>(())
             })
@@ -163,4 +165,19 @@ cell_suite! {
     equal_texts_are_stored_once
     calls_are_read_back_in_their_order
     a_crash_takes_what_was_not_durable_and_nothing_else
+}
+
+#[test]
+fn a_text_that_was_removed_is_stored_when_it_is_named_again() {
+    if Database::new().is_none() {
+        println!("{NOT_TRIED}");
+        return;
+    }
+    crate::suite::a_text_that_was_removed_is_stored_when_it_is_named_again(
+        |store: &Written| store.database.vandal("UPDATE content SET text = NULL"),
+        |store| {
+            let sql = "SELECT text FROM content";
+            store.reader.read(|source| source.one(sql, &[], |row| row.get::<Option<String>>(0))).unwrap()
+        },
+    );
 }

@@ -6,24 +6,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
+use crate::write::attest;
 use holon_core::Durable;
 use holon_facts::{Millis, StepSeq};
 use holon_platform::clock;
 use holon_platform::crash_point::{Point, half_of, reached};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::batch::Batch;
 use super::batch_writer::BatchWriter;
-use super::error::{AppendError, LedgerError};
-use super::head::HeadFile;
-use super::link::{self, BatchRow};
 use super::locked::holders_of;
+use super::loss::Files;
 use super::open;
-use super::packed::Packed;
-use super::read::Reader;
-use super::row::RecordRow;
-use super::whole::Files;
+use crate::durability::Durability;
+use crate::error::{AppendError, LedgerError};
+use crate::read::Reader;
 use crate::report::Holders;
+use crate::rows::batch::Batch;
+use crate::rows::head::HeadFile;
+use crate::rows::link::{self, BatchRow};
+use crate::rows::packed::Packed;
+use crate::rows::row::RecordRow;
 
 /// Pages of 4 KiB in the write-ahead log from which on they are moved into the file.
 const CHECKPOINT_PAGES: i32 = if cfg!(feature = "crash-points") { 40 } else { 1_000 };
@@ -33,15 +35,6 @@ pub(super) const BUSY: Duration = Duration::from_secs(1);
 
 /// How long a start waits for that.
 const LOCKED_AT_START: Millis = Millis::seconds(30);
-
-/// What a batch survives once it is acknowledged (`runtime.durability`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// Power loss.
-    Full,
-    /// The end of the process, not of the machine.
-    Process,
-}
 
 /// The only writer of a ledger. Owned by one thread.
 #[derive(Debug)]
@@ -96,7 +89,7 @@ impl Ledger {
         let mut connection = open::connect(path, durability)?;
         let (head, warnings) = open::compare(&connection, path, files, durability)?;
         let epoch = open::take_over(&mut connection)?;
-        reached(Point::PenTaken);
+        reached(Point::TakenOver);
         let kinds = open::kinds(&connection)?;
         let last = link::newest((&connection).into())?;
         let wal_pages = Arc::new(AtomicI32::new(0));
@@ -239,11 +232,6 @@ impl Ledger {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the transaction with these steps has been committed")]
-pub(crate) fn attest(step: i64) -> Durable {
-    Durable::attest(StepSeq(u64::try_from(step).unwrap_or(0)))
-}
-
 #[cfg(test)]
 mod tests {
     use holon_core::Input;
@@ -284,7 +272,7 @@ mod tests {
         world.ledger.connection.pragma_update(None, "max_page_count", 1_000_000).unwrap();
         let durable = world.ledger.append(&batch).unwrap();
         assert_eq!(durable.through(), step.seq());
-        super::super::verify(&world.reader, &mut |_| Ok(())).unwrap();
+        crate::read::verify(&world.reader, &mut |_| Ok(())).unwrap();
     }
 
     #[test]
@@ -302,7 +290,7 @@ mod tests {
         assert!(error.to_string().contains("continue the agent's log"), "{error}");
         assert!(world.ledger.append(&lost).is_err(), "nothing is taken after a failure");
         drop(world);
-        super::super::verify(&home.reader(), &mut |_| Ok(())).unwrap();
+        crate::read::verify(&home.reader(), &mut |_| Ok(())).unwrap();
     }
 
     #[test]
@@ -319,7 +307,7 @@ mod tests {
         }
         let durable = world.ledger.append(&group).unwrap();
         assert_eq!(durable.through(), through);
-        let report = super::super::verify(&world.reader, &mut |_| Ok(())).unwrap();
+        let report = crate::read::verify(&world.reader, &mut |_| Ok(())).unwrap();
         assert_eq!((report.batches, report.contents), (2, 1));
     }
 

@@ -7,19 +7,13 @@ use holon_facts::{AgentId, ContentId};
 use holon_platform::crash_point::{Point, reached};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::batch::Batch;
-use super::error::{LedgerError, Position};
-use super::link::{BatchRow, Ends, Link};
 use super::open;
-use super::packed::Packed;
-use super::row::{RecordRow, call_hash, stored, sum};
+use crate::error::{LedgerError, Position};
+use crate::rows::batch::Batch;
+use crate::rows::link::{BatchRow, Ends, Link};
+use crate::rows::packed::{Packed, SNAPSHOTS, STRETCH};
+use crate::rows::row::{RecordRow, call_hash, count, stored, sum};
 use crate::store::AgentRow;
-
-/// Newest snapshots that are kept per agent.
-pub(crate) const SNAPSHOTS: i64 = 2;
-/// Of each stretch of so many events the oldest snapshot is kept as well: a past state is folded from no farther back, and
-/// from the distance of two snapshots.
-pub(crate) const STRETCH: i64 = 8_192;
 
 /// One batch in the writing.
 pub(super) struct BatchWriter<'a> {
@@ -249,8 +243,4 @@ impl BatchWriter<'_> {
             .and_then(|mut statement| statement.execute(values))
             .map_err(LedgerError::sqlite("writing a batch"))
     }
-}
-
-pub(crate) fn count(rows: usize) -> i64 {
-    i64::try_from(rows).unwrap_or(i64::MAX)
 }

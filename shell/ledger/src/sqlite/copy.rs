@@ -11,12 +11,12 @@ use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 use serde::{Deserialize, Serialize};
 
-use super::append::Durability;
-use super::error::LedgerError;
-use super::head::{Head, HeadFile};
-use super::link;
-use super::read::{self, Reader};
-use super::{open, schema, whole};
+use super::{loss, open, reader};
+use crate::durability::Durability;
+use crate::error::LedgerError;
+use crate::read::Reader;
+use crate::rows::head::{Head, HeadFile};
+use crate::rows::{link, schema};
 use crate::sql::Source;
 
 /// Pages of 4 KiB that are copied at once: so much of the disk a commit may have to wait for.
@@ -39,8 +39,8 @@ pub struct Copied {
 /// # Errors
 /// When it has lost something, is damaged at its end or can't be read, or the copy not be written.
 pub fn copy(path: &Path, to: &Path) -> Result<Copied, LedgerError> {
-    whole::check_end(path)?;
-    let source = read::connect(path)?;
+    loss::check_end(path)?;
+    let source = reader::connect(path)?;
     let at_one_moment = source.unchecked_transaction().map_err(LedgerError::sqlite("beginning to read"))?;
     // The moment is the one of the first read.
     let schema_version = schema::version((&*at_one_moment).into())?;
@@ -130,9 +130,10 @@ pub fn put_in_place(ledger: &Path) -> Result<Head, LedgerError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Ledger;
     use super::super::testing::Home;
-    use super::super::{Ledger, verify};
     use super::*;
+    use crate::read::verify;
 
     #[test]
     fn a_copy_is_the_ledger_at_one_moment_while_it_is_written() {

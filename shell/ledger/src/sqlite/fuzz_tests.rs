@@ -5,11 +5,8 @@ use holon_facts::Event;
 use holon_fuzz::Corpus;
 use holon_law::replay::{Again, ExportReader, Line};
 
-use super::export::export_recorder;
-use super::read::Reader;
-use super::replay::replay;
 use super::testing::{Home, id};
-use super::verify::verify;
+use crate::read::{Reader, export_recorder, replay, verify};
 
 /// A record that is read is written as it was meant.
 fn means_the_same(line: &str) -> Result<(), String> {

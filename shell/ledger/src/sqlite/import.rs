@@ -11,11 +11,12 @@ use holon_facts::{AgentId, ContentId, Record, StepSeq};
 use holon_law::replay::{Line, LineError};
 use serde::Deserialize;
 
-use super::append::{Durability, Ledger};
-use super::batch::{Batch, CallRow, encode};
-use super::error::{AppendError, LedgerError};
-use super::past::PAST_RECORDS;
-use super::row::stored;
+use super::append::Ledger;
+use crate::durability::Durability;
+use crate::error::{AppendError, LedgerError};
+use crate::read::PAST_RECORDS;
+use crate::rows::batch::{Batch, CallRow, encode};
+use crate::rows::row::stored;
 use crate::store::AgentRow;
 
 /// Bytes of one line.
@@ -185,10 +186,9 @@ impl<T: FnMut(ContentId) -> Option<Arc<str>>> Import<T> {
 mod tests {
     use holon_facts::EventSeq;
 
-    use super::super::export::{export, export_recorder};
-    use super::super::read::Reader;
     use super::super::testing::{Home, id};
     use super::*;
+    use crate::read::{Reader, export, export_recorder};
 
     fn exported(home: &Home) -> String {
         let mut out = Vec::new();

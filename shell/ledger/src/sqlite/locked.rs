@@ -6,6 +6,7 @@ use std::path::Path;
 use rustix::fs::{major, minor};
 
 use super::wal;
+use crate::error::LedgerError;
 use crate::report::Holders;
 
 /// Bytes of the shared index that stand for writing, moving the log into the file, and recovery.
@@ -41,6 +42,13 @@ pub(super) fn holders_of(ledger: &Path) -> Holders {
     pids.dedup();
     let name = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
     Holders(pids.into_iter().map(|pid| (pid, name(pid).map(|name| name.trim().to_owned()))).collect())
+}
+
+impl LedgerError {
+    /// Names who has the ledger locked, where somebody has.
+    pub(super) fn naming_holders(self, path: &Path) -> Self {
+        if matches!(self, Self::Locked { .. }) { Self::Locked { by: holders_of(path) } } else { self }
+    }
 }
 
 /// Whether a lock on the shared index is in the way of whoever writes.

@@ -9,13 +9,15 @@ use holon_platform::crash_point::{Point, reached};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::append::Durability;
-use super::error::{LedgerError, is_locked};
-use super::head::HeadFile;
-use super::link::{self, BatchRow};
-use super::whole::Files;
-use super::{read, schema};
+use super::loss::Files;
+use super::migrations::migrate;
+use super::reader;
+use crate::durability::Durability;
+use crate::error::{LedgerError, is_locked};
 use crate::report::Holders;
+use crate::rows::head::HeadFile;
+use crate::rows::link::{self, BatchRow};
+use crate::rows::schema;
 
 /// How long another program may keep the file locked.
 const BUSY: Duration = Duration::from_secs(5);
@@ -51,7 +53,7 @@ pub(super) fn connect(path: &Path, durability: Durability) -> Result<Connection,
         return Err(LedgerError::Open { path: path.to_owned(), problem });
     }
     connection.busy_timeout(BUSY).map_err(failed)?;
-    read::check_kind(&connection, path)?;
+    reader::check_kind(&connection, path)?;
     connection.set_prepared_statement_cache_capacity(32);
     let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).map_err(failed)?;
     if pages == 0 {
@@ -97,7 +99,7 @@ pub(super) fn take_over(connection: &mut Connection) -> Result<i64, LedgerError>
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(LedgerError::sqlite(failed))?;
-    schema::migrate(&transaction)?;
+    migrate(&transaction)?;
     reached(Point::SchemaChanged);
     check_kinds(&transaction)?;
     transaction

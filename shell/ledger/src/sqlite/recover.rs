@@ -10,14 +10,14 @@ use holon_facts::Record;
 use holon_platform::clock;
 use serde::Serialize;
 
-use super::append::Durability;
-use super::error::LedgerError;
-use super::head::{self, Head, HeadFile, Kept};
-use super::link::{self, BatchRow};
-use super::read::Reader;
-use super::verify::verify;
+use super::loss;
 use super::wal::{self, Take, Wal};
-use super::{schema, whole};
+use crate::durability::Durability;
+use crate::error::LedgerError;
+use crate::read::{Reader, verify};
+use crate::rows::head::{self, Head, HeadFile, Kept};
+use crate::rows::link::{self, BatchRow};
+use crate::rows::schema;
 
 /// What a ledger lost, and what is left of it.
 #[derive(Debug, Clone, Serialize)]
@@ -106,7 +106,7 @@ fn files(path: &Path) -> impl Fn(io::Error) -> RecoverError {
 }
 
 fn problem(path: &Path) -> Result<Option<String>, RecoverError> {
-    match whole::check_end(path) {
+    match loss::check_end(path) {
         Ok(()) => Ok(None),
         Err(LedgerError::Lost { problem, .. }) => Ok(Some(problem)),
         // Pages that do not fit together: the write-ahead log may be why.

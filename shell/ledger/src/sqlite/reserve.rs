@@ -10,7 +10,7 @@ use holon_platform::crash_point::{Point, reached};
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
 
-use super::error::LedgerError;
+use crate::error::LedgerError;
 use crate::queue;
 
 /// What is held back: four times the bound on what may be under way to the ledger.

@@ -9,10 +9,13 @@ use holon_core::replay::Call;
 use holon_facts::{AgentId, StepSeq, Text};
 use holon_text::{Secrets, Texts};
 
+use super::Opened;
 use super::testing::Home;
-use super::{LedgerError, Opened, Reader, Writer, recorded, text_reader};
+use crate::error::LedgerError;
+use crate::read::{Reader, recorder, text_reader};
 use crate::report::Report;
 use crate::suite::Store;
+use crate::write::Writer;
 
 /// A home whose ledger a thread writes.
 struct Written {
@@ -97,7 +100,7 @@ impl Store for Written {
     fn calls(&self) -> Vec<Call> {
         let mut calls = Vec::new();
         let read = self.reader.read(|source| {
-            recorded::each_call(source, |stored, _| {
+            recorder::each_call(source, |stored, _| {
                 calls.push(serde_json::from_str(&stored.call).unwrap());
                 Ok::<(), LedgerError>(())
             })

@@ -1,6 +1,7 @@
 //! A real host whose effects are performed by hand, and the batches that it makes.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,11 +17,15 @@ use holon_text::{Secrets, Texts};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::batch::{Batch, EncodedCall};
-use super::thread::Disk;
-use super::{AppendError, Durability, FILE_NAME, Ledger, LedgerError, Opened, Reader, text_reader};
+use super::reserve::Reserve;
+use super::{FILE_NAME, Ledger, Opened};
+use crate::durability::Durability;
+use crate::error::{AppendError, LedgerError};
+use crate::read::{Reader, text_reader};
+use crate::rows::batch::{Batch, EncodedCall};
 use crate::store::{Batch as _, LedgerReader as _};
 use crate::suite;
+use crate::write::{Disk, Writer};
 
 pub use crate::suite::{created, id};
 
@@ -42,9 +47,9 @@ pub struct World {
 
 /// A ledger on a disk that is full as long as that is said.
 #[derive(Debug)]
-pub(super) struct FullDisk {
-    pub(super) ledger: Ledger,
-    pub(super) full: Arc<AtomicBool>,
+struct FullDisk {
+    ledger: Ledger,
+    full: Arc<AtomicBool>,
 }
 
 impl Disk for FullDisk {
@@ -58,6 +63,14 @@ impl Disk for FullDisk {
 
     fn close(self) -> Result<(), LedgerError> {
         self.ledger.close()
+    }
+}
+
+impl Writer {
+    /// One whose disk is full as long as that is said; simulated time passes meanwhile.
+    pub fn on_a_full_disk(ledger: Ledger, full: Arc<AtomicBool>, texts: Texts) -> io::Result<Self> {
+        let disk = FullDisk { ledger, full };
+        Self::start_on(disk, Reserve::new(None), texts)
     }
 }
 
@@ -78,19 +91,19 @@ impl Home {
 
     /// The newest stored state of an agent, as text.
     #[cfg(test)]
-    pub(super) fn state(&self, agent: &str) -> String {
+    pub(crate) fn state(&self, agent: &str) -> String {
         let kept = self.reader().read(|source| {
-            let columns = super::packed::Kept::columns(source).unwrap();
+            let columns = crate::rows::packed::Kept::columns(source).unwrap();
             let sql =
                 format!("SELECT {columns} FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC LIMIT 1");
-            source.one(&sql, &[agent.into()], |row| super::packed::Kept::read(row, 0))
+            source.one(&sql, &[agent.into()], |row| crate::rows::packed::Kept::read(row, 0))
         });
         kept.unwrap().text().unwrap()
     }
 
     /// All stored states become this one, as builds before compression stored it.
     #[cfg(test)]
-    pub(super) fn store_as_text(&self, state: &str) {
+    pub(crate) fn store_as_text(&self, state: &str) {
         let sum: String =
             holon_text::hash(state.as_bytes()).0.iter().map(|byte| format!("{byte:02x}")).collect();
         self.vandal(&format!("UPDATE snapshots SET state = '{state}', packed = NULL, hash = x'{sum}'"));

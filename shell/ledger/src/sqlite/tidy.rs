@@ -9,7 +9,7 @@ use holon_platform::crash_point::{Point, half_of, reached};
 use rusqlite::Connection;
 
 use super::append::{BUSY, Ledger};
-use super::error::LedgerError;
+use crate::error::LedgerError;
 use crate::quiet::Tidied;
 
 /// Free pages of 4 KiB that are kept for what is written next.
@@ -97,8 +97,9 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::super::testing::{Home, World};
-    use super::super::{verify, wal};
+    use super::super::wal;
     use super::*;
+    use crate::read::verify;
 
     fn size(path: &Path) -> u64 {
         std::fs::metadata(path).unwrap().len()

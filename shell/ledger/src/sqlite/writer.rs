@@ -1,41 +1,19 @@
-//! The driver's end of the writing thread: it hands over batches, and hears what became of them.
+//! The writing thread on a file.
 
 use std::io;
 use std::path::Path;
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
 
-use holon_core::record::Step;
-use holon_core::replay::Call;
-use holon_core::view::View;
-use holon_platform::spawn;
+use holon_core::Durable;
 use holon_text::Texts;
-use tokio::sync::mpsc::error::TryRecvError;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::append::Ledger;
-use super::batch::{Batch, EncodedCall};
-use super::error::LedgerError;
 use super::reserve::Reserve;
-use super::thread::{Disk, Thread};
-use crate::load::Load;
-use crate::report::{Message, Report};
-#[cfg(any(test, feature = "testing"))]
-use crate::store::Batch as _;
-use crate::store::LedgerWriter;
-
-/// Batches under way at most; the driver stays far below when it heeds its bounds.
-const BATCHES: usize = 4 * Load::GROUP.calls;
-
-/// The driver's end of the writing thread.
-pub struct Writer {
-    batches: SyncSender<Batch>,
-    reports: UnboundedReceiver<Message<LedgerError>>,
-    thread: JoinHandle<Result<(), LedgerError>>,
-    texts: Texts,
-    #[cfg(any(test, feature = "testing"))]
-    still: Option<super::stand_still::StandStill>,
-}
+use crate::error::{AppendError, LedgerError};
+use crate::quiet::Tidied;
+use crate::report::Holders;
+use crate::rows::batch::Batch;
+use crate::rows::packed::Packed;
+use crate::write::{Disk, Writer};
 
 impl Writer {
     /// Starts the thread. Texts leave `texts`' memory as they become durable. A reserve of
@@ -43,123 +21,31 @@ impl Writer {
     pub fn start(ledger: Ledger, home: Option<&Path>, texts: Texts) -> io::Result<Self> {
         Self::start_on(ledger, Reserve::new(home), texts)
     }
-
-    /// One that writes elsewhere than to a file of this machine; a reserve is not kept.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn start_on_disk(disk: impl Disk, texts: Texts) -> io::Result<Self> {
-        Self::start_on(disk, Reserve::new(None), texts)
-    }
-
-    fn start_on(disk: impl Disk, reserve: Reserve, texts: Texts) -> io::Result<Self> {
-        let (batches, inbox) = sync_channel(BATCHES);
-        let (outbox, reports) = unbounded_channel();
-        let work = Thread::new(disk, reserve, texts.clone(), inbox, outbox);
-        let thread = spawn::thread("ledger", move || work.run())?;
-        Ok(Self {
-            batches,
-            reports,
-            thread,
-            texts,
-            #[cfg(any(test, feature = "testing"))]
-            still: None,
-        })
-    }
-
-    /// The next report; dropping the future loses none.
-    pub async fn report(&mut self) -> Message<LedgerError> {
-        let message = self.reports.recv().await;
-        self.take(message)
-    }
-
-    /// The next report, if there is one already.
-    pub fn try_report(&mut self) -> Option<Message<LedgerError>> {
-        match self.reports.try_recv() {
-            Ok(message) => Some(self.take(Some(message))),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(self.take(None)),
-        }
-    }
-
-    /// Writes what is under way, and closes the ledger. Blocks until that is done; meant for the end of the
-    /// process.
-    ///
-    /// # Errors
-    /// When something that was sent could not be written.
-    pub fn close(self) -> Result<(), LedgerError> {
-        let Self { batches, reports, thread, .. } = self;
-        drop(batches);
-        let ended = thread.join().unwrap_or(Err(LedgerError::WriterEnded));
-        drop(reports);
-        ended
-    }
-
-    fn take(&mut self, message: Option<Message<LedgerError>>) -> Message<LedgerError> {
-        let ended = || Message { report: Report::Failed(LedgerError::WriterEnded), done: Load::GROUP };
-        let message = message.unwrap_or_else(ended);
-        #[cfg(any(test, feature = "testing"))]
-        if let Some(still) = &mut self.still {
-            still.done(message.done);
-        }
-        message
-    }
 }
 
-#[cfg(any(test, feature = "testing"))]
-impl Writer {
-    /// The clock of a test stands still while something is under way.
-    #[must_use]
-    pub fn standing_still(self) -> Self {
-        Self { still: Some(super::stand_still::StandStill::default()), ..self }
+impl Disk for Ledger {
+    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
+        self.append(batch)
     }
 
-    /// One whose disk is full as long as that is said; simulated time passes meanwhile.
-    pub fn on_a_full_disk(
-        ledger: Ledger,
-        full: std::sync::Arc<std::sync::atomic::AtomicBool>,
-        texts: Texts,
-    ) -> io::Result<Self> {
-        let disk = super::testing::FullDisk { ledger, full };
-        Self::start_on(disk, Reserve::new(None), texts)
+    fn tend(&mut self) -> Result<(), LedgerError> {
+        self.tend()
     }
 
-    fn stand_still(&mut self, load: Load) {
-        if let Some(still) = &mut self.still {
-            still.begun(load.within(Load::GROUP));
-        }
-    }
-}
-
-impl LedgerWriter for Writer {
-    type Error = LedgerError;
-    type Call = EncodedCall;
-    type Batch = Batch;
-
-    fn encode(&self, call: &Call) -> Result<EncodedCall, LedgerError> {
-        EncodedCall::new(call)
+    fn close(self) -> Result<(), LedgerError> {
+        self.close()
     }
 
-    fn call(&self, batch: &mut Batch, call: EncodedCall) {
-        batch.call(call);
+    fn keep(&mut self, packed: &[Packed]) -> Result<(), AppendError> {
+        self.keep(packed)
     }
 
-    fn step(
-        &self,
-        batch: &mut Batch,
-        call: EncodedCall,
-        step: &Step,
-        view: View<'_>,
-    ) -> Result<(), LedgerError> {
-        batch.step(call, step, view, &self.texts)
+    fn tidy(&mut self) -> Result<Tidied, LedgerError> {
+        Self::tidy(self)
     }
 
-    fn send(&mut self, batch: Batch) -> Result<(), LedgerError> {
-        #[cfg(any(test, feature = "testing"))]
-        self.stand_still(batch.load());
-        match self.batches.try_send(batch) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Full(_)) => Err(LedgerError::Overrun { limit: BATCHES }),
-            Err(TrySendError::Disconnected(_)) => Err(LedgerError::WriterEnded),
-        }
+    fn holders(&self) -> Holders {
+        self.holders()
     }
 }
 
@@ -170,16 +56,18 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use super::super::error::AppendError;
-    use holon_core::{Durable, Input};
+    use holon_core::Input;
+    use holon_core::replay::Call;
     use holon_facts::trigger::TriggerChange;
     use holon_facts::{ReplyId, StepSeq};
 
     use super::super::testing::{Home, World, abort, created, id, stop};
-    use super::super::verify;
     use super::*;
-    use crate::report::Stall;
-    use crate::store::LedgerReader;
+    use crate::load::Load;
+    use crate::read::verify;
+    use crate::report::{Report, Stall};
+    use crate::rows::batch::EncodedCall;
+    use crate::store::{Batch as _, LedgerReader, LedgerWriter as _};
 
     /// A disk that is full as long as a condition holds, and breaks on demand.
     #[derive(Default, Clone)]

@@ -6,7 +6,7 @@ use holon_platform::spawn;
 
 use crate::cli::output::Failure;
 use crate::home::Home;
-use holon_ledger::sqlite::LedgerError;
+use holon_ledger::error::LedgerError;
 use holon_ledger::{LedgerPlace, unreadable};
 
 /// The file and what is wrong with it; none for one that is whole and can be read, and where none was ever written.

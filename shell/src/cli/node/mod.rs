@@ -17,12 +17,12 @@ use anyhow::{Context, anyhow};
 use holon_api::{Activity, Bearer, RuntimeStatus};
 use holon_facts::AgentId;
 use holon_ledger::StoreError as _;
+use holon_ledger::error::LedgerError;
 use holon_ledger::postgres::Server;
 use holon_ledger::postgres::node::{
     AboutNode, CellId, Cluster, Deposits, Directory, Dropped, Epoch, Event, Grants, Lot, Node, NodeStart,
     Roots, Routes, Stopped,
 };
-use holon_ledger::sqlite::LedgerError;
 use holon_platform::{Environment, build, hex, spawn};
 use holon_supervise::confine::Confinement;
 use sd_notify::NotifyState;
@@ -298,7 +298,7 @@ impl Running {
             Change::NotStarted(failure) if is_of_another(&failure) => {}
             Change::NotStarted(failure) => self.broke_down(cell, &format!("{:#}", failure.error)),
             Change::Interrupted(problem) => self.give_back(cell, &problem),
-            // The keeper has taken it away, and why is on its way.
+            // The actor of the node has taken it away, and why is on its way.
             Change::Lost => {}
             // It has asked the node to leave, and the end of it is on its way.
             Change::BrokeDown(problem) => self.broke_down(cell, &problem),
@@ -322,7 +322,7 @@ impl Running {
         self.node.give_back(cell, epoch);
     }
 
-    /// Whether the cell is lost to this node, the keeper knows; else an operator has to look.
+    /// Whether the cell is lost to this node, its actor knows; else an operator has to look.
     fn broke_down(&mut self, cell: CellId, problem: &str) {
         let Some(epoch) = self.tenures.get(&cell).map(|tenure| tenure.epoch) else { return };
         tracing::error!("the runtime of cell {} broke down: {problem}", cell.0);

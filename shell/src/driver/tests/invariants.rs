@@ -5,9 +5,8 @@ use holon_driver::InvariantCheck;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{Config, EventSeq, Record, ReplyId, Seed, Wall};
 use holon_law::Laws;
-use holon_ledger::LedgerReader;
-use holon_ledger::sqlite::Durability;
 use holon_ledger::sqlite::testing::{Home, created, id};
+use holon_ledger::{Durability, LedgerReader};
 use holon_models::{Providers, Tools, built_in};
 use holon_text::Secrets;
 

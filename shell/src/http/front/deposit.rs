@@ -17,8 +17,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use holon_api::{Code, DepositDisposition, Deposited, WEBHOOK_BYTES};
 use holon_facts::ids::DepositId;
+use holon_ledger::error::LedgerError;
 use holon_ledger::postgres::node::{CellId, Deposits, Epoch, Routes, Waiting};
-use holon_ledger::sqlite::LedgerError;
 use holon_platform::spawn;
 use holon_supervise::confine::peer::Standing;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 use super::super::peer::{OtherEnd, Peer};
 use super::super::reply::json;
 use super::target::{Sender, Target, sender};
-use super::{AboutFront, Front, PASSED_ON, served};
+use super::{AboutFront, Front, served};
 
 /// Between two looks at what waits.
 const LOOK: Duration = Duration::from_millis(250);
@@ -136,7 +136,7 @@ impl Front {
 impl Kept {
     /// Without what proves who has sent it: the node that keeps it has looked.
     fn of(parts: &Parts, body: &Bytes, admitted: bool) -> Self {
-        let secret = [AUTHORIZATION, COOKIE, PASSED_ON];
+        let secret = [AUTHORIZATION, COOKIE];
         let headers = parts.headers.iter().filter(|(name, _)| !secret.contains(name));
         let headers =
             headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
@@ -235,7 +235,7 @@ impl Judging {
         let Ok(response) = answered else { return Judged::Open };
         let status = response.status();
         match response.extensions().get::<Code>() {
-            Some(Code::NotStoredYet) => return Judged::Open,
+            Some(Code::NotStoredYet | Code::NotAnswered) => return Judged::Open,
             _ if status == StatusCode::SERVICE_UNAVAILABLE => return Judged::No,
             Some(_) | None => {}
         }

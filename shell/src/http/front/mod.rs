@@ -7,14 +7,15 @@ mod deposit;
 mod others;
 mod target;
 mod under_way;
+mod vouching;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE, TRANSFER_ENCODING, UPGRADE};
+use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
@@ -24,7 +25,6 @@ use holon_api::{Code, Health, Readiness, RuntimeStatus, Shutdown as Leaves};
 use holon_facts::AgentId;
 use holon_ledger::postgres::node::{CellId, Deposits, Directory, Epoch, Routes, chosen};
 use holon_platform::spawn;
-use holon_supervise::confine::peer::Standing;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
@@ -38,16 +38,12 @@ use super::app::Process;
 use super::auth::Policy;
 use super::failure::Failure;
 use super::metrics;
-use super::peer::{OtherEnd, Peer, Peers};
+use super::peer::{OtherEnd, Peers};
 use super::route::IDEMPOTENCY_KEY;
 use super::shutdown::Shutdown;
 use super::signature::Signatures;
 use crate::trigger_address::TriggerAddresses;
 
-/// Tells that a node has passed a request on: it goes no further, and where it came from proves nothing.
-const PASSED_ON: HeaderName = HeaderName::from_static("x-holon-passed-on");
-/// The cell that a request which was passed on is about.
-const CELL: HeaderName = HeaderName::from_static("x-holon-cell");
 /// Tells the node that has passed a request on that it was not taken: it looks for the owner again.
 const NOT_TAKEN: HeaderName = HeaderName::from_static("x-holon-not-taken");
 /// Between two looks for the owner.
@@ -56,8 +52,6 @@ const LOOK: Duration = Duration::from_millis(50);
 const WAITS: Duration = Duration::from_secs(5);
 /// The same for one that is kept then, and whose sender is not known to be patient.
 const WAITS_TO_BE_KEPT: Duration = Duration::from_secs(1);
-/// Bytes of a body that are kept until its request was answered.
-const BODY: usize = 64 << 20;
 const SHUTDOWN: &str = "/control/runtime/shutdown";
 const HEALTH: &str = "/healthz";
 const STATUS: &str = "/control/runtime/status";
@@ -187,10 +181,7 @@ impl Front {
         let Some(end) = request.extensions().get::<OtherEnd>().cloned() else {
             return Failure::internal("the connection does not name its peer").into_response();
         };
-        let passed_on = request.headers().contains_key(PASSED_ON);
-        if passed_on {
-            request.extensions_mut().insert(OtherEnd::known(Peer::Tcp(Standing::Remote)));
-        }
+        let passed_on = self.passed_on(&mut request);
         let owns = !self.0.own.borrow().is_empty();
         if !owns && let Some(asked) = asked_itself(request.method(), request.uri().path()) {
             let headers = request.headers().clone();
@@ -199,14 +190,14 @@ impl Front {
         let kept = target::sender(request.method(), request.uri()).is_some();
         let patient = !kept || request.headers().contains_key(IDEMPOTENCY_KEY);
         let until = Instant::now() + if patient { WAITS } else { WAITS_TO_BE_KEPT };
-        let cell = match named_cell(request.headers()).filter(|_| passed_on) {
+        let cell = match passed_on.and_then(|passed_on| passed_on.cell) {
             Some(cell) => cell,
             None => match self.cell_of(Target::of(request.uri())).await {
                 Ok(cell) => cell,
                 Err(failure) => return failure.into_response(),
             },
         };
-        if passed_on {
+        if passed_on.is_some() {
             return match self.goes_to(cell, request.uri()).await {
                 Ok(now) if now == cell => self.take(cell, request).await,
                 Ok(_) => not_taken(self.moving(cell)),
@@ -219,11 +210,12 @@ impl Front {
     /// Serves what another node has passed on. It looks for the owner again where that is not this node, or no more.
     async fn take(&self, cell: CellId, request: Request) -> Response {
         let own = self.0.own.borrow().get(&cell).cloned();
+        let repeatable = target::is_repeatable(request.method(), request.uri(), request.headers());
         let response = match own {
             Some(router) => served(router, request).await,
             None => self.moving(cell),
         };
-        if is_not_taken(&response) { not_taken(response) } else { response }
+        if is_not_taken(&response, repeatable) { not_taken(response) } else { response }
     }
 
     /// The cell that a request goes to, where this node owns the one that it was thought to go to: the agent may have left that
@@ -400,9 +392,9 @@ impl Front {
         mut until: Instant,
     ) -> Response {
         let (parts, body) = request.into_parts();
-        let Ok(body) = to_bytes(body, BODY).await else {
-            let text = format!("the body did not come, or has more than {BODY} bytes");
-            return Failure::new(Code::TooLarge, text).into_response();
+        let body = match self.body(&parts, body, end).await {
+            Ok(body) => body,
+            Err(failure) => return failure.into_response(),
         };
         let repeatable = target::is_repeatable(&parts.method, &parts.uri, &parts.headers);
         let mut vouched = None;
@@ -428,11 +420,15 @@ impl Front {
                         Ok(served(router.clone(), request).await)
                     }
                     Way::To(url) => {
-                        let passed_on = match &vouched {
-                            Some(passed_on) => passed_on,
-                            None => vouched.insert(self.vouched(parts.clone(), cell, end).await),
+                        let vouched = match &vouched {
+                            Some(vouched) => vouched,
+                            None => match self.vouched(parts.clone(), cell, end).await {
+                                Ok(known) => vouched.insert(known),
+                                Err(failure) => return Ok(failure.into_response()),
+                            },
                         };
-                        self.send(url, passed_on, body.clone()).await
+                        let answer = self.send(url, &vouched.parts, body.clone()).await;
+                        answer.map(|response| vouched.leased(&parts.headers, response))
                     }
                 }
             };
@@ -447,7 +443,7 @@ impl Front {
                     continue;
                 }
             };
-            if !is_not_taken(&response) {
+            if !is_not_taken(&response, repeatable) {
                 return response;
             }
             if Instant::now() >= until {
@@ -461,24 +457,6 @@ impl Front {
                 Ok(_) | Err(_) => {}
             }
         }
-    }
-
-    /// A request with what this node has found out about whoever asks, for the other one. A browser's session speaks for itself.
-    async fn vouched(&self, mut parts: Parts, cell: CellId, end: &OtherEnd) -> Parts {
-        let headers = &mut parts.headers;
-        headers.insert(PASSED_ON, HeaderValue::from_static("1"));
-        headers.insert(CELL, HeaderValue::from(cell.0));
-        for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE] {
-            headers.remove(name);
-        }
-        if headers.contains_key(COOKIE) && !headers.contains_key(AUTHORIZATION) {
-            return parts;
-        }
-        let peer = end.peer(&self.0.about.peers, self.0.policy.care(headers)).await;
-        if self.0.policy.admit(peer, headers).is_ok() {
-            headers.insert(AUTHORIZATION, self.0.bearer.clone());
-        }
-        parts
     }
 
     async fn send(&self, url: &str, parts: &Parts, body: Bytes) -> Result<Response, Lost> {
@@ -522,13 +500,13 @@ async fn look_up(directory: &Arc<Directory>, agent: String) -> Result<Option<Cel
     Ok(found?)
 }
 
-/// Whether a request was refused because its cell is not here, or goes elsewhere.
-fn is_not_taken(response: &Response) -> bool {
+/// Whether a request was refused because its cell is not here, or goes elsewhere. One that was taken in and not answered can be
+/// asked again where it counts once.
+fn is_not_taken(response: &Response, repeatable: bool) -> bool {
+    let code = response.extensions().get::<Code>();
     response.headers().contains_key(NOT_TAKEN)
-        || response
-            .extensions()
-            .get::<Code>()
-            .is_some_and(|code| matches!(code, Code::Moving | Code::Draining))
+        || code.is_some_and(|code| matches!(code, Code::Moving | Code::Draining))
+        || (repeatable && code == Some(&Code::NotAnswered))
 }
 
 /// Tells the node that has passed a request on to look for the owner again.
@@ -559,10 +537,6 @@ fn lost(why: &str) -> Response {
     );
     let hint = "look, or ask again with an Idempotency-Key from the beginning";
     Failure::new(Code::Moving, text).hint(hint).into_response()
-}
-
-fn named_cell(headers: &HeaderMap) -> Option<CellId> {
-    headers.get(CELL)?.to_str().ok()?.parse().ok().map(CellId)
 }
 
 fn asked_itself(method: &Method, path: &str) -> Option<Asked> {

@@ -14,7 +14,7 @@ use holon_facts::lifecycle::Status;
 use holon_facts::price::Amount;
 use holon_facts::{AgentId, Event, EventSeq, Record};
 use holon_ledger::AgentRow;
-use holon_ledger::sqlite::{ListedAgent, Listing};
+use holon_ledger::read::{ListedAgent, Listing};
 use holon_platform::clock;
 
 use super::super::App;

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use holon_api::rows::{FollowAllEvents, ListAllEvents};
 use holon_api::{AllEventsPage, Code, LedgerSeq as Position, Order};
-use holon_ledger::sqlite::{LedgerSeq, Stretch};
+use holon_ledger::read::{LedgerSeq, Stretch};
 
 use super::super::App;
 use super::super::failure::Failure;

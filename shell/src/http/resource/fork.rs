@@ -7,7 +7,7 @@ use holon_api::{Code, ForkAgent, Forked, GivenAnswer, Json};
 use holon_facts::Reject;
 use holon_facts::event::workspace::WorkspaceTreeKept;
 use holon_facts::workspace::{ExecutionBinding, ProjectionKind};
-use holon_ledger::sqlite::{Fork, ForkError, Past};
+use holon_ledger::write::{Fork, ForkError, Past};
 use holon_text::hash;
 
 use super::super::App;

@@ -6,7 +6,7 @@ use holon_api::{Brief, Briefs, PageQuery, Transcript, TranscriptEntry};
 use holon_core::transcript;
 use holon_facts::event::BriefFact;
 use holon_facts::{AgentId, Event, EventSeq, Record};
-use holon_ledger::sqlite::Wanted;
+use holon_ledger::read::Wanted;
 
 use super::super::App;
 use super::super::route::{Call, Handled};

@@ -6,7 +6,7 @@ use holon_core::agent::asks::Ask;
 use holon_core::view::standing::Standing;
 use holon_core::{Answer as Answered, Input};
 use holon_facts::AgentId;
-use holon_ledger::sqlite::Listing;
+use holon_ledger::read::Listing;
 
 use super::super::App;
 use super::super::route::{Call, Handled};

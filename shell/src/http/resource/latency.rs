@@ -6,7 +6,7 @@ use holon_core::latency::{LatencyQuantiles, TurnClock, TurnLatency};
 use holon_facts::event::{InboxFact, TurnFact};
 use holon_facts::ids::{MessageId, TurnIndex};
 use holon_facts::{AgentId, Event, EventSeq, Record, Wall};
-use holon_ledger::sqlite::{Landmark, Wanted};
+use holon_ledger::read::{Landmark, Wanted};
 
 use super::super::App;
 use super::super::failure::Failure;

@@ -76,7 +76,10 @@ async fn now<T: Send + 'static>(
             return Ok(Err(full.to_string()));
         }
         Ok(Err(
-            unavailable @ (Unavailable::Leaving | Unavailable::Stopped | Unavailable::Damaged { .. }),
+            unavailable @ (Unavailable::Leaving
+            | Unavailable::Stopped
+            | Unavailable::NotAnswered
+            | Unavailable::Damaged { .. }),
         )) => {
             return Err(unavailable.into());
         }

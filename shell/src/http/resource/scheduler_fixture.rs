@@ -5,7 +5,7 @@ use holon_api::{Code, FixtureQuery, SchedulerFixture, SchedulerScenario};
 use holon_core::view::decided::{self, Decided};
 use holon_facts::event::SchedulingFact;
 use holon_facts::{AgentId, Event, EventSeq, Record};
-use holon_ledger::sqlite::Wanted;
+use holon_ledger::read::Wanted;
 
 use super::super::App;
 use super::super::failure::Failure;

@@ -46,7 +46,7 @@ impl Looking {
     fn of(view: View<'_>, agent: &AgentId) -> Option<Self> {
         let agent = view.agent(agent)?;
         let at = agent.workspaces.active();
-        let untrusted = agent.workspaces.is_untrusted_at(&at);
+        let untrusted = agent.workspaces.is_untrusted_at(at);
         Some(Self {
             anchor: at.workspace_anchor.clone(),
             user_skills: agent.spec.has_user_skills(),

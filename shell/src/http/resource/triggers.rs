@@ -57,8 +57,14 @@ pub(in super::super) async fn refusal(
     let Some((agent, generation)) = trigger else { return failure };
     let in_force =
         |view: holon_core::view::View<'_>, agent: &AgentId| Some(view.agent(agent)?.trigger_generation());
-    let seen = look(app, agent, in_force).await.ok().and_then(|looked| looked.seen);
-    if seen == Some(*generation) { failure } else { Reject::UnknownTrigger.into() }
+    match look(app, agent, in_force).await {
+        Ok(looked) if looked.seen == Some(*generation) => failure,
+        Err(problem) if problem.code() == Code::UnknownAgent => Reject::UnknownTrigger.into(),
+        // A runtime that leaves does not know: whoever asks again is answered by the next one.
+        Err(_) if failure.code().status().is_server_error() => failure,
+        Err(problem) => problem,
+        Ok(_) => Reject::UnknownTrigger.into(),
+    }
 }
 
 async fn delivered(

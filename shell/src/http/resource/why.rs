@@ -10,7 +10,7 @@ use holon_facts::event::scheduling::{HoldCause, SchedulerDecision};
 use holon_facts::event::{SchedulingFact, TurnFact};
 use holon_facts::model::FailureKind;
 use holon_facts::{AgentId, Event, EventSeq, Record};
-use holon_ledger::sqlite::{Landmark, Reader, Wanted};
+use holon_ledger::read::{Landmark, Reader, Wanted};
 
 use super::super::App;
 use super::super::route::Handled;

@@ -13,7 +13,7 @@ use holon_facts::model_ref::ModelRef;
 use holon_facts::provenance::{AdmissionContext, Surface};
 use holon_facts::workspace::ExecutionBinding;
 use holon_facts::{AgentId, Config, Event, EventSeq, Millis};
-use holon_ledger::sqlite::Durability;
+use holon_ledger::Durability;
 use holon_models::ProviderOptions;
 use holon_text::Secrets;
 use tempfile::TempDir;

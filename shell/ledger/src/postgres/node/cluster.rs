@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::deposits::{Deposited, Deposits};
 use super::grants::{Granted, Grants};
 use super::statement::{id, number};
+use crate::error::LedgerError;
 use crate::postgres::open::{ANSWER, hold};
 use crate::postgres::schema;
 use crate::sql::postgres::{PostgresError, Server, Session};
-use crate::sqlite::LedgerError;
 
 /// The version of the tables that has nodes.
 const HAS_NODES: i64 = 2;

@@ -7,9 +7,9 @@ use holon_facts::ids::DepositId;
 use serde::Serialize;
 
 use super::statement::{id, number};
+use crate::error::LedgerError;
 use crate::postgres::open::ANSWER;
 use crate::sql::postgres::{Server, Session};
-use crate::sqlite::LedgerError;
 
 /// Deposits of a cell that wait at most, and their bytes.
 const WAITING: u64 = 10_000;

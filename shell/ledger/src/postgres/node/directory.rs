@@ -9,9 +9,9 @@ use holon_text::hash;
 
 use super::cluster::Cluster;
 use super::statement::{id, number};
+use crate::error::LedgerError;
 use crate::postgres::open::ANSWER;
 use crate::sql::postgres::{Server, Session};
-use crate::sqlite::LedgerError;
 
 /// Agents whose cells are remembered; beyond them all are looked up anew.
 const KNOWN: usize = 100_000;

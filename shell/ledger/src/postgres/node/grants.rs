@@ -10,9 +10,9 @@ use serde::Serialize;
 use tokio_postgres::types::ToSql;
 
 use super::statement::{id, number};
+use crate::error::LedgerError;
 use crate::postgres::open::ANSWER;
 use crate::sql::postgres::{Server, Session};
-use crate::sqlite::LedgerError;
 
 /// Each cell has at most that part of its fair share in advance: what is left over in all of them together.
 const IN_ADVANCE: u64 = 8;

@@ -8,16 +8,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use holon_cluster::{CellId, Epoch, Head};
 use holon_facts::{Millis, StepSeq};
 
-use super::keeper::Note;
-use super::pen::{NodePen, Order, Progress};
+use super::super::loss::HeadOnly;
+use super::actor::Note;
+use super::claimed_writer::{ClaimedWriter, Order, Progress};
 use super::statement::{id, number};
+use crate::durability::Durability;
+use crate::error::LedgerError;
 use crate::permit::Permit;
 use crate::postgres::open::kinds;
+use crate::read::Reader;
+use crate::rows::link::newest;
 use crate::sql::postgres::{Server, Session, Work};
-use crate::sqlite::rows::{HeadOnly, newest};
-use crate::sqlite::{Durability, LedgerError, Reader};
 
-/// A claimed cell. Cheap to clone; whoever opens it first has its pen.
+/// A claimed cell. Cheap to clone; whoever opens it first is its writer.
 #[derive(Clone)]
 pub struct Lot(Arc<Inner>);
 
@@ -42,7 +45,7 @@ pub(super) struct Parts {
 
 /// A claimed cell, open.
 pub(crate) struct OpenedLot {
-    pub(crate) pen: NodePen,
+    pub(crate) writer: ClaimedWriter,
     pub(crate) reader: Reader,
     pub(crate) last_step: StepSeq,
     pub(crate) warnings: Vec<String>,
@@ -78,7 +81,7 @@ impl Lot {
         self.0.parts.permit.clone()
     }
 
-    /// For reads beside the pen.
+    /// For reads while the cell is written.
     pub fn reader(&self) -> Reader {
         Reader::of_cell(self.0.parts.server.clone(), id(self.0.parts.cell.0))
     }
@@ -112,7 +115,7 @@ impl Lot {
             kept.compare(&parts.server.to_string(), &parts.file, source, &last, Durability::Full)
         })?;
         let last_step = StepSeq(number(last.ends.step));
-        let pen = NodePen {
+        let writer = ClaimedWriter {
             session,
             cell: parts.cell,
             epoch: parts.epoch,
@@ -124,6 +127,6 @@ impl Lot {
             within: parts.within,
             progress: Progress::default(),
         };
-        Ok(OpenedLot { pen, reader, last_step, warnings })
+        Ok(OpenedLot { writer, reader, last_step, warnings })
     }
 }

@@ -1,20 +1,20 @@
-//! A node: one process that shares the cells of a database with others (contract: scale.md). [`Ownership`] decides; a keeper
-//! thread gives it what the database answers, and tells whoever hosts cells what to do.
+//! A node: one process that shares the cells of a database with others (contract: scale.md). [`Ownership`] decides; the
+//! thread of the `Actor` gives it what the database answers, and sends whoever hosts cells the events to act on.
 //!
 //! ```text
 //! connection of the lease ──┐                     ┌─► Event: take over, serve, drain, drop
-//! connection of the others ─┼─► keeper: Ownership ─┼─► orders for pens: append, durable, dropped
-//! pens, operators ──────────┘                     └─► Permit: until when effects may begin
+//! connection of the others ─┼─► actor: Ownership ─┼─► orders for writers: append, durable, dropped
+//! writers, operators ───────┘                     └─► Permit: until when effects may begin
 //! ```
 
 mod about;
+mod actor;
+mod claimed_writer;
 mod cluster;
 mod deposits;
 mod directory;
 mod grants;
-mod keeper;
 mod lot;
-mod pen;
 mod roots;
 mod split;
 mod statement;
@@ -30,20 +30,20 @@ use holon_facts::Millis;
 use holon_platform::spawn;
 use tokio::sync::{mpsc, watch};
 
-use self::keeper::{Keeper, Note, State, is_late};
+use self::actor::{Actor, Note, State, is_late};
 use self::statement::{Aside, Executor};
 use crate::permit::Until;
 use crate::sql::postgres::{PostgresError, Server, Session};
 
 pub use self::about::AboutNode;
+pub use self::actor::{Event, Routes};
+pub use self::claimed_writer::ClaimedWriter;
 pub use self::cluster::{CellStatus, Cluster, ClusterError, ClusterStatus, MOST_CELLS, NodeStatus};
 pub use self::deposits::{Deposited, Deposits, Waiting};
 pub use self::directory::{Directory, chosen};
 pub use self::grants::{Granted, Grants};
-pub use self::keeper::{Event, Routes};
 pub use self::lot::Lot;
 pub(crate) use self::lot::OpenedLot;
-pub use self::pen::NodePen;
 pub use self::roots::{Bound, Roots, Taken, Tenant};
 pub use self::split::{Split, SplitError, split};
 pub use self::tally::Tally;
@@ -84,7 +84,7 @@ fn terms(lease: Millis, grace: Millis) -> Terms {
         grace: Span::millis(grace.0),
         renew_every: Span::millis(lease.0 / 3),
         fresh_within: Span::millis(lease.0 / 2).max(Span::millis(lease.0 / 3)),
-        // Pens append their own batches.
+        // The writer of each cell appends its own batches.
         append_connections: u8::MAX,
         cells_per_append: 1,
         ..default
@@ -118,7 +118,7 @@ impl Node {
         let (events_sender, events) = mpsc::channel(EVENTS);
         let (routes_sender, routes) = watch::channel(Routes::default());
         let (until_sender, until) = watch::channel(None);
-        let keeper = Keeper {
+        let actor = Actor {
             machine,
             server: start.server,
             heads: start.heads,
@@ -133,7 +133,7 @@ impl Node {
             tally: tally.clone(),
             state: State::default(),
         };
-        spawn::thread("keeper", move || keeper.run(&notes))?;
+        spawn::thread("node-actor", move || actor.run(&notes))?;
         Ok(Self { notes: sender, events, routes, until, tally })
     }
 
@@ -183,7 +183,7 @@ impl Node {
         self.tell(Input::Stop);
     }
 
-    /// A keeper that is gone needs to know nothing.
+    /// An actor that has ended needs no input.
     fn tell(&self, input: Input) {
         drop(self.notes.send(Note::Input(input)));
     }

@@ -9,9 +9,9 @@ use holon_text::hash;
 use tokio_postgres::types::ToSql;
 
 use super::statement::{id, number};
+use crate::error::LedgerError;
 use crate::postgres::open::ANSWER;
 use crate::sql::postgres::{Server, Session};
-use crate::sqlite::LedgerError;
 
 /// A folder that was given back between two looks is taken anew, so often at most.
 const TRIES: usize = 3;

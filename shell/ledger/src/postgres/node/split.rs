@@ -17,13 +17,15 @@ use tokio_postgres::types::ToSql;
 use super::cluster::{Cluster, ClusterError, MOST_CELLS};
 use super::grants;
 use super::statement::{id, number};
+use crate::error::LedgerError;
 use crate::postgres::append::{Appended, append_to};
-use crate::postgres::arrays::Arrays;
+use crate::postgres::arrays::{Arrays, Held};
 use crate::postgres::gc::WHOLE;
 use crate::postgres::open::kinds;
+use crate::read::Reader;
+use crate::rows::batch::{Batch, EncodedCall};
+use crate::rows::link::{BatchRow, newest};
 use crate::sql::postgres::{PostgresError, Server, Session};
-use crate::sqlite::rows::{Batch, BatchRow, newest};
-use crate::sqlite::{EncodedCall, LedgerError, Reader};
 
 const DOING: &str = "splitting a cell";
 /// Rows that are copied at a time while the owner works, by their positions.
@@ -333,7 +335,7 @@ impl Splitting<'_> {
         let mut batch = Batch::default();
         batch.call(EncodedCall::new(&call)?);
         let kinds = kinds(self.session)?;
-        let arrays = Arrays::new(&batch, last, epoch, &kinds, &BTreeSet::new())?;
+        let arrays = Arrays::new(&batch, last, epoch, &kinds, &Held::default())?;
         let appended = append_to(self.session, cell, &last.link, &arrays, LONG);
         match appended.map_err(failed())? {
             Appended::Landed => Ok(()),

@@ -11,7 +11,7 @@ use holon_api::{Code, DebugPrompt, DebugPromptReply, Json, RequestPath, ToolSize
 use holon_core::tool::catalogue;
 use holon_facts::call::ToolName;
 use holon_facts::model::ModelRequest;
-use holon_ledger::sqlite::PastError;
+use holon_ledger::read::PastError;
 
 use super::super::App;
 use super::super::failure::Failure;

@@ -71,7 +71,7 @@ async fn place(app: &App, agent: &AgentId) -> Handled<(ExecutionBinding, AgentSp
     let active = |view: View<'_>, agent: &AgentId| {
         let agent = view.agent(agent)?;
         let at = agent.workspaces.active();
-        let untrusted = agent.workspaces.is_untrusted_at(&at);
+        let untrusted = agent.workspaces.is_untrusted_at(at);
         Some((at.clone(), agent.spec.clone(), untrusted))
     };
     Ok(look(app, agent, active).await?.seen)

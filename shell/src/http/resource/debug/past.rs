@@ -7,7 +7,7 @@ use holon_facts::AgentId;
 use holon_facts::config::Config;
 use holon_facts::request::RequestRecord;
 use holon_facts::workspace::ExecutionBinding;
-use holon_ledger::sqlite::{PastRuntime, PastState};
+use holon_ledger::read::{PastRuntime, PastState};
 use holon_platform::build;
 
 use super::super::super::App;

@@ -8,7 +8,8 @@ use holon_facts::frame::{Part, PromptBlock, PromptFrame, Stability};
 use holon_facts::model::{Block, CallResult, Item};
 use holon_facts::tokens;
 use holon_facts::{ContentId, Text};
-use holon_ledger::sqlite::{LedgerError, Reader};
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::Reader;
 use holon_models::joined;
 use holon_text::{Secrets, TextError, Texts, hash};
 

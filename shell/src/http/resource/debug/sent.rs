@@ -9,7 +9,7 @@ use holon_facts::model::{AttemptRecord, ModelRef};
 use holon_facts::request::RequestRecord;
 use holon_facts::usage::TokenUsage;
 use holon_facts::{AgentId, Event, EventSeq, Record, RunId, Wall};
-use holon_ledger::sqlite::{Landmark, Wanted};
+use holon_ledger::read::{Landmark, Wanted};
 
 use super::super::super::App;
 use super::super::super::failure::Failure;
