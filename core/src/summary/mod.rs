@@ -52,6 +52,13 @@ names! {
     }
 }
 
+impl SchedulingPosture {
+    /// The word for people: the posture of every agent that is stopped is `archived`, and few of them are.
+    pub fn shown(self, archived: bool) -> &'static str {
+        if self == Self::Archived && !archived { "stopped" } else { self.name() }
+    }
+}
+
 names! {
     /// What a status means beyond itself; shown, never stored, and no gate for anything.
     StatusLabel {
@@ -242,4 +249,16 @@ pub(crate) fn queue(agent: &Agent) -> QueueSummary {
         created_at: entry.message.created_at,
     });
     QueueSummary { entries, bytes, queued: queued.filter(|(_, depth)| *depth > 0).collect(), head }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_is_stopped_is_shown_as_archived_only_where_it_is() {
+        assert_eq!(SchedulingPosture::Archived.shown(false), "stopped");
+        assert_eq!(SchedulingPosture::Archived.shown(true), "archived");
+        assert!(SchedulingPosture::ALL.iter().skip(1).all(|one| one.shown(false) == one.name()));
+    }
 }

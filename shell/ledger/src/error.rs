@@ -74,7 +74,7 @@ pub enum LedgerError {
     Damaged { at: Box<Position>, problem: String },
     #[error(
         "the ledger {path} has lost something that was acknowledged: {problem}. Nothing was changed. Put a backup in \
-         its place, or continue without the lost records: holon ledger recover --accept-loss",
+         its place, or continue without the lost records: `holon ledger recover --accept-loss`",
         path = path.display()
     )]
     Lost { path: PathBuf, problem: String },
@@ -113,7 +113,7 @@ pub enum LedgerError {
     #[error("this node does not own the ledger any more: another one goes on with it")]
     NotOwner,
     #[error(
-        "the ledger in {database} belongs to a cluster of nodes: start one with holon serve, or name another database"
+        "the ledger in {database} belongs to a cluster of nodes: start one with `holon serve`, or name another database"
     )]
     OfCluster { database: String },
     #[error("another runtime has the ledger in {database}: stop it, or name another database")]

@@ -54,6 +54,9 @@ pub enum CallError {
     /// Nothing reached the server.
     #[error("{0}")]
     NotSent(String),
+    /// Nothing was sent: the server has no such tool.
+    #[error("{0}")]
+    NoTool(String),
     /// Nothing was sent: its arguments are not what the tool takes.
     #[error("the arguments don't fit: {0}")]
     Arguments(String),

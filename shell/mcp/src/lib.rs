@@ -24,6 +24,8 @@ mod proposal;
 #[cfg(feature = "client")]
 mod protocol;
 mod servers;
+#[cfg(feature = "client")]
+mod unreached;
 
 pub use approval::{Approval, Approvals, Standing};
 pub use catalogue::{Catalogue, LeftOut, MOST_SCHEMA_BYTES, MOST_TOOLS, OfferedTool};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use holon_platform::spawn;
-use holon_supervise::{SERVER_ENDS, SERVER_GRACE};
+use holon_supervise::{CANNOT_EXECUTE, SERVER_ENDS, SERVER_GRACE};
 use holon_text::{Redactor, Secrets};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
@@ -23,6 +23,8 @@ pub(crate) struct Process {
     child: Arc<Mutex<Child>>,
     pub(crate) input: ChildStdin,
     pub(crate) output: ChildStdout,
+    /// Where its standard error goes.
+    pub(crate) log: Log,
 }
 
 /// The handle of a program whose input and output others have: it shows whether and how the program ended.
@@ -54,8 +56,8 @@ impl Process {
         let (Some(input), Some(output), Some(errors)) = ends else {
             return Err(io::Error::other("the program has no pipes"));
         };
-        drop(spawn::task(start.log.keep(errors, Redactor::new(start.secrets))));
-        Ok(Self { child: Arc::new(Mutex::new(child)), input, output })
+        drop(spawn::task(start.log.clone().keep(errors, Redactor::new(start.secrets))));
+        Ok(Self { child: Arc::new(Mutex::new(child)), input, output, log: start.log })
     }
 
     pub(crate) fn handle(&self) -> ProcessHandle {
@@ -66,11 +68,19 @@ impl Process {
 impl ProcessHandle {
     /// How it ended, where it has.
     pub(crate) fn ended(&self) -> Option<String> {
-        let status = self.0.lock().unwrap_or_else(PoisonError::into_inner).try_wait().ok()??;
-        Some(match status.code() {
+        Some(match self.status()?.code() {
             Some(code) => format!("the program has ended with status {code}"),
             None => "the program was ended".to_owned(),
         })
+    }
+
+    /// Whether it has ended as its helper does that could not start it.
+    pub(crate) fn was_not_started(&self) -> bool {
+        self.status().and_then(|status| status.code()) == Some(CANNOT_EXECUTE.into())
+    }
+
+    fn status(&self) -> Option<ExitStatus> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).try_wait().ok()?
     }
 
     /// Waits until nobody of it is left, once its input is closed.

@@ -21,7 +21,7 @@ use rmcp::service::{
 use rmcp::transport::StreamableHttpClientTransport;
 #[cfg(feature = "login")]
 use rmcp::transport::auth::AuthClient;
-use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -29,8 +29,10 @@ use tokio::sync::Mutex;
 use crate::bounded::{BoundedLines, MESSAGE_BYTES};
 use crate::connection::{Answering, CallError, CallResult, Connection, Part, Tool};
 use crate::definition::Revision;
+use crate::log::Log;
 use crate::logins::Login;
 use crate::process::{Process, ProcessHandle};
+use crate::unreached::unreached;
 
 /// Most tools of a list: a server that always has one more page is not followed for ever.
 const MOST_LISTED: usize = 1_000;
@@ -47,7 +49,6 @@ const QUESTION_CHARS: usize = 1_000;
 const CLOSE: Duration = Duration::from_secs(2);
 
 /// Of a request of the library.
-type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// What is agreed on with a server.
 #[derive(Debug, Clone, Copy)]
@@ -179,6 +180,7 @@ pub(crate) struct Client {
 /// What is known of a program beside what it says.
 struct Own {
     process: ProcessHandle,
+    log: Log,
     exceeded: Arc<AtomicBool>,
 }
 
@@ -191,11 +193,25 @@ impl Own {
         // The end of its output comes a moment before its own.
         for _ in 0..10 {
             if let Some(ended) = self.process.ended() {
-                return ended;
+                let reason = if self.process.was_not_started() { self.not_started().await } else { None };
+                return reason.unwrap_or(ended);
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         said
+    }
+
+    /// Why the program could not be started, as its helper has written it to the log.
+    async fn not_started(&self) -> Option<String> {
+        for _ in 0..10 {
+            let text = self.log.read().ok().flatten().unwrap_or_default();
+            let last = text.lines().last().and_then(|line| line.strip_prefix("holon: "));
+            if let Some(reason) = last.filter(|line| line.contains(" can't be started: ")) {
+                return Some(reason.to_owned());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        None
     }
 }
 
@@ -204,9 +220,9 @@ impl Own {
 /// # Errors
 /// What it did instead.
 pub(crate) async fn with_program(terms: Terms, opening: Opening, process: Process) -> Result<Client, String> {
-    let handle = process.handle();
+    let (handle, log) = (process.handle(), process.log);
     let lines = BoundedLines::new(process.output, MESSAGE_BYTES);
-    let own = Own { process: handle, exceeded: lines.exceeded() };
+    let own = Own { process: handle, log, exceeded: lines.exceeded() };
     let heard = Heard::default();
     let handler = Handler { heard: heard.clone(), terms };
     match handler.serve_with_lifecycle((lines, process.input), lifecycle(terms.revision, opening)).await {
@@ -307,10 +323,11 @@ fn why(error: &ClientInitializeError) -> String {
     if let ClientInitializeError::JsonRpcError(error) = error {
         return format!("the server refuses: {}", error.message);
     }
-    if let ClientInitializeError::TransportError { error: failed, .. } = error
-        && let Some(StreamableHttpError::Client(error)) = failed.error.downcast_ref::<HttpError>()
-    {
-        return with_causes(error);
+    if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        return why(fallback);
+    }
+    if let ClientInitializeError::TransportError { error, .. } = error {
+        return unreached(error);
     }
     with_causes(error)
 }
@@ -349,6 +366,9 @@ impl Client {
         }
         if let Some(challenge) = error.auth_challenge() {
             return CallError::NotSent(wants_login(challenge));
+        }
+        if let (ServiceError::TransportSend(error), None) = (&error, &self.own) {
+            return CallError::Lost(unreached(error));
         }
         if let ServiceError::UnexpectedResponse = error {
             return CallError::Unusable("the server answered with something that is no result".to_owned());

@@ -9,6 +9,7 @@ mod environment;
 pub mod hex;
 pub mod open_files;
 pub mod process;
+pub mod regular;
 pub mod shield;
 pub mod socket;
 pub mod spawn;

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
+use holon_platform::regular;
 use tar::{Archive, Entry};
 use zstd::Decoder;
 
@@ -145,10 +146,7 @@ fn members<E: From<ArchiveError>>(
 
 fn open(path: &Path) -> Result<Archive<Unpacked>, ArchiveError> {
     let failed = |source| ArchiveError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
-        return Err(failed(io::ErrorKind::IsADirectory.into()));
-    }
+    let file = regular::open(path).map_err(failed)?;
     Ok(Archive::new(Decoder::new(file).map_err(failed)?))
 }
 
@@ -176,7 +174,7 @@ fn ended(path: &Path, entry: &mut Entry<'_, Unpacked>, sum: Sum) -> Result<End, 
     if end == sum.end() {
         return Ok(end);
     }
-    Err(damaged("its members are not what was written".to_owned()))
+    Err(damaged("it is damaged".to_owned()))
 }
 
 #[cfg(test)]

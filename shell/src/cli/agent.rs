@@ -1,6 +1,5 @@
 //! `holon agent`: who there is, and their lifecycle.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -16,7 +15,7 @@ use holon_facts::label::Description;
 use holon_facts::lifecycle::ControlOutcome;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, RunId};
-
+use holon_platform::regular;
 use holon_text::moment;
 
 use super::bundle::{self, BundleArgs};
@@ -273,7 +272,7 @@ fn state(entry: &AgentListEntry) -> String {
         (Some(verdict), _) => verdict.to_string(),
         (None, SchedulingPosture::ActiveTurn) => "running".to_owned(),
         (None, SchedulingPosture::HasQueuedInput) => "queued".to_owned(),
-        (None, posture) => posture.to_string(),
+        (None, posture) => posture.shown(false).to_owned(),
     }
 }
 
@@ -326,11 +325,7 @@ async fn create(cli: &ClientContext, args: CreateArgs) -> Result<Exit, Failure> 
 /// The text of a file of instructions.
 fn instructions(file: &Path) -> Result<String, Failure> {
     let wrong = |what: String| Failure::usage(anyhow::anyhow!("--instructions {}: {what}", file.display()));
-    let size = fs::metadata(file).map_err(|error| wrong(error.to_string()))?.len();
-    if size > INSTRUCTIONS_BYTES as u64 {
-        return Err(wrong(format!("it has {size} bytes, the limit is {INSTRUCTIONS_BYTES}")));
-    }
-    let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let text = regular::text(file, INSTRUCTIONS_BYTES as u64).map_err(|error| wrong(error.to_string()))?;
     if text.trim().is_empty() { Err(wrong("it is empty".to_owned())) } else { Ok(text) }
 }
 

@@ -49,6 +49,7 @@ pub(super) fn backup(home: Option<PathBuf>, args: BackupArgs) -> Result<Exit, Fa
     let home = find_home(home, &Environment::of_process())?;
     let of_cell = home.of_cell(args.cell);
     if let Some(ledger) = of_cell.ledger().file().filter(|ledger| !ledger.exists()) {
+        of_cell.ledger().check_end()?;
         let error = anyhow!("there is no ledger at {}", ledger.display());
         return Err(Failure::new(Exit::NotFound, error).hint("holon daemon start, which makes one"));
     }
@@ -165,6 +166,9 @@ fn not_restored(error: RestoreError) -> Failure {
         } => Failure::usage(error).hint("the build that made it, or a newer one"),
         RestoreError::Archive(ArchiveError::NotOne { .. }) => {
             Failure::usage(error).hint("a file that holon ledger backup has made")
+        }
+        RestoreError::Archive(ArchiveError::Damaged { .. }) => {
+            Failure::new(Exit::Failed, anyhow!("{error}; use another backup"))
         }
         RestoreError::Archive(ArchiveError::Read { .. }) => Failure::new(Exit::NotFound, error),
         RestoreError::Archive(_)

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use anyhow::anyhow;
 use holon_facts::Config;
+use holon_facts::budget::BudgetKind;
 use holon_facts::price::Cost;
 
 use super::output::Failure;
@@ -16,11 +17,12 @@ pub(super) enum BudgetLimit {
 }
 
 impl BudgetLimit {
-    /// Bounds what a temporary run takes with everything that it starts, or the next turns of a durable agent.
+    /// Bounds what a temporary run takes with everything that it starts, or the next turns of a durable agent. Gives the
+    /// budget that it sets; none where the configured one is smaller.
     ///
     /// # Errors
     /// Dollars for a model without a price, which would never count.
-    pub(super) fn apply(self, config: &mut Config, temporary: bool) -> Result<(), Failure> {
+    pub(super) fn apply(self, config: &mut Config, temporary: bool) -> Result<Option<BudgetKind>, Failure> {
         if let (Self::Money(_), Some(model)) = (self, config.prices.missing(&config.models)) {
             let error = anyhow!("--budget is in dollars, and {model} has no price");
             let hint = "--budget with tokens, for example \"200k tokens\", or holon config set model.prices";
@@ -28,13 +30,24 @@ impl BudgetLimit {
         }
         let budgets = &mut config.budgets;
         let bounds = if temporary { &mut budgets.runtime } else { &mut budgets.turn };
-        match self {
+        let counts = match self {
             Self::Money(cost) => {
-                bounds.cost_micros = Some(bounds.cost_micros.map_or(cost, |own| own.min(cost)))
+                let counts = bounds.cost_micros.is_none_or(|own| cost <= own);
+                bounds.cost_micros = if counts { Some(cost) } else { bounds.cost_micros };
+                counts
             }
-            Self::Tokens(tokens) => bounds.tokens = Some(bounds.tokens.map_or(tokens, |own| own.min(tokens))),
-        }
-        Ok(())
+            Self::Tokens(tokens) => {
+                let counts = bounds.tokens.is_none_or(|own| tokens <= own);
+                bounds.tokens = if counts { Some(tokens) } else { bounds.tokens };
+                counts
+            }
+        };
+        Ok(counts.then_some(match (self, temporary) {
+            (Self::Money(_), true) => BudgetKind::RuntimeCost,
+            (Self::Money(_), false) => BudgetKind::TurnCost,
+            (Self::Tokens(_), true) => BudgetKind::RuntimeTokens,
+            (Self::Tokens(_), false) => BudgetKind::TurnTokens,
+        }))
     }
 }
 
@@ -77,6 +90,17 @@ impl FromStr for BudgetLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_smaller_budget_of_the_configuration_counts() {
+        let limit = BudgetLimit::Tokens(10);
+        let mut config = Config::new(Vec::new());
+        assert_eq!(limit.apply(&mut config, true).ok(), Some(Some(BudgetKind::RuntimeTokens)));
+        assert_eq!(config.budgets.runtime.tokens, Some(10));
+        config.budgets.turn.tokens = Some(9);
+        assert_eq!(limit.apply(&mut config, false).ok(), Some(None));
+        assert_eq!(config.budgets.turn.tokens, Some(9));
+    }
 
     #[test]
     fn amounts_are_dollars_or_tokens() {

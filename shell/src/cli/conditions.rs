@@ -1,6 +1,5 @@
 //! What has to hold before a run counts as completed: a command that passes, an answer that fits a schema.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use anyhow::anyhow;
 use boon::{Compiler, SchemaIndex, Schemas, UrlLoader};
 use clap::Args;
 use holon_facts::content::clip;
+use holon_platform::regular;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
@@ -18,6 +18,8 @@ use tokio::time::timeout;
 use super::output::Failure;
 use crate::report::{CheckOutcome, Verified};
 
+/// Tries after the first one.
+const TRIES: u32 = 2;
 /// A check that takes longer has failed.
 const CHECK_TIMEOUT: Duration = Duration::from_hours(1);
 /// The end of a check's output that is kept.
@@ -37,10 +39,10 @@ pub(super) struct ConditionArgs {
     /// Require that this shell command passes after the run; it runs in the workspace, without confinement
     #[arg(long, value_name = "COMMAND")]
     check: Option<String>,
-    /// Return an unmet condition to the agent and let it try again, so many times
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    /// Return an unmet condition to the agent and let it try again, so many times [default: 2]
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(..=20))]
-    tries: u32,
+    tries: Option<u32>,
 }
 
 /// What has to hold.
@@ -60,13 +62,17 @@ struct Schema {
 
 impl Conditions {
     /// # Errors
-    /// A file that is no JSON schema.
+    /// A file that is no JSON schema; tries without a condition.
     pub(super) fn of(args: &ConditionArgs) -> Result<Self, Failure> {
         let schema = args.output_schema.as_deref().map(Schema::read).transpose()?;
         if args.check.as_deref().is_some_and(|check| check.trim().is_empty()) {
             return Err(Failure::usage(anyhow!("--check: the command is empty")));
         }
-        Ok(Self { schema, check: args.check.clone(), tries: args.tries })
+        if args.tries.is_some() && schema.is_none() && args.check.is_none() {
+            let error = anyhow!("--tries is for a condition that the run has to meet, and there is none");
+            return Err(Failure::usage(error).hint("--check COMMAND, or --output-schema FILE"));
+        }
+        Ok(Self { schema, check: args.check.clone(), tries: args.tries.unwrap_or(TRIES) })
     }
 
     /// Whether the answer is printed otherwise than it was given.
@@ -108,11 +114,7 @@ impl Conditions {
 impl Schema {
     fn read(path: &Path) -> Result<Self, Failure> {
         let wrong = |what: String| Failure::usage(anyhow!("--output-schema {}: {what}", path.display()));
-        let size = fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
-        if size > SCHEMA_BYTES {
-            return Err(wrong(format!("it has {size} bytes, the limit is {SCHEMA_BYTES}")));
-        }
-        let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = regular::text(path, SCHEMA_BYTES).map_err(|error| wrong(error.to_string()))?;
         let value: Value =
             serde_json::from_str(&text).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
@@ -210,7 +212,7 @@ mod tests {
 
     fn schema(text: &str) -> Result<Schema, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), text).unwrap();
+        std::fs::write(file.path(), text).unwrap();
         Schema::read(file.path()).map_err(|failure| failure.error.to_string())
     }
 

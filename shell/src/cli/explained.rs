@@ -46,7 +46,7 @@ pub(super) fn summary(answer: &AgentStatus) -> Vec<Vec<String>> {
                 near(agent.status_since)
             ),
         ),
-        row("posture", agent.scheduling_posture),
+        row("posture", agent.scheduling_posture.shown(agent.label.archived)),
         row("works in", &agent.workspace.execution.cwd),
         row("model", named(agent.model.effective_model.as_ref())),
     ]);
@@ -83,7 +83,7 @@ pub(super) fn explanation(answer: &AgentWhy) -> Vec<Vec<String>> {
     rows.extend([
         row("agent", &why.agent_id),
         row("status", format!("{} since {}", status(why.status, why.status_label), near(why.since))),
-        row("posture", why.scheduling_posture),
+        row("posture", why.scheduling_posture.shown(false)),
         row("verdict", verdict(why.verdict, &why.closure)),
     ]);
     rows.extend(doing(why.run.as_ref(), &why.queue));

@@ -59,6 +59,8 @@ fn named(text: &str, home: &str, begins: &dyn Fn(&str) -> bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use holon_ledger::error::LedgerError;
+
     use super::*;
 
     #[test]
@@ -78,6 +80,14 @@ mod tests {
         ] {
             assert_eq!(hint(text), expected);
         }
+    }
+
+    #[test]
+    fn the_way_on_after_a_loss_has_the_home() {
+        let (path, problem) = ("/h/ledger.sqlite3".into(), "it is gone".to_owned());
+        let error = LedgerError::Lost { path, problem }.to_string();
+        let shown = named(&error, "/h", &|before| before.ends_with('`'));
+        assert!(shown.contains("`holon --home /h ledger recover --accept-loss`"), "{shown}");
     }
 
     #[test]

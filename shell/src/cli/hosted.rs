@@ -358,10 +358,10 @@ async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -
     let named = agent.clone();
     let place = move |view: View<'_>| Some(WorkspaceState::of(view.agent(&named)?).execution);
     if let Some(execution) = runtime.read(Some(agent), place).await? {
-        if workplace::has_moved(&execution, &folder) {
+        if workplace::has_moved(&execution, &folder, home.database().is_none()) {
             tracing::warn!(
-                "{agent} would work in {}, which is not there: if the home was moved, holon workspace use agent_home \
-                 --agent {agent}; holon config doctor names the others",
+                "{agent} works in {}, which is not in this home: if that was moved, copied or restored, holon workspace use \
+                 agent_home --agent {agent}; holon config doctor names the others",
                 execution.execution_root
             );
         }

@@ -161,10 +161,12 @@ async fn find(cli: &ClientContext, named: &str) -> Result<OpenAsk, Failure> {
             let names: Vec<String> = asks.iter().map(name).collect();
             let near = did_you_mean(named, names.iter().map(String::as_str));
             let answered = named.rsplit('/').next().is_some_and(|id| id.parse::<BriefId>().is_ok());
-            let why =
-                if answered { "is not open; it was answered, or never asked" } else { "is no open ask" };
-            let none = if asks.is_empty() { ": no agent has an open ask" } else { "" };
-            let error = anyhow!("{named} {why}{near}{none}");
+            let error = if answered {
+                let none = if asks.is_empty() { ": no agent has an open ask" } else { "" };
+                anyhow!("{named} is not open; it was answered, or never asked{near}{none}")
+            } else {
+                anyhow!("{named} has asked nothing that is open{near}")
+            };
             Err(Failure::new(Exit::NotFound, error).hint("holon inbox"))
         }
     }

@@ -9,7 +9,7 @@ use holon_facts::AgentId;
 use holon_ledger::LedgerPlace;
 use holon_ledger::error::LedgerError;
 use holon_ledger::read::{self, Reader};
-use holon_platform::Environment;
+use holon_platform::{Environment, regular};
 
 use super::backup::{self, BackupArgs, RestoreArgs};
 use super::compare::{self, CompareArgs};
@@ -111,7 +111,13 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
 impl Which {
     pub(super) fn place(self, home: Option<PathBuf>) -> Result<LedgerPlace, Failure> {
         match self.path {
-            Some(path) => Ok(LedgerPlace::File(path)),
+            Some(path) => {
+                if path.exists() && !path.is_dir() {
+                    let wrong = |error| Failure::usage(anyhow!("{}: {error}", path.display()));
+                    regular::check(&path).map_err(wrong)?;
+                }
+                Ok(LedgerPlace::File(path))
+            }
             None => Ok(find_home(home, &Environment::of_process())?.of_cell(self.cell).ledger()),
         }
     }
@@ -120,6 +126,8 @@ impl Which {
 pub(super) fn open(place: &LedgerPlace) -> Result<Reader, Failure> {
     let Some(path) = place.file() else { return Ok(place.reader()?) };
     if !path.exists() {
+        // One that was lost has a head still.
+        place.check_end()?;
         let error = anyhow!("there is no ledger at {}", path.display());
         return Err(
             Failure::new(Exit::NotFound, error).hint("holon demo, which leaves one and prints its path")

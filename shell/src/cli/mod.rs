@@ -23,6 +23,7 @@ mod demo;
 mod explained;
 mod fork;
 mod gc;
+mod given_limits;
 mod hints;
 mod hosted;
 mod image_args;

@@ -7,6 +7,7 @@ use holon_facts::AgentId;
 use holon_text::{moment, time};
 
 use super::exit::Exit;
+use super::given_limits::GivenLimits;
 use super::output::{self, Failure, Lines};
 use super::run::Format;
 use crate::activity::Activity;
@@ -32,6 +33,7 @@ pub(super) fn print(
     screen: &Screen,
     goes_on: &GoesOn,
     shown: &Mutex<Activity>,
+    given: &GivenLimits,
 ) -> Result<Exit, Failure> {
     let shown = || shown.lock().unwrap_or_else(PoisonError::into_inner);
     let report = match report {
@@ -52,7 +54,7 @@ pub(super) fn print(
         },
     };
     if format == Format::Text {
-        tell(&report, screen, goes_on, |failure| shown().told(failure));
+        tell(&report, screen, goes_on, given, |failure| shown().told(failure));
     }
     let Err(error) = written else { return Ok(exit) };
     let exit = if exit == Exit::Completed { Exit::Failed } else { exit };
@@ -71,7 +73,13 @@ fn stream(report: &RunReport, lines: Option<Lines>) -> Result<std::io::Result<()
 }
 
 /// What a person wants to know beyond the answer.
-fn tell(report: &RunReport, screen: &Screen, goes_on: &GoesOn, told: impl Fn(&str) -> bool) {
+fn tell(
+    report: &RunReport,
+    screen: &Screen,
+    goes_on: &GoesOn,
+    given: &GivenLimits,
+    told: impl Fn(&str) -> bool,
+) {
     if let Some(problem) = &report.changed_files_problem {
         let text = format!("holon: only what patches changed is known: {problem}");
         screen.line(Tone::Aside, &text);
@@ -87,7 +95,7 @@ fn tell(report: &RunReport, screen: &Screen, goes_on: &GoesOn, told: impl Fn(&st
     let why = match (&report.failure_artifact, asked) {
         // It stands above.
         (Some(failure), _) if told(failure.summary.preview()) => format!(" ({})", failure.kind),
-        (Some(failure), _) => format!(": {}", in_short(failure)),
+        (Some(failure), _) => given.named(format!(": {}", in_short(failure))),
         (None, Some(asked)) => format!(": {}", present::whole_line(asked)),
         (None, None) => report.verified.in_short().map_or_else(String::new, |unmet| format!(": {unmet}")),
     };

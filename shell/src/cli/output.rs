@@ -6,6 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use holon_api::ClientError;
+use holon_ledger::error::LedgerError;
 use holon_platform::spawn;
 use unicode_width::UnicodeWidthStr;
 
@@ -38,10 +39,16 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             (None, Some(edit), _) => of_edit(edit),
             (None, None, Some(client)) => (of_client(client), client.hint()),
             (None, None, None) if error.is::<HomeError>() => (Exit::Usage, None),
+            (None, None, None) if is_loss(&error) => (Exit::Failed, Some("holon ledger recover".to_owned())),
             (None, None, None) => (Exit::Failed, None),
         };
         Self { exit, error, hint }
     }
+}
+
+/// Whether a ledger has lost something that was acknowledged.
+fn is_loss(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(LedgerError::Lost { .. })))
 }
 
 /// What is wrong with a configuration is wrong usage, and knows its remedy.
@@ -283,6 +290,11 @@ pub(super) fn with_home(hint: &str) -> String {
     hints::hint(hint)
 }
 
+/// An error as it is shown: what it suggests works in the home that was named.
+pub(super) fn error_with_home(error: &str) -> String {
+    hints::error(error)
+}
+
 /// Writes a question to stderr, and stays on its line.
 pub(super) fn ask(question: &str) {
     let mut stderr = io::stderr().lock();
@@ -299,7 +311,7 @@ pub(super) fn failed(failure: &Failure) -> ExitCode {
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe);
     if !broken_pipe {
-        prose(&format!("holon: {}", hints::error(&said_once(&failure.error))));
+        prose(&format!("holon: {}", error_with_home(&said_once(&failure.error))));
         if let Some(next) = &failure.hint {
             hint("try", next);
         }

@@ -13,6 +13,7 @@ use holon_platform::{Environment, entropy, spawn};
 use super::budget_limit::BudgetLimit;
 use super::conditions::{ConditionArgs, Conditions};
 use super::exit::Exit;
+use super::given_limits::GivenLimits;
 use super::image_args::{ImageArgs, SkillArgs};
 use super::interrupts::{self, Ending};
 use super::outcome::GoesOn;
@@ -80,10 +81,10 @@ pub(super) struct RunArgs {
     /// Exit without waiting for background tasks; those of a temporary agent end with the run
     #[arg(long)]
     no_wait_for_tasks: bool,
-    /// Work in this folder [default: the current one]
+    /// Work in this folder [default: the git repository around the current folder, or that folder]
     #[arg(long, value_name = "FOLDER")]
     workspace_root: Option<PathBuf>,
-    /// Start commands here, inside the workspace [default: the workspace]
+    /// Start commands here, inside the workspace [default: the current folder; with --workspace-root, that folder]
     #[arg(long, value_name = "FOLDER")]
     cwd: Option<PathBuf>,
     /// With `stream-json`, take prompts, interjections and answers from standard input, one JSON object in each line, until
@@ -130,6 +131,7 @@ struct Prepared {
     activity: Arc<Mutex<Activity>>,
     lines: Option<Lines>,
     format: Format,
+    given: GivenLimits,
 }
 
 pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure> {
@@ -145,7 +147,7 @@ async fn whole(home: Option<PathBuf>, args: RunArgs, ending: Ending) -> Result<E
         }
         prepared = spawn::blocking(move || prepare(home, args)) => prepared??,
     };
-    let Prepared { runner, task, activity, lines, format } = prepared;
+    let Prepared { runner, task, activity, lines, format, given } = prepared;
     let request = runner.request();
     let screen = request.screen.clone();
     let goes_on = if request.target.is_temporary() {
@@ -160,7 +162,7 @@ async fn whole(home: Option<PathBuf>, args: RunArgs, ending: Ending) -> Result<E
     activity.lock().unwrap_or_else(PoisonError::into_inner).finish();
     let asked = ending.asked();
     let printed =
-        spawn::blocking(move || outcome::print(report, format, lines, &screen, &goes_on, &activity));
+        spawn::blocking(move || outcome::print(report, format, lines, &screen, &goes_on, &activity, &given));
     tokio::select! {
         biased;
         () = ending.wait(), if !asked => {
@@ -210,6 +212,26 @@ impl Terms {
                 let told =
                     problem.map(|problem| format!("{problem}; waiting for what is due within {limit}"));
                 (limit, told.into_iter().collect())
+            }
+        }
+    }
+
+    /// Who runs the prompt, with the limits that flags have set.
+    fn runner(
+        self,
+        request: RunRequest,
+        prompt: &str,
+        live: LiveSink,
+        args: &RunArgs,
+    ) -> Result<(Runner, GivenLimits), Failure> {
+        match self {
+            Self::Own(setup) => {
+                let (session, given) = session(*setup, request, prompt, live, args)?;
+                Ok((Runner::Here(Box::new(session)), given))
+            }
+            Self::Runtime(metadata) => {
+                let beside = Box::new((RunRequest { live, ..request }, *metadata));
+                Ok((Runner::Beside(beside), GivenLimits::default()))
             }
         }
     }
@@ -281,11 +303,8 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         texts,
         live: LiveSink::nobody(),
     };
-    let runner = match terms {
-        Terms::Own(setup) => Runner::Here(Box::new(session(*setup, request, task.text(), live, &args)?)),
-        Terms::Runtime(metadata) => Runner::Beside(Box::new((RunRequest { live, ..request }, *metadata))),
-    };
-    Ok(Prepared { runner, task, activity, lines, format })
+    let (runner, given) = terms.runner(request, task.text(), live, &args)?;
+    Ok(Prepared { runner, task, activity, lines, format, given })
 }
 
 /// How the outcome is printed. Whoever writes lines reads lines.
@@ -328,14 +347,20 @@ fn session(
     prompt: &str,
     live: LiveSink,
     args: &RunArgs,
-) -> Result<Session, Failure> {
+) -> Result<(Session, GivenLimits), Failure> {
     let Setup { settings, mut config, providers, secrets, credentials, confinement, .. } = setup;
     // Nobody waits for hours in front of a prompt: an outage is waited for as long as the setting says.
     config.hold.on_outage = false;
     config.retry.patience = settings.run.patience;
-    config.turn.rounds = args.max_turns.unwrap_or(config.turn.rounds);
-    if let Some(budget) = args.budget {
-        budget.apply(&mut config, request.target.is_temporary())?;
+    let mut given = GivenLimits::default();
+    if let Some(rounds) = args.max_turns {
+        config.turn.rounds = rounds;
+        given.key("limits.rounds", "--max-turns");
+    }
+    if let Some(budget) = args.budget
+        && let Some(kind) = budget.apply(&mut config, request.target.is_temporary())?
+    {
+        given.budget(kind, "--budget");
     }
     if prompt.len() as u64 > config.queue.body_bytes {
         let error = anyhow!("the prompt is {} bytes, the limit is {}", prompt.len(), config.queue.body_bytes);
@@ -344,7 +369,7 @@ fn session(
     let skills = settings.skills.skills(&request.environment);
     let home = Home::shared(request.home.root());
     let servers = settings.tool_servers.defined(home, &request.environment, &credentials);
-    Ok(Session {
+    let session = Session {
         request,
         means: Means {
             config,
@@ -360,7 +385,8 @@ fn session(
         },
         keep_runs: Some(settings.run.keep),
         live,
-    })
+    };
+    Ok((session, given))
 }
 
 /// The temporary run that goes on.

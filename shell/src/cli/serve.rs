@@ -17,7 +17,7 @@ use super::node::{self, NodePlace};
 use super::output::{self, Failure};
 use super::server::Server;
 use super::server_options::{Effective, ServerOptions};
-use crate::daemon::journal::{self, Format};
+use crate::daemon::journal::{self, FilterError, Format};
 use crate::daemon::log::{self, Log};
 use crate::daemon::{LastFailure, Phase, Unit};
 use crate::home::Home;
@@ -79,7 +79,14 @@ fn enough_threads() -> Result<(), Failure> {
     })
 }
 
+/// A log whose filter can't be read.
+pub(super) fn unfiltered(error: FilterError) -> Failure {
+    let hint = error.hint();
+    Failure::usage(error).hint(hint)
+}
+
 fn begin_journal(home: &Home, environment: &Environment, args: &ServeArgs) -> Result<(), Failure> {
+    let filter = journal::filter(environment).map_err(unfiltered)?;
     let out: Box<dyn io::Write + Send> = if args.detached {
         // Whoever was started by a shell of its own leads no group, and may lead a session.
         rustix::process::setsid().map_err(io::Error::from)?;
@@ -94,10 +101,7 @@ fn begin_journal(home: &Home, environment: &Environment, args: &ServeArgs) -> Re
         }
         LogFormat::Json => Format::Json,
     };
-    let filter = environment.get("HOLON_LOG").unwrap_or("info");
-    journal::begin(out, format, filter).map_err(|error| {
-        Failure::usage(error).hint("HOLON_LOG=info, or for example HOLON_LOG=holon_shell=debug")
-    })
+    Ok(journal::begin(out, format, filter)?)
 }
 
 /// Serves while no other process has the home. What fails is written down for whoever looks later: only whoever

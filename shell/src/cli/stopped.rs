@@ -3,7 +3,6 @@
 //! snapshot of the agent that is read.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,11 +14,12 @@ use holon_core::tool::catalogue;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::{AgentId, Config, Millis, Wall};
 use holon_ledger::LedgerReader;
+use holon_ledger::error::LedgerError;
 use holon_ledger::postgres::node::{CellId, Cluster, Directory};
 use holon_ledger::read::{Reader, text_reader};
 use holon_ledger::sqlite::import;
 use holon_models::{Providers, Tools};
-use holon_platform::{Environment, clock, spawn};
+use holon_platform::{Environment, clock, regular, spawn};
 use holon_text::{Secrets, Texts, moment, variables};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -62,15 +62,12 @@ pub(super) struct Exported {
 /// How a home is read whose runtime does not answer; none where one does, or where there is no ledger to read.
 ///
 /// # Errors
-/// A ledger that can't be read.
+/// A ledger that can't be read, or has lost something.
 pub(super) async fn find(
     home: &Home,
     environment: &Environment,
     live: &Client,
 ) -> Result<Option<Stopped>, Failure> {
-    if home.ledger().is_absent() {
-        return Ok(None);
-    }
     let holder = match look(home) {
         Ok(ProbeResult::Nobody) => None,
         Ok(ProbeResult::Busy { pid }) => Some(pid),
@@ -78,6 +75,19 @@ pub(super) async fn find(
     };
     // A runtime that begins or ends may answer, or one at the address that is named.
     if (holder.is_some() || environment.get("HOLON_HTTP_ADDR").is_some()) && live.handshake().await.is_ok() {
+        return Ok(None);
+    }
+    let ledger = home.ledger();
+    // Nobody writes the file: what is missing from it is lost, also where all of it is.
+    if holder.is_none() && ledger.file().is_some() {
+        let ledger = ledger.clone();
+        let whole = spawn::blocking(move || ledger.check_end()).await.map_err(anyhow::Error::from)?;
+        // What else is wrong shows where it is read.
+        if let Err(error @ LedgerError::Lost { .. }) = whole {
+            return Err(error.into());
+        }
+    }
+    if ledger.is_absent() {
         return Ok(None);
     }
     let (home, environment) = (home.clone(), environment.clone());
@@ -121,7 +131,7 @@ pub(super) fn of_export(home: &Home, environment: &Environment, file: &Path) -> 
         let error = error.context(format!("{} can't be read as an export", file.display()));
         Failure::usage(error).hint("holon ledger export --recorder > ledger.jsonl writes one")
     };
-    let export = File::open(file).map_err(|error| unusable(error.into()))?;
+    let export = regular::open(file).map_err(|error| unusable(error.into()))?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("ledger.sqlite3");
     import(BufReader::new(export), &path).map_err(|error| unusable(error.into()))?;

@@ -54,6 +54,7 @@ fn export(home: Option<PathBuf>, args: &ExportArgs) -> Result<Exit, Failure> {
     let home = find_home(home, &environment)?;
     let place = home.ledger();
     if place.is_absent() {
+        place.check_end()?;
         let error = anyhow!("there is no ledger at {place}");
         return Err(Failure::new(Exit::NotFound, error).hint("holon daemon start, which makes one"));
     }

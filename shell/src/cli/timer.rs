@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use holon_api::{Control, CreateTimer, TimersQuery};
 use holon_facts::Millis;
 use holon_facts::ids::TimerId;
-use holon_facts::timer::{Misfire, TimerStatus};
+use holon_facts::timer::{DURATION, Misfire, TimerStatus};
 use holon_text::{moment, time};
-use jiff::SignedDuration;
+use jiff::{Span, SpanRelativeTo};
 
 use super::client_context::{ClientContext, Whom, one_of};
 use super::exit::Exit;
@@ -39,7 +39,7 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct AddArgs {
-    /// Fire after this duration, for example 90s, 10m or 1h30m
+    /// Fire after this duration, for example 90s, 10m, 1h30m or 2d
     #[arg(value_parser = duration)]
     after: Millis,
     /// Deliver this text when it fires: its words are joined
@@ -138,10 +138,14 @@ fn or_none(text: Option<String>) -> String {
 
 /// A number with its unit, or several: `90s`, `10m`, `1h30m`, `2 days`.
 fn duration(text: &str) -> Result<Millis, String> {
-    let read: SignedDuration = text
-        .parse()
-        .map_err(|_| "expected a number with its unit, for example 90s, 10m or 1h30m".to_owned())?;
-    u64::try_from(read.as_millis()).map(Millis).map_err(|_| "expected a time that lies ahead".to_owned())
+    let read = text.parse().and_then(|span: Span| span.to_duration(SpanRelativeTo::days_are_24_hours()));
+    let read = read.map_err(|_| {
+        "expected a number with its unit (ms, s, m, h or d), for example 90s, 1h30m or 2d".to_owned()
+    })?;
+    let millis = u64::try_from(read.as_millis()).ok().map(Millis);
+    millis
+        .filter(|millis| (DURATION.0..=DURATION.1).contains(millis))
+        .ok_or_else(|| "give 1s to 100 years (876600h)".to_owned())
 }
 
 #[cfg(test)]
@@ -154,7 +158,15 @@ mod tests {
         assert_eq!(read("90s"), Ok(90_000));
         assert_eq!(read("1h30m"), Ok(5_400_000));
         assert_eq!(read("2 hours"), Ok(7_200_000));
-        assert_eq!(read("250ms"), Ok(250));
-        assert!(read("90").is_err() && read("-5m").is_err() && read("soon").is_err() && read("").is_err());
+        assert_eq!(read("1500ms"), Ok(1_500));
+        assert_eq!(read("2d"), Ok(172_800_000));
+        assert_eq!(read("1 day 12h"), Ok(129_600_000));
+        assert_eq!(read("876600h"), Ok(DURATION.1.0));
+        for without in ["90", "soon", ""] {
+            assert!(read(without).unwrap_err().contains("(ms, s, m, h or d)"), "{without}");
+        }
+        for beyond in ["0s", "250ms", "-5m", "36526d"] {
+            assert!(read(beyond).unwrap_err().contains("1s to 100 years"), "{beyond}");
+        }
     }
 }

@@ -38,12 +38,15 @@ pub(super) fn tui(home: Option<PathBuf>, args: TuiArgs) -> Result<Exit, Failure>
 }
 
 /// # Errors
-/// There is none; another command does without.
+/// There is none, or one that nothing can be drawn on; another command does without.
 pub(super) fn check_terminal(otherwise: &str) -> Result<(), Failure> {
-    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+    let error = if Environment::of_process().get("TERM") == Some("dumb") {
+        anyhow!("the console needs a terminal that moves its cursor, and TERM is dumb")
+    } else if io::stdin().is_terminal() && io::stdout().is_terminal() {
         return Ok(());
-    }
-    let error = anyhow!("the console needs a terminal for input and output");
+    } else {
+        anyhow!("the console needs a terminal for input and output")
+    };
     Err(Failure::usage(error).hint(otherwise))
 }
 

@@ -99,7 +99,8 @@ async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Completed);
     }
     if answer.work_items.is_empty() {
-        output::line(&format!("{agent} has no such work items"))?;
+        let such = if args.filter.is_some() { "such " } else { "" };
+        output::line(&format!("{agent} has no {such}work items"))?;
         return Ok(Exit::Completed);
     }
     let heads = ["ITEM", "STATE", "PLAN", "STEPS", "OBJECTIVE"];

@@ -11,6 +11,9 @@ use sha2::{Digest, Sha256};
 use super::endpoint::Endpoint;
 use crate::settings::Settings;
 
+/// The key of the control token, where one is configured.
+const TOKEN: &str = "control token";
+
 /// The effective configuration, by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint(BTreeMap<String, String>);
@@ -27,7 +30,7 @@ impl Fingerprint {
         let mut values: BTreeMap<String, String> =
             entries.filter(|entry| !usual.contains(entry) && !of_clients(&entry.0)).collect();
         let home = settings.file();
-        let token = endpoint.token.iter().map(|token| ("control token".to_owned(), token.expose()));
+        let token = endpoint.token.iter().map(|token| (TOKEN.to_owned(), token.expose()));
         let secrets = secrets.iter().map(|(name, value)| (name.clone(), value.as_str()));
         values.extend(token.chain(secrets).map(|(name, value)| (name, digest(home, value))));
         Self(values)
@@ -37,6 +40,11 @@ impl Fingerprint {
     pub fn digest(&self) -> String {
         let lines: Vec<String> = self.0.iter().map(|(key, value)| format!("{key}={value:?}\n")).collect();
         short(&Sha256::digest(lines.concat()), 16)
+    }
+
+    /// Whether it has a control token that the other one does not have.
+    pub fn has_another_token(&self, other: &Self) -> bool {
+        self.0.get(TOKEN).is_some_and(|token| other.0.get(TOKEN) != Some(token))
     }
 
     /// What is different, by key, with both values: first this one's.
@@ -84,7 +92,9 @@ mod tests {
         let different = one.differences(&other);
         assert_eq!(different.len(), 2, "{different:?}");
         assert_eq!(different[1], ("model.default".into(), "local/a".into(), "local/b".into()));
-        assert_eq!(different[0].0, "control token");
+        assert_eq!(different[0].0, TOKEN);
+        assert!(one.has_another_token(&other) && one.has_another_token(&plain));
+        assert!(!one.has_another_token(&one) && !plain.has_another_token(&one));
         let shown = format!("{different:?}{}", serde_json::to_string(&one).unwrap());
         assert!(!shown.contains("canary"), "{shown}");
         assert_eq!(one.differences(&one), []);

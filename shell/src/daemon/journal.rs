@@ -5,8 +5,10 @@ use std::io::{self, Write};
 use std::sync::{Mutex, OnceLock};
 
 use holon_facts::Record;
+use holon_platform::Environment;
 use holon_text::Secrets;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use holon_present::{Category, Presentation};
@@ -21,12 +23,38 @@ pub enum Format {
 /// What secrets there are is known only once the configuration was read.
 static SECRETS: OnceLock<Secrets> = OnceLock::new();
 
-/// Begins to write; `filter` is in the words of `tracing`, for example `info` or `holon=debug`.
+/// The variable that filters what is written, in the words of `tracing`: for example `info` or `holon=debug`.
+const VARIABLE: &str = "HOLON_LOG";
+
+/// A filter that can't be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{VARIABLE} is {value:?}, which is no filter: {problem}")]
+pub struct FilterError {
+    value: String,
+    problem: ParseError,
+}
+
+impl FilterError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        "HOLON_LOG=info, or for example HOLON_LOG=holon_shell=debug"
+    }
+}
+
+/// What is to be written.
 ///
 /// # Errors
-/// A filter that can't be read; a journal that was begun before.
-pub fn begin(out: Box<dyn Write + Send>, format: Format, filter: &str) -> io::Result<()> {
-    let filter = EnvFilter::try_new(filter).map_err(io::Error::other)?;
+/// A filter that can't be read.
+pub fn filter(environment: &Environment) -> Result<EnvFilter, FilterError> {
+    let value = environment.get(VARIABLE).unwrap_or("info");
+    EnvFilter::try_new(value).map_err(|problem| FilterError { value: value.to_owned(), problem })
+}
+
+/// Begins to write.
+///
+/// # Errors
+/// A journal that was begun before.
+pub fn begin(out: Box<dyn Write + Send>, format: Format, filter: EnvFilter) -> io::Result<()> {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Mutex::new(Redacted(out)));
     let begun = match format {
         Format::Text { colour } => builder.with_ansi(colour).with_target(false).finish().try_init(),
@@ -74,5 +102,18 @@ impl Write for Redacted {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_can_not_be_read_is_named_with_its_variable() {
+        let of = |value: &str| filter(&Environment::new([(VARIABLE.to_owned(), value.to_owned())]));
+        assert!(filter(&Environment::default()).is_ok() && of("holon_shell=debug").is_ok());
+        let problem = of("foo=bar=baz").unwrap_err().to_string();
+        assert!(problem.starts_with("HOLON_LOG is \"foo=bar=baz\", which is no filter: "), "{problem}");
     }
 }

@@ -27,6 +27,12 @@ pub(super) fn examine(home: &Home, settings: Option<&Settings>, environment: &En
 
 fn ledger(home: &Home) -> Finding {
     let (check, ledger) = ("ledger", home.ledger());
+    // A start would be refused.
+    if ledger.file().is_some()
+        && let Err(error @ LedgerError::Lost { .. }) = ledger.check_end()
+    {
+        return Finding::problem(check, error.to_string(), "holon ledger recover");
+    }
     if ledger.is_absent() {
         return Finding::fine(check, format!("{ledger} is made when it is needed"));
     }

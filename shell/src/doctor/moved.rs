@@ -1,4 +1,4 @@
-//! Agents whose folder was moved away: most of all their own homes, when the home of the runtime has another name now.
+//! Agents that work in their own home as it was in another home of a runtime: this one was moved, copied or restored.
 
 use holon_facts::event::workspace::WorkspaceFact;
 use holon_facts::event::{Event, LifecycleFact};
@@ -26,7 +26,7 @@ pub(super) fn examine(home: &Home) -> Vec<Finding> {
     let names: Vec<&str> = moved.iter().take(NAMED).map(|(agent, _)| agent.as_str()).collect();
     let more = if moved.len() > NAMED { format!(" and {} more", moved.len() - NAMED) } else { String::new() };
     let what = format!(
-        "{}{more} would work in {}, which is not there: the home was moved; each has its folder in {} now",
+        "{}{more} would work in {}, which is not in this home: it was moved, copied or restored; each has its folder in {} now",
         names.join(", "),
         moved[0].1,
         home.root().join("agents").display()
@@ -37,7 +37,7 @@ pub(super) fn examine(home: &Home) -> Vec<Finding> {
 }
 
 fn moved(reader: &Reader, home: &Home) -> Result<Vec<(AgentId, String)>, LedgerError> {
-    let mut moved = Vec::new();
+    let (mut moved, alone) = (Vec::new(), home.database().is_none());
     for ListedAgent { row, created, .. } in reader.agents_after(Listing::All, None, AGENTS)? {
         let wanted = Wanted {
             kinds: &["workspace_used"],
@@ -48,7 +48,8 @@ fn moved(reader: &Reader, home: &Home) -> Result<Vec<(AgentId, String)>, LedgerE
         };
         let used = reader.of_kinds(&row.agent, wanted)?.pop().or(created.ok().flatten());
         let execution = used.as_ref().and_then(|record| binding(&record.event));
-        if let Some(execution) = execution.filter(|execution| has_moved(execution, &home.agent(&row.agent))) {
+        let moves = |execution: &&ExecutionBinding| has_moved(execution, &home.agent(&row.agent), alone);
+        if let Some(execution) = execution.filter(moves) {
             moved.push((row.agent, execution.execution_root.clone()));
         }
     }

@@ -97,10 +97,15 @@ pub fn agent_home(home: &Path) -> Result<ExecutionBinding, WorkplaceError> {
     Ok(ExecutionBinding::agent_home(text(&real(Folder::Workspace, home)?)))
 }
 
-/// Whether an agent is bound to a home of its own that is not there any more, although it has one elsewhere.
-pub fn has_moved(execution: &ExecutionBinding, agent_home: &Path) -> bool {
+/// Whether an agent works in its own home as it was in another home of a runtime, and has one in this. `alone` is whether
+/// no other home has agents of the same ledger.
+pub fn has_moved(execution: &ExecutionBinding, agent_home: &Path, alone: bool) -> bool {
+    let anchor = Path::new(&execution.workspace_anchor);
+    let Ok(own) = agent_home.canonicalize() else { return false };
+    // A child may work in the home of its parent.
+    let of_this_home = || anchor == own || own.parent().is_some_and(|homes| anchor.starts_with(homes));
     let missing = !Path::new(&execution.execution_root).exists();
-    execution.kind == WorkspaceKind::AgentHome && missing && agent_home.is_dir()
+    execution.kind == WorkspaceKind::AgentHome && own.is_dir() && (missing || alone && !of_this_home())
 }
 
 /// The top of the repository that a folder is part of: the main one, where it is in a worktree beside that.
@@ -159,6 +164,24 @@ mod tests {
         let outside = bind(&real.join("src"), &real).unwrap_err();
         assert!(matches!(outside, WorkplaceError::Outside { .. }), "{outside}");
         assert_eq!(outside.folder(), Folder::Cwd);
+    }
+
+    #[test]
+    fn an_agent_home_of_another_home_has_moved_also_while_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |home: &str, agent: &str| folder.path().join(home).join("agents").join(agent);
+        let made = [of("original", "main"), of("copy", "main"), of("copy", "child")];
+        made.iter().for_each(|home| std::fs::create_dir_all(home).unwrap());
+        let [of_original, of_copy, child] = &made;
+        let works_in = |home: &Path| agent_home(home).unwrap();
+        assert!(has_moved(&works_in(of_original), of_copy, true));
+        assert!(!has_moved(&works_in(of_original), of_copy, false), "nodes share a ledger, not a home");
+        assert!(!has_moved(&works_in(of_copy), of_copy, true));
+        assert!(!has_moved(&works_in(of_copy), child, true), "it works where its parent does");
+        let original = works_in(of_original);
+        std::fs::remove_dir_all(of_original).unwrap();
+        assert!(has_moved(&original, of_copy, false) && has_moved(&original, of_copy, true));
+        assert!(!has_moved(&original, of_original, true), "it has no home in this one");
     }
 
     #[test]

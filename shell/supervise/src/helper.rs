@@ -27,8 +27,8 @@ const WHOLE: &str = "__confined_whole";
 /// The hidden subcommand that keeps a program which serves the runtime: it ends with the one who writes to it.
 const SERVER: &str = "__tool_server";
 
-/// What a shell says of a program that can't be executed.
-const CANNOT_EXECUTE: u8 = 126;
+/// The status of a program that can't be executed, as shells have it.
+pub const CANNOT_EXECUTE: u8 = 126;
 /// Between two looks at those who are being killed.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 /// Between two looks at those who are asked to end, or may end by themselves.

@@ -50,7 +50,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub use capture::Kept;
-pub use helper::{Helper, SERVER_ENDS, SERVER_GRACE, server};
+pub use helper::{CANNOT_EXECUTE, Helper, SERVER_ENDS, SERVER_GRACE, server};
 pub use log::INCOMPLETE;
 #[cfg(test)]
 use log::Log;

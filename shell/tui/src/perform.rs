@@ -123,7 +123,7 @@ fn standing(status: &AgentStatus) -> Status {
         None => ("thinking".to_owned(), run.since),
     });
     Status {
-        posture: summary.scheduling_posture.to_string(),
+        posture: summary.scheduling_posture.shown(summary.label.archived).to_owned(),
         waits_for: summary.waits.first().map(|wait| holon_present::one_line(&wait.wait.waiting_for)),
         model: summary.model.effective_model.as_ref().map(ToString::to_string),
         today: format!("{} tokens{cost} today", today.tokens),

@@ -129,6 +129,14 @@ fn a_living_home_is_backed_up_and_restored_elsewhere() {
 
     daemon.ok(&["daemon", "stop"]);
     other.ok(&["daemon", "start", "--accept-restored"]);
+    // The folder of before is still there: it is the other home's.
+    let (doctor, remedy) = (["config", "doctor"], "workspace use agent_home --agent main");
+    let told = other.run(&doctor).stdout;
+    let of_before = format!("main would work in {}", at(&daemon.0.home().join("agents/main")));
+    assert!(told.contains(&of_before) && told.contains(remedy), "{told}");
+    other.ok(&remedy.split(' ').collect::<Vec<_>>());
+    let told = other.run(&doctor).stdout;
+    assert!(!told.contains("would work in"), "{told}");
     other.ok(&["prompt", "--wait", "in the restored home"]);
     other.ok(&["daemon", "restart"]);
     other.ok(&["daemon", "stop"]);
@@ -216,7 +224,9 @@ fn what_is_no_backup_and_where_none_belongs_is_refused() {
     // What was changed after it was written.
     let forged = folder.join("forged");
     changed(&file, &forged, &json!({ "home_dir": "/somewhere" }));
-    other.run(&["ledger", "restore", &at(&forged)]).refused(1, &["is not whole"]);
+    other
+        .run(&["ledger", "restore", &at(&forged)])
+        .refused(1, &["is not whole: it is damaged; use another backup"]);
     nothing_is_left();
     other.ok(&["ledger", "restore", &at(&file)]);
 }

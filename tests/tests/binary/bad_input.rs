@@ -184,3 +184,21 @@ fn an_export_of_nobody() {
     );
     holon.run(&["ledger", "export", "--agent", "nobody"]).refused(3, &["nobody"]);
 }
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_refused_at_once() {
+    let holon = Holon::new();
+    let pipe = holon.work().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let refused = |code, arguments: &[&str]| {
+        holon.run(arguments).refused(code, &["pipe", "it is a pipe, a socket or a device, not a file"]);
+    };
+    refused(2, &["agent", "create", "x", "--instructions", "pipe"]);
+    refused(2, &["run", "--model", "scripted/hello", "--output-schema", "pipe", "hello"]);
+    refused(2, &["debug", "prompt", "--turn", "1", "--from", "pipe"]);
+    refused(2, &["ledger", "verify", "pipe"]);
+    refused(2, &["ledger", "replay", "pipe"]);
+    refused(3, &["ledger", "restore", "pipe"]);
+    refused(3, &["bundle", "verify", "pipe"]);
+}

@@ -66,6 +66,8 @@ fn a_check_decides_whether_a_run_is_completed() {
     assert_eq!(never.code, Some(1), "{never:?}");
     assert!(never.stderr.contains("the check `echo broken; exit 3` failed with exit status 3"), "{never:?}");
     holon.run(&["run", "--check", " ", "x"]).refused(2, &["--check", "empty"]);
+    let none = holon.run(&["run", "--tries", "5", "x"]);
+    none.refused(2, &["--tries is for a condition", "--check COMMAND, or --output-schema FILE"]);
 }
 
 #[test]
@@ -88,6 +90,9 @@ fn a_budget_ends_the_run() {
     assert_eq!(ended.code, Some(8), "{ended:?}");
     assert_eq!(ended.json()["verdict"], "budget_exhausted");
     assert!(provider.requests().len() < 50);
+    let ended = holon.run(&["run", "--budget", "1 tokens", "go"]);
+    ended.refused(8, &["--budget (1) is exhausted", "raise --budget"]);
+    assert!(!ended.stderr.contains("runtime_tokens"), "{ended:?}");
     let before = provider.requests().len();
     holon.run(&["run", "--budget", "0.50", "go"]).refused(2, &["local/test has no price", "tokens"]);
     holon.run(&["run", "--budget", "lots", "go"]).refused(2, &["expected dollars"]);

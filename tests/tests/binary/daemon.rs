@@ -170,9 +170,11 @@ fn a_start_that_fails_before_it_has_the_home_is_kept() {
     assert!(logs.stdout.contains("failed at startup") && logs.stdout.contains("nonexist"), "{logs:?}");
     daemon.ok(&["daemon", "stop"]);
     assert_eq!(daemon.0.run(&["daemon", "status", "--json"]).json()["last_failure"], Value::Null);
-    // A process that ends before it can write anything down.
+    // What would keep a process from writing anything down.
     let odd = Daemon::hello_with(&[("HOLON_LOG", "holon_shell=loud")]);
-    odd.0.run(&["daemon", "start"]).refused(2, &["holon daemon logs"]);
+    let named = ["HOLON_LOG is \"holon_shell=loud\"", "which is no filter", "HOLON_LOG=info"];
+    odd.0.run(&["daemon", "start"]).refused(2, &named);
+    odd.0.run(&["serve"]).refused(2, &named);
     let status = odd.0.run(&["daemon", "status", "--json"]).json();
     assert_eq!(status["last_failure"]["phase"], "startup", "{status}");
     // Whoever lives is well.

@@ -68,6 +68,11 @@ fn a_command_in_flight_a_queue_and_a_stop() {
         told(&table, "last turn").is_some_and(|turn| turn.starts_with("aborted (stopped) at ")),
         "{table}"
     );
+    // Messages are still queued, and nobody has archived it.
+    let status = daemon.ok(&["status"]).stdout;
+    assert_eq!((told(&table, "posture"), told(&status, "posture")), (Some("stopped"), Some("stopped")));
+    let listed = daemon.ok(&["agent", "list"]).stdout;
+    assert!(listed.contains("stopped") && !listed.contains("archived"), "{listed}");
 }
 
 #[test]

@@ -38,6 +38,30 @@ fn is_refused(daemon: &Daemon, says: &[&str]) {
     start(daemon).refused(1, &all);
 }
 
+/// What reads a home finds the loss as a start does, and its way on works in the home that was named.
+fn every_command_names_the_loss(daemon: &Daemon) {
+    let home = daemon.0.home().display().to_string();
+    let way_on = format!("holon --home {home} ledger recover --accept-loss");
+    let lost = ["lost something that was acknowledged", "missing or empty", &way_on];
+    let backup = daemon.0.folder().join("backup").display().to_string();
+    for command in [
+        &["status"][..],
+        &["why"],
+        &["agent", "list"],
+        &["inbox"],
+        &["daemon", "start"],
+        &["ledger", "backup", &backup],
+        &["ledger", "export"],
+    ] {
+        daemon.0.run(&[&["--home", &home], command].concat()).refused(1, &lost);
+    }
+    for (command, code) in [(["daemon", "status"], 5), (["config", "doctor"], 1)] {
+        let ended = daemon.0.run(&[&["--home", &home][..], &command].concat());
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(lost.iter().all(|part| ended.stdout.contains(part)), "{ended:?}");
+    }
+}
+
 fn goes_on_after_a_loss(daemon: &Daemon) -> Ended {
     let ended = daemon.ok(&["ledger", "recover", "--accept-loss"]);
     assert!(ended.stdout.contains("are kept in"), "{ended:?}");
@@ -77,6 +101,7 @@ fn a_ledger_that_is_gone_is_a_loss() {
     daemon.ok(&["daemon", "stop"]);
     std::fs::remove_file(daemon.ledger()).expect("a ledger");
     is_refused(&daemon, &["the file is missing or empty"]);
+    every_command_names_the_loss(&daemon);
     let told = daemon.ok(&["ledger", "recover", "--accept-loss"]);
     assert!(told.stdout.contains("Nothing of it is left"), "{told:?}");
     daemon.start();

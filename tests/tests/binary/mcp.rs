@@ -47,7 +47,7 @@ fn what_a_server_does_wrong_is_an_error_that_says_so() {
     let marks = add(&holon, "test", &[]);
     for (tool, arguments, code, says) in [
         ("echo", json!({"text": 1}), 2, "the arguments don't fit"),
-        ("nothing", json!({}), 5, "has no tool"),
+        ("nothing", json!({}), 3, "has no tool \"nothing\"\n  try: holon mcp tools test\n"),
         ("refuse", json!({}), 1, "the server refuses the call: no method tools/call (code -32601)"),
         ("die", json!({}), 1, "the program has ended with status 3"),
         ("flood", json!({}), 1, "a message of more than 8 MiB"),
@@ -139,7 +139,8 @@ fn a_server_is_reached_over_http_with_a_token_that_is_shown_nowhere() {
     server.kill().expect("it ends");
     server.wait().expect("it has ended");
     let gone = call(&holon, "echo", &json!({"text": "hi"}));
-    gone.refused(5, &["error sending request"]);
+    gone.refused(5, &[&format!("{url} can't be reached: connection refused\n")]);
+    assert!(!gone.stderr.contains("::"), "types of Rust: {gone:?}");
     assert!(!gone.stderr.contains("canary"), "{gone:?}");
 }
 
@@ -153,4 +154,14 @@ fn what_a_server_asks_its_user_is_passed_on_where_that_is_configured() {
     let seen = call(&holon, "asks", &json!({})).json();
     let text = seen["parts"][1]["text"].as_str().expect("a question");
     assert!(text.contains("Which port? (port)") && text.contains("Ask your operator"), "{seen}");
+}
+
+#[test]
+fn a_program_that_can_t_be_started_is_named_with_the_reason() {
+    let holon = Holon::new();
+    assert_eq!(holon.run(&["mcp", "add", "test", "--", "/nonexistent/server"]).code, Some(0));
+    let checked = holon.run(&["mcp", "check", "--json"]);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    let problem = checked.json()["servers"][0]["problem"].to_string();
+    assert!(problem.contains("/nonexistent/server can't be started: No such file"), "{problem}");
 }

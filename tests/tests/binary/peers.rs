@@ -283,3 +283,13 @@ fn to_know_who_asks_is_cheap() {
     println!("median {:?}, slowest {:?}", times[20], times[39]);
     assert!(times[20] < Duration::from_millis(250), "{times:?}");
 }
+
+#[test]
+fn a_token_that_was_given_at_the_start_is_named_as_that() {
+    let daemon = Daemon::hello();
+    let token = "canary-of-a-given-token";
+    daemon.ok(&["daemon", "start", "--token", token]);
+    let status = daemon.ok(&["daemon", "status"]).stdout;
+    assert!(status.contains("given at the start (--token, --token-file or HOLON_CONTROL_TOKEN)"), "{status}");
+    assert!(!status.contains("control.token") && !status.contains(token), "{status}");
+}

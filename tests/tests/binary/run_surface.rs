@@ -138,6 +138,8 @@ fn a_turn_has_at_most_so_many_rounds() {
     for bad in ["0", "-1", "many", "4294967296"] {
         run(bad).refused(2, &["--max-turns"]);
     }
+    let ended = holon.run(&["run", "--model", &model, "--max-turns", "1", "go"]);
+    ended.refused(8, &["the turn took as many rounds as it may (--max-turns)"]);
 }
 
 /// A repository with one file.

@@ -101,8 +101,13 @@ fn a_stopped_agent_hears_of_it_after_its_start() {
 #[test]
 fn what_can_be_no_timer_is_refused() {
     let daemon = started();
-    daemon.0.run(&["timer", "add", "soon"]).refused(2, &["90s, 10m or 1h30m"]);
-    daemon.0.run(&["timer", "add", "500ms"]).refused(2, &["duration_ms is 500", "1000"]);
+    daemon
+        .0
+        .run(&["timer", "add", "soon"])
+        .refused(2, &["'soon' for '<AFTER>'", "(ms, s, m, h or d)", "90s, 1h30m or 2d"]);
+    daemon.0.run(&["timer", "add", "0s"]).refused(2, &["'0s' for '<AFTER>'", "give 1s to 100 years"]);
+    let every = ["timer", "add", "2d", "--every", "500ms"];
+    daemon.0.run(&every).refused(2, &["'500ms' for '--every <DURATION>'", "give 1s to 100 years"]);
     daemon.0.run(&["timer", "add", "1s", "--misfire", "never"]).refused(2, &["never"]);
     daemon.0.run(&["timer", "add", "1s", &"x".repeat(201)]).refused(2, &["201 bytes", "200"]);
     daemon.0.run(&["timer", "cancel", "timer_7"]).refused(3, &["no timer timer_7", "holon timer list"]);

@@ -263,4 +263,6 @@ fn without_a_runtime_it_offers_to_start_one() {
 #[test]
 fn without_a_terminal_it_names_the_next_command() {
     Holon::new().run(&["tui", "main"]).refused(2, &["terminal", "holon tail --follow main"]);
+    let dumb = Holon::new().with("TERM", "dumb").run(&["tui", "main"]);
+    dumb.refused(2, &["TERM is dumb", "holon tail --follow main"]);
 }

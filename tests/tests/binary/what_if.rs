@@ -151,6 +151,7 @@ fn a_whole_ledger_is_decided_under_another_configuration_and_by_another_build() 
     stricter.refused(1, &["decides otherwise from a #", "limit_reached"]);
     against(&config("wrong.toml", "[limits]\nround = 1\n")).refused(2, &["limits.round"]);
     against(&place.path().join("nothing")).refused(3, &["config.toml"]);
+    against(Path::new("/bin/true")).refused(2, &["/bin/true is no holon program"]);
     let by = against(end_to_end::binary());
     assert!(by.code == Some(0) && by.stdout.contains("the same"), "{by:?}");
 }

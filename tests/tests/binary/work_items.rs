@@ -24,6 +24,8 @@ fn an_agent_keeps_its_work_and_delivers_it() {
         { "text": "bye" },
     ]));
     daemon.start();
+    assert_eq!(daemon.ok(&["work", "list"]).stdout, "main has no work items\n");
+    assert_eq!(daemon.ok(&["work", "list", "--filter", "completed"]).stdout, "main has no such work items\n");
     let told = daemon.ok(&["prompt", "--wait=settled", "--json", "go"]).json();
     assert_eq!(told["final_text"], "the build is green again", "{told}");
     let done = items(&daemon, "completed");

@@ -218,7 +218,7 @@ impl Slot {
         });
         let Some(schema) = schema else {
             let name = &self.definition.name;
-            return Err(CallError::NotSent(format!("{name} has no tool {tool:?}")));
+            return Err(CallError::NoTool(format!("{name} has no tool {tool:?}")));
         };
         check(&schema, &arguments)?;
         let busy = Busy::with(&live);

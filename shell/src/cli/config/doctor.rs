@@ -15,7 +15,8 @@ pub(super) fn doctor(cfg: &ConfigHome) -> Result<Exit, Failure> {
     let document = json!({ "findings": findings, "problems": problems, "warnings": warnings });
     cfg.print(&document, || {
         for finding in &findings {
-            output::line(&format!("{:8} {}: {}", finding.level.to_string(), finding.check, finding.what))?;
+            let what = output::error_with_home(&finding.what);
+            output::line(&format!("{:8} {}: {what}", finding.level.to_string(), finding.check))?;
             if let Some(remedy) = &finding.remedy {
                 output::line(&format!("{:8}   try: {}", "", hints::hint(remedy)))?;
             }

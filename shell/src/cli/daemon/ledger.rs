@@ -6,24 +6,29 @@ use holon_platform::spawn;
 
 use crate::cli::output::Failure;
 use crate::home::Home;
+use holon_ledger::error::LedgerError;
 use holon_ledger::{LedgerPlace, unreadable};
 
-/// The file and what is wrong with it; none for one that can be read, and for none at all.
+/// The file and what is wrong with it; none for one that is whole and can be read, and where none was ever written.
 pub(super) async fn problem(home: &Home) -> Result<Option<String>, Failure> {
     let ledger = home.ledger();
     Ok(spawn::blocking(move || look(&ledger)).await?)
 }
 
 pub(super) fn look(ledger: &LedgerPlace) -> Option<String> {
-    match ledger.file().map_or(Ok(true), Path::try_exists) {
-        Ok(false) => None,
-        Ok(true) => {
-            let read = ledger.reader().and_then(|reader| reader.agents());
-            // A start that was cut short leaves an empty one, and the next start goes on with it.
-            read.err().filter(|error| !error.is_empty()).map(|error| unreadable(ledger, &error))
-        }
-        Err(error) => Some(format!("{ledger} can't be read: {error}")),
+    let exists = match ledger.file().map_or(Ok(true), Path::try_exists) {
+        Ok(exists) => exists,
+        Err(error) => return Some(format!("{ledger} can't be read: {error}")),
+    };
+    if ledger.file().is_some()
+        && let Err(error @ LedgerError::Lost { .. }) = ledger.check_end()
+    {
+        return Some(unreadable(ledger, &error));
     }
+    let read = || ledger.reader().and_then(|reader| reader.agents());
+    let found = if exists { read().err() } else { None };
+    // A start that was cut short leaves an empty one, and the next start goes on with it.
+    found.filter(|error| !error.is_empty()).map(|error| unreadable(ledger, &error))
 }
 
 #[cfg(test)]
@@ -43,6 +48,10 @@ mod tests {
         home.vandal("ALTER TABLE agents RENAME TO gone");
         let problem = look(&home.ledger().into()).unwrap();
         assert!(problem.contains(&file) && problem.contains("no such table"), "{problem}");
+        let lost = Home::with_turns(1);
+        std::fs::remove_file(lost.ledger()).unwrap();
+        let problem = look(&lost.ledger().into()).unwrap();
+        assert!(problem.contains("the file is missing or empty"), "{problem}");
         std::fs::write(home.ledger(), "nothing of ours".repeat(100)).unwrap();
         let problem = look(&home.ledger().into()).unwrap();
         assert!(problem.contains(&file) && problem.contains("not a SQLite database"), "{problem}");

@@ -15,9 +15,10 @@ use super::launch::{ended, kept, launch};
 use super::{ANSWER_TIMEOUT, DaemonHome, LOOK, MOMENT, START_SECONDS, StartArgs, StopArgs, stop, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
+use crate::cli::serve::unfiltered;
 use crate::cli::server_options::{Effective, ServerOptions};
 use crate::client;
-use crate::daemon::{Metadata, ProbeResult, look};
+use crate::daemon::{Metadata, ProbeResult, journal, look};
 use crate::settings::quoted;
 use crate::workplace;
 use holon_ledger::sqlite::reserve_problem;
@@ -85,7 +86,10 @@ pub(super) async fn ensure(daemon: &DaemonHome) -> Result<Option<u32>, Failure> 
 }
 
 fn load(daemon: &DaemonHome, args: &StartArgs) -> Result<Effective, Failure> {
-    Effective::load(&daemon.home, &daemon.environment, &args.options).map_err(|failure| kept(daemon, failure))
+    journal::filter(&daemon.environment)
+        .map_err(unfiltered)
+        .and_then(|_| Effective::load(&daemon.home, &daemon.environment, &args.options))
+        .map_err(|failure| kept(daemon, failure))
 }
 
 /// Nothing is stopped that could not be started again.

@@ -19,6 +19,9 @@ use crate::daemon::{
     Fingerprint, LastFailure, Metadata, ProbeResult, TOKEN_VARIABLE, Unit, leftovers, log, socket,
 };
 
+/// The place of a token that only the runtime has.
+const GIVEN_TOKEN: &str = "given at the start (--token, --token-file or HOLON_CONTROL_TOKEN)";
+
 #[derive(Debug, Serialize)]
 struct Status {
     /// Whether a runtime is there and answers.
@@ -40,7 +43,8 @@ struct Status {
     advertise_url: Option<String>,
     access: Option<String>,
     auth: Option<String>,
-    /// Where the control token is that a start would ask others for; null where none is asked for, or made yet.
+    /// Where the control token is that the runtime, or else a start, asks others for; null where none is asked for, or
+    /// made yet.
     control_token: Option<String>,
     control: Control,
     config: Config,
@@ -142,7 +146,8 @@ async fn gather(daemon: &DaemonHome) -> Result<Status, Failure> {
         State::Running => None,
         State::NotAnswering | State::Busy | State::NotRunning => ledger::problem(&daemon.home).await?,
     };
-    let control_token = effective.as_ref().ok().and_then(|effective| token(daemon, effective));
+    let running = metadata.as_ref().and_then(|metadata| metadata.fingerprint.as_ref());
+    let control_token = effective.as_ref().ok().and_then(|effective| token(daemon, effective, running));
     let own = LastFailure::read(&daemon.home).and_then(|failure| serde_json::to_value(failure).ok());
     let own = own.and_then(|failure| serde_json::from_value(failure).ok());
     let (problem, runtime) = match asked {
@@ -182,8 +187,11 @@ async fn gather(daemon: &DaemonHome) -> Result<Status, Failure> {
     })
 }
 
-/// Where the token is, never what it is.
-fn token(daemon: &DaemonHome, effective: &Effective) -> Option<String> {
+/// Where the token is, never what it is. One that the runtime alone was started with is nowhere that can be named.
+fn token(daemon: &DaemonHome, effective: &Effective, running: Option<&Fingerprint>) -> Option<String> {
+    if running.is_some_and(|running| running.has_another_token(&effective.fingerprint)) {
+        return Some(GIVEN_TOKEN.to_owned());
+    }
     let own = daemon.home.control_token();
     if effective.endpoint.has_own_token() {
         return own.exists().then(|| own.display().to_string());
@@ -244,7 +252,9 @@ fn show(status: &Status) -> Result<(), Failure> {
     rows.push(row("home", status.home_dir.display()));
     rows.push(row("socket", status.socket_path.display()));
     rows.extend(status.socket_problem.as_ref().map(|problem| row("in the way", problem)));
-    rows.extend(status.ledger_problem.as_ref().map(|problem| row("ledger", problem)));
+    rows.extend(
+        status.ledger_problem.as_ref().map(|problem| row("ledger", output::error_with_home(problem))),
+    );
     rows.extend(status.service_problem.as_ref().map(|problem| row("service", problem)));
     let some = |name: &str, value: &Option<String>| value.as_ref().map(|value| row(name, value));
     rows.extend(some("http", &status.http_addr.as_ref().map(|address| format!("http://{address}"))));
@@ -274,7 +284,10 @@ fn show(status: &Status) -> Result<(), Failure> {
     if let Some(failure) = &status.last_failure {
         let of = failure.agent_id.as_ref().map_or_else(String::new, |agent| format!(" of {agent}"));
         let (phase, at) = (failure.phase.name(), near(failure.occurred_at));
-        rows.push(row("last failure", format!("{phase}{of} at {at}: {}", failure.summary)));
+        rows.push(row(
+            "last failure",
+            format!("{phase}{of} at {at}: {}", output::error_with_home(&failure.summary)),
+        ));
         let hint = failure.detail_hint.as_ref().filter(|hint| !hint.is_empty());
         rows.extend(hint.map(|hint| row("about it", output::with_home(hint))));
     }

@@ -131,10 +131,12 @@ fn refused(server: &str, error: &CallError) -> Failure {
     let exit = match error {
         CallError::Arguments(_) => Exit::Usage,
         CallError::NotSent(_) => Exit::NotReachable,
+        CallError::NoTool(_) => Exit::NotFound,
         CallError::Lost(_) | CallError::Refused { .. } | CallError::Unusable(_) => Exit::Failed,
     };
     let hint = match error {
         CallError::Arguments(_) => format!("holon mcp tools {server} --json"),
+        CallError::NoTool(_) => format!("holon mcp tools {server}"),
         CallError::NotSent(_) | CallError::Lost(_) | CallError::Refused { .. } | CallError::Unusable(_) => {
             format!("holon mcp logs {server}")
         }

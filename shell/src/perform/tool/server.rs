@@ -128,7 +128,7 @@ fn refusal(error: CallError) -> Refusal {
         CallError::Arguments(_) | CallError::Refused { code: INVALID_PARAMS, .. } => {
             (ToolErrorKind::InvalidToolInput, "nothing was done; correct the arguments")
         }
-        CallError::NotSent(_) => {
+        CallError::NotSent(_) | CallError::NoTool(_) => {
             (ToolErrorKind::ToolServerUnavailable, "nothing was sent; try it again later, or do without")
         }
         CallError::Lost(_) => {

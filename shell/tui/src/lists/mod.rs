@@ -91,7 +91,7 @@ async fn agents(client: &impl Runtime) -> Result<Vec<Entry>, ClientError> {
             };
             let needs = if standing.asks.is_empty() { "" } else { " · needs you" };
             let waits = standing.waiting_for.as_deref().map_or_else(String::new, |what| format!(" · {what}"));
-            let posture = standing.posture.to_string().replace('_', " ");
+            let posture = standing.posture.shown(standing.label.archived).replace('_', " ");
             let since = moment::relative(standing.since);
             Entry::of(format!("{id} · {posture} {since}{needs}{waits}"), Target::Agent(id.clone()))
         })
@@ -117,7 +117,7 @@ async fn why(client: &impl Runtime, agent: &AgentId) -> Result<Vec<Entry>, Clien
     let why = client.why(agent).await?.into_reply();
     let told = &why.explanation;
     let mut entries = vec![
-        Entry::line(format!("{} since {}", told.scheduling_posture, moment::exact(told.since))),
+        Entry::line(format!("{} since {}", told.scheduling_posture.shown(false), moment::exact(told.since))),
         Entry::line(format!(
             "the scheduler would decide {}: {} (row {})",
             told.decision.kind, told.decision.reason, told.decision.row

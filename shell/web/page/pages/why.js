@@ -156,7 +156,7 @@ export function Why({ shared }) {
   const { id } = shared;
   const name = shared.status.name ?? id;
   return html`<${Load} loaded=${loaded}>${(/** @type {any} */ why) => html`<div class="columns"><div>
-    <${Card} title="Why" note=${html`<${Posture} posture=${why.scheduling_posture} /> since <${Time} at=${why.since} />`} command=${command("why", { agent_id: id })}><p class="sentence">${sentence(why, name)}</p><${Facts} rows=${facts(why, id)} /></${Card}></div>
+    <${Card} title="Why" note=${html`<${Posture} posture=${why.status === "stopped" ? "stopped" : why.scheduling_posture} /> since <${Time} at=${why.since} />`} command=${command("why", { agent_id: id })}><p class="sentence">${sentence(why, name)}</p><${Facts} rows=${facts(why, id)} /></${Card}></div>
     <div><${Card} title="What releases it"><${Releases} why=${why} id=${id} /></${Card}
     ><${Card} title="Decisions" command=${command("decision", { agent_id: id })}><dl class="facts"><${Decision} title="would decide now" decision=${why.decision} id=${id} />${why.last_decision && html`<${Decision} title="decided last" decision=${why.last_decision} id=${id} mark=${why.last_decision_event} />`}</dl></${Card}></div></div>`}</${Load}>`;
 }
