@@ -48,8 +48,6 @@ const QUESTION_CHARS: usize = 1_000;
 /// A good-bye takes no longer.
 const CLOSE: Duration = Duration::from_secs(2);
 
-/// Of a request of the library.
-
 /// What is agreed on with a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
