@@ -91,7 +91,7 @@ fn a_budget_ends_the_run() {
     assert_eq!(ended.json()["verdict"], "budget_exhausted");
     assert!(provider.requests().len() < 50);
     let ended = holon.run(&["run", "--budget", "1 tokens", "go"]);
-    ended.refused(8, &["--budget (1) is exhausted", "raise --budget"]);
+    ended.refused(8, &["--budget (1 tokens) is exhausted", "raise --budget"]);
     assert!(!ended.stderr.contains("runtime_tokens"), "{ended:?}");
     let before = provider.requests().len();
     holon.run(&["run", "--budget", "0.50", "go"]).refused(2, &["local/test has no price", "tokens"]);
