@@ -377,7 +377,7 @@ fn each_law_accepts_what_keeps_it_and_catches_what_breaks_it() {
 /// The log of a copy of an agent, as `ledger fork` makes it.
 fn copied(log: &[Record], of: &AgentId) -> Vec<Record> {
     let own = log.iter().filter(|record| record.agent == *of);
-    let through = own.clone().last().map_or(EventSeq(0), |record| record.event_seq);
+    let through = own.clone().next_back().map_or(EventSeq(0), |record| record.event_seq);
     let renamed = own.map(|record| {
         let mut record = Record { agent: crate::testing::agent("copy"), ..record.clone() };
         if let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &mut record.event {
