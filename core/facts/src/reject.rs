@@ -72,7 +72,7 @@ pub enum Reject {
     UnknownTimer { timer: TimerId },
     #[error("there is no work item {work_item}, or it was completed long ago")]
     UnknownWorkItem { work_item: WorkItemId },
-    #[error("{agent} knows no workspace {workspace}")]
+    #[error("no workspace {workspace} is attached to {agent}")]
     UnknownWorkspace { agent: AgentId, workspace: WorkspaceId },
     #[error("{agent} {} {workspace}", if workspace.is_agent_home() { "keeps" } else { "works in" })]
     WorkspaceActive { agent: AgentId, workspace: WorkspaceId },

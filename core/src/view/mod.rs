@@ -267,6 +267,12 @@ fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> 
             alloc::vec![WakeSource::NewMessage]
         }
     };
+    if sources.contains(&WakeSource::NewMessage)
+        && !sources.contains(&WakeSource::TaskResult)
+        && agent.tasks.active_count() > 0
+    {
+        sources.push(WakeSource::TaskResult);
+    }
     if deadline && agent.status != Status::Stopped {
         sources.push(WakeSource::Deadline);
     }

@@ -1,5 +1,6 @@
 //! How an agent stands, in short, from its own facts alone: what a list shows of it without loading it.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -33,7 +34,7 @@ pub struct Standing {
     pub since: Wall,
     /// The folder where its commands start.
     pub works_in: String,
-    /// In the agent's own words, or the cause of its hold; of a long text the beginning.
+    /// In the agent's own words, the cause of its hold, or its children; of a long text the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
     /// Briefs that require an action of the operator, the newest last.
@@ -60,7 +61,7 @@ impl Standing {
         let waiting_for = match (hold, waits) {
             (Some(hold), _) => Some(cause(hold.cause).to_string()),
             (None, Some(wait)) => Some(clip(&wait.waiting_for, WAITS_FOR_BYTES)),
-            (None, None) => None,
+            (None, None) => children(agent),
         };
         let waiting_for = waiting_for.filter(|_| agent.run.is_none());
         Self {
@@ -90,6 +91,16 @@ impl Agent {
             || self.waits_for(WaitKind::Task)
             || self.tasks.children().next().is_some()
     }
+}
+
+/// The children whose ends wake it.
+fn children(agent: &Agent) -> Option<String> {
+    let mut children = agent.tasks.children().map(|(_, spec)| &spec.child_agent_id);
+    let first = children.next()?;
+    Some(match children.count() {
+        0 => format!("its child {first}"),
+        others => format!("its {} children", others.saturating_add(1)),
+    })
 }
 
 fn cause(cause: HoldCause) -> &'static str {

@@ -86,7 +86,6 @@ const NOT_ENDED: (StatusCode, &str) =
     (StatusCode::ACCEPTED, "The prompt is durable; what `wait` waits for has not ended.");
 
 const READ: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged];
-const STATE: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::TooFar];
 const TURN: &[Code] = &[Code::UnknownAgent, Code::UnknownTurn, Code::AgentDamaged];
 const REQUEST: &[Code] =
     &[Code::UnknownAgent, Code::UnknownTurn, Code::UnknownRequest, Code::AgentDamaged, Code::TooFar];
@@ -314,7 +313,7 @@ endpoints! {
             or "/status" "Summarize the default agent", path AgentPath, fails READ => AgentStatus;
         ShowState state GET "/agents/{agent_id}/state" "Show the state a projection starts from",
             or "/state" "Show the state a projection of the default agent starts from",
-            path AgentPath, query RecentQuery, fails STATE => AgentState;
+            path AgentPath, query RecentQuery, fails EVENT => AgentState;
         ExplainAgent why GET "/agents/{agent_id}/why" "Explain why an agent is in its state and what would change it",
             path AgentPath, fails READ => AgentWhy;
         ListBriefs briefs GET "/agents/{agent_id}/briefs" "List an agent's briefs for its operator",
@@ -386,7 +385,7 @@ endpoints! {
             "Fork an agent from a past event",
             path AgentPath, body Json<ForkAgent, OTHER_BYTES>,
             fails &[
-                Code::UnknownAgent, Code::AgentDamaged, Code::AgentExists, Code::NameTaken, Code::CursorAhead,
+                Code::UnknownAgent, Code::AgentDamaged, Code::AgentExists, Code::NameTaken, Code::UnknownEvent,
                 Code::TooLarge, Code::InvalidModel, Code::InvalidWorkspace, Code::TextsRemoved,
             ],
             status CREATED => Forked;

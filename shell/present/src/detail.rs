@@ -1,6 +1,7 @@
 //! Calls and their results in lines: commands with the end of their output and how they ended, patches as diffs. Of JSON
 //! that no rule knows, each field is a line.
 
+use holon_facts::provenance::MessageKind;
 use serde_json::{Map, Value};
 
 use super::line::{one_line, whole_line};
@@ -60,6 +61,17 @@ pub fn result_lines(text: &str, changed_files: &[String], extent: Extent) -> Vec
     match fields.get("items").and_then(Value::as_array) {
         Some(items) => items.iter().filter_map(Value::as_object).flat_map(|item| of(item, extent)).collect(),
         None => of(&fields, extent),
+    }
+}
+
+/// A message: the end of a command that ran as a task is shown as its result, anything else as it is.
+pub fn message_lines(kind: MessageKind, text: &str, extent: Extent) -> Vec<DetailLine> {
+    let fields = (kind == MessageKind::TaskResult).then(|| serde_json::from_str::<Map<String, Value>>(text));
+    match fields {
+        Some(Ok(fields)) if fields.contains_key("disposition") => of(&fields, extent),
+        Some(Ok(_) | Err(_)) | None => {
+            text.trim_end().lines().map(|line| (Look::Plain, line.to_owned())).collect()
+        }
     }
 }
 
@@ -189,5 +201,9 @@ mod tests {
         assert_eq!(texts(shown("plain\ntext")), ["plain", "text"]);
         assert_eq!(texts(shown(r#"{"timer_id":"timer_1"}"#)), ["timer_id: timer_1"]);
         assert_eq!(texts(result_lines("{}", &["x".to_owned()], SHORT)), ["✓ changed x"]);
+        let message = |kind, text| texts(message_lines(kind, text, SHORT));
+        assert_eq!(message(MessageKind::TaskResult, long)[1..], ["2", "3", "no", "✗ exit status 3"]);
+        assert_eq!(message(MessageKind::TaskResult, r#"{"report":1}"#), [r#"{"report":1}"#]);
+        assert_eq!(message(MessageKind::OperatorPrompt, long), [long]);
     }
 }

@@ -1,17 +1,22 @@
 //! What came in, and what became of it.
 
 use holon_facts::event::InboxFact;
+use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::MessageKind;
 
+use super::detail::{Extent, message_lines};
 use super::line::one_line;
 use super::{Category, Rendered, Visibility};
+
+/// Of the output of a command, in lines.
+const EXTENT: Extent = Extent { patch: 60, output: 10 };
 
 pub(super) fn render(fact: &InboxFact) -> Rendered {
     let debug = |summary: &str| Rendered::new(Visibility::Debug, Category::Message, "message", summary);
     match fact {
         InboxFact::MessageAdmitted(fact) => {
             let message = &fact.message;
-            let mut text = message.body.text.preview().to_owned();
+            let mut text = shown(message);
             for skill in &message.skills {
                 text.push_str(&format!("\n[skill {}]", one_line(&skill.name)));
             }
@@ -46,6 +51,17 @@ pub(super) fn render(fact: &InboxFact) -> Rendered {
             Rendered::new(Visibility::Verbose, Category::Message, "interjection", &summary)
         }
     }
+}
+
+/// Its text, or of the end of a command that ran as a task the lines.
+fn shown(message: &Message) -> String {
+    let text = message.body.text.preview();
+    let Origin::Task { task_id } = &message.origin else { return text.to_owned() };
+    if message.body.text.content().is_some() && text.starts_with('{') {
+        return format!("the result of {task_id}");
+    }
+    let lines = message_lines(message.kind, text, EXTENT).into_iter().map(|(_, line)| line);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// What comes from outside is what agents are for; the rest is between the runtime and the agent.

@@ -36,7 +36,7 @@ use serde::Serialize;
 
 pub use call::call;
 pub use category::Category;
-pub use detail::{DetailLine, Extent, Look, call_lines, diff, error_line, result_lines};
+pub use detail::{DetailLine, Extent, Look, call_lines, diff, error_line, message_lines, result_lines};
 pub use episode::in_mind;
 pub use harmless::{harmless, within};
 pub use level::{Level, Visibility};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::replay::{Call, Replay};
 use holon_facts::replay::Machine;
 use holon_facts::{AgentId, Event, Record, StepSeq};
-use holon_law::replay::{RUNTIME_STARTED, call_line};
+use holon_law::replay::{REMOVED, RUNTIME_STARTED, call_line};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(super) struct Scan {
 }
 
 /// What stands for a call that a replay passes over.
-const REMOVED: &str = r#"{"call":"removed"}"#;
+const REMOVED_CALL: &str = r#"{"call":"removed"}"#;
 
 /// What is read of a call before it is known whether it is made again.
 #[derive(Deserialize)]
@@ -99,7 +99,11 @@ impl Remake {
                 && self.runtimes >= self.folds;
             self.runtimes += 1;
         }
-        let (line, made) = match self.makes.then(|| self.made(call, starts, records)) {
+        let made = self.makes.then(|| match head.call.as_str() {
+            REMOVED => Err("its call was removed by holon ledger gc".to_owned()),
+            _ => self.made(call, starts, records),
+        });
+        let (line, made) = match made {
             Some(Ok((line, made))) => {
                 self.recorded.calls += 1;
                 (line, made)
@@ -168,7 +172,7 @@ impl Remake {
         let line = match (&self.redactor, starts) {
             (Some(redactor), true) => started(redactor, call)?,
             (None, true) => call.to_owned(),
-            (_, false) => REMOVED.to_owned(),
+            (_, false) => REMOVED_CALL.to_owned(),
         };
         let Some(redactor) = &mut self.redactor else { return Ok((line, records.to_vec())) };
         let records =

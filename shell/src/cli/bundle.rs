@@ -136,9 +136,9 @@ fn not_made(error: MakeError) -> Failure {
         MakeError::Draft(DraftError::Exists { .. } | DraftError::Busy { .. }) => {
             Failure::new(Exit::RefusedByState, error).hint("another name")
         }
-        MakeError::Range { .. } => {
-            Failure::usage(error).hint("holon tail, which shows the numbers of events")
-        }
+        MakeError::Range { from, to, .. } if from > to => Failure::usage(error),
+        MakeError::Range { .. } => Failure::new(Exit::NotFound, error)
+            .hint("holon tail --level debug, which shows events with their numbers"),
         MakeError::Ledger(LedgerError::NoAgent { .. }) => {
             Failure::new(Exit::NotFound, error).hint("holon agent list")
         }

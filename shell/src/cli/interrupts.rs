@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(10);
 const FILE_TOO_LARGE: i32 = 25;
 
 /// What is done until the end is asked for.
-type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>>;
+pub(super) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>>;
 
 /// Whether the end was asked for. Cheap to clone.
 #[derive(Debug, Clone)]

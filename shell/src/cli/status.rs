@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use anyhow::anyhow;
 use clap::Args;
-use holon_api::{AgentStatus, ClientError, Code, Control, Document, RecentQuery};
+use holon_api::{AgentStatus, Control, Document, RecentQuery};
 use holon_facts::EventSeq;
 
 use super::client_context::{ClientContext, Whom};
@@ -39,9 +38,7 @@ pub(super) fn status(home: Option<PathBuf>, args: AtArgs) -> Result<Exit, Failur
                 let answer: Document<AgentStatus> = match at.map(EventSeq) {
                     Some(at) => {
                         let query = RecentQuery { at_seq: Some(at), recent: Some(0) };
-                        let state =
-                            cli.client.state(&agent, query).await.map_err(|error| beyond(at, error))?;
-                        Document::from(state.agent.clone())
+                        Document::from(cli.client.state(&agent, query).await?.agent.clone())
                     }
                     None => cli.client.status(&agent).await?,
                 };
@@ -49,19 +46,6 @@ pub(super) fn status(home: Option<PathBuf>, args: AtArgs) -> Result<Exit, Failur
             })
             .await
     })
-}
-
-/// A refusal of the moment names the option, as it was typed.
-fn beyond(at: EventSeq, error: ClientError) -> Failure {
-    let ClientError::Refused { body, .. } = &error else { return error.into() };
-    let is_at = body.code == Code::InvalidQuery.name() && body.detail("field") == Some("at_seq");
-    let Some(last) =
-        body.details.as_ref().and_then(|details| details.get("last_event_seq")).filter(|_| is_at)
-    else {
-        return error.into();
-    };
-    let wrong = anyhow!("--at {at}: the events of this agent go from 1 to {last}");
-    Failure::usage(wrong).hint(format!("holon status --at {last}"))
 }
 
 pub(super) fn why(home: Option<PathBuf>, args: StatusArgs) -> Result<Exit, Failure> {

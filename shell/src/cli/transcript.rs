@@ -15,7 +15,7 @@ use serde_json::json;
 use super::client_context::{ClientContext, Whom};
 use super::exit::Exit;
 use super::output::{self, Failure};
-use holon_present::{DetailLine, Extent, Look, call_lines, error_line, result_lines};
+use holon_present::{DetailLine, Extent, Look, call_lines, error_line, message_lines, result_lines};
 
 /// Most entries of a transcript: what the runtime gives at once.
 const ENTRIES: u32 = 500;
@@ -98,12 +98,13 @@ fn step(item: &Item) -> Option<Vec<DetailLine>> {
 /// One entry for people.
 fn said(entry: &TranscriptEntry) -> Vec<DetailLine> {
     let (title, body) = match &entry.item {
-        Item::IncomingMessage { message_id, origin, text, images, .. } => {
+        Item::IncomingMessage { message_id, message_kind, origin, text, images, .. } => {
             let shown = images.iter().map(|image| {
                 let SeenImage { name, format, width, height, .. } = image;
                 (Look::Aside, format!("[image {name:?} ({format}, {width} x {height} pixels)]"))
             });
-            (format!("{message_id} from {}", sender(origin)), plain(text).into_iter().chain(shown).collect())
+            let lines = message_lines(*message_kind, text, WHOLE);
+            (format!("{message_id} from {}", sender(origin)), lines.into_iter().chain(shown).collect())
         }
         Item::AssistantRound { blocks, .. } => ("assistant".to_owned(), round(blocks, WHOLE)),
         Item::ToolResults { tool_name, .. } => (tool_name.clone(), result(&entry.item, WHOLE)),

@@ -123,13 +123,14 @@ fn boundaries(boundaries: &Boundaries) -> String {
 
 async fn attach(cli: &ClientContext, args: AttachArgs) -> Result<Exit, Failure> {
     let agent = cli.agent(args.whose.agent.as_deref()).await?;
-    let body = AttachWorkspace { path: absolute(&args.folder)? };
+    let folder = absolute(&args.folder)?;
+    let body = AttachWorkspace { path: folder.clone() };
     let answer = cli.client.attach_workspace(&agent, body).await?;
     if args.whose.json {
         output::document(&answer)?;
     } else {
         let already = if answer.changed { "" } else { " already" };
-        output::line(&format!("{agent} knows {}{already}", args.folder.display()))?;
+        output::line(&format!("{folder} is attached to {agent}{already}"))?;
         output::hint("try", &format!("holon workspace list {agent}"));
     }
     Ok(Exit::Completed)
@@ -203,7 +204,7 @@ async fn detach(cli: &ClientContext, args: DetachArgs) -> Result<Exit, Failure> 
     let workspace_id = WorkspaceId::named(&args.workspace);
     let answer = cli.client.detach_workspace(&agent, DetachWorkspace { workspace_id }).await?;
     output::shown(&answer, args.whose.json, || {
-        output::line(&format!("{agent} knows {} no longer", args.workspace))
+        output::line(&format!("{} is not attached to {agent} any more", args.workspace))
     })
 }
 

@@ -4,7 +4,7 @@ use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use holon_api::{ClientError, Code, ErrorBody};
-use holon_facts::{AgentId, Millis, Reject};
+use holon_facts::{AgentId, EventSeq, Millis, Reject};
 use holon_ledger::error::LedgerError;
 use holon_text::TextError;
 use serde_json::{Map, Value, json};
@@ -69,6 +69,13 @@ impl Failure {
 
     pub(super) fn unknown_agent(agent: &AgentId) -> Box<Self> {
         Reject::UnknownAgent { agent: agent.clone() }.into()
+    }
+
+    /// An event that the log of an agent does not have.
+    pub(super) fn unknown_event(agent: &AgentId, at: EventSeq, last: EventSeq) -> Box<Self> {
+        Self::new(Code::UnknownEvent, format!("{agent} has no event {at}: its log goes from 1 to {last}"))
+            .hint(format!("holon tail {agent} --level debug shows events with their numbers"))
+            .detail("last_event_seq", last.0)
     }
 
     /// A mistake of this build: what it says stands in the reply, so that it can be reported.

@@ -5,8 +5,9 @@ use holon_api::{
     ControlReply, CreateTimer, DetachWorkspace, EventsQuery, ForkAgent, Item, Order, PageQuery,
     Prompt as Body, PromptQuery, RunTask, SetModel, StopTask, TranscriptEntry, UseWorkspace, WriteTask,
 };
+use holon_facts::provenance::MessageKind;
 use holon_facts::{AgentId, EventSeq, Millis};
-use holon_present::{DetailLine, Extent, call_lines, error_line, result_lines};
+use holon_present::{DetailLine, Extent, call_lines, error_line, message_lines, result_lines};
 use holon_text::moment;
 
 use crate::message::{Answer, Control, Loaded, Prompt, Status};
@@ -78,6 +79,9 @@ pub(crate) async fn texts(client: &impl Runtime, agent: AgentId, first: EventSeq
 pub(crate) fn parts(entry: &TranscriptEntry) -> Vec<Part> {
     let detail = |(look, line): DetailLine| Part::Detail((look, clean(&line)));
     match &entry.item {
+        Item::IncomingMessage { message_kind: MessageKind::TaskResult, text, .. } => {
+            message_lines(MessageKind::TaskResult, text, EXTENT).into_iter().map(detail).collect()
+        }
         Item::IncomingMessage { text, .. } | Item::RuntimeFailure { text, .. } => {
             Some(clean(text.trim_end()))
                 .filter(|text| !text.is_empty())

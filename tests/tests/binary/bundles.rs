@@ -171,7 +171,7 @@ fn what_can_not_be_bundled_and_what_is_none_is_refused() {
     refused(&["agent", "bundle", "main", "-o", &path]).refused(4, &["exists already"]);
     refused(&["agent", "bundle", "nobody", "-o", &at(&folder.join("x"))]).refused(3, &["nobody"]);
     refused(&["agent", "bundle", "main", "--from", "9999", "-o", &at(&folder.join("x"))])
-        .refused(2, &["its log goes from 1 to"]);
+        .refused(3, &["its log goes from 1 to"]);
     refused(&["agent", "bundle", "main", "--from", "5", "--to", "4", "-o", &at(&folder.join("x"))])
         .refused(2, &["no events 5 to 4"]);
     refused(&["agent", "bundle", "main", "--redact", "some", "-o", "x"])

@@ -162,7 +162,8 @@ fn model(tx: &Tx<'_>, asked: &SpawnAgent) -> Result<Option<holon_facts::model_re
         return Ok(Some(model.clone()));
     }
     let known: Vec<String> = tx.env.config.models.iter().map(ToString::to_string).collect();
-    let error = ToolError::new(ToolErrorKind::InvalidToolInput, format!("this runtime does not ask {model}"));
+    let problem = format!("{model} is none of the models of this runtime");
+    let error = ToolError::new(ToolErrorKind::InvalidToolInput, problem);
     Err(error.field("model").hint(&format!("leave it out, or take one of: {}", known.join(", "))))
 }
 

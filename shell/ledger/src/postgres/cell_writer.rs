@@ -1,23 +1,20 @@
 //! Writes a cell: appends batches one after the other. Where the answer to an append never came, the same batch is appended
 //! again, which settles whether it is there; nothing else is decided meanwhile.
 
-use std::collections::BTreeMap;
-
 use holon_core::Durable;
 
 use super::append::{self, Appended};
 use super::arrays::Arrays;
 use super::open::{ANSWER, hold};
-use super::states::States;
+use super::tip::Tip;
 use crate::error::{AppendError, LedgerError};
 use crate::quiet::Tidied;
 use crate::rows::batch::Batch;
-use crate::rows::head::HeadFile;
 use crate::rows::link::BatchRow;
 use crate::rows::packed::Packed;
 use crate::rows::row::count;
 use crate::sql::postgres::{PostgresError, Session};
-use crate::write::{Disk, attest};
+use crate::write::Disk;
 
 /// Appends without a pause while the cell is found where it was left: a statement of a lost connection may be in between.
 const ATTEMPTS: usize = 4;
@@ -27,14 +24,9 @@ const ATTEMPTS: usize = 4;
 pub struct CellWriter {
     session: Session,
     epoch: i64,
-    last: BatchRow,
-    /// Newest version of each kind of event that was ever written.
-    kinds: BTreeMap<String, i64>,
-    head: HeadFile,
+    tip: Tip,
     /// An append whose answer never came.
     unsettled: Option<BatchRow>,
-    /// What is written when nobody waits.
-    states: States,
     failed: bool,
 }
 
@@ -47,20 +39,13 @@ enum Stands {
 }
 
 impl CellWriter {
-    pub(super) fn new(
-        session: Session,
-        epoch: i64,
-        last: BatchRow,
-        kinds: BTreeMap<String, i64>,
-        head: HeadFile,
-    ) -> Self {
-        let (unsettled, states) = (None, States::default());
-        Self { session, epoch, last, kinds, head, unsettled, states, failed: false }
+    pub(super) fn new(session: Session, epoch: i64, tip: Tip) -> Self {
+        Self { session, epoch, tip, unsettled: None, failed: false }
     }
 
     fn write(&mut self, batch: &Batch) -> Result<BatchRow, AppendError> {
         if let Some(row) = self.unsettled {
-            if row.ends.call != self.last.ends.call + count(batch.calls.len()) {
+            if row.ends.call != self.tip.last.ends.call + count(batch.calls.len()) {
                 // What landed would stand for more than it holds.
                 return Err(LedgerError::Unsettled.into());
             }
@@ -72,9 +57,9 @@ impl CellWriter {
         for _ in 0..ATTEMPTS {
             let held = append::held(&self.session, batch);
             let held = held.map_err(|error| away("looking for texts", error))?;
-            let arrays = Arrays::new(batch, &self.last, self.epoch, &self.kinds, &held)?;
+            let arrays = Arrays::new(batch, &self.tip.last, self.epoch, &self.tip.kinds, &held)?;
             self.unsettled = Some(arrays.row);
-            match append::append(&self.session, &self.last.link, &arrays) {
+            match append::append(&self.session, &self.tip.last.link, &arrays) {
                 Ok(Appended::Landed) => return Ok(arrays.row),
                 Ok(Appended::Refused) => match self.stands(&arrays.row)? {
                     // It had landed before its answer was lost.
@@ -106,11 +91,11 @@ impl CellWriter {
         if batch == row.batch && link == row.link {
             return Ok(Stands::Behind);
         }
-        if batch == self.last.batch && link == self.last.link {
+        if batch == self.tip.last.batch && link == self.tip.last.link {
             return Ok(Stands::Before);
         }
         let problem =
-            format!("it ends with batch {batch}, which is not batch {} of this runtime", self.last.batch);
+            format!("it ends with batch {batch}, which is not batch {} of this runtime", self.tip.last.batch);
         Err(LedgerError::HistoryLost { database: self.session.to_string(), problem, head: None }.into())
     }
 
@@ -119,19 +104,6 @@ impl CellWriter {
             self.unsettled = None;
         }
         away("appending a batch", error)
-    }
-
-    fn committed(&mut self, row: BatchRow, batch: &Batch) -> Durable {
-        (self.last, self.unsettled) = (row, None);
-        // One that can't be written is older than the ledger, which is no damage.
-        self.head.committed(&row, batch).unwrap_or_default();
-        for record in &batch.records {
-            if self.kinds.get(&record.kind).is_none_or(|version| *version < record.version) {
-                self.kinds.insert(record.kind.clone(), record.version);
-            }
-        }
-        self.states.add(batch);
-        attest(row.ends.step)
     }
 }
 
@@ -164,7 +136,10 @@ impl Disk for CellWriter {
             return Err(LedgerError::WriterEnded.into());
         }
         match self.write(batch) {
-            Ok(row) => Ok(self.committed(row, batch)),
+            Ok(row) => {
+                self.unsettled = None;
+                Ok(self.tip.advance(row, batch))
+            }
             Err(error) => {
                 self.failed = matches!(error, AppendError::Fatal(_));
                 Err(error)
@@ -174,23 +149,23 @@ impl Disk for CellWriter {
 
     /// States of agents and rows that rest. What can't be written now is not needed: the log is there.
     fn tend(&mut self) -> Result<(), LedgerError> {
-        drop(self.states.write(&self.session, self.epoch));
+        drop(self.tip.states.write(&self.session, self.epoch));
         Ok(())
     }
 
     fn close(mut self) -> Result<(), LedgerError> {
         self.tend()?;
-        self.head.sync().unwrap_or_default();
+        self.tip.sync_head();
         Ok(())
     }
 
     fn keep(&mut self, packed: &[Packed]) -> Result<(), AppendError> {
-        self.states.keep(packed);
+        self.tip.states.keep(packed);
         Ok(self.tend()?)
     }
 
     fn tidy(&mut self) -> Result<Tidied, LedgerError> {
-        self.head.sync().unwrap_or_default();
+        self.tip.sync_head();
         Ok(Tidied::Done)
     }
 }

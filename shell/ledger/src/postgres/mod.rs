@@ -18,6 +18,7 @@ pub mod node;
 mod open;
 mod schema;
 mod states;
+mod tip;
 #[cfg(test)]
 mod suite_tests;
 #[cfg(any(test, feature = "testing"))]

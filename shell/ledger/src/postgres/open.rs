@@ -12,6 +12,7 @@ use super::cell_writer::CellWriter;
 use super::loss::HeadOnly;
 use super::node::Cluster;
 use super::schema;
+use super::tip::Tip;
 use crate::durability::Durability;
 use crate::error::{LedgerError, WrittenBy};
 use crate::read::Reader;
@@ -63,7 +64,7 @@ pub fn open(server: &Server, cell: i64, head: &Path) -> Result<Opened, LedgerErr
         reader.read(|source| kept.compare(&server.to_string(), head, source, &last, Durability::Full))?;
     let epoch = take_over(&session)?;
     let last_step = StepSeq(u64::try_from(last.ends.step).unwrap_or(0));
-    let writer = CellWriter::new(session, epoch, last, kinds, head);
+    let writer = CellWriter::new(session, epoch, Tip::new(last, kinds, head));
     Ok(Opened { writer, reader, last_step, created, warnings })
 }
 

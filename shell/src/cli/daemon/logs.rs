@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::DaemonHome;
 use crate::cli::exit::Exit;
+use crate::cli::interrupts::Ending;
 use crate::cli::output::{self, Failure};
 use crate::daemon::log::{self, TAIL_LINES, Tail};
 use crate::daemon::{LastFailure, Metadata, Phase};
@@ -31,7 +32,7 @@ pub(in crate::cli) struct LogsArgs {
     json: bool,
 }
 
-pub(super) async fn logs(daemon: &DaemonHome, args: LogsArgs) -> Result<Exit, Failure> {
+pub(super) async fn logs(daemon: &DaemonHome, args: LogsArgs, ending: &Ending) -> Result<Exit, Failure> {
     let path = log::path(&daemon.home);
     let (lines, tail) = Tail::read(&path, args.lines).with_context(|| path.display().to_string())?;
     let failure = LastFailure::read(&daemon.home);
@@ -49,11 +50,14 @@ pub(super) async fn logs(daemon: &DaemonHome, args: LogsArgs) -> Result<Exit, Fa
             output::document(&document)?;
         }
     } else {
-        output::table(&[
-            vec!["log".to_owned(), path.display().to_string()],
-            vec!["metadata".to_owned(), Metadata::path(&daemon.home).display().to_string()],
-            vec!["last failure".to_owned(), LastFailure::path(&daemon.home).display().to_string()],
-        ])?;
+        let files = [
+            Some(("log", path)),
+            Some(("metadata", Metadata::path(&daemon.home))),
+            failure.as_ref().map(|_| ("last failure", LastFailure::path(&daemon.home))),
+        ];
+        let rows = files.into_iter().flatten();
+        let rows = rows.map(|(name, path)| vec![name.to_owned(), path.display().to_string()]);
+        output::table(&rows.collect::<Vec<_>>())?;
         for failure in failure.iter() {
             let phase = failure.phase.name();
             output::text(&format!("failed at {phase}, {}: {}", near(failure.occurred_at), failure.summary))?;
@@ -64,7 +68,12 @@ pub(super) async fn logs(daemon: &DaemonHome, args: LogsArgs) -> Result<Exit, Fa
         }
     }
     if args.follow {
-        match follow(tail, args.json).await? {}
+        tokio::select! {
+            biased;
+            // Whoever followed has seen enough.
+            () = ending.wait() => {}
+            ended = follow(tail, args.json) => match ended? {},
+        }
     }
     Ok(Exit::Completed)
 }

@@ -133,14 +133,12 @@ pub(super) fn daemon(home: Option<PathBuf>, command: DaemonCommand) -> Result<Ex
     let environment = Environment::of_process();
     let daemon = DaemonHome { home: find_home(home, &environment)?, environment };
     interrupts::block_on(|ending| async move {
-        let work = async {
-            match command {
-                DaemonCommand::Start(args) => Box::pin(start::start(&daemon, args)).await,
-                DaemonCommand::Stop(args) => Box::pin(stop::stop(&daemon, args)).await,
-                DaemonCommand::Status { json } => Box::pin(status::status(&daemon, json)).await,
-                DaemonCommand::Restart(args) => Box::pin(start::restart(&daemon, args)).await,
-                DaemonCommand::Logs(args) => logs::logs(&daemon, args).await,
-            }
+        let work: interrupts::Work<'_, Exit> = match command {
+            DaemonCommand::Start(args) => Box::pin(start::start(&daemon, args)),
+            DaemonCommand::Stop(args) => Box::pin(stop::stop(&daemon, args)),
+            DaemonCommand::Status { json } => Box::pin(status::status(&daemon, json)),
+            DaemonCommand::Restart(args) => Box::pin(start::restart(&daemon, args)),
+            DaemonCommand::Logs(args) => return logs::logs(&daemon, args, &ending).await,
         };
         ending.or(work).await
     })

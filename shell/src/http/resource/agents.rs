@@ -116,10 +116,7 @@ impl Moment {
         app.blocking(move |app| {
             let last = app.last_event(&agent)?;
             if at.0 < 1 || at > last {
-                let text = format!("at_seq: {agent} has no event {at}: its log goes from 1 to {last}");
-                return Err(Failure::new(Code::InvalidQuery, text)
-                    .detail("field", "at_seq")
-                    .detail("last_event_seq", last.0));
+                return Err(Failure::unknown_event(&agent, at, last));
             }
             let past = app.reader.agent_after(&agent, at)?;
             let host = app.runtime.as_it_was(&past.agent)?;

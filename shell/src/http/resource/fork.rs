@@ -120,9 +120,7 @@ fn refused(error: ForkError) -> Box<Failure> {
             .hint(format!("copy {supervisor} and have it delegate anew, or prompt a new agent")),
         ForkError::Exists(agent) => Reject::AgentExists { agent }.into(),
         ForkError::NameTaken { name, agent } => Reject::NameTaken { name, agent }.into(),
-        ForkError::Beyond { agent, last, .. } => Failure::new(Code::CursorAhead, text)
-            .hint(format!("holon tail {agent} shows the last events"))
-            .detail("last_event_seq", last.0),
+        ForkError::Beyond { agent, at, last } => Failure::unknown_event(&agent, at, last),
         ForkError::TooLarge { records } => Failure::new(Code::TooLarge, text).detail("records", records),
         ForkError::TextsRemoved { .. } => {
             Failure::new(Code::TextsRemoved, text).hint("a later event, of what the agent still holds")

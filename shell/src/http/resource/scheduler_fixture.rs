@@ -40,14 +40,8 @@ pub(in super::super) async fn fixture(
 fn found(app: &App, agent: &AgentId, at: Option<EventSeq>) -> Handled<Record> {
     let last = app.last_event(agent)?;
     if let Some(at) = at {
-        return app.reader.record(agent, at)?.ok_or_else(|| {
-            Failure::new(
-                Code::UnknownEvent,
-                format!("{agent} has no event {at}: its log goes from 1 to {last}"),
-            )
-            .hint(format!("holon tail {agent} --level debug shows events with their numbers"))
-            .detail("last_event_seq", last.0)
-        });
+        let found = app.reader.record(agent, at)?;
+        return found.ok_or_else(|| Failure::unknown_event(agent, at, last));
     }
     let (kinds, before) = (&["scheduler_decision"][..], last.next());
     let wanted = Wanted { kinds, after: EventSeq(0), before, limit: 1, newest: true };

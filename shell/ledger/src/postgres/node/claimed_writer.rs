@@ -1,7 +1,6 @@
 //! The writer of a cell that a node has claimed. The writer has the rows; the actor of the node decides when they are
 //! appended, whether they are appended again, and whether they are durable.
 
-use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
@@ -15,15 +14,14 @@ use crate::error::{AppendError, LedgerError};
 use crate::postgres::append::{self, Appended};
 use crate::postgres::arrays::{Arrays, Held};
 use crate::postgres::cell_writer::{away, gap};
-use crate::postgres::states::States;
+use crate::postgres::tip::Tip;
 use crate::quiet::Tidied;
 use crate::rows::batch::Batch;
-use crate::rows::head::HeadFile;
 use crate::rows::link::BatchRow;
 use crate::rows::packed::Packed;
 use crate::rows::row::count;
 use crate::sql::postgres::{PostgresError, Session};
-use crate::write::{Disk, attest};
+use crate::write::Disk;
 
 /// How long an append waits for an order; then it reports that nothing is known yet.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -51,9 +49,7 @@ pub struct ClaimedWriter {
     pub(super) session: Session,
     pub(super) cell: CellId,
     pub(super) epoch: Epoch,
-    pub(super) last: BatchRow,
-    pub(super) kinds: BTreeMap<String, i64>,
-    pub(super) head: HeadFile,
+    pub(super) tip: Tip,
     pub(super) orders: Receiver<Order>,
     pub(super) notes: Sender<Note>,
     /// How long an append may take before its connection is given up.
@@ -65,7 +61,6 @@ pub struct ClaimedWriter {
 #[derive(Default)]
 pub(super) struct Progress {
     given: Option<Given>,
-    states: States,
     /// The error behind what the actor knows as a defect only.
     defect: Option<LedgerError>,
     failed: bool,
@@ -125,7 +120,7 @@ impl ClaimedWriter {
 
     fn arrays<'a>(&self, batch: &'a Batch, held: &Held) -> Result<Arrays<'a>, LedgerError> {
         let epoch = super::statement::id(self.epoch.0);
-        Arrays::new(batch, &self.last, epoch, &self.kinds, held)
+        Arrays::new(batch, &self.tip.last, epoch, &self.tip.kinds, held)
     }
 
     /// An append that waits behind others is not needed any more when another one was ordered since.
@@ -140,7 +135,7 @@ impl ClaimedWriter {
     fn append_now(&mut self, ask: AskId, arrays: &Arrays<'_>) -> Result<(), AppendError> {
         let cells = |landed: bool| if landed { vec![self.cell] } else { Vec::new() };
         let (answer, error) =
-            match append::append_within(&self.session, &self.last.link, arrays, Some(self.within)) {
+            match append::append_within(&self.session, &self.tip.last.link, arrays, Some(self.within)) {
                 Ok(appended) => (Answer::Appended { landed: cells(appended == Appended::Landed) }, None),
                 Err(PostgresError::Unanswered(problem)) => {
                     self.tell(Input::NoAnswer { ask })?;
@@ -198,19 +193,6 @@ impl ClaimedWriter {
             Stopped::HostFailed => LedgerError::NotOwner,
         }
     }
-
-    fn committed(&mut self, row: BatchRow, batch: &Batch) -> Durable {
-        (self.last, self.progress.given) = (row, None);
-        // One that can't be written is older than the ledger, which is no damage.
-        self.head.committed(&row, batch).unwrap_or_default();
-        for record in &batch.records {
-            if self.kinds.get(&record.kind).is_none_or(|version| *version < record.version) {
-                self.kinds.insert(record.kind.clone(), record.version);
-            }
-        }
-        self.progress.states.add(batch);
-        attest(row.ends.step)
-    }
 }
 
 impl Disk for ClaimedWriter {
@@ -219,7 +201,10 @@ impl Disk for ClaimedWriter {
             return Err(LedgerError::WriterEnded.into());
         }
         match self.write(batch) {
-            Ok(row) => Ok(self.committed(row, batch)),
+            Ok(row) => {
+                self.progress.given = None;
+                Ok(self.tip.advance(row, batch))
+            }
             Err(error) => {
                 self.progress.failed = matches!(error, AppendError::Fatal(_));
                 Err(error)
@@ -229,23 +214,23 @@ impl Disk for ClaimedWriter {
 
     /// States of agents and rows that rest. What can't be written now is not needed: the log is there.
     fn tend(&mut self) -> Result<(), LedgerError> {
-        drop(self.progress.states.write(&self.session, super::statement::id(self.epoch.0)));
+        drop(self.tip.states.write(&self.session, super::statement::id(self.epoch.0)));
         Ok(())
     }
 
     fn close(mut self) -> Result<(), LedgerError> {
         self.tend()?;
-        self.head.sync().unwrap_or_default();
+        self.tip.sync_head();
         Ok(())
     }
 
     fn keep(&mut self, packed: &[Packed]) -> Result<(), AppendError> {
-        self.progress.states.keep(packed);
+        self.tip.states.keep(packed);
         Ok(self.tend()?)
     }
 
     fn tidy(&mut self) -> Result<Tidied, LedgerError> {
-        self.head.sync().unwrap_or_default();
+        self.tip.sync_head();
         Ok(Tidied::Done)
     }
 }

@@ -16,6 +16,7 @@ use crate::durability::Durability;
 use crate::error::LedgerError;
 use crate::permit::Permit;
 use crate::postgres::open::kinds;
+use crate::postgres::tip::Tip;
 use crate::read::Reader;
 use crate::rows::link::newest;
 use crate::sql::postgres::{Server, Session, Work};
@@ -119,9 +120,7 @@ impl Lot {
             session,
             cell: parts.cell,
             epoch: parts.epoch,
-            last,
-            kinds,
-            head,
+            tip: Tip::new(last, kinds, head),
             orders,
             notes: parts.notes.clone(),
             within: parts.within,
