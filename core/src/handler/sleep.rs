@@ -21,7 +21,7 @@ pub(super) fn deliver(tx: &mut Tx<'_>) {
         origin: Origin::system(SLEEP_ELAPSED),
         priority: Priority::Background,
         surface: Surface::RuntimeSystem,
-        text: Text::whole(format!("You slept from {} until {until}{because}", sleep.since)),
+        text: Text::short(format!("You slept from {} until {until}{because}", sleep.since)),
     };
     if let Some(message_id) = evidence::admit(tx, evidence) {
         tx.record(SleepElapsed { message_id, until });

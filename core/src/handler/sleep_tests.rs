@@ -1,6 +1,8 @@
+use alloc::format;
 use alloc::vec::Vec;
 
 use holon_facts::closure::{ClosureOutcome, WaitingReason};
+use holon_facts::config::{Config, QueueLimits};
 use holon_facts::decision::{DecisionKind, DecisionReason};
 use holon_facts::event::{Event, TurnFact};
 use holon_facts::message::Origin;
@@ -8,7 +10,7 @@ use holon_facts::time::Millis;
 
 use crate::handler::work::tests::{CREATE, PICK, idle, turn};
 use crate::input::ControlRequest;
-use crate::testing::{World, agent, answers, calls, context, interjection, prompt};
+use crate::testing::{World, agent, answers, calls, config, context, interjection, prompt};
 use crate::view::RunVerdict;
 
 const MINUTES: (&str, &str) = ("Sleep", r#"{"reason":"the build is slow","duration_ms":600000}"#);
@@ -47,6 +49,17 @@ fn errors(world: &World) -> Vec<(&'static str, &str)> {
         fact.receipt.error.as_ref().map(|error| (error.kind.name(), error.message.preview()))
     });
     failed.collect()
+}
+
+/// However long the reason is, its tick takes no more than others, for which a queue keeps the space.
+#[test]
+fn a_long_reason_wakes_with_its_beginning() {
+    let queue = QueueLimits { bytes: 100, reserved_bytes: 0, ..config().queue };
+    let mut world = World::with_config("main", Config { queue, ..config() });
+    let call = format!(r#"{{"reason":"{}","duration_ms":600000}}"#, "slow ".repeat(100));
+    sleeps(&mut world, ("Sleep", &call));
+    world.pass_to_deadline();
+    assert!(woken(&world));
 }
 
 #[test]

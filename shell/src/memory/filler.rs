@@ -134,8 +134,8 @@ impl FileId {
 
 /// Whether an index was filled from this ledger, rather than from one that a backup has replaced.
 fn is_of(index: &Index, ledger: &Reader) -> Result<bool, MemoryProblem> {
-    let cursor = index.cursor()?;
-    Ok(cursor == 0 || ledger.sum_at(LedgerSeq(cursor))? == Some(index.mark()?))
+    let (cursor, mark) = index.mark()?;
+    Ok(cursor == 0 || ledger.sum_at(LedgerSeq(cursor))? == Some(mark))
 }
 
 /// What references are signed with: the home keeps it, so that those of yesterday can be opened although the index is new.

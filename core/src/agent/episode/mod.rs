@@ -98,6 +98,9 @@ pub struct Episode {
     /// A summary that came since its head was fixed: what is said next shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
+    /// What a model made of the one before, which has no digest, as no turn had ended in it: that of this one shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherited: Option<Text>,
     /// An operator wants it to close.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub compact: bool,
@@ -169,7 +172,7 @@ pub struct Closed {
     pub boundary: EpisodeBoundary,
     pub at: Wall,
     pub digest: Digest,
-    /// What a model made of it.
+    /// What a model made of it, or of the one before, in which no turn had ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Text>,
 }
@@ -212,6 +215,10 @@ impl<'a> Beginning<'a> {
 }
 
 impl Closed {
+    fn shows(&self, summary: &Summary) -> bool {
+        self.summary.as_ref() == Some(&summary.text)
+    }
+
     fn focus(&self) -> Option<WorkItemId> {
         self.digest.focus.as_ref().map(|focus| focus.work_item_id)
     }
@@ -261,7 +268,7 @@ impl Episodes {
         if self.open.is_none() {
             if goes_on {
                 // The head says how things stand now.
-                run.forget_changes(|summary| !self.has_summary(summary.episode_id));
+                run.forget_changes(|summary| !self.shows(summary));
             }
             self.open(at, run, now.clone(), false);
         }
@@ -343,9 +350,17 @@ impl Episodes {
     /// A model has summed up an episode that closed: its digest has that from now on, and what is said next.
     pub(super) fn summarized(&mut self, fact: &EpisodeSummarized) {
         let Some(text) = &fact.summary else { return };
-        let closed = self.closed.iter_mut().find(|closed| closed.id == fact.episode_id);
-        if let Some(closed) = closed {
-            Arc::make_mut(closed).summary = Some(text.clone());
+        // One without a digest goes on in the next one that has one.
+        match self.closed.iter_mut().find(|closed| closed.id >= fact.episode_id) {
+            Some(closed) if closed.id == fact.episode_id || closed.summary.is_none() => {
+                Arc::make_mut(closed).summary = Some(text.clone());
+            }
+            Some(_) => {}
+            None => {
+                if let Some(open) = &mut self.open {
+                    open.inherited = Some(text.clone());
+                }
+            }
         }
         if let Some(open) = &mut self.open {
             open.summary = Some(Summary { episode_id: fact.episode_id, text: text.clone() });
@@ -376,8 +391,10 @@ impl Episodes {
     ) {
         let (id, boundary, digest) = (fact.episode_id, fact.boundary, fact.digest.clone());
         let before = self.open.take();
+        let mut inherited = before.as_ref().and_then(|before| before.inherited.clone());
         if digest.turns > 0 {
-            self.closed.push_back(Arc::new(Closed { id, boundary, at, digest, summary: None }));
+            let summary = inherited.take();
+            self.closed.push_back(Arc::new(Closed { id, boundary, at, digest, summary }));
             self.forget();
         }
         let late = before.as_ref().and_then(|before| before.summary.clone());
@@ -388,10 +405,11 @@ impl Episodes {
             run.conversation.recap.refused_at = fact.size.map(|size| size.est_tokens);
         }
         // The head says how things stand now.
-        run.forget_changes(|summary| !self.has_summary(summary.episode_id));
+        run.forget_changes(|summary| !self.shows(summary));
         self.open((seq, at), run, now, refused);
         let Some(open) = &mut self.open else { return };
-        open.summary = late.filter(|late| !open.head.digests.iter().any(|it| it.id == late.episode_id));
+        let shown = |late: &Summary| open.head.digests.iter().any(|closed| closed.shows(late));
+        (open.summary, open.inherited) = (late.filter(|late| !shown(late)), inherited);
         open.tools = run.environment.tools.clone();
         open.model = run.chain.models.first().cloned();
         let standing = before.and_then(|before| before.shown.standing).map(Standing::later);
@@ -430,6 +448,7 @@ impl Episodes {
             turns: Vec::new(),
             rounds: 0,
             summary: None,
+            inherited: None,
             compact: false,
             rested_at: None,
         }));
@@ -447,8 +466,8 @@ impl Episodes {
         }
         let mut digests = self.that_matter(now.focus);
         digests.extend(self.open.as_ref().map(|open| {
-            let (id, digest) = (open.id, digest(agent, open));
-            Arc::new(Closed { id, boundary: EpisodeBoundary::Rest, at: turn.now, digest, summary: None })
+            let (id, digest, summary) = (open.id, digest(agent, open), open.inherited.clone());
+            Arc::new(Closed { id, boundary: EpisodeBoundary::Rest, at: turn.now, digest, summary })
         }));
         let head = Head {
             fence: Fence::PREVIEW,
@@ -467,9 +486,9 @@ impl Episodes {
         Preview { head, turns: Vec::new(), changes: Changes::default() }
     }
 
-    /// Whether the digest of an episode that is over has its summary.
-    fn has_summary(&self, id: EpisodeId) -> bool {
-        self.closed.iter().any(|closed| closed.id == id && closed.summary.is_some())
+    /// Whether the digest of an episode that is over has a summary.
+    fn shows(&self, summary: &Summary) -> bool {
+        self.closed.iter().any(|closed| closed.shows(summary))
     }
 
     /// The newest, and those of the item in focus.

@@ -29,7 +29,7 @@ use crate::agent::turn::window::{TAIL, Window};
 use crate::agent::turn::{About, Round, Run};
 use crate::effect::Answer;
 use crate::handler::turn::{model_round, request};
-use crate::prompt::{self, conversation, notes};
+use crate::prompt::{conversation, notes};
 use crate::tx::Tx;
 
 /// A request that fits is not shortened by less than this part of what the window leaves to the conversation.
@@ -150,8 +150,6 @@ pub(crate) struct Room {
     pub(crate) limit: u64,
     /// A close that frees less waits until the window is full.
     pub(crate) worth: u64,
-    /// The tools and the message alone take more than fits: no close helps.
-    pub(crate) hopeless: bool,
 }
 
 /// For a request to a model that has so many tokens around its conversation.
@@ -160,12 +158,10 @@ pub(crate) fn room(tx: &Tx<'_>, run: &Run, model: &ModelRef, around: u64) -> Roo
     let fits = Window::of(tx.env.config, model).estimated(ratio).input;
     let fixed = request::fixed_tokens(run, around).min(fits);
     let limit = fixed.saturating_add(tx.env.config.context.compact_at.of(fits - fixed));
-    let tools = prompt::tool_tokens(&run.environment.tools, tx.agent().servers.offered.as_deref());
-    let hopeless = request::fixed_tokens(run, tools) > fits;
     let refused = run.conversation.recap.refused_at.map(|refused| refused / 4 * 3);
     match refused {
-        Some(refused) => Room { fits, limit: limit.min(refused), worth: 0, hopeless },
-        None => Room { fits, limit, worth: (fits - fixed) / WORTH, hopeless },
+        Some(refused) => Room { fits, limit: limit.min(refused), worth: 0 },
+        None => Room { fits, limit, worth: (fits - fixed) / WORTH },
     }
 }
 

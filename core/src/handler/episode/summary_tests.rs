@@ -132,6 +132,32 @@ fn what_comes_after_its_turn_is_shown_with_the_next_one() {
     assert_eq!(shown(&world), 1, "the digest of the episode has it");
 }
 
+/// The first turn of an episode has no digest when it closes in its middle: the next one tells of the whole turn.
+#[test]
+fn one_of_a_first_turn_stays_with_the_digest_that_tells_of_it() {
+    let anew = |world: &mut World| {
+        world.ask(|reply| Input::Compact { agent: agent("main"), reply });
+        world.admit("main", prompt("still there?"));
+        world.complete("main", context());
+        assert_eq!(shown(world), 1, "{}", everything(world.requests.last().unwrap()));
+    };
+    let mut in_time = closed();
+    sum_up(&mut in_time, answers(GOAL));
+    in_time.complete_one("main", OpKind::CallModel, answers("done"));
+    anew(&mut in_time);
+    let mut late = closed();
+    late.complete_one("main", OpKind::CallModel, answers("done"));
+    sum_up(&mut late, answers(GOAL));
+    anew(&mut late);
+    let mut later = closed();
+    later.complete_one("main", OpKind::CallModel, answers("done"));
+    later.ask(|reply| Input::Compact { agent: agent("main"), reply });
+    sum_up(&mut later, answers(GOAL));
+    anew(&mut later);
+    later.complete("main", answers("on it"));
+    anew(&mut later);
+}
+
 #[test]
 fn one_that_fails_or_says_nothing_leaves_the_digest_alone() {
     let bad = [

@@ -100,12 +100,12 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
         }
     }
     let Some(run) = &tx.agent().run else { return };
-    let Room { fits, limit, worth, hopeless } = episode::room(tx, run, &next.request.model, next.around);
+    let Room { fits, limit, worth } = episode::room(tx, run, &next.request.model, next.around);
     while next.input > limit {
         let size = Size { est_tokens: next.input, limit };
         // A part of the window, and what a provider refused once, are no bounds: only the window is.
         let worth = if next.input > fits { 0 } else { worth };
-        if hopeless || !episode::make_room(tx, size, EpisodeBoundary::Size, worth) {
+        if !episode::make_room(tx, size, EpisodeBoundary::Size, worth) {
             if next.input <= fits {
                 break;
             }

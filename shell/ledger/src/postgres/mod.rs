@@ -18,12 +18,12 @@ pub mod node;
 mod open;
 mod schema;
 mod states;
-mod tip;
 #[cfg(test)]
 mod suite_tests;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "only tests use it")]
 pub mod testing;
+mod tip;
 
 pub use crate::sql::postgres::{Server, UrlError};
 pub use cell_writer::CellWriter;

@@ -22,13 +22,16 @@ impl Index {
         cursor(&self.connection)
     }
 
-    /// The sum of the ledger's row there.
+    /// The same, with the sum of the ledger's row there: of one moment, as another process may fill the index.
     ///
     /// # Errors
     /// Damage.
-    pub fn mark(&self) -> Result<i64, MemoryError> {
-        let sql = "SELECT value FROM meta WHERE key = 'mark'";
-        self.connection.query_row(sql, [], |row| row.get(0)).map_err(failed())
+    pub fn mark(&self) -> Result<(u64, i64), MemoryError> {
+        let sql = "SELECT at.value, mark.value FROM meta AS at, meta AS mark \
+                   WHERE at.key = 'cursor' AND mark.key = 'mark'";
+        let found = self.connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
+        let (cursor, mark) = found.map_err(failed())?;
+        Ok((u64::try_from(cursor).unwrap_or(0), mark))
     }
 
     /// The document of a reference that this agent was given.
