@@ -54,7 +54,11 @@ impl Logins {
     /// A file that can't be removed.
     pub fn forget(&self, server: &str) -> io::Result<bool> {
         let path = self.path(server);
-        kept::remove(&lock_of(&path))?;
+        if !path.try_exists()? {
+            return Ok(false);
+        }
+        // A process that renews it would write it again.
+        let _renewed = lock(&path)?;
         kept::remove(&path)
     }
 
@@ -89,15 +93,16 @@ impl Login {
 
     /// Waits until no other process renews it.
     pub(crate) fn lock(&self) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).mode(0o600).open(lock_of(&self.path))?;
-        file.lock()?;
-        Ok(file)
+        lock(&self.path)
     }
 }
 
-fn lock_of(path: &Path) -> PathBuf {
-    path.with_extension("lock")
+fn lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file =
+        options.write(true).create(true).truncate(false).mode(0o600).open(path.with_extension("lock"))?;
+    file.lock()?;
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use holon_facts::{AgentId, EventSeq, MessageId, Record};
 
 use super::interrupts::Ending;
 use super::output::Failure;
-use super::prompt::{Sent, send};
+use super::patience::until_answered;
+use super::prompt::{Sent, patiently};
 use super::run_input::RunInput;
 use crate::run_stream::{Delivery, Instruction, Refusal};
 
@@ -38,7 +39,7 @@ impl Instructed<'_> {
             tokio::select! {
                 biased;
                 () = self.ending.wait() => break,
-                instruction = input.next() => {
+                instruction = input.next(), if input.takes_more() => {
                     if let Some(instruction) = instruction {
                         let source = instruction.source.clone();
                         let told = self.instruct(instruction).await?;
@@ -67,7 +68,8 @@ impl Instructed<'_> {
         let answers = match delivery {
             Delivery::Prompt | Delivery::Interjection => None,
             Delivery::Answer(brief) => {
-                let open = self.ending.or(async { Ok(self.asks().await?) }).await?;
+                let asked = || async { Ok(self.asks().await?) };
+                let open = until_answered(self.ending, asked).await?;
                 match Refusal::unless_asked(self.agent, open.into_iter(), brief) {
                     Ok(brief) => Some(brief),
                     Err(refusal) => return Ok(Err(refusal)),
@@ -84,7 +86,7 @@ impl Instructed<'_> {
             answers,
             correlation_id: source.id,
         };
-        match self.ending.or(send(self.client, self.agent, sent)).await {
+        match patiently(self.ending, self.client, self.agent, sent).await {
             Ok(prompted) => Ok(Ok(prompted.message_id)),
             Err(failure) => match failure.error.downcast_ref().and_then(Refusal::by_runtime) {
                 Some(refusal) => Ok(Err(refusal)),

@@ -17,7 +17,7 @@ use super::attached_input::{Instructed, Seen};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
-use super::prompt::{Sent, send};
+use super::prompt::{Sent, patiently, send};
 use super::run_request::{RunRequest, Target, Task};
 use crate::changes::Before;
 use crate::client;
@@ -39,6 +39,18 @@ pub(super) fn living(home: &Home) -> Option<Metadata> {
     }
 }
 
+/// A runtime asks the models that it was started with, as long as its settings allow.
+pub(super) fn check_terms(own: bool, metadata: &Metadata) -> Result<(), Failure> {
+    if !own {
+        return Ok(());
+    }
+    let error = anyhow!(
+        "the runtime of the home (process {}) runs this agent: --model, --max-turns and --budget are its own settings",
+        metadata.process.pid
+    );
+    Err(Failure::usage(error).hint("leave them out, or holon config set, then holon daemon restart"))
+}
+
 /// Gives the prompt to the runtime, and waits for the end of what comes of it.
 pub(super) async fn run(
     mut request: RunRequest,
@@ -46,6 +58,7 @@ pub(super) async fn run(
     task: &Task,
     ending: Ending,
 ) -> Result<RunReport, Failure> {
+    check_terms(request.own_terms, &metadata)?;
     let started = clock::now();
     let configured = || Settings::socket(&request.home.config(), &request.environment);
     let socket = metadata.socket_path.or_else(configured).unwrap_or_else(|| request.home.socket());
@@ -153,7 +166,14 @@ impl Attached<'_> {
                 return Ok((end, verified));
             }
             let answer = fold.told().map(|told| texts.resolve(&told.text)).transpose()?;
-            verified = ending.or(request.verify(answer.as_deref())).await?;
+            verified = tokio::select! {
+                biased;
+                () = ending.wait() => {
+                    end.verdict = RunVerdict::Interrupted;
+                    return Ok((end, Verified::default()));
+                }
+                verified = request.verify(answer.as_deref()) => verified?,
+            };
             let Some(objection) = verified.objection() else { return Ok((end, verified)) };
             if left == 0 {
                 end.verdict = RunVerdict::Failed;
@@ -161,7 +181,7 @@ impl Attached<'_> {
             }
             left -= 1;
             before = end.why.explanation.event_seq;
-            let again = ending.or(send(client, &request.agent, Sent::of(&objection))).await?;
+            let again = patiently(ending, client, &request.agent, Sent::of(&objection)).await?;
             fold.prompted_again(again.message_id);
         }
     }

@@ -1,5 +1,6 @@
 //! What has to hold before a run counts as completed: a command that passes, an answer that fits a schema.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use holon_platform::regular;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
-use tokio::process::Command;
+use tokio::process::{ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::output::Failure;
@@ -22,6 +23,8 @@ use crate::report::{CheckOutcome, Verified};
 const TRIES: u32 = 2;
 /// A check that takes longer has failed.
 const CHECK_TIMEOUT: Duration = Duration::from_hours(1);
+/// Output that is there when the check has ended is read so long.
+const REST: Duration = Duration::from_millis(200);
 /// The end of a check's output that is kept.
 const OUTPUT_BYTES: usize = 8 << 10;
 /// Largest schema: it becomes a part of the prompt.
@@ -166,6 +169,22 @@ impl Drop for Group {
     }
 }
 
+/// Reads to the end, and keeps the end.
+async fn read(stdout: Option<ChildStdout>, output: &mut Vec<u8>) -> io::Result<()> {
+    let Some(mut stdout) = stdout else { return Ok(()) };
+    let mut buffer = vec![0; 16 << 10];
+    loop {
+        let count = stdout.read(&mut buffer).await?;
+        if count == 0 {
+            return Ok(());
+        }
+        output.extend_from_slice(&buffer[..count]);
+        if output.len() > 4 * OUTPUT_BYTES {
+            output.drain(..output.len() - OUTPUT_BYTES);
+        }
+    }
+}
+
 async fn check(command: &str, folder: &Path) -> Result<CheckOutcome, Failure> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(format!("exec 2>&1\n{command}")).current_dir(folder).process_group(0);
@@ -173,21 +192,23 @@ async fn check(command: &str, folder: &Path) -> Result<CheckOutcome, Failure> {
     let mut child = shell.spawn().map_err(|error| anyhow!("--check: the shell can't be started: {error}"))?;
     let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let mut group = Group(group);
-    let mut stdout = child.stdout.take();
+    let stdout = child.stdout.take();
     let mut output = Vec::new();
     let ended = timeout(CHECK_TIMEOUT, async {
-        let mut buffer = vec![0; 16 << 10];
-        while let Some(stdout) = &mut stdout {
-            let count = stdout.read(&mut buffer).await?;
-            if count == 0 {
-                break;
+        let mut reading = Box::pin(read(stdout, &mut output));
+        tokio::select! {
+            read = &mut reading => {
+                read?;
+                child.wait().await
             }
-            output.extend_from_slice(&buffer[..count]);
-            if output.len() > 4 * OUTPUT_BYTES {
-                output.drain(..output.len() - OUTPUT_BYTES);
+            status = child.wait() => {
+                // What it has left in the background may keep the pipe open.
+                if let Ok(read) = timeout(REST, reading).await {
+                    read?;
+                }
+                status
             }
         }
-        child.wait().await
     });
     let ended = ended.await;
     let exit_status = match ended {
@@ -248,5 +269,8 @@ mod tests {
         let failed = check("seq 1 5000; echo wrong >&2; exit 3", folder.path()).await.ok().unwrap();
         assert_eq!((failed.passed, failed.exit_status), (false, Some(3)));
         assert!(failed.output.ends_with("wrong\n") && failed.output.len() <= OUTPUT_BYTES);
+        let leaves = timeout(CHECK_TIMEOUT / 60, check("echo said; sleep 300 & true", folder.path())).await;
+        let leaves = leaves.expect("what is in the background is not waited for").ok().unwrap();
+        assert_eq!((leaves.passed, leaves.output.as_str()), (true, "said\n"));
     }
 }

@@ -112,6 +112,7 @@ fn played(args: &DemoArgs, folder: &Path) -> Result<Exit, Failure> {
         skills: Vec::new(),
         execution: execution(&project, &project)?,
         folder_asked_for: true,
+        own_terms: false,
         environment: Environment::of_process(),
         idle_limit: Millis::seconds(60),
         wait_for_tasks: true,

@@ -41,6 +41,7 @@ mod outcome;
 mod output;
 mod overview;
 mod pages;
+mod patience;
 mod prompt;
 mod recover;
 mod replay;

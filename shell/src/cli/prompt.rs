@@ -22,6 +22,7 @@ use super::exit::Exit;
 use super::image_args::{ImageArgs, SkillArgs};
 use super::interrupts::Ending;
 use super::output::{self, Failure};
+use super::patience::until_answered;
 use super::run::prompt_text;
 use crate::activity::Activity;
 use crate::images::Picture;
@@ -160,6 +161,7 @@ pub(super) async fn deliver(
 }
 
 /// A prompt on its way.
+#[derive(Clone)]
 pub(super) struct Sent<'a> {
     pub(super) prompt: &'a str,
     pub(super) images: &'a [Picture],
@@ -207,7 +209,7 @@ pub(super) async fn send(
     };
     let key = match sent.key {
         Some(key) => key,
-        None => format!("cli-{}{}", entropy::name()?, entropy::name()?),
+        None => new_key()?,
     };
     // What happens meanwhile is shown, so the wait itself is that of the events.
     let query = PromptQuery { wait: sent.wait, timeout_ms: sent.wait.map(|_| 0) };
@@ -223,6 +225,25 @@ pub(super) async fn send(
             "free space on that disk, or see holon daemon status; then holon prompt --agent {agent}{interject} --key {key} with the same text: it is admitted once"
         ))
     })
+}
+
+/// The same, of a runtime that may be started anew meanwhile: it takes the prompt once.
+pub(super) async fn patiently(
+    ending: &Ending,
+    client: &Client,
+    agent: &AgentId,
+    sent: Sent<'_>,
+) -> Result<Document<Prompted>, Failure> {
+    let key = match sent.key.clone() {
+        Some(key) => key,
+        None => new_key()?,
+    };
+    let sent = Sent { key: Some(key), ..sent };
+    until_answered(ending, || send(client, agent, sent.clone())).await
+}
+
+fn new_key() -> Result<String, Failure> {
+    Ok(format!("cli-{}{}", entropy::name()?, entropy::name()?))
 }
 
 fn carried(picture: &Picture) -> PromptImage {

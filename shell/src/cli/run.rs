@@ -246,7 +246,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let living = if target.is_temporary() { None } else { attached_run::living(&own_home) };
     let terms = match living {
         Some(metadata) => {
-            own_terms(&args, &metadata)?;
+            attached_run::check_terms(has_own_terms(&args), &metadata)?;
             Terms::Runtime(Box::new(metadata))
         }
         None => Terms::Own(Box::new(Setup::load(&home, &environment, args.model.as_deref())?)),
@@ -291,6 +291,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         template: args.template.as_deref().map(template::selector).transpose()?,
         execution,
         folder_asked_for: args.workspace_root.is_some() || args.cwd.is_some(),
+        own_terms: has_own_terms(&args),
         environment,
         idle_limit,
         wait_for_tasks: !args.no_wait_for_tasks,
@@ -422,16 +423,8 @@ fn target(
     Ok((home.clone(), agent, target))
 }
 
-/// A runtime asks the models that it was started with, as long as it was told to.
-fn own_terms(args: &RunArgs, metadata: &Metadata) -> Result<(), Failure> {
-    if args.model.is_none() && args.max_turns.is_none() && args.budget.is_none() {
-        return Ok(());
-    }
-    let error = anyhow!(
-        "the runtime of the home (process {}) runs this agent: --model, --max-turns and --budget are its own settings",
-        metadata.process.pid
-    );
-    Err(Failure::usage(error).hint("leave them out, or holon config set, then holon daemon restart"))
+fn has_own_terms(args: &RunArgs) -> bool {
+    args.model.is_some() || args.max_turns.is_some() || args.budget.is_some()
 }
 
 /// Where the agent works: the named folders, or the current one in the repository around it.

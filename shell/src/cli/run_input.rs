@@ -45,6 +45,11 @@ impl RunInput {
         self.incoming.is_open()
     }
 
+    /// Whether another instruction is taken in now.
+    pub(super) fn takes_more(&self) -> bool {
+        self.is_open() && !self.answers.prompts.lock().unwrap_or_else(PoisonError::into_inner).are_full()
+    }
+
     /// The next instruction; none at the end of the input, and after a line that was refused at once. Giving the wait
     /// up loses nothing.
     pub(super) async fn next(&mut self) -> Option<Instruction> {

@@ -30,6 +30,8 @@ pub(super) struct RunRequest {
     pub(super) execution: ExecutionBinding,
     /// Whether the folder was named, rather than being the current one.
     pub(super) folder_asked_for: bool,
+    /// Whether a model or limits were named: a runtime that has the home has its own.
+    pub(super) own_terms: bool,
     pub(super) environment: Environment,
     /// What is due within so long is waited for.
     pub(super) idle_limit: Millis,

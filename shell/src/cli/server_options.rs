@@ -100,6 +100,7 @@ impl Effective {
         let endpoint = Endpoint::new(server, token, home)
             .map_err(|error| Failure::usage(error.clone()).hint(error.hint()))?;
         let mut secrets = setup.providers.secrets();
+        secrets.extend(setup.settings.passwords());
         let webhook_key = webhook_key(server, &setup.credentials)?;
         secrets.extend(webhook_key.iter().map(|key| ("webhook key".to_owned(), key.clone())));
         let fingerprint = Fingerprint::new(&setup.settings, &endpoint, &secrets);

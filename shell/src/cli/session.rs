@@ -165,7 +165,11 @@ impl Session {
             if verdict != RunVerdict::Completed {
                 break;
             }
-            verified = self.verify(driver, fold, ending).await?;
+            let Some(checked) = self.verify(driver, fold, ending).await? else {
+                (verdict, verified) = (RunVerdict::Interrupted, Verified::default());
+                break;
+            };
+            verified = checked;
             match verified.objection() {
                 None => break,
                 Some(_) if left == 0 => verdict = RunVerdict::Failed,
@@ -248,15 +252,20 @@ impl Session {
         if interrupted && !ended { RunVerdict::Interrupted } else { verdict }
     }
 
+    /// None where the end was asked for meanwhile.
     async fn verify(
         &self,
         driver: &Driver,
         fold: &Mutex<RunFold>,
         ending: &Ending,
-    ) -> Result<Verified, Failure> {
+    ) -> Result<Option<Verified>, Failure> {
         let told = locked(fold).told().map(|told| told.text.clone());
         let answer = told.map(|text| driver.texts().resolve(&text)).transpose()?;
-        ending.or(self.request.verify(answer.as_deref())).await
+        tokio::select! {
+            biased;
+            () = ending.wait() => Ok(None),
+            verified = self.request.verify(answer.as_deref()) => verified.map(Some),
+        }
     }
 
     /// The skills that the prompt names.

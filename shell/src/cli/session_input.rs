@@ -56,7 +56,7 @@ impl Session {
                     self.interrupt(driver).await?;
                     return Ok(true);
                 }
-                instruction = input.next(), if input.is_open() => {
+                instruction = input.next(), if input.takes_more() => {
                     if let Some(instruction) = instruction {
                         let source = instruction.source.clone();
                         let told = self.instruct(driver, instruction).await?;

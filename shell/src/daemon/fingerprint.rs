@@ -32,7 +32,11 @@ impl Fingerprint {
         let home = settings.file();
         let token = endpoint.token.iter().map(|token| (TOKEN.to_owned(), token.expose()));
         let secrets = secrets.iter().map(|(name, value)| (name.clone(), value.as_str()));
-        values.extend(token.chain(secrets).map(|(name, value)| (name, digest(home, value))));
+        for (name, value) in token.chain(secrets) {
+            // A password inside an address, which is there without it.
+            let name = if values.contains_key(&name) { format!("{name}, its password") } else { name };
+            values.insert(name, digest(home, value));
+        }
         Self(values)
     }
 
@@ -95,6 +99,16 @@ mod tests {
         assert_eq!(different[0].0, TOKEN);
         assert!(one.has_another_token(&other) && one.has_another_token(&plain));
         assert!(!one.has_another_token(&one) && !plain.has_another_token(&one));
+        let url = |password: &str| {
+            let endpoint = format!("http://me:{password}@collector:4318");
+            let mut settings = Settings::new("/h/config.toml".as_ref());
+            settings.flag("--test", "telemetry.otlp.endpoint", &endpoint).unwrap();
+            let endpoint = Endpoint::new(&settings.server, None, &Home::at("/h")).unwrap();
+            Fingerprint::new(&settings, &endpoint, &settings.passwords())
+        };
+        let (here, there) = (url("canary-1"), url("canary-2"));
+        assert!(!serde_json::to_string(&here).unwrap().contains("canary"), "{here:?}");
+        assert_eq!(here.differences(&there)[0].0, "telemetry.otlp.endpoint, its password");
         let shown = format!("{different:?}{}", serde_json::to_string(&one).unwrap());
         assert!(!shown.contains("canary"), "{shown}");
         assert_eq!(one.differences(&one), []);

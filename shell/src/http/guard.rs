@@ -13,15 +13,19 @@ use tokio::time::{Sleep, sleep};
 
 use super::rest::{Rest, Unread};
 
-/// The first bytes come so soon.
+/// The first bytes come so soon, as many as show which protocol it is: from then on that has time-outs of its own.
 const FIRST: Duration = Duration::from_secs(10);
+/// What HTTP/2 begins with.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Something of what is sent is taken so soon.
 pub(super) const TAKEN: Duration = Duration::from_secs(30);
 
 pub(super) struct Guarded<T> {
     io: T,
-    /// Runs until the first byte has come.
+    /// Runs until the first bytes have come.
     first: Option<Pin<Box<Sleep>>>,
+    /// What HTTP/2 still has to begin with, as long as nothing else has come.
+    preface: &'static [u8],
     /// Runs while the other end takes nothing.
     stuck: Option<Pin<Box<Sleep>>>,
     /// Whether nothing more is written.
@@ -32,7 +36,16 @@ pub(super) struct Guarded<T> {
 impl<T> Guarded<T> {
     /// `unread` is whether a request was answered before it was read.
     pub(super) fn new(io: T, unread: Unread) -> Self {
-        Self { io, first: Some(Box::pin(sleep(FIRST))), stuck: None, ended: false, rest: Rest::new(unread) }
+        let first = Some(Box::pin(sleep(FIRST)));
+        Self { io, first, preface: PREFACE, stuck: None, ended: false, rest: Rest::new(unread) }
+    }
+
+    /// These bytes have come; none where there are no more.
+    fn came(&mut self, bytes: &[u8]) {
+        self.preface = self.preface.strip_prefix(bytes).filter(|_| !bytes.is_empty()).unwrap_or_default();
+        if self.preface.is_empty() {
+            self.first = None;
+        }
     }
 
     /// Watches the time while a write waits.
@@ -55,9 +68,12 @@ impl<T: AsyncRead + Unpin> AsyncRead for Guarded<T> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         let read = Pin::new(&mut self.io).poll_read(context, buffer);
         if read.is_ready() {
-            self.first = None;
+            if self.first.is_some() {
+                self.came(&buffer.filled()[before..]);
+            }
             return read;
         }
         match self.first.as_mut().map(|first| first.as_mut().poll(context)) {
@@ -132,6 +148,18 @@ mod tests {
         guarded.read_u8().await.unwrap();
         let silent = tokio::time::timeout(FIRST * 10, guarded.read_u8()).await;
         assert!(silent.is_err(), "later it may be silent: that is its protocol's business");
+
+        let (server, mut half) = duplex(64);
+        let mut guarded = Guarded::new(server, Unread::default());
+        half.write_all(&PREFACE[..16]).await.unwrap();
+        let mut read = [0; 24];
+        let error = guarded.read_exact(&mut read).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "half a preface is none of HTTP/2");
+        let (server, mut whole) = duplex(64);
+        let mut guarded = Guarded::new(server, Unread::default());
+        whole.write_all(PREFACE).await.unwrap();
+        guarded.read_exact(&mut read).await.unwrap();
+        assert!(guarded.first.is_none());
         client.write_u8(1).await.unwrap();
     }
 

@@ -16,7 +16,8 @@ use crate::answer::Answer;
 use crate::exit::Exit;
 use crate::prompt_turn::PromptTurn;
 
-/// Prompts that are followed at once; of more, the oldest is not followed to its end.
+/// Prompts of the run that are followed at once: with so many, no more are taken in. Of others as many are followed, and of
+/// more the oldest is not followed to its end.
 const FOLLOWED: usize = 1_024;
 
 /// The prompts of an agent whose turns have not ended, and where they come from.
@@ -42,6 +43,11 @@ impl Prompts {
     /// Of this agent, whose texts are read there.
     pub fn new(agent: AgentId, texts: TextSource) -> Self {
         Self { agent, texts, followed: VecDeque::new(), waits: None }
+    }
+
+    /// Whether so many prompts of the run are under way that no more are taken in.
+    pub fn are_full(&self) -> bool {
+        self.followed.iter().filter(|followed| followed.source.is_some()).count() >= FOLLOWED
     }
 
     /// A line is a message of the agent.
@@ -90,10 +96,12 @@ impl Prompts {
     fn follow(&mut self, message: MessageId) -> &mut Followed {
         let known = self.followed.iter().position(|followed| followed.message == message);
         let at = known.unwrap_or_else(|| {
-            if self.followed.len() == FOLLOWED {
+            if self.followed.len() >= 2 * FOLLOWED {
                 // One that has ended and that nobody has named by now is somebody else's.
-                let ended = self.followed.iter().position(|followed| followed.verdict.is_some());
-                self.followed.remove(ended.unwrap_or_default());
+                let others = |followed: &Followed| followed.source.is_none();
+                let ended = self.followed.iter().position(|one| others(one) && one.verdict.is_some());
+                let at = ended.or_else(|| self.followed.iter().position(others));
+                self.followed.remove(at.unwrap_or_default());
             }
             let (turn, answer) = (PromptTurn::of(message), Answer::to(message));
             self.followed.push_back(Followed { message, turn, answer, source: None, verdict: None });
@@ -149,5 +157,26 @@ fn waits(reason: WaitingReason) -> RunVerdict {
             RunVerdict::WaitingForExternal
         }
         WaitingReason::AwaitingTimer => RunVerdict::WaitingForTimer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_of_the_run_are_followed_to_their_end_whatever_others_send() {
+        let mut prompts = Prompts::new(AgentId::new("main").unwrap(), TextSource::default());
+        for own in 0..FOLLOWED as u64 {
+            assert!(!prompts.are_full());
+            prompts.admitted(MessageId(own), Source::default());
+        }
+        assert!(prompts.are_full());
+        for other in 0..3 * FOLLOWED as u64 {
+            prompts.follow(MessageId(1_000_000 + other));
+        }
+        assert_eq!(prompts.followed.len(), 2 * FOLLOWED);
+        let own = prompts.followed.iter().filter(|followed| followed.source.is_some());
+        assert_eq!(own.count(), FOLLOWED);
     }
 }

@@ -1,6 +1,6 @@
 //! Settings as a list of values with their origins, fit to be shown.
 
-use holon_text::variables::password;
+use holon_text::variables::{passwords, without_password};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -29,7 +29,7 @@ impl Settings {
     pub fn entries(&self) -> Vec<Entry> {
         let keys = KEYS.iter().map(|key| Entry {
             key: key.name.to_owned(),
-            value: key.get(self),
+            value: fit(&key.kind, key.get(self)),
             origin: self.origin(key.name),
         });
         let options = self.providers.iter().flat_map(|(id, provider)| {
@@ -46,10 +46,7 @@ impl Settings {
         let servers = self.tool_servers.servers.iter().flat_map(|(server, own)| {
             let entries = TOOL_SERVER_KEYS.iter().map(|key| {
                 let name = option_name(server, key.name);
-                let value = match key.name {
-                    "url" => without_password(key.get(own)),
-                    _ => key.get(own),
-                };
+                let value = fit(&key.kind, key.get(own));
                 Entry { value, origin: self.origin(&name), key: name }
             });
             entries.filter(|entry| !entry.value.is_null())
@@ -59,6 +56,27 @@ impl Settings {
             Entry { value: json!(named), origin: self.origin(&name), key: name }
         });
         keys.chain(options).chain(models).chain(servers).chain(agents).collect()
+    }
+
+    /// Passwords inside addresses, with the keys that have them.
+    pub fn passwords(&self) -> Vec<(String, String)> {
+        let address = |kind: &Kind| matches!(kind, Kind::Url(_));
+        let keys = KEYS.iter().filter(|key| address(&key.kind));
+        let mut urls: Vec<_> = keys.map(|key| (key.name.to_owned(), key.get(self))).collect();
+        for (id, own) in &self.providers {
+            let options = OPTIONS.iter().filter(|key| address(&key.kind));
+            urls.extend(options.map(|key| (format!("providers.{id}.{}", key.name), key.get(own))));
+        }
+        for (server, own) in &self.tool_servers.servers {
+            let options = TOOL_SERVER_KEYS.iter().filter(|key| address(&key.kind));
+            urls.extend(options.map(|key| (option_name(server, key.name), key.get(own))));
+        }
+        urls.extend(self.store_url.iter().map(|url| ("store.url".to_owned(), json!(url.as_str()))));
+        let of = |(name, url): (String, Json)| {
+            let found = url.as_str().into_iter().flat_map(passwords).collect::<Vec<_>>();
+            found.into_iter().map(move |password| (name.clone(), password))
+        };
+        urls.into_iter().flat_map(of).collect()
     }
 
     /// The value of one key; none where no key has that name.
@@ -73,37 +91,7 @@ impl Settings {
     pub fn options(&self, id: &str, values: &ProviderSettings) -> Vec<Entry> {
         let entries = OPTIONS.iter().map(|key| {
             let name = format!("providers.{id}.{}", key.name);
-            let value = match key.kind {
-                Kind::Url(_) => without_password(key.get(values)),
-                Kind::Flag
-                | Kind::Number { .. }
-                | Kind::Dollars
-                | Kind::Prices
-                | Kind::Temperature
-                | Kind::Share
-                | Kind::Word(_)
-                | Kind::Model
-                | Kind::Models
-                | Kind::Database
-                | Kind::Address
-                | Kind::Variable
-                | Kind::Name
-                | Kind::Transport
-                | Kind::Path
-                | Kind::Route
-                | Kind::Query
-                | Kind::Headers
-                | Kind::Header
-                | Kind::ContextEditing
-                | Kind::Paths
-                | Kind::Origins
-                | Kind::Variables
-                | Kind::SetVariables
-                | Kind::Text
-                | Kind::Texts
-                | Kind::Names
-                | Kind::ServerVariables => key.get(values),
-            };
+            let value = fit(&key.kind, key.get(values));
             Entry { origin: self.origin(&name), key: name, value }
         });
         entries.collect()
@@ -120,11 +108,10 @@ fn text(value: &Json) -> String {
     }
 }
 
-/// An address fit to be shown, whatever the length of its password.
-fn without_password(url: Json) -> Json {
-    let Some(text) = url.as_str() else { return url };
-    match password(text) {
-        Some(password) => json!(text.replacen(&format!(":{password}@"), ":[redacted]@", 1)),
-        None => url,
+/// A value fit to be shown: an address without its password.
+fn fit(kind: &Kind, value: Json) -> Json {
+    match value.as_str() {
+        Some(url) if matches!(kind, Kind::Url(_)) => json!(without_password(url)),
+        Some(_) | None => value,
     }
 }

@@ -8,7 +8,7 @@ use holon_models::{
     Credential, ProviderOptions, ProviderSpec, Providers, TRANSPORTS, Tools, Transport, built_in,
 };
 use holon_platform::Environment;
-use holon_text::variables::{self, password};
+use holon_text::variables;
 
 use super::credentials::Credentials;
 use super::request_parts::HeaderText;
@@ -180,21 +180,14 @@ impl Build<'_> {
         let mut secrets: Vec<_> =
             self.credentials.secrets().chain(variables::secrets(self.environment)).collect();
         secrets.extend(self.settings.execution.environment.secrets());
-        for (id, provider) in &self.settings.providers {
+        for provider in self.settings.providers.values() {
             if let Some(name) = &provider.api_key_env
                 && let Some(value) = self.environment.get(name)
             {
                 secrets.push((name.clone(), value.trim().to_owned()));
             }
-            for (option, url) in [("base_url", &provider.base_url), ("proxy", &provider.proxy)] {
-                let password = url.as_deref().and_then(password);
-                secrets.extend(password.map(|password| (format!("providers.{id}.{option}"), password)));
-            }
         }
-        for (name, server) in &self.settings.tool_servers.servers {
-            let password = server.url.as_deref().and_then(password);
-            secrets.extend(password.map(|password| (format!("mcp.servers.{name}.url"), password)));
-        }
+        secrets.extend(self.settings.passwords());
         secrets
     }
 }

@@ -3,6 +3,7 @@
 //! loses nothing. How far it has come is in a file; whoever dies in between sends the same spans again, with the same ids.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +29,8 @@ const GATHER: Duration = Duration::from_secs(1);
 /// Between two attempts at a collector that is away, at first and at most.
 const AGAIN: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_mins(1);
-/// Agents whose open turns are kept in memory; others are read again.
-const AGENTS: usize = 256;
+/// Agents whose open turns are kept in memory; others are read again, from their first record.
+const AGENTS: usize = 4_096;
 
 /// Counts of an exporter, and its alarm clock. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -57,7 +58,7 @@ pub struct Exporter {
     contents: Contents,
     following: Following,
     post: DocumentPost,
-    folds: BTreeMap<AgentId, Fold>,
+    folds: Folds,
 }
 
 impl Exporter {
@@ -71,7 +72,7 @@ impl Exporter {
     ) -> Self {
         let cursor = Arc::new(Cursor::at(cursor));
         let post = DocumentPost::default();
-        Self { target, reader, cursor, contents, following, post, folds: BTreeMap::new() }
+        Self { target, reader, cursor, contents, following, post, folds: Folds::default() }
     }
 
     /// Exports until it is dropped.
@@ -200,12 +201,7 @@ impl Exporter {
 }
 
 /// Goes on with the open turns of agents; those that are not in memory are folded from their first record.
-fn folded(
-    reader: &Reader,
-    contents: &Contents,
-    folds: &mut BTreeMap<AgentId, Fold>,
-    page: Overall,
-) -> Vec<Trace> {
+fn folded(reader: &Reader, contents: &Contents, folds: &mut Folds, page: Overall) -> Vec<Trace> {
     let mut traces = Vec::new();
     for located in page.records {
         let record = match located.record {
@@ -215,23 +211,35 @@ fn folded(
                 continue;
             }
         };
-        if !folds.contains_key(&record.agent) {
-            if folds.len() >= AGENTS {
-                folds.pop_first();
-            }
-            match until(reader, contents, &record) {
-                Ok(fold) => drop(folds.insert(record.agent.clone(), fold)),
-                Err(damage) => {
-                    tracing::warn!("the turn of {} has no trace: {damage}", record.agent);
-                    continue;
-                }
-            }
-        }
-        if let Some(fold) = folds.get_mut(&record.agent) {
-            traces.extend(fold.next(&record));
+        match folds.of(&record.agent, || until(reader, contents, &record)) {
+            Ok(fold) => traces.extend(fold.next(&record)),
+            Err(damage) => tracing::warn!("the turn of {} has no trace: {damage}", record.agent),
         }
     }
     traces
+}
+
+/// The open turns of agents, with the use of each that was the last.
+#[derive(Default)]
+struct Folds {
+    of: BTreeMap<AgentId, (u64, Fold)>,
+    uses: u64,
+}
+
+impl Folds {
+    fn of<E>(&mut self, agent: &AgentId, read: impl FnOnce() -> Result<Fold, E>) -> Result<&mut Fold, E> {
+        self.uses += 1;
+        if !self.of.contains_key(agent) && self.of.len() >= AGENTS {
+            let oldest = self.of.iter().min_by_key(|(_, (used, _))| *used).map(|(agent, _)| agent.clone());
+            oldest.map(|oldest| self.of.remove(&oldest));
+        }
+        let (used, fold) = match self.of.entry(agent.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => free.insert((0, read()?)),
+        };
+        *used = self.uses;
+        Ok(fold)
+    }
 }
 
 /// The fold of an agent's records before this one.

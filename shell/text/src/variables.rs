@@ -1,6 +1,7 @@
 //! Which variables of an environment are credentials.
 
 use holon_platform::Environment;
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 use crate::{LEAST_CHARS, Secrets};
@@ -38,6 +39,33 @@ pub fn password(url: &str) -> Option<String> {
     url.password().map(ToOwned::to_owned)
 }
 
+/// The password inside an address in every form that it may be seen in: as it is written there, as it is sent, and as it is.
+pub fn passwords(url: &str) -> Vec<String> {
+    let sent = password(url);
+    let plain = sent.as_deref().and_then(|sent| percent_decode_str(sent).decode_utf8().ok());
+    let plain = plain.map(|plain| plain.into_owned());
+    let mut forms: Vec<String> =
+        written(url).map(ToOwned::to_owned).into_iter().chain(plain).chain(sent).collect();
+    forms.sort_unstable();
+    forms.dedup();
+    forms
+}
+
+/// An address fit to be shown, whatever the length of its password.
+pub fn without_password(url: &str) -> String {
+    match written(url) {
+        Some(password) => url.replacen(&format!(":{password}@"), ":[redacted]@", 1),
+        None => url.to_owned(),
+    }
+}
+
+fn written(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    user.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +81,10 @@ mod tests {
         ];
         let environment = Environment::new(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let found: Vec<_> = secrets(&environment).collect();
+        assert_eq!(passwords("http://me:p%40ss^1@h:1/x:y@z"), ["p%40ss%5E1", "p%40ss^1", "p@ss^1"]);
+        assert_eq!(without_password("http://me:p%40ss^1@h:1/x"), "http://me:[redacted]@h:1/x");
+        assert_eq!(without_password("http://me@h:1/x:y@z"), "http://me@h:1/x:y@z");
+        assert!(passwords("http://h:1/x:y@z").is_empty());
         let expected = [("X_API_KEY", "the-key-1"), ("https_proxy", "pass-word")];
         assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }

@@ -297,3 +297,22 @@ fn a_variable_that_is_wrong_is_told() {
     assert_eq!((&found["level"], &found["try"]), (&json!("warning"), &json!("unset HOLON_MODLE")));
     assert!(!holon.home().exists(), "looking makes nothing");
 }
+
+#[test]
+fn passwords_inside_any_address_are_shown_and_stored_nowhere() {
+    let holon = Holon::new();
+    for (key, address) in [
+        ("telemetry.otlp.endpoint", "http://me:canary^one@127.0.0.1:9"),
+        ("store.url", "postgres://me:canary-two@127.0.0.1:9/x"),
+    ] {
+        let set = fine(holon.run(&["config", "set", key, address]));
+        assert!(!format!("{set:?}").contains("canary"), "{set:?}");
+    }
+    let list = fine(holon.run(&["config", "list"]));
+    assert!(list.stdout.contains("http://me:[redacted]@127.0.0.1:9"), "{list:?}");
+    assert!(!format!("{list:?}").contains("canary"), "{list:?}");
+    let prompt = "is it canary^one, canary%5Eone or canary-two?";
+    let ended = fine(holon.run(&["run", "--json", "--model", "scripted/hello", prompt]));
+    let ledger = fs::read(ended.json()["ledger"].as_str().expect("a path")).expect("a file");
+    assert!(!ledger.windows(6).any(|bytes| bytes == b"canary"), "no form of a password is stored");
+}

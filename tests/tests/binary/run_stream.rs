@@ -171,6 +171,23 @@ fn the_runtime_may_be_killed_under_an_open_input() {
 }
 
 #[test]
+fn a_line_that_comes_while_the_runtime_is_away_waits_for_it() {
+    let provider = Provider::start([says("One."), says("Two.")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut lines = Lines::start(daemon.0.command(&[&STREAM[..], &["--agent", "main"]].concat()));
+    lines.send(&json!({ "type": "prompt", "text": "first" }));
+    assert_eq!(lines.payload("prompt_finished")["final_text"], "One.");
+    daemon.ok(&["daemon", "stop"]);
+    lines.send(&json!({ "type": "prompt", "text": "second" }));
+    std::thread::sleep(Duration::from_secs(2));
+    daemon.start();
+    assert_eq!(lines.payload("prompt_finished")["final_text"], "Two.");
+    assert_eq!(lines.end(), Some(0));
+    checked(&lines, &[("input_admitted", 2), ("prompt_finished", 2)]);
+}
+
+#[test]
 fn bad_lines_are_refused_one_by_one_and_the_run_goes_on() {
     let provider = Provider::start([says("Still here.")]);
     let holon = with(&provider);

@@ -1,11 +1,13 @@
 //! `holon run` without a terminal: what is printed where, codes, signals, streams that break, homes.
 
 use std::fs::File;
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
+use end_to_end::daemon::Daemon;
 use end_to_end::{Ended, Holon, count, signal, wait_for};
 use serde_json::{Value, json};
 
@@ -289,6 +291,32 @@ fn waiting_for_standard_input_or_for_a_reader_can_be_interrupted() {
     assert!(child.try_wait().unwrap().is_none(), "nobody reads");
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn a_run_that_is_interrupted_in_its_check_has_a_report() {
+    let holon = Holon::new();
+    let check = "touch checking; sleep 60";
+    let child = holon.spawn(&["run", "--json", "--model", "scripted/hello", "--check", check, "go"]);
+    wait_for("check", || holon.work().join("checking").exists());
+    signal(&child, "INT");
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_eq!(ended.json()["verdict"], "interrupted");
+}
+
+/// A runtime that came meanwhile has limits of its own: a run that names some is not done without them.
+#[test]
+fn limits_of_a_run_are_not_lost_to_a_runtime_that_comes_meanwhile() {
+    let daemon = Daemon::hello();
+    let run = ["run", "--agent", "main", "--create-agent", "--max-turns", "1", "-"];
+    let mut command = daemon.0.command(&run);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    daemon.start();
+    child.stdin.take().unwrap().write_all(b"go").unwrap();
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    ended.refused(2, &["--max-turns", "holon config set"]);
 }
 
 /// The writing end of a pipe that takes nothing more.

@@ -9,7 +9,7 @@ use std::{fs, io};
 
 use holon_facts::Millis;
 use holon_facts::model::FailureKind;
-use holon_platform::spawn;
+use holon_platform::{build, spawn};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, NoProxy, Proxy, Url};
 use rustls::RootCertStore;
@@ -130,7 +130,7 @@ fn make(reach: &Reach) -> Result<Client, ClientError> {
     // An error means that one is installed already, which is as good.
     PROVIDER.get_or_init(|| drop(rustls::crypto::ring::default_provider().install_default()));
     let builder = Client::builder()
-        .user_agent(concat!("holon/", env!("CARGO_PKG_VERSION")))
+        .user_agent(format!("holon/{}", build::version()))
         .redirect(Policy::none())
         .tcp_nodelay(true)
         .http2_keep_alive_interval(PING)

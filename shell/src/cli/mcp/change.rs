@@ -7,7 +7,7 @@ use clap::Args;
 use holon_mcp::{Definition, Logins, Reach, Servers, Standing};
 use holon_platform::Environment;
 use holon_text::Secrets;
-use holon_text::variables::password;
+use holon_text::variables::without_password;
 use serde::Serialize;
 use toml_edit::{Array, InlineTable, Value};
 
@@ -74,13 +74,6 @@ impl Shown {
             workspace: proposal.map(|proposal| proposal.workspace.clone()),
             digest: digest.to_string(),
         }
-    }
-}
-
-fn without_password(url: &str) -> String {
-    match password(url) {
-        Some(password) => url.replacen(&format!(":{password}@"), ":[redacted]@", 1),
-        None => url.to_owned(),
     }
 }
 
