@@ -78,9 +78,14 @@ fn urgency(priority: Priority) -> u8 {
     }
 }
 
+/// Whether a turn that was interrupted goes on with an entry, whatever it says itself.
+fn goes_on(entry: &Entry) -> bool {
+    !entry.interjected.is_empty() || !entry.carried.is_empty() || !entry.notes.is_empty()
+}
+
 /// Whether an entry has new content for its agent.
 fn has_content(entry: &Entry) -> bool {
-    if !entry.interjected.is_empty() {
+    if goes_on(entry) {
         return true;
     }
     let passive = [MessageKind::TaskStatus, MessageKind::BriefAck, MessageKind::BriefResult];
@@ -104,7 +109,7 @@ fn reminded_items<'a>(agent: &'a Agent, entry: &Entry) -> Option<Vec<&'a WorkIte
 
 /// Whether an entry has content that still holds, or an operator has interjected into its turn.
 fn has_news(agent: &Agent, entry: &Entry) -> bool {
-    if !entry.interjected.is_empty() {
+    if goes_on(entry) {
         return true;
     }
     let Origin::System { subsystem } = &entry.message.origin else { return has_content(entry) };

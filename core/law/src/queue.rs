@@ -99,7 +99,7 @@ pub(super) fn q4(past: &Past, record: &Record) -> Checked {
     }
     let reduced = fact.run_id.is_none();
     let spent = needs_no_model(entry) || past.stale(fact.message_id, record.at);
-    rule(reduced == spent, || {
+    rule(reduced == spent || (entry.worked && !reduced), || {
         format!("{} is a {}, claimed for {:?}", fact.message_id, entry.kind, fact.run_id)
     })?;
     let first = entry.beside.and_then(|first| past.queue.live.get(&first)?.claim);
@@ -115,11 +115,19 @@ pub(super) fn q4(past: &Past, record: &Record) -> Checked {
 fn eligible(past: &Past, record: &Record, fact: &MessageDequeued) -> Option<MessageId> {
     let mut queued = past.queue.waiting.iter().map(|(_, id)| *id);
     let Some(hold) = past.held(record.at) else {
-        let mut ready = queued.filter(|id| !past.waits(*id, record.at));
+        // Builds before this one left out what interrupted runs had done, so that it did not wait.
+        let left_out = |id: MessageId| {
+            let worked = past.queue.live.get(&id).is_some_and(|entry| entry.worked);
+            worked && id == fact.message_id && fact.run_id.is_none()
+        };
+        let mut ready = queued.filter(|id| !past.waits(*id, record.at) || left_out(*id));
         return ready.find(|id| *id == fact.message_id || !past.may_be_exhausted(*id, record.at));
     };
     match fact.run_id {
-        None => queued.find(|id| past.queue.live.get(id).is_some_and(needs_no_model)),
+        None => queued.find(|id| {
+            let worked = |entry: &Entry| entry.worked && *id != fact.message_id;
+            past.queue.live.get(id).is_some_and(|entry| needs_no_model(entry) && !worked(entry))
+        }),
         Some(_) => hold.trial.map(|id| {
             let host = past.queue.live.get(&id).and_then(|entry| entry.host);
             host.unwrap_or(id)

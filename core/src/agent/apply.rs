@@ -186,6 +186,11 @@ impl Agent {
     fn settled(&mut self, message: MessageId) {
         self.history.messages_settled = self.history.messages_settled.saturating_add(1);
         self.hints.settled(message);
+        self.tasks.settled(message);
+        let mut queued = self.inbox.queued().map(|entry| &entry.message);
+        if let Some(hold) = self.hold.as_mut().filter(|hold| hold.trial == Some(message)) {
+            hold.trial = queued.find(|message| message.is_by_operator()).map(|message| message.id);
+        }
     }
 
     /// What a requeued message takes along from the run that was for it.

@@ -27,7 +27,7 @@ pub struct Hold {
     /// Providers whose keys or logins are refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_by: Vec<String>,
-    /// The first operator prompt admitted since the step began.
+    /// The first operator prompt admitted since the step began, and after it the next one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<MessageId>,
 }

@@ -400,8 +400,9 @@ impl Agent {
 
     /// Why a message that would need a model needs none any more.
     pub(crate) fn spent(&self, entry: &Entry, now: Wall) -> Option<Spent> {
-        // Whatever it says itself, what was interjected into it is still to be seen.
-        if !entry.interjected.is_empty() {
+        // Whatever it says itself, what was interjected into it is still to be seen, and the model is to learn what its
+        // interrupted runs did.
+        if !entry.is_fresh() {
             return None;
         }
         let message = &entry.message;

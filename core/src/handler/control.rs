@@ -328,7 +328,7 @@ mod tests {
         let run = world.agent("main").run.as_ref().expect("a turn about the task");
         let delivered = run.about.incoming.body.text.preview();
         assert!(
-            delivered.contains("task_1 cancelled, a hint of ci was lost, a hint of mail was lost"),
+            delivered.contains("a hint of ci was lost, a hint of mail was lost, task_1 cancelled"),
             "{delivered}"
         );
         assert!(world.agent("main").hints.lost().is_empty(), "once");

@@ -190,6 +190,24 @@ impl Host {
         self.unsettled.insert(agent.clone());
     }
 
+    /// Why nobody can create an agent of that name now.
+    pub fn may_not_begin(&self, id: &AgentId) -> Option<Reject> {
+        let limit = self.config.limits.agents;
+        if self.names.contains(id) || self.agents.contains_key(id) {
+            Some(Reject::AgentExists { agent: id.clone() })
+        } else if let Some(holder) = self.names.renamed_to(id) {
+            Some(Reject::NameTaken { name: id.clone(), agent: holder.clone() })
+        } else if id.is_reserved() {
+            Some(Reject::ReservedAgentId { agent: id.clone() })
+        } else if self.draining {
+            Some(Reject::Draining)
+        } else if self.names.len() as u64 >= limit {
+            Some(Reject::TooManyAgents { limit })
+        } else {
+            None
+        }
+    }
+
     fn create(
         &mut self,
         batch: &mut Batch,
@@ -197,22 +215,7 @@ impl Host {
         (spec, settings): (AgentSpec, InitialSettings),
         reply: ReplyId,
     ) -> Boundary {
-        let limit = self.config.limits.agents;
-        let agents = self.names.len() as u64;
-        let refused = if self.names.contains(&id) || self.agents.contains_key(&id) {
-            Some(Reject::AgentExists { agent: id.clone() })
-        } else if let Some(holder) = self.names.renamed_to(&id) {
-            Some(Reject::NameTaken { name: id.clone(), agent: holder.clone() })
-        } else if id.is_reserved() {
-            Some(Reject::ReservedAgentId { agent: id.clone() })
-        } else if self.draining {
-            Some(Reject::Draining)
-        } else if agents >= limit {
-            Some(Reject::TooManyAgents { limit })
-        } else {
-            None
-        };
-        if let Some(reject) = refused {
+        if let Some(reject) = self.may_not_begin(&id) {
             batch.effects.push(Effect::Reply { reply, answer: Answer::Refused { reject } });
             return Boundary::Bootstrap;
         }

@@ -65,6 +65,9 @@ impl Host {
             return;
         };
         let carried = match self.agent(&to) {
+            _ if !matches!(letter, Letter::Stop { .. }) && self.waits_behind(from, letter_id, &to) => {
+                Carried::Waits
+            }
             Some(receiver) if receiver.outbox.knows(from, letter_id) => Carried::Delivered,
             Some(_) => self.hand_over(batch, from, letter_id, &to, letter),
             None => match letter {
@@ -81,7 +84,13 @@ impl Host {
         self.open_agent(batch, from, |tx| match carried {
             // Its sender may have taken it back meanwhile.
             _ if tx.agent().outbox.get(letter_id).is_none() => {}
-            Carried::Delivered => tx.record(LetterDelivered { letter_id }),
+            Carried::Delivered => {
+                for overtaken in overtaken(tx, letter_id, &to) {
+                    let problem = "the child was stopped before".into();
+                    tx.record(LetterReturned { letter_id: overtaken, problem });
+                }
+                tx.record(LetterDelivered { letter_id });
+            }
             Carried::Returned(problem) => tx.record(LetterReturned { letter_id, problem: problem.into() }),
             Carried::Waits => {}
         });
@@ -89,6 +98,11 @@ impl Host {
         if !matches!(carried, Carried::Waits) {
             self.unsettled.extend([from.clone(), to]);
         }
+    }
+
+    /// Whether an earlier letter to the same agent is still on its way: who has a later one knows those before it.
+    fn waits_behind(&self, from: &AgentId, letter: LetterId, to: &AgentId) -> bool {
+        self.agent(from).is_some_and(|sender| earlier(sender, letter, to).next().is_some())
     }
 
     /// A child is brought in by whoever holds its log.
@@ -134,6 +148,17 @@ impl Host {
         let taken = self.open_agent(batch, to, |tx| take(tx, from, received, letter));
         taken.unwrap_or(Carried::Waits)
     }
+}
+
+/// Letters to the same agent that were posted before this one and are on their way.
+fn earlier<'a>(sender: &'a Agent, letter: LetterId, to: &'a AgentId) -> impl Iterator<Item = LetterId> + 'a {
+    let before = sender.outbox.open().take_while(move |(id, _)| *id < letter);
+    before.filter(move |(_, envelope)| envelope.to == *to).map(|(id, _)| id)
+}
+
+/// What a stop has overtaken does not come any more.
+fn overtaken(tx: &Tx<'_>, letter: LetterId, to: &AgentId) -> alloc::vec::Vec<LetterId> {
+    earlier(tx.agent(), letter, to).collect()
 }
 
 /// On the side of whom a letter is for.

@@ -387,6 +387,7 @@ endpoints! {
             fails &[
                 Code::UnknownAgent, Code::AgentDamaged, Code::AgentExists, Code::NameTaken, Code::UnknownEvent,
                 Code::TooLarge, Code::InvalidModel, Code::InvalidWorkspace, Code::TextsRemoved,
+                Code::ReservedAgentId, Code::TooManyAgents,
             ],
             status CREATED => Forked;
         CompactAgent compact POST "/control/agents/{agent_id}/compact"

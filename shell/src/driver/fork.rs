@@ -64,6 +64,9 @@ impl Driver {
     /// The files first: the copy's first turn reads them, and whoever crashes in between repeats the fork.
     fn copy(&mut self, order: &ForkOrder) -> Result<Forked, ForkError> {
         let fork = &order.fork;
+        if let Some(reject) = self.engine.host().may_not_begin(&fork.to) {
+            return Err(ForkError::Refused(reject));
+        }
         let past = Past::read(self.engine.reader(), fork)?;
         let files = self.performers.home().copy_agent(&fork.from, &fork.to, &instructions_of_default());
         files.map_err(|error| ForkError::Home(error.to_string()))?;

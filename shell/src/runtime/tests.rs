@@ -165,7 +165,7 @@ async fn a_copy_goes_on_by_itself() {
         .await;
     assert!(turns.unwrap().is_some());
     let again = runtime.fork(fork(None)).await.unwrap();
-    assert!(matches!(again, Err(ForkError::Exists(_))), "{again:?}");
+    assert!(matches!(again, Err(ForkError::Refused(Reject::AgentExists { .. }))), "{again:?}");
     runtime.leave().await;
     ended.await.unwrap().unwrap();
     let reader = Reader::open(&home.path().join("ledger.sqlite3")).unwrap();

@@ -68,6 +68,8 @@ fn a_fork_tries_again_from_a_past_point() {
         .refused(3, &["its log goes from 1 to", "holon tail main"]);
     daemon.0.run(&["ledger", "fork", "nobody", "far"]).refused(3, &["nobody"]);
     daemon.0.run(&["ledger", "fork", "main", "No Name"]).refused(2, &[]);
+    // The name of a child that main may begin.
+    daemon.0.run(&["ledger", "fork", "main", "main--1"]).refused(2, &["main--1"]);
     daemon.kill();
     daemon.start();
     daemon.ok(&["prompt", "--agent", "again", "--json", "and on"]);

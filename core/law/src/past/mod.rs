@@ -308,11 +308,14 @@ impl Past {
             }
             InboxFact::MessageRequeued(fact) => {
                 self.queue.put_back(fact);
-                let run = self.run.as_ref().map(|run| (run.message, run.tail));
-                if let (Some((message, tail)), Some(entry)) = (run, self.queue.live.get_mut(&fact.message_id))
+                let run =
+                    self.run.as_ref().map(|run| (run.message, run.tail, run.rounds > 0 || run.carried > 0));
+                if let (Some((message, tail, rounds)), Some(entry)) =
+                    (run, self.queue.live.get_mut(&fact.message_id))
                 {
                     if message == fact.message_id {
                         entry.tail = tail;
+                        entry.worked |= rounds || fact.carried_notes > 0;
                     } else {
                         entry.beside = fact.interjected_into.is_none().then_some(message);
                     }
@@ -358,6 +361,11 @@ impl Past {
 
     fn settled(&mut self, message: MessageId) {
         self.queue.settle(message);
+        let queue = &self.queue;
+        let mut waiting = queue.waiting.iter().map(|(_, id)| *id);
+        if let Some(hold) = self.hold.as_mut().filter(|hold| hold.trial == Some(message)) {
+            hold.trial = waiting.find(|id| queue.live.get(id).is_some_and(|entry| entry.by_operator));
+        }
         self.tasks.delivered.retain(|_, delivered| delivered.by != message);
         self.supervision.ticks.remove(&message);
         self.ticks.settled(message);

@@ -45,6 +45,8 @@ pub(crate) struct Entry {
     pub(crate) tail: u32,
     /// The fence of its runs.
     pub(crate) fence: Option<Fence>,
+    /// Its interrupted runs have said or done something that the next one goes on from.
+    pub(crate) worked: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +74,7 @@ impl Queue {
             beside: None,
             tail: 0,
             fence: None,
+            worked: false,
         };
         self.waiting.insert((message.priority, message.id));
         self.live.insert(message.id, entry);

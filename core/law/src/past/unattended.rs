@@ -70,11 +70,13 @@ impl Past {
 
     /// Whether a message has to wait: its agent has brought it about, and that brought nothing on lately.
     pub(crate) fn waits(&self, message: MessageId, at: Wall) -> bool {
-        let own = self.queue.live.get(&message).is_some_and(|entry| entry.own && !entry.known);
+        let worked = self.queue.live.get(&message).is_some_and(|entry| entry.worked);
+        let own = self.queue.live.get(&message).is_some_and(|entry| entry.own && (!entry.known || worked));
         // What was interjected waits with the message of its turn.
         let with = self.queue.live.get(&message).is_some_and(|entry| entry.host.is_some());
         let own = own && !self.queue.carries(message);
-        with || self.deferred(message, at) || (own && self.unattended.waits(at) && !self.stale(message, at))
+        with || self.deferred(message, at)
+            || (own && self.unattended.waits(at) && (worked || !self.stale(message, at)))
     }
 
     /// Whether the day has had enough turns that no operator caused, unless its limit was raised since.

@@ -94,6 +94,10 @@ pub struct TaskEnd {
     /// The message that tells its agent; none as long as that is owed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_by: Option<MessageId>,
+    /// Whether that message is still to be dealt with: it needs what it tells of.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    #[schemars(skip)]
+    pub pending: bool,
     /// Whether a turn has shown the result already.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub shown: bool,
@@ -169,7 +173,7 @@ impl Tasks {
             TaskFact::TaskStatusUpdated(fact) => self.updated(at, fact, news),
             TaskFact::TaskResultQueued(fact) => {
                 if let Some(end) = self.end_mut(fact.task_id) {
-                    end.delivered_by = Some(fact.message_id);
+                    (end.delivered_by, end.pending) = (Some(fact.message_id), true);
                 }
                 self.forget();
             }
@@ -205,9 +209,17 @@ impl Tasks {
     pub(super) fn withdrawn(&mut self, messages: &[MessageId]) {
         for end in self.ended.iter_mut().filter_map(|task| task.end.as_mut()) {
             if !end.shown && end.delivered_by.is_some_and(|message| messages.contains(&message)) {
-                end.delivered_by = None;
+                (end.delivered_by, end.pending) = (None, false);
             }
         }
+    }
+
+    /// The message is dealt with.
+    pub(super) fn settled(&mut self, message: MessageId) {
+        for end in self.ended.iter_mut().filter_map(|task| task.end.as_mut()) {
+            end.pending &= end.delivered_by != Some(message);
+        }
+        self.forget();
     }
 
     fn updated(&mut self, at: Wall, fact: &TaskStatusUpdated, news: bool) {
@@ -238,6 +250,7 @@ impl Tasks {
             failure_artifact: fact.failure_artifact.clone(),
             worktree: fact.worktree.clone(),
             delivered_by: None,
+            pending: false,
             shown: false,
             news,
         });
@@ -248,7 +261,8 @@ impl Tasks {
     /// The oldest go first; what its agent has not been told of stays.
     fn forget(&mut self) {
         while self.ended.len() > KEPT {
-            let Some(at) = self.ended.iter().position(|task| !task.is_undelivered()) else { return };
+            let told = |task: &Task| !task.is_undelivered() && !task.is_pending();
+            let Some(at) = self.ended.iter().position(told) else { return };
             self.ended.remove(at);
         }
     }
@@ -265,6 +279,10 @@ impl Tasks {
 impl Task {
     fn is_undelivered(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.delivered_by.is_none())
+    }
+
+    fn is_pending(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.pending)
     }
 }
 

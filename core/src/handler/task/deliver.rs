@@ -53,8 +53,8 @@ pub(crate) fn deliver_rest(tx: &mut Tx<'_>) {
         return;
     }
     let lost = tx.agent().hints.lost().iter().map(|source| alloc::format!("a hint of {source} was lost"));
-    let named: Vec<String> = tx.agent().tasks.undelivered().map(named).chain(lost).collect();
-    // What has no room any more are the reasons: an empty queue always takes a short text.
+    let named: Vec<String> = lost.chain(tx.agent().tasks.undelivered().map(named)).collect();
+    // What has no room any more are tasks and reasons, which its turn shows: an empty queue always takes a short text.
     let reasons: String = tx.agent().tasks.undelivered().filter_map(reason).collect();
     let text = Text::short(alloc::format!("{}{reasons}", named.join(", ")));
     let origin = Origin::system(TASK_RESTART);

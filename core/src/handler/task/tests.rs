@@ -19,6 +19,7 @@ use holon_facts::time::Millis;
 
 use crate::agent::task::{KEPT, Task};
 use crate::effect::{Answer, Retrieval, TaskWork};
+use crate::handler::work::tests::idle;
 use crate::input::{ControlRequest, Input};
 use crate::recovery::Found;
 use crate::testing::{
@@ -425,6 +426,7 @@ fn a_key_starts_one_command() {
     assert_eq!(item, Answer::Refused { reject: Reject::KeyTaken { made } });
     end(&mut world, CommandEnd::Exited, Some(0));
     commands(&mut world, KEPT);
+    idle(&mut world);
     let long_ago = run(&mut world, 1);
     assert_eq!(world.answer(long_ago), Some(spent), "it is never begun again");
 }
@@ -457,7 +459,26 @@ fn a_key_whose_command_was_not_begun_starts_another_one() {
 fn what_is_remembered_is_bounded() {
     let mut world = World::with_agent("main");
     world.prepares = false;
+    world.later(|reply| Input::RunTask {
+        agent: agent("main"),
+        arguments: Text::short("{}"),
+        key: None,
+        reply,
+    });
+    world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("true")));
+    let wait = r#"{"wake":"task_result","resource":"task_1","reason":"the build"}"#;
+    world.admit("main", prompt("wait for it"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", "WaitFor", wait)]));
+    assert!(world.agent("main").waits.own.is_some());
+    world.admit("main", prompt("a long turn"));
+    world.complete("main", context());
+    end(&mut world, CommandEnd::Exited, Some(0));
     commands(&mut world, KEPT + 5);
+    assert!(world.agent("main").tasks.get(TaskId(1)).is_some(), "its message is still to be dealt with");
+    world.complete_one("main", OpKind::CallModel, answers("done"));
+    idle(&mut world);
+    assert!(world.agent("main").waits.own.is_none(), "the wait for the first has ended");
     assert_eq!(world.agent("main").tasks.ended().count(), KEPT);
     assert!(world.agent("main").tasks.get(TaskId(1)).is_none());
 }

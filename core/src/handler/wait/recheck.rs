@@ -20,7 +20,9 @@ use crate::tx::Tx;
 /// Queues the one message that reports all that is due, and arms the next of each.
 pub(crate) fn deliver(tx: &mut Tx<'_>) {
     let now = tx.now();
-    let due: Vec<Owner<'_>> = owners(tx.agent()).filter(|owner| owner.recheck.is_due(now)).collect();
+    // The others have the next one.
+    let due = owners(tx.agent()).filter(|owner| owner.recheck.is_due(now)).take(NAMED);
+    let due: Vec<Owner<'_>> = due.collect();
     let rechecked = due.iter().map(|owner| Rechecked {
         work_item_id: owner.id(),
         count: owner.recheck.count.saturating_add(1),
@@ -40,10 +42,8 @@ pub(crate) fn deliver(tx: &mut Tx<'_>) {
 }
 
 fn text_of(due: &[Owner<'_>]) -> String {
-    let named: Vec<String> = due.iter().take(NAMED).map(Owner::name).collect();
-    let more = due.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("Look whether this still stands in the way: {}{more}.", named.join(", "))
+    let named: Vec<String> = due.iter().map(Owner::name).collect();
+    format!("Look whether this still stands in the way: {}.", named.join(", "))
 }
 
 /// A turn was to look, and has ended: what stands after so many of them is left to an operator.

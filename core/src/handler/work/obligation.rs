@@ -31,7 +31,8 @@ pub(crate) fn deliver(tx: &mut Tx<'_>, tick: WorkTick) {
     let (work, now) = (&tx.agent().work, tx.now());
     let owed: Vec<&WorkItem> = match tick {
         WorkTick::ContinueActive => work.current().into_iter().collect(),
-        WorkTick::QueuedAvailable => work.owed_notices(&tx.agent().inbox, now).collect(),
+        // The others have the next one.
+        WorkTick::QueuedAvailable => work.owed_notices(&tx.agent().inbox, now).take(NAMED).collect(),
     };
     let work_item_ids: Vec<WorkItemId> = owed.iter().map(|item| item.id).collect();
     let evidence = Evidence {
@@ -56,10 +57,8 @@ fn text_of(tick: WorkTick, items: &[&WorkItem]) -> String {
             )
         }
         (_, items) => {
-            let named: Vec<String> = items.iter().take(NAMED).map(|item| item.id.to_string()).collect();
-            let more = items.len().saturating_sub(NAMED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("These work items wait to be picked: {}{more}.", named.join(", "))
+            let named: Vec<String> = items.iter().map(|item| item.id.to_string()).collect();
+            format!("These work items wait to be picked: {}.", named.join(", "))
         }
     }
 }

@@ -7,7 +7,7 @@ use holon_core::{Host, Step};
 use holon_facts::event::workspace::{TreeMoment, WorkspaceTreeKept};
 use holon_facts::event::{LifecycleFact, TurnFact, WorkspaceFact};
 use holon_facts::identity::{AgentKind, ForkedFrom};
-use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq};
+use holon_facts::{AgentId, Event, EventSeq, Record, Reject, StepSeq};
 use holon_text::Texts;
 
 use crate::error::LedgerError;
@@ -35,6 +35,9 @@ pub struct Fork {
 pub enum ForkError {
     #[error("there is no agent {0}")]
     NoAgent(AgentId),
+    /// Nobody can create an agent of that name now.
+    #[error(transparent)]
+    Refused(Reject),
     #[error("the agent {0} exists already")]
     Exists(AgentId),
     #[error("the name {name} belongs to the agent {agent}")]

@@ -103,6 +103,7 @@ fn is_nobody(error: &ForkError) -> bool {
         | ForkError::TooLarge { .. }
         | ForkError::TextsRemoved { .. }
         | ForkError::DiskFull => true,
+        ForkError::Refused(reject) => !is_taken(reject),
         ForkError::Exists(_)
         | ForkError::NameTaken { .. }
         | ForkError::Waits
@@ -112,12 +113,17 @@ fn is_nobody(error: &ForkError) -> bool {
     }
 }
 
+fn is_taken(reject: &Reject) -> bool {
+    matches!(reject, Reject::AgentExists { .. } | Reject::NameTaken { .. })
+}
+
 fn refused(error: ForkError) -> Box<Failure> {
     let text = error.to_string();
     match error {
         ForkError::NoAgent(agent) => Failure::unknown_agent(&agent),
         ForkError::Child { supervisor, .. } => Failure::new(Code::PrivateAgent, text)
             .hint(format!("copy {supervisor} and have it delegate anew, or prompt a new agent")),
+        ForkError::Refused(reject) => reject.into(),
         ForkError::Exists(agent) => Reject::AgentExists { agent }.into(),
         ForkError::NameTaken { name, agent } => Reject::NameTaken { name, agent }.into(),
         ForkError::Beyond { agent, at, last } => Failure::unknown_event(&agent, at, last),
