@@ -75,6 +75,14 @@ impl Editor {
             .collect()
     }
 
+    /// Waits until the agent has said this, in however many pieces.
+    fn until_said(&mut self, text: &str) {
+        wait_for(text, || {
+            self.lines.rest(Duration::from_millis(50));
+            self.said("agent_message_chunk").contains(text)
+        });
+    }
+
     /// The text of such updates.
     fn said(&self, kind: &str) -> String {
         self.updates(kind).iter().filter_map(|update| update["content"]["text"].as_str()).collect()
@@ -419,7 +427,7 @@ fn results_are_those_of_their_calls_in_a_session_that_is_loaded_in_the_middle_of
     other.ask("session/load", &json!({ "sessionId": session, "cwd": daemon.0.work(), "mcpServers": [] }));
     daemon.0.file("go", "");
     assert_eq!(editor.answer(prompt)["result"]["stopReason"], "end_turn");
-    other.lines.until("the answer", |line| line["params"]["update"]["content"]["text"] == "Both ran.");
+    other.until_said("Both ran.");
     let shown = results(&other);
     assert_eq!(shown, results(&editor));
     let texts: Vec<&str> = shown.values().map(|(_, text)| text.as_str()).collect();
@@ -442,7 +450,7 @@ fn what_happened_before_a_runtime_was_killed_is_shown_by_the_next_one() {
     signal(&editor.lines.child, "CONT");
     editor.lines.rest(Duration::from_secs(1));
     daemon.start();
-    editor.lines.until("the answer", |line| line["params"]["update"]["content"]["text"] == "It ran.");
+    editor.until_said("It ran.");
     let shown = results(&editor);
     assert!(shown.len() == 1 && shown.values().all(|(status, _)| status == "completed"), "{shown:#?}");
     assert_eq!(editor.updates("tool_call").len(), 1);
