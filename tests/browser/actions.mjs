@@ -106,6 +106,7 @@ export async function actions(tab, send, expect) {
       return message?.images?.length === 1 && message.skills?.length === 1;
     });
     check(await main.locator(".along .tag").count() === 0, "what was sent stays in the composer");
+    await until("nothing on its way", async () => (await main.locator(".row.pending").count()) === 0);
   });
 
   await test("the level of the conversation changes", async () => {
@@ -152,6 +153,15 @@ export async function actions(tab, send, expect) {
     await confirm(main.locator(".list").getByRole("button", { name: "Stop", exact: true }).first(), "Stop");
     await until("the end", async () => (await send("GET", "/agents/fresh/tasks")).tasks[0].status === "cancelled");
     await until("it on the page", async () => (await main.innerText()).includes("cancelled"));
+    let streams = 0;
+    const count = (/** @type {any} */ request) => (streams += Number(/\/tasks\/.*stream/.test(new URL(request.url()).pathname)));
+    tab.on("request", count);
+    await button("Hide output").click();
+    await button("Output").first().click();
+    await until("the output again", async () => (await main.locator("pre.output").innerText()).includes("heard hello task"));
+    await tab.waitForTimeout(2_000);
+    tab.off("request", count);
+    check(streams === 1, `the output of a task that has ended was asked for ${streams} times`);
   });
 
   await test("a task is killed, although it asks for time", async () => {

@@ -1,6 +1,6 @@
 //! Follows the agent of a session, and shows its editor what happens.
 
-use holon_api::{Control, Envelope, Events, LiveAttempt, LiveText, PageQuery, WorkItemsQuery};
+use holon_api::{ClientError, Control, Envelope, Events, LiveAttempt, LiveText, PageQuery, WorkItemsQuery};
 use holon_facts::event::{Event, TurnFact};
 use holon_facts::{AgentId, EventSeq, OpId};
 use holon_rpc::Peer;
@@ -88,9 +88,8 @@ impl<C: Control> Followed<C> {
         if event.kind.starts_with("work_item") {
             return self.plan().await;
         }
-        if let Ok(record) = event.record()
-            && let Event::Turn(TurnFact::ToolStarted(fact)) = &record.event
-        {
+        let record = event.record().ok().map(|record| record.event);
+        if let Some(Event::Turn(TurnFact::ToolStarted(fact))) = &record {
             let id = updates.call_of(fact.run_id, fact.round, fact.index);
             let started =
                 json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress" });
@@ -113,9 +112,12 @@ impl<C: Control> Followed<C> {
         // Events have the beginning of a long text; the transcript has all of it.
         let after = Some(EventSeq(event.event_seq.0.saturating_sub(1)));
         let page = PageQuery { before: None, after, limit: Some(1) };
-        let Ok(page) = self.runtime.transcript(&self.agent, page).await else { return Some(()) };
+        let Some(page) = read(|| self.runtime.transcript(&self.agent, page.clone())).await else {
+            return Some(());
+        };
+        let index = record.as_ref().and_then(index_of);
         for entry in page.entries.iter().filter(|entry| entry.event_seq == event.event_seq) {
-            for told in updates.of(entry) {
+            for told in updates.of(entry, index) {
                 match told {
                     Told::Text(text) => self.rest(stream, &text).await?,
                     Told::Update(update) => self.update(&update).await?,
@@ -138,14 +140,13 @@ impl<C: Control> Followed<C> {
     }
 
     async fn plan(&self) -> Option<()> {
-        // What can't be read now is read with the next change.
-        let Ok(items) = self.runtime.work_items(&self.agent, WorkItemsQuery::default()).await else {
+        let Some(items) = read(|| self.runtime.work_items(&self.agent, WorkItemsQuery::default())).await
+        else {
             return Some(());
         };
         let Some(focus) = items.work_items.iter().find(|item| item.in_focus) else { return Some(()) };
-        let Ok(shown) = self.runtime.work_item((&self.agent, focus.work_item_id)).await else {
-            return Some(());
-        };
+        let path = || self.runtime.work_item((&self.agent, focus.work_item_id));
+        let Some(shown) = read(path).await else { return Some(()) };
         match shown.work_item.todo_list.as_deref() {
             Some(todos) if !todos.is_empty() => self.update(&plan(todos)).await,
             Some(_) | None => Some(()),
@@ -154,5 +155,30 @@ impl<C: Control> Followed<C> {
 
     async fn update(&self, update: &Value) -> Option<()> {
         notify(&self.peer, &self.agent, update).await
+    }
+}
+
+/// Asks until the runtime answers: the event that it is asked about counts as shown afterwards. None where it refuses.
+async fn read<T, F>(ask: impl Fn() -> F) -> Option<T>
+where
+    F: Future<Output = Result<T, ClientError>>,
+{
+    loop {
+        match ask().await {
+            Err(error) if error.may_pass() => tokio::time::sleep(PAUSE).await,
+            answer => return answer.ok(),
+        }
+    }
+}
+
+/// Where the call of a result stands among those of its round.
+fn index_of(event: &Event) -> Option<u32> {
+    let Event::Turn(fact) = event else { return None };
+    if let TurnFact::ToolExecuted(executed) = fact {
+        Some(executed.index)
+    } else if let TurnFact::ToolExecutionFailed(failed) = fact {
+        Some(failed.index)
+    } else {
+        None
     }
 }

@@ -37,7 +37,7 @@ pub(crate) async fn show(
     }
     let mut updates = Updates::new(&root.display().to_string());
     for entry in entries.iter().rev() {
-        for told in updates.of(entry) {
+        for told in updates.of(entry, None) {
             let update = match told {
                 Told::Text(text) => chunk("agent_message_chunk", &text),
                 Told::Update(update) => update,

@@ -9,6 +9,7 @@ use holon_facts::{AgentId, EventSeq, MessageId};
 use holon_rpc::Error;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use url::Url;
 
 use crate::server::{AWAY, Connection, PAUSE, failed, invalid};
 pub(crate) use crate::session::Pending;
@@ -156,20 +157,19 @@ fn contents(blocks: &Value) -> Result<(String, Vec<PromptImage>), Error> {
         let field = format!("prompt[{at}]");
         let part = match block["type"].as_str() {
             Some("text") => block["text"].as_str().map(ToOwned::to_owned),
-            Some("resource_link") => {
-                block["uri"].as_str().map(|uri| format!("[{}]", uri.trim_start_matches("file://")))
-            }
+            Some("resource_link") => block["uri"].as_str().map(|uri| format!("[{}]", named(uri))),
             Some("resource") => {
                 let (uri, embedded) = (&block["resource"]["uri"], block["resource"]["text"].as_str());
-                let uri = uri.as_str().unwrap_or_default().trim_start_matches("file://");
+                let uri = named(uri.as_str().unwrap_or_default());
                 if embedded.is_some_and(|embedded| embedded.len() > EMBEDDED_BYTES) {
                     return Err(invalid(&field, &format!("a resource has at most {EMBEDDED_BYTES} bytes")));
                 }
                 embedded.map(|embedded| format!("[{uri}]\n{embedded}\n"))
             }
             Some("image") => block["data"].as_str().map(|data| {
-                let named = block["uri"].as_str().and_then(|uri| uri.rsplit('/').next());
-                let name = named.map_or_else(|| format!("image {}", images.len() + 1), ToOwned::to_owned);
+                let name =
+                    block["uri"].as_str().map(named).and_then(|uri| Some(uri.rsplit('/').next()?.to_owned()));
+                let name = name.unwrap_or_else(|| format!("image {}", images.len() + 1));
                 let shown = format!("[{name}]");
                 images.push(PromptImage { data: data.to_owned(), name: Some(name) });
                 shown
@@ -185,6 +185,30 @@ fn contents(blocks: &Value) -> Result<(String, Vec<PromptImage>), Error> {
         text.push_str(&part);
     }
     if text.trim().is_empty() { Err(invalid("prompt", "it is empty")) } else { Ok((text, images)) }
+}
+
+/// What an address names: of a file its path as it is on the disk, with the lines that are meant as `:10-20`.
+fn named(uri: &str) -> String {
+    let plain = uri.strip_prefix("file://").unwrap_or(uri);
+    let Some(url) = Url::parse(uri).ok().filter(|url| url.scheme() == "file") else {
+        return plain.to_owned();
+    };
+    let path = url.to_file_path().ok().and_then(|path| path.into_os_string().into_string().ok());
+    match path.filter(|path| !path.contains(char::is_control)) {
+        Some(path) => path + &url.fragment().map(lines).unwrap_or_default(),
+        None => plain.to_owned(),
+    }
+}
+
+/// Lines as the fragment of an address names them: `L10`, `L10:20` or `L10-L20`.
+fn lines(fragment: &str) -> String {
+    let number = |text: &str| text.trim_start_matches('L').parse::<u32>().ok();
+    let (first, last) = fragment.split_once([':', '-']).unwrap_or((fragment, ""));
+    match (number(first).filter(|_| first.starts_with('L')), number(last)) {
+        (Some(first), Some(last)) => format!(":{first}-{last}"),
+        (Some(first), None) if last.is_empty() => format!(":{first}"),
+        (_, _) => format!("#{fragment}"),
+    }
 }
 
 #[cfg(test)]
@@ -208,6 +232,17 @@ mod tests {
         ]))
         .unwrap();
         assert_eq!((text.as_str(), images[0].data.as_str()), ("[a.png] [image 2]", "AAEC"));
+        for (uri, name) in [
+            ("file:///work/My%20Dir/%C3%A4.rs#L10:20", "/work/My Dir/ä.rs:10-20"),
+            ("file:///work/a.rs#L10-L20", "/work/a.rs:10-20"),
+            ("file:///work/a.rs?symbol=b#L10", "/work/a.rs:10"),
+            ("file:///work/a.rs#top", "/work/a.rs#top"),
+            ("file:///work/a%0A.rs", "/work/a%0A.rs"),
+            ("/work/a%20b.rs", "/work/a%20b.rs"),
+            ("https://example.com/a%20b", "https://example.com/a%20b"),
+        ] {
+            assert_eq!(named(uri), name);
+        }
         for (blocks, says) in [
             (json!("go"), "prompt: expected a list"),
             (json!([]), "prompt: it is empty"),

@@ -42,8 +42,9 @@ impl Updates {
         format!("{run}-{round}-{index}")
     }
 
-    /// What an entry comes to, in the order of entries.
-    pub(crate) fn of(&mut self, entry: &TranscriptEntry) -> Vec<Told> {
+    /// What an entry comes to, in the order of entries. A result is that of the call at `index` of its round, or of the
+    /// first one of its tool that has none; one whose round was not shown comes to nothing.
+    pub(crate) fn of(&mut self, entry: &TranscriptEntry, index: Option<u32>) -> Vec<Told> {
         match &entry.item {
             Item::IncomingMessage { message_kind: MessageKind::OperatorPrompt, text, .. } => {
                 vec![Told::Update(chunk("user_message_chunk", text))]
@@ -54,8 +55,7 @@ impl Updates {
             }
             Item::AssistantRound { run_id, round, blocks, .. } => self.round(*run_id, *round, blocks),
             Item::ToolResults { run_id, round, tool_name, text, changed_files, error, .. } => {
-                let position = self.open.iter().position(|(_, tool)| tool == tool_name);
-                let index = position.map_or(0, |at| self.open.remove(at).0);
+                let Some(index) = index.or_else(|| self.next(tool_name)) else { return Vec::new() };
                 let failure = error.as_ref().map(|error| error.message.preview().to_owned());
                 let said = failure.as_deref().or(text.as_deref()).unwrap_or_default();
                 let files = changed_files.iter().map(|file| json!({ "path": self.path(file) }));
@@ -72,6 +72,11 @@ impl Updates {
             }
             Item::ContinuationPrompt { .. } => Vec::new(),
         }
+    }
+
+    fn next(&mut self, tool_name: &str) -> Option<u32> {
+        let at = self.open.iter().position(|(_, tool)| tool == tool_name)?;
+        Some(self.open.remove(at).0)
     }
 
     fn round(&mut self, run: RunId, round: RoundIndex, blocks: &[Block]) -> Vec<Told> {

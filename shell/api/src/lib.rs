@@ -11,6 +11,7 @@ mod code;
 mod console;
 mod control;
 mod debug_prompt;
+mod earlier_answer;
 mod endpoint;
 mod error;
 mod events;
@@ -53,6 +54,7 @@ pub use debug_prompt::{
     Change, DebugPrompt, DebugPromptReply, PastRequest, PrefixBroke, PromptDiff, PromptSection, RequestName,
     RequestOutcome, SectionChange, SectionState, Source, ToolSize, Wire,
 };
+pub use earlier_answer::earlier_answer;
 pub use error::ErrorBody;
 pub use events::{
     AllEventsPage, AllEventsQuery, AllStreamQuery, AnyEvent, DamagedEvent, DamagedKind, Envelope, EventsPage,

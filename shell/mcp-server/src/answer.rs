@@ -1,6 +1,6 @@
 //! Results and errors of tools, as models read them.
 
-use holon_api::{ClientError, ErrorBody};
+use holon_api::{ClientError, Code, ErrorBody};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -29,9 +29,19 @@ impl ToolError {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    pub(crate) fn is(&self, code: Code) -> bool {
+        self.code == code.name()
+    }
+
     /// Whether what was asked for may have been done.
     pub(crate) fn is_unclear(&self) -> bool {
         self.code == "runtime_unreachable"
+    }
+}
+
+impl std::fmt::Display for ToolError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.error)
     }
 }
 

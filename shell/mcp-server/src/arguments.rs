@@ -191,11 +191,19 @@ pub(crate) struct SearchMemory {
     pub(crate) all_workspaces: bool,
 }
 
-/// Reads the arguments of a call.
+/// Reads the arguments of a call. The error names the field.
 pub(crate) fn read<T: DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
     let none = Value::Object(Map::new());
     let arguments = if arguments.is_null() { &none } else { arguments };
-    T::deserialize(arguments).map_err(ToolError::invalid)
+    // An array would be taken for the values of the fields, one after the other.
+    if !arguments.is_object() {
+        return Err(ToolError::invalid("arguments: expected an object"));
+    }
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
+        let (path, problem) = (error.path().to_string(), error.inner());
+        // What is missing or unknown is named by the problem itself.
+        ToolError::invalid(if path == "." { problem.to_string() } else { format!("{path}: {problem}") })
+    })
 }
 
 /// A number within its bounds, or the usual one.
@@ -222,4 +230,26 @@ pub(crate) fn schema<T: JsonSchema>() -> Value {
         members.remove("$schema");
     }
     schema
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn errors_name_the_field_and_what_is_expected() {
+        for (arguments, says) in [
+            (json!({ "text": "do it", "wait_ms": "5" }), "wait_ms: invalid type: string \"5\", expected u32"),
+            (json!({ "text": 5 }), "text: invalid type: integer `5`, expected a string"),
+            (json!({ "text": "do it", "agent": "a b" }), "agent: "),
+            (json!({}), "missing field `text`"),
+            (json!({ "text": "do it", "pause": 1 }), "unknown field `pause`"),
+            (json!(["main", "do it"]), "arguments: expected an object"),
+        ] {
+            let error = read::<PromptAgent>(&arguments).unwrap_err();
+            assert!(error.to_string().contains(says), "{arguments}: {error}");
+        }
+    }
 }

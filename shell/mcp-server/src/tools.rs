@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use holon_api::{
-    Action, AgentPath, ClientError, Control, ControlAgent, CreateWork, InboxQuery, ListQuery, MemoryQuery,
-    OpenAsk, OutputQuery, PageQuery, Prompt, PromptQuery, WaitUntil, WorkItemsQuery,
+    Action, AgentPath, ClientError, Code, Control, ControlAgent, CreateWork, InboxQuery, ListQuery,
+    MemoryQuery, OpenAsk, OutputQuery, PageQuery, Prompt, PromptQuery, WaitUntil, WorkItemsQuery,
+    earlier_answer,
 };
 use holon_facts::AgentId;
+use holon_facts::ids::BriefId;
 use holon_facts::label::Description;
 use holon_facts::provenance::Priority;
 use holon_rpc::Error;
@@ -294,7 +296,8 @@ async fn control<C: Control>(
     value(&asked.runtime.control(path, ControlAgent { action }).await?)
 }
 
-/// Answers an open ask: a prompt that says what it answers.
+/// Answers an open ask: a prompt that says what it answers. A repeat under its key is about the same ask, which is closed
+/// by then.
 async fn answer<C: Control>(asked: &Asked<'_, C>, given: AnswerQuestion) -> Result<Value, ToolError> {
     let AnswerQuestion { agent, text, brief_id, wait_ms, key } = given;
     let agent = path(asked, agent).await?.agent_id;
@@ -303,15 +306,36 @@ async fn answer<C: Control>(asked: &Asked<'_, C>, given: AnswerQuestion) -> Resu
         None => open.last(),
         Some(brief) => open.iter().find(|ask| ask.brief_id == brief),
     };
-    let Some(ask) = ask else {
-        let error = match brief_id {
-            None => format!("{agent} has asked nothing that is not answered"),
-            Some(brief) => format!("{brief} is no open ask of {agent}"),
-        };
-        return Err(ToolError::new("unknown_ask", error).hint("agent_status shows what an agent waits for"));
+    let ask = ask.map(|ask| ask.brief_id);
+    let send = |ask: BriefId| {
+        let causation_id = Some(ask.to_string());
+        prompt(asked, &agent, Prompt { causation_id, ..said(asked, text.clone()) }, (wait_ms, key.clone()))
     };
-    let causation_id = Some(ask.brief_id.to_string());
-    prompt(asked, &agent, Prompt { causation_id, ..said(asked, text) }, (wait_ms, key)).await
+    let earlier = async || match &key {
+        Some(key) => earlier_answer(asked.runtime, &agent, key).await,
+        None => Ok(None),
+    };
+    let Some(ask) = ask else {
+        return match earlier().await? {
+            Some(answered) => send(brief_id.unwrap_or(answered)).await,
+            None => Err(not_open(&agent, brief_id)),
+        };
+    };
+    match send(ask).await {
+        Err(error) if brief_id.is_none() && error.is(Code::IdempotencyConflict) => match earlier().await? {
+            Some(answered) if answered != ask => send(answered).await,
+            Some(_) | None => Err(error),
+        },
+        told => told,
+    }
+}
+
+fn not_open(agent: &AgentId, brief: Option<BriefId>) -> ToolError {
+    let error = match brief {
+        None => format!("{agent} has asked nothing that is not answered"),
+        Some(brief) => format!("{brief} is no open ask of {agent}"),
+    };
+    ToolError::new("unknown_ask", error).hint("agent_status shows what an agent waits for")
 }
 
 /// What an agent has asked and nobody has answered, the oldest first.

@@ -210,6 +210,8 @@ impl Servers {
         arguments: &str,
         agent: Option<&AgentId>,
     ) -> Result<CallResult, CallError> {
+        // Models leave the arguments of a tool out that takes none.
+        let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
         let arguments: Map<String, Value> = match serde_json::from_str(arguments) {
             Ok(Value::Object(arguments)) => arguments,
             Ok(_) => return Err(CallError::Arguments("they are no JSON object".to_owned())),

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use holon_api::{ClientError, Control, Inbox, InboxQuery, OpenAsk, TemporaryRunSummary};
+use holon_api::{ClientError, Control, Inbox, InboxQuery, OpenAsk, TemporaryRunSummary, earlier_answer};
+use holon_facts::AgentId;
 use holon_facts::ids::BriefId;
 use holon_text::moment;
 use holon_text::nearest::did_you_mean;
@@ -51,22 +52,23 @@ pub(super) fn answer(home: Option<PathBuf>, args: AnswerArgs) -> Result<Exit, Fa
     let start = args.start.quietly(args.follow_up.is_quiet());
     ClientContext::work(home, |cli, ending| async move {
         // What is not open needs no runtime to be started.
-        let ask = ending.or(async { find(&cli.as_read().await?, &args.ask).await }).await?;
+        let key = args.follow_up.key();
+        let found = async { find(&cli.as_read().await?, &args.ask, key).await };
+        let (agent, brief) = ending.or(found).await?;
         let cli = ending.or(cli.started(&start)).await?;
         if args.close {
-            let path = (&ask.agent_id, ask.brief_id);
-            let closed = ending.or(async { Ok(cli.client.close_ask(path).await?) }).await?;
-            let line = || output::line(&format!("{} is closed", name(&ask)));
+            let closed = ending.or(async { Ok(cli.client.close_ask((&agent, brief)).await?) }).await?;
+            let line = || output::line(&format!("{agent}/{brief} is closed"));
             return output::shown(&closed, args.follow_up.is_json(), line);
         }
         let prompt = ending.or(typed(args.text)).await?;
         let message = Message {
-            agent: ask.agent_id,
+            agent,
             prompt,
             images: Vec::new(),
             skills: Vec::new(),
             interject: false,
-            answers: Some(ask.brief_id),
+            answers: Some(brief),
         };
         deliver(&cli, message, args.follow_up, &ending).await
     })
@@ -141,14 +143,38 @@ fn name(ask: &OpenAsk) -> String {
     format!("{}/{}", ask.agent_id, ask.brief_id)
 }
 
-async fn find(cli: &ClientContext, named: &str) -> Result<OpenAsk, Failure> {
+/// What was answered under a key before, by an agent that is named with or without its ask.
+async fn earlier(cli: &ClientContext, named: &str, key: &str) -> Option<(AgentId, BriefId)> {
+    let (agent, brief) = named.split_once('/').map_or((named, None), |(agent, brief)| (agent, Some(brief)));
+    let agent = AgentId::new(agent).ok()?;
+    // Why an agent can't be read is named by the search for what it asks now.
+    let answered = earlier_answer(&cli.client, &agent, key).await.ok()??;
+    brief.is_none_or(|brief| brief == answered.to_string()).then_some((agent, answered))
+}
+
+/// The ask that is named: an open one, or the one that was answered under this key, so that the answer can be repeated.
+async fn find(cli: &ClientContext, named: &str, key: Option<&str>) -> Result<(AgentId, BriefId), Failure> {
+    let Some(key) = key else { return find_open(cli, named).await };
+    // The name of an agent may mean another ask by now.
+    if !named.contains('/')
+        && let Some(answered) = earlier(cli, named, key).await
+    {
+        return Ok(answered);
+    }
+    match find_open(cli, named).await {
+        Err(failure) => earlier(cli, named, key).await.ok_or(failure),
+        found => found,
+    }
+}
+
+async fn find_open(cli: &ClientContext, named: &str) -> Result<(AgentId, BriefId), Failure> {
     let Inbox { asks, runs, .. } = asks(cli).await?;
     let fits = |ask: &&OpenAsk| {
         named == name(ask) || named == ask.agent_id.as_str() || named == ask.brief_id.to_string()
     };
     let mut fitting = asks.iter().filter(fits);
     match (fitting.next(), fitting.next()) {
-        (Some(ask), None) => Ok(ask.clone()),
+        (Some(ask), None) => Ok((ask.agent_id.clone(), ask.brief_id)),
         (Some(one), Some(other)) => {
             let error = anyhow!("{named} has several asks: {}, {}, …", name(one), name(other));
             Err(Failure::usage(error).hint(format!("holon answer {} \"…\"", name(one))))

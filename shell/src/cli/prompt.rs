@@ -108,6 +108,10 @@ impl FollowUp {
         self.json
     }
 
+    pub(super) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
     /// Whether nothing but the outcome is shown.
     pub(super) fn is_quiet(&self) -> bool {
         self.quiet || self.json

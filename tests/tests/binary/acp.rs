@@ -7,7 +7,7 @@ use end_to_end::daemon::Daemon;
 use end_to_end::lines::Lines;
 use end_to_end::pictures::{base64, png, shown};
 use end_to_end::provider::{Provider, Reply, calls, fails, says};
-use end_to_end::wait_for;
+use end_to_end::{signal, wait_for};
 use serde_json::{Value, json};
 
 struct Editor {
@@ -73,6 +73,14 @@ impl Editor {
             .map(|line| line["params"]["update"].clone())
             .filter(|update| update["sessionUpdate"] == kind)
             .collect()
+    }
+
+    /// Waits until the agent has said this, in however many pieces.
+    fn until_said(&mut self, text: &str) {
+        wait_for(text, || {
+            self.lines.rest(Duration::from_millis(50));
+            self.said("agent_message_chunk").contains(text)
+        });
     }
 
     /// The text of such updates.
@@ -388,4 +396,63 @@ fn what_can_not_be_meant_is_refused_by_its_field() {
     daemon.start();
     assert!(editor.ask("session/list", &json!({}))["result"]["sessions"].is_array());
     assert_eq!(editor.lines.end(), Some(0));
+}
+
+/// Where each call of an editor is at last.
+fn results(editor: &Editor) -> std::collections::BTreeMap<String, (Value, String)> {
+    let updates = editor.updates("tool_call_update");
+    let last = |update: &Value| {
+        let text = update["content"][0]["content"]["text"].as_str().unwrap_or_default().to_owned();
+        (update["toolCallId"].as_str().expect("an id").to_owned(), (update["status"].clone(), text))
+    };
+    updates.iter().map(last).collect()
+}
+
+#[test]
+fn results_are_those_of_their_calls_in_a_session_that_is_loaded_in_the_middle_of_a_round() {
+    let provider = Provider::start([
+        calls(&[
+            ("ExecCommand", json!({ "cmd": "while ! test -e go; do sleep 0.05; done; echo one" })),
+            ("ExecCommand", json!({ "cmd": "echo two" })),
+        ]),
+        says("Both ran."),
+    ]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(&daemon.0.work());
+    let prompt = editor.begin(&session, "run both");
+    editor.lines.until("the first call", |line| line["params"]["update"]["status"] == "in_progress");
+    let mut other = Editor::of(&daemon);
+    other.ask("session/load", &json!({ "sessionId": session, "cwd": daemon.0.work(), "mcpServers": [] }));
+    daemon.0.file("go", "");
+    assert_eq!(editor.answer(prompt)["result"]["stopReason"], "end_turn");
+    other.until_said("Both ran.");
+    let shown = results(&other);
+    assert_eq!(shown, results(&editor));
+    let texts: Vec<&str> = shown.values().map(|(_, text)| text.as_str()).collect();
+    assert!(texts.len() == 2 && texts[0].contains("one") && texts[1].contains("two"), "{shown:#?}");
+    assert!(shown.values().all(|(status, _)| status == "completed"), "{shown:#?}");
+}
+
+#[test]
+fn what_happened_before_a_runtime_was_killed_is_shown_by_the_next_one() {
+    let provider =
+        Provider::start([calls(&[("ExecCommand", json!({ "cmd": "echo one" }))]), says("It ran.")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(&daemon.0.work());
+    // It has the events, and reads what they are about once the runtime is gone.
+    signal(&editor.lines.child, "STOP");
+    daemon.ok(&["prompt", "--agent", &session, "--wait", "--quiet", "run it"]);
+    daemon.kill();
+    signal(&editor.lines.child, "CONT");
+    editor.lines.rest(Duration::from_secs(1));
+    daemon.start();
+    editor.until_said("It ran.");
+    let shown = results(&editor);
+    assert!(shown.len() == 1 && shown.values().all(|(status, _)| status == "completed"), "{shown:#?}");
+    assert_eq!(editor.updates("tool_call").len(), 1);
+    assert_eq!(editor.said("user_message_chunk"), "run it");
 }

@@ -87,3 +87,21 @@ fn a_failure_needs_the_operator_until_a_turn_succeeds() {
     daemon.0.run(&["answer", &id, "--close"]).refused(3, &["not open"]);
     wait_for("an answered inbox", || asks(&daemon).iter().all(|ask| ask["agent_id"] != "main"));
 }
+
+#[test]
+fn an_answer_is_sent_again_under_its_key() {
+    let wait = || calls(&[("WaitFor", json!({ "reason": "May I?", "wake": "operator_input" }))]);
+    let provider = Provider::start(vec![wait(), says("I did."), wait()]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    assert_eq!(daemon.0.run(&["prompt", "--wait", "-q", "clean up"]).code, Some(6));
+    let id = format!("main/{}", asks(&daemon)[0]["brief_id"].as_str().expect("an id"));
+    let answer = |ask: &str| daemon.ok(&["answer", ask, "--key", "once", "--wait", "--json", "yes"]).json();
+    let message = answer(&id)["message_id"].clone();
+    assert_eq!((&answer(&id)["message_id"], &answer("main")["message_id"]), (&message, &message));
+    daemon.0.run(&["answer", &id, "--key", "other", "yes"]).refused(3, &["it was answered"]);
+    daemon.0.run(&["answer", "main/brief_99", "--key", "once", "yes"]).refused(3, &["not open"]);
+    assert_eq!(daemon.0.run(&["prompt", "--wait", "-q", "clean up"]).code, Some(6));
+    assert_eq!(answer("main")["message_id"], message);
+    assert_eq!((asks(&daemon).len(), provider.requests().len()), (1, 3));
+}

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use end_to_end::daemon::Daemon;
 use end_to_end::http::metrics;
 use end_to_end::obedient::{asks, obedient, told};
-use end_to_end::provider::Provider;
+use end_to_end::provider::{Call, Provider, raw_calls, says};
 use end_to_end::tool_server::{Marks, add, lives};
 use end_to_end::{Holon, count, payloads, wait_for};
 use serde_json::{Value, json};
@@ -271,4 +271,14 @@ fn a_server_may_be_one_for_each_agent() {
     assert_eq!((&server["state"], &server["calls"]), (&json!("ready"), &json!(3)), "{server}");
     daemon.ok(&["daemon", "stop"]);
     wait_for("the end of all of them", || marks.processes().into_iter().all(|process| !lives(process)));
+}
+
+#[test]
+fn a_tool_without_arguments_is_called_without_any() {
+    let provider = Provider::start([raw_calls([Call::new("test__link", "")]), says("Called.")]);
+    let holon = with(&provider);
+    let marks = add(&holon, "test", &[]);
+    let ended = holon.run(&["run", "--agent", "main", "--create-agent", "call it"]);
+    assert_eq!((ended.code, marks.count("call link")), (Some(0), 1), "{ended:?}");
+    assert!(provider.requests()[1].to_string().contains("file:///a"), "{:?}", provider.requests()[1]);
 }

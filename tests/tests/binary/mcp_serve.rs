@@ -425,3 +425,51 @@ fn over_http_the_token_is_asked_for_as_everywhere() {
     let bad = ask(&daemon.run_file("holon.sock"), "POST", "/mcp", &[], Some(&bad)).expect("an answer");
     assert_eq!((bad.status, &bad.body["error"]["code"]), (400, &json!(-32_600)));
 }
+
+#[test]
+fn an_answer_counts_once_under_its_key_whatever_is_open_by_then() {
+    let wait = || calls(&[("WaitFor", json!({ "reason": "May I?", "wake": "operator_input" }))]);
+    let provider = Provider::start([wait(), says("I did."), wait()]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut client = Client::of(&daemon, &[]);
+    let asks = |client: &mut Client| {
+        let asked = client.call("prompt_agent", &json!({ "agent": "main", "text": "clean up" }));
+        assert_eq!(asked["structuredContent"]["verdict"], "waiting_for_operator", "{asked}");
+    };
+    asks(&mut client);
+    let brief = daemon.ok(&["inbox", "--json"]).json()["asks"][0]["brief_id"].clone();
+    let answer = json!({ "text": "yes", "key": "answer-1" });
+    let exact = json!({ "text": "yes", "key": "answer-1", "brief_id": brief });
+    let first = client.call("answer_question", &answer)["structuredContent"].take();
+    assert_eq!((&first["duplicate"], &first["final_text"]), (&json!(false), &json!("I did.")), "{first}");
+    let again = |client: &mut Client| {
+        for arguments in [&answer, &exact] {
+            let again = client.call("answer_question", arguments)["structuredContent"].take();
+            assert_eq!(
+                (&again["duplicate"], &again["message_id"]),
+                (&json!(true), &first["message_id"]),
+                "{again}"
+            );
+        }
+    };
+    again(&mut client);
+    drop(client);
+    daemon.kill();
+    daemon.start();
+    let mut client = Client::of(&daemon, &[]);
+    again(&mut client);
+    asks(&mut client);
+    again(&mut client);
+    for (arguments, code) in [
+        (json!({ "text": "no", "key": "answer-1" }), "idempotency_conflict"),
+        (json!({ "text": "yes", "key": "answer-2", "brief_id": brief }), "unknown_ask"),
+        (json!({ "text": "yes", "wait_ms": "5" }), "invalid_tool_input"),
+    ] {
+        let refused = client.call("answer_question", &arguments)["structuredContent"].take();
+        assert_eq!(refused["code"], code, "{arguments}: {refused}");
+        let error = refused["error"].as_str().expect("a text");
+        assert!(code != "invalid_tool_input" || error.starts_with("wait_ms: "), "{error}");
+    }
+    assert_eq!(provider.requests().len(), 3);
+}

@@ -207,3 +207,27 @@ fn a_long_answer_in_one_line_is_kept_whole() {
     let (told, _) = Trial::new("anthropic/test").against([says(&text)]);
     assert!(told.report["final_text"] == text);
 }
+
+#[test]
+fn half_a_character_and_an_empty_event_take_nothing_from_an_answer() {
+    let told = r#"{"choices":[{"index":0,"delta":{"content":"cut \ud83d here"}}]}"#;
+    let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+    let events = format!("data:\n\ndata: \n\ndata: {told}\n\ndata: {end}\n\ndata: [DONE]\n\n");
+    let whole = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"cut \ud83d here"},"finish_reason":"stop"}]}"#;
+    for (content_type, body) in [("text/event-stream", events.as_str()), ("application/json", whole)] {
+        let provider = Provider::start([Reply::Body { content_type, bytes: body.into() }]);
+        let ended = Trial::new("local/test").home(&provider.url).run(&["run", "go"]);
+        assert_eq!((ended.code, ended.stdout.trim()), (Some(0), "cut \u{FFFD} here"), "{ended:?}");
+    }
+}
+
+#[test]
+fn an_error_object_in_a_stream_is_the_error_that_it_names() {
+    let event =
+        r#"{"object":"error","message":"The key has expired.","type":"invalid_request_error","code":401}"#;
+    let bytes = format!("data: {event}\n\ndata: [DONE]\n\n").into_bytes();
+    let provider = Provider::start([Reply::Body { content_type: "text/event-stream", bytes }]);
+    let ended = Trial::new("local/test").home(&provider.url).run(&["run", "go"]);
+    assert_eq!((ended.code, provider.requests().len()), (Some(1), 1), "{ended:?}");
+    assert!(ended.stderr.contains("The key has expired."), "{ended:?}");
+}

@@ -227,3 +227,15 @@ fn an_installation_that_is_killed_is_whole_or_not_there() {
     }
     println!("{kills} kills: {done} changes were done, {undone} were not");
 }
+
+#[test]
+fn a_wrong_skill_is_named_with_its_file() {
+    let (holon, _) = home();
+    let folder = holon.folder().join("given/broken");
+    fs::create_dir_all(&folder).expect("a folder");
+    let named = folder.canonicalize().expect("a folder").display().to_string();
+    let install = || holon.run(&["skills", "install", folder.to_str().expect("UTF-8")]);
+    install().refused(2, &[&format!("{named} is no skill: it has no SKILL.md")]);
+    fs::write(folder.join("SKILL.md"), "---\nname: [\n---\n").expect("a file");
+    install().refused(2, &[&format!("the SKILL.md of {named}: ")]);
+}

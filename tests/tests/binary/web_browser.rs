@@ -1,5 +1,5 @@
 //! The web console in a real browser: every page and action, a runtime that is killed, accessibility, figures
-//! (`tests/browser/run.mjs`).
+//! (`tests/browser/run.mjs`). Modules of its page that need no browser are run in node alone (`tests/browser/modules.mjs`).
 //!
 //! `HOLON_BROWSER_PACKAGES` names a folder in which `npm install playwright-core axe-core` has run; `CHROMIUM` a browser
 //! other than `/usr/bin/chromium`.
@@ -19,6 +19,10 @@ fn missing(packages: Option<&Path>, chromium: &Path) -> Option<String> {
     if let Some(path) = absent {
         return Some(format!("{} is not there", path.display()));
     }
+    without_node()
+}
+
+fn without_node() -> Option<String> {
     let node = Command::new("node").arg("--version").output();
     node.is_err().then(|| "node is not there".to_owned())
 }
@@ -64,6 +68,19 @@ fn every_page_and_action_works_in_a_browser() {
         .env("START", format!("'{}' daemon start --listen {address}", start.get_program().display()))
         .output()
         .expect("node runs");
+    let said = String::from_utf8_lossy(&ended.stdout);
+    println!("{said}");
+    assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[test]
+fn modules_of_the_page_take_hostile_texts_and_streams_that_end() {
+    if let Some(reason) = without_node() {
+        return skipped(&reason);
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser/modules.mjs");
+    // What never ends takes memory without end.
+    let ended = Command::new("node").arg("--max-old-space-size=256").arg(script).output().expect("node runs");
     let said = String::from_utf8_lossy(&ended.stdout);
     println!("{said}");
     assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));

@@ -9,6 +9,7 @@ pub(super) mod classify;
 mod endpoint;
 mod excerpt;
 mod failure;
+mod json;
 mod near;
 mod refused_images;
 mod reported;
@@ -344,7 +345,7 @@ async fn document<P: Protocol>(
     }
     debug_assert!(body.len() <= BODY_BYTES);
     let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&body);
-    let read = match serde_json::from_slice::<Value>(text) {
+    let read = match json::parse(text) {
         Ok(root) => match ReportedError::reported(&root) {
             Some(said) => Err(Malformed::Reported(said)),
             None => P::read(context.texts, &root),

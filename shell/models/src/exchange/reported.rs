@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::wait;
+use super::{json, wait};
 
 /// Words that are looked at, in bytes.
 const WORDS: usize = 8 << 10;
@@ -33,7 +33,9 @@ impl ReportedError {
         let error = root.get("error").filter(|error| !none.contains(error));
         match error {
             Some(error) => Some(Self::of(error)),
-            None if root.get("type").and_then(Value::as_str) == Some("error") => Some(Self::of(root)),
+            None if ["type", "object"].into_iter().any(|key| root.get(key) == Some(&"error".into())) => {
+                Some(Self::of(root))
+            }
             None => None,
         }
     }
@@ -75,7 +77,7 @@ impl ReportedError {
 
     /// The body of a refusal: the usual shapes of errors, otherwise its beginning as it is.
     pub(super) fn body(body: &[u8]) -> Self {
-        let root = serde_json::from_slice::<Value>(body).ok();
+        let root = json::parse(body).ok();
         let root = root.as_ref().map(|root| root.get(0).unwrap_or(root));
         let said = root.map(|root| Self::reported(root).unwrap_or_else(|| Self::of(root)));
         match said {
@@ -105,8 +107,9 @@ fn delay(error: &Value) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::ReportedError;
 
     #[test]
     fn errors_are_found_in_their_usual_places() {
@@ -137,5 +140,9 @@ mod tests {
         }
         assert!(ReportedError::body(b"Bad Gateway").mentions(&["bad gateway"]));
         assert_eq!(ReportedError::reported(&json!({"error": null, "type": "response"})), None);
+        for key in ["type", "object"] {
+            let said = ReportedError::reported(&json!({key: "error", "message": "m", "code": 400}));
+            assert_eq!(said.map(|said| (said.message, said.status)), Some((Some("m".to_owned()), Some(400))));
+        }
     }
 }

@@ -3,13 +3,12 @@
 use std::num::NonZeroUsize;
 
 use holon_text::{Pieces, Texts};
-use serde_json::Value;
 use sse_core::{SseDecoder, SseEvent};
 
 use super::super::http::{BODY_BYTES, Received};
 use super::super::provider::Show;
 use super::failure::AttemptContext;
-use super::{Flow, Fold, Malformed, Protocol, ReportedError};
+use super::{Flow, Fold, Malformed, Protocol, ReportedError, json};
 use crate::answer::{Failure, Reply};
 
 /// The text of a stream on its way to people, redacted across its pieces.
@@ -107,7 +106,10 @@ impl<'a, F: Fold> Events<'a, F> {
             if message.data.trim() == "[DONE]" {
                 return Ok(Flow::Last);
             }
-            let event: Value = serde_json::from_str(&message.data)
+            if message.data.trim().is_empty() {
+                continue;
+            }
+            let event = json::parse(message.data.as_bytes())
                 .map_err(|_| Malformed::shape("one of its events is not JSON"))?;
             if let Some(said) = ReportedError::reported(&event) {
                 return Err(Malformed::Reported(said));
@@ -120,7 +122,7 @@ impl<'a, F: Fold> Events<'a, F> {
     }
 
     #[cfg(test)]
-    pub(super) fn finish(self) -> Option<Value> {
+    pub(super) fn finish(self) -> Option<serde_json::Value> {
         self.fold.finish()
     }
 }

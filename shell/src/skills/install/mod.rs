@@ -180,11 +180,11 @@ fn check_name(name: &str) -> Result<(), InstallError> {
 fn named(folder: &Path, source: &Source, asked: Option<&str>) -> Result<String, InstallError> {
     let invalid = |problem: String| Err(InstallError::Invalid { problem });
     let Some(scanned) = scan::entry(folder, None, &Cache::default()) else {
-        return invalid("it is no skill: it has no SKILL.md".to_owned());
+        return invalid(format!("{source} is no skill: it has no SKILL.md"));
     };
     let manifest = match scanned.read {
         Ok(manifest) => manifest,
-        Err(problem) => return invalid(problem),
+        Err(problem) => return invalid(format!("the SKILL.md of {source}: {problem}")),
     };
     let of_source = match source {
         Source::Folder(folder) => folder.canonicalize().unwrap_or_else(|_| folder.clone()),

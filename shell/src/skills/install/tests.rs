@@ -164,7 +164,7 @@ async fn what_can_not_be_fetched_leaves_nothing() {
         ("from/large", "data has more than 1048576 bytes"),
         ("from/many", "more than 500 files"),
         ("from/pipe", "neither a file nor a folder"),
-        ("from/broken", "can't be read"),
+        ("from/broken", "the SKILL.md of "),
         ("https://github.com/team/none/tree/main/x", "git"),
         ("https://github.com/team/repo/tree/none/skills/pdf", "none of these: none"),
         ("https://github.com/team/repo/tree/main/skills/none", "no folder"),

@@ -84,7 +84,8 @@ export function follow(name, following) {
     if (again) following.resumed?.();
     await readEvents(body, controller, (type, data, id) => {
       if (id !== null) {
-        if (last !== null && id <= last) return;
+        // The end of a task has the position of its last piece.
+        if (last !== null && id <= last && type !== "end") return;
         last = id;
       }
       following.on(type, data, id);

@@ -6,8 +6,14 @@ import { clean } from "./format.js";
 /** Of longer texts the rest is shown plainly. */
 const LIMIT = 64 * 1024;
 
-/** Code, strong, emphasis and links within a line. */
-const INLINE = /(`+)([^`]+)\1|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)|(https?:\/\/[^\s<>()"']+[^\s<>()"'.,;:!?])/g;
+/**
+ * Code, strong, emphasis and links within a line. No part can be tried again over the same text from many beginnings: code
+ * begins where a run of backticks does, a label has no bracket in it, and a target is bounded.
+ */
+const INLINE = /(?<!`)(`+)([^`]+)\1|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|\[([^[\]\n]+)\]\((https?:\/\/[^\s)]{1,2048})\)|(https?:\/\/[^\s<>()"']+[^\s<>()"'.,;:!?])/g;
+/** What ends a paragraph is what begins another block: both are found with these. */
+const FENCE = /^\s*(```+|~~~+)/;
+const HEADING = /^ {0,3}(#{1,6})\s+(.*)$/s;
 
 /** @param {string} text */
 function inline(text) {
@@ -33,15 +39,15 @@ function blocks(lines) {
   let at = 0;
   while (at < lines.length) {
     const line = lines[at];
-    const fence = line.match(/^\s*(```+|~~~+)/);
+    const fence = line.match(FENCE);
     if (fence) {
-      const end = lines.findIndex((other, index) => index > at && other.trim().startsWith(fence[1]));
-      const last = end < 0 ? lines.length : end;
+      let last = at + 1;
+      while (last < lines.length && !lines[last].trim().startsWith(fence[1])) last += 1;
       out.push(html`<pre tabindex="0"><code>${lines.slice(at + 1, last).join("\n")}</code></pre>`);
       at = last + 1;
       continue;
     }
-    const heading = line.match(/^(#{1,6})\s+(.*)$/);
+    const heading = line.match(HEADING);
     if (heading) {
       out.push(html`<p class="heading"><strong>${inline(heading[2])}</strong></p>`);
       at += 1;
@@ -59,7 +65,8 @@ function blocks(lines) {
       continue;
     }
     const first = at;
-    while (at < lines.length && lines[at].trim() && starts(lines[at]) === "text" && !/^\s*(```|~~~|#{1,6}\s)/.test(lines[at])) at += 1;
+    do at += 1;
+    while (at < lines.length && lines[at].trim() && starts(lines[at]) === "text" && !FENCE.test(lines[at]) && !HEADING.test(lines[at]));
     out.push(html`<p>${inline(lines.slice(first, at).join("\n"))}</p>`);
   }
   return out;

@@ -20,6 +20,7 @@ export const LEVELS = /** @type {[string, string][]} */ ([["info", "Reports"], [
  * @property {string} title
  * @property {string | null} body
  * @property {string} summary
+ * @property {string | null} message the id of the message that was admitted with it
  * @property {boolean} partly whether the record has only the beginning of the text
  */
 
@@ -49,7 +50,7 @@ export function rowOf(event) {
   const said = kind === "message" || kind === "brief" || kind === "ask-row";
   // What the runtime words has moments in UTC; what others have written stays as it is.
   const own = !["brief", "message", "assistant_progress", "tool"].includes(shown.category);
-  return { seq: event.event_seq, at: event.ts, visibility: shown.visibility, voice: kind, title: shown.title, body: shown.body ?? null, summary: own ? localized(shown.summary) : shown.summary, partly: said && stored(event.payload) };
+  return { seq: event.event_seq, at: event.ts, visibility: shown.visibility, voice: kind, title: shown.title, body: shown.body ?? null, summary: own ? localized(shown.summary) : shown.summary, message: (event.type === "message_admitted" && event.payload?.message?.id) || null, partly: said && stored(event.payload) };
 }
 
 /** @param {Row} row @param {string} level */

@@ -159,6 +159,11 @@ function Live({ shared, live, printed }) {
     ${live?.text && html`<div class="shown">${clean(live.text.slice(-8_192))}</div>`}${run?.call && html`<div class="shown mono">${clean(typeof run.call.arguments === "string" ? run.call.arguments : run.call.arguments?.preview).slice(0, 500)}</div>`}${run?.call && printed && html`<pre class="printed">${clean(printed)}</pre>`}</div></div>`;
 }
 
+/** Prompts whose messages are not among the rows. @param {Outgoing[]} outgoing @param {Row[]} rows */
+export function stillWaiting(outgoing, rows) {
+  return outgoing.filter((one) => one.state === "sending" || !rows.some((row) => row.message === one.message));
+}
+
 /** @param {{ shared: import("./agent.js").Shared }} props */
 export function Conversation({ shared }) {
   const { rows, ready, error, live, printed, load, older } = useRows(shared);
@@ -179,11 +184,10 @@ export function Conversation({ shared }) {
     if (follows.current && ready) scrollTo({ top: document.documentElement.scrollHeight });
   }, [shown.at(-1)?.seq, live?.text.length, printed, ready, outgoing.length]);
   // A prompt is shown as on its way until its event is among the rows.
-  const arrived = new Set(rows.list.filter((row) => row.voice === "message").slice(-20).map((row) => row.body));
-  const waiting = outgoing.filter((one) => one.state === "sending" || !arrived.has(one.text));
+  const waiting = stillWaiting(outgoing, rows.list);
   useEffect(() => {
-    if (waiting.length < outgoing.length) setOutgoing((before) => before.filter((one) => one.state === "sending" || !arrived.has(one.text)));
-  }, [rows.last]);
+    if (waiting.length < outgoing.length) setOutgoing((before) => stillWaiting(before, rows.list));
+  }, [rows.last, waiting.length]);
   const mine = (asks.value ?? []).filter((ask) => ask.agent_id === shared.id);
   return html`<div class="talk"><div>
     <div class="toolbar"><div class="buttons" role="group" aria-label="How much is shown">${LEVELS.map(([key, name]) => html`<button type="button" class="btn" aria-pressed=${level === key ? "true" : "false"} onClick=${() => (levels.current = key, setLevel(key))}>${name}</button>`)}</div>

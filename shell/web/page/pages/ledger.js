@@ -39,6 +39,12 @@ function source(agent) {
 /** @param {any} event */
 const keyOf = (event) => event.position ?? event.event_seq;
 
+/** The events of a load, and those that came while it was under way. Both the newest first. @param {any[]} loaded @param {any[]} had */
+export function withNewer(loaded, had) {
+  const newer = loaded.length ? had.filter((event) => keyOf(event) > keyOf(loaded[0])) : had;
+  return [...newer, ...loaded].slice(0, KEPT);
+}
+
 /**
  * Pages towards the past until enough events pass the filter.
  * @param {string | null} agent @param {Filter} filter @param {number} until the newest event that is of interest, 0 for all
@@ -62,7 +68,7 @@ function useEvents(agent, filter, until) {
         passing += reply.events.filter((/** @type {any} */ event) => passes(event, filter)).length;
         ({ more, next } = reply);
       }
-      setState({ events, next, more, busy: false, error: null });
+      setState((now) => ({ events: until > 0 ? events : withNewer(events, now.events), next, more, busy: false, error: null }));
     } catch (error) {
       if (!signal.aborted) setState((now) => ({ ...now, busy: false, error }));
     }
