@@ -113,7 +113,7 @@ fn changed_files_are_counted_without_a_way_out() {
     assert!(!scene.has("ran"), "nobody has looked yet");
     scene.daemon.ok(&["prompt", "--wait", "--agent", "b", "hello"]);
     scene.ran_in_vain("the beginning of an episode");
-    let prompt = scene.daemon.ok(&["debug", "prompt", "b"]).stdout;
+    let prompt = scene.daemon.ok(&["debug", "prompt", "--agent", "b"]).stdout;
     assert!(prompt.contains("1 changed file"), "{prompt}");
 }
 
