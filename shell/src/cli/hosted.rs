@@ -142,11 +142,7 @@ impl Hosted {
         if names.begins_here(&default_agent).await? {
             ensure_default_agent(&runtime, home, &default_agent).await?;
         }
-        begin_tidying(
-            (home, confinement.is_some()),
-            skills.user,
-            Some(&templates).filter(|_| server.seed_templates),
-        );
+        begin_tidying((home, confinement.is_some()), skills.user, (&templates, server.seed_templates));
         let policy = policy(&endpoint, own_token.as_ref(), listen)?.among_commands(among_commands);
         let (policy, doors) = match node {
             Some(node) => (policy.with_nodes(node.secret), node.doors),
@@ -214,8 +210,14 @@ fn readers(ledger: &LedgerPlace, several: bool) -> Result<(Arc<Reader>, Arc<Read
 }
 
 /// What nobody waits for.
-fn begin_tidying((home, confined): (&Home, bool), user: Option<Roots>, seeded: Option<&Templates>) {
-    seeded.into_iter().for_each(seed);
+fn begin_tidying(
+    (home, confined): (&Home, bool),
+    user: Option<Roots>,
+    (templates, seeds): (&Templates, bool),
+) {
+    if seeds {
+        seed(templates);
+    }
     let agents = home.real_agents();
     drop(spawn::blocking(move || finish_installations((&agents, confined), user.as_ref())));
 }
