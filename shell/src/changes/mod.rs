@@ -10,12 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use holon_platform::{Environment, spawn};
-use holon_supervise::Helper;
-use holon_supervise::confine::{Confinement, Network};
 use tokio::task::JoinHandle;
 
 use crate::driver::{Gate, Latch};
-use crate::home::Home;
+use crate::workplace::HeldBack;
 use git::Git;
 use print::Print;
 use status::Status;
@@ -49,17 +47,17 @@ struct Look {
 }
 
 impl Before {
-    /// Begins to look. Nothing may change the workspace before the gate is open. `helper` is this
-    /// binary; without it git is not held back.
-    pub fn look(workspace: &Path, environment: &Environment, helper: Option<&Path>) -> (Self, Gate) {
+    /// Begins to look. Nothing may change the workspace before the gate is open. The filters that a repository names run
+    /// with git, and commands may have named them; it is held back by nothing only where no binary is there to do it.
+    pub fn look(
+        workspace: &Path,
+        environment: &Environment,
+        held_back: Option<HeldBack<'_>>,
+    ) -> (Self, Gate) {
         let Some(top) = workspace.ancestors().find(|folder| folder.join(".git").exists()) else {
             return (Self(None), Gate::open());
         };
-        // The filters that a repository names run with it, and commands may have named them: where the kernel can, they
-        // are held back, whatever the profile.
-        let confinement = Confinement::new(Network::On, &[], None, top, Home::shared(top)).ok();
-        let helper = helper.zip(confinement);
-        let helper = helper.map(|(helper, kernel)| Helper::new(helper, kernel.for_worktrees(top, top)));
+        let helper = held_back.and_then(|held_back| held_back.helper(top, top));
         let (git, top) = (Git::new(workspace, environment, helper), top.to_owned());
         let (latch, gate) = Latch::closed();
         let look = spawn::task(take(git.clone(), top.clone(), latch));

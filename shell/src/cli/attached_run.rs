@@ -1,16 +1,18 @@
 //! `holon run --agent` while the home has a runtime: the prompt goes there, and the report is made of the records
 //! that come back. The ledger is only read here, for the texts that records name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use holon_api::{Abort, AgentWhy, Client, Control, CreateAgent};
+use holon_api::{Abort, AgentWhy, Boundaries, Client, Control, CreateAgent};
 use holon_core::view::RunVerdict;
+use holon_facts::execution::{Enforcement, ExecutionPolicy, ExecutionProfile};
 use holon_facts::terminal::TurnKind;
 use holon_facts::{EventSeq, MessageId, Record};
 use holon_ledger::read::text_reader;
 use holon_platform::clock;
+use holon_supervise::confine::{Confinement, Network, Policy, Unconfinable};
 use holon_text::{Secrets, Texts, variables};
 
 use super::attached_input::{Instructed, Seen};
@@ -19,7 +21,7 @@ use super::interrupts::Ending;
 use super::output::Failure;
 use super::prompt::{Sent, patiently, send};
 use super::run_request::{RunRequest, Target, Task};
-use crate::changes::Before;
+use crate::changes::{Before, Changes};
 use crate::client;
 use crate::daemon::{Metadata, ProbeResult, Token, look};
 use crate::driver::Observer;
@@ -29,6 +31,7 @@ use crate::run_stream::Source;
 use crate::screen::Tone;
 use crate::settings::Settings;
 use crate::wait::{End, Wait};
+use crate::workplace::HeldBack;
 
 /// The runtime that has the home, if one is ready.
 pub(super) fn living(home: &Home) -> Option<Metadata> {
@@ -65,11 +68,8 @@ pub(super) async fn run(
     let token = Token::find(None, &request.environment, None).map_err(Failure::usage)?;
     let client = client::at(socket, token.as_ref());
     let workspace = PathBuf::from(&request.execution.execution_root);
-    // Tools of another process can't be made to wait for the look, which takes less than a model's answer.
-    let (before_files, gate) =
-        Before::look(&workspace, &request.environment, Some(&holon_supervise::program()));
-    drop(gate);
     let mut before = Box::pin(ending.or(ensure_agent(&request, &client))).await?;
+    let before_files = Box::pin(ending.or(look_at_files(&request, &client, &workspace))).await?;
     let texts = texts_of(&request)?;
     drop(request.texts.set(texts.clone()));
     let prompted = Box::pin(begin(&request, &client, task, &ending)).await?;
@@ -97,8 +97,11 @@ pub(super) async fn run(
     let End { verdict, due, why, .. } = end;
     drop(observer);
     let tools = fold.tools_started();
-    let changes =
-        if tools { Box::pin(before_files.changes(&workspace)).await } else { before_files.nothing() };
+    let changes = match before_files {
+        Ok(before) if tools => Box::pin(before.changes(&workspace)).await,
+        Ok(before) => before.nothing(),
+        Err(problem) => Changes::Unknown(format!("git was not started: {problem}")),
+    };
     let ended = Ended {
         verdict,
         exit_code: Exit::from(verdict).code(),
@@ -112,6 +115,38 @@ pub(super) async fn run(
         verified,
     };
     Ok(fold.report(ended, &texts)?)
+}
+
+/// Begins to look at the files, held back as the runtime holds back commands of the agent; git is not started where that can't
+/// be done. Tools of another process can't be made to wait for the look, which takes less than a model's answer.
+async fn look_at_files(
+    request: &RunRequest,
+    client: &Client,
+    workspace: &Path,
+) -> Result<Result<Before, Unconfinable>, Failure> {
+    let Boundaries { profile, policy } = client.workspaces(&request.agent).await?.into_reply().boundaries;
+    let policy = match profile {
+        ExecutionProfile::HostLocal => None,
+        ExecutionProfile::Confined => match policy_of(&policy, &request.home) {
+            Ok(policy) => Some(policy),
+            Err(problem) => return Ok(Err(problem)),
+        },
+    };
+    let held_back = HeldBack { supervisor: &holon_supervise::program(), policy: policy.as_ref() };
+    let (before, _gate) = Before::look(workspace, &request.environment, Some(held_back));
+    Ok(Ok(before))
+}
+
+/// What commands are held back from under a policy that a runtime of the home reports.
+fn policy_of(reported: &ExecutionPolicy, home: &Home) -> Result<Policy, Unconfinable> {
+    let network = match reported.network {
+        Enforcement::NotEnforced => Network::On,
+        Enforcement::Partly => Network::Internet,
+        Enforcement::Enforced => Network::Off,
+    };
+    let writable: Vec<PathBuf> = reported.writable.iter().map(PathBuf::from).collect();
+    let (home, hidden) = (home.root(), Home::shared(home.root()));
+    Ok(Confinement::new(network, &writable, None, home, hidden)?.shared())
 }
 
 /// Gives the agent what it is to do before anything comes over its input.

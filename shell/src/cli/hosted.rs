@@ -142,7 +142,7 @@ impl Hosted {
         if names.begins_here(&default_agent).await? {
             ensure_default_agent(&runtime, home, &default_agent).await?;
         }
-        begin_tidying(home, skills.user, Some(&templates).filter(|_| server.seed_templates));
+        begin_tidying((home, confinement.is_some()), skills.user, (&templates, server.seed_templates));
         let policy = policy(&endpoint, own_token.as_ref(), listen)?.among_commands(among_commands);
         let (policy, doors) = match node {
             Some(node) => (policy.with_nodes(node.secret), node.doors),
@@ -210,10 +210,16 @@ fn readers(ledger: &LedgerPlace, several: bool) -> Result<(Arc<Reader>, Arc<Read
 }
 
 /// What nobody waits for.
-fn begin_tidying(home: &Home, user: Option<Roots>, seeded: Option<&Templates>) {
-    seeded.into_iter().for_each(seed);
-    let agents = home.agents();
-    drop(spawn::blocking(move || finish_installations(&agents, user.as_ref())));
+fn begin_tidying(
+    (home, confined): (&Home, bool),
+    user: Option<Roots>,
+    (templates, seeds): (&Templates, bool),
+) {
+    if seeds {
+        seed(templates);
+    }
+    let agents = home.real_agents();
+    drop(spawn::blocking(move || finish_installations((&agents, confined), user.as_ref())));
 }
 
 /// Checks the whole ledger as long as the runtime lives, where that is wanted.
@@ -331,11 +337,15 @@ fn remove_leftovers(home: &Home, templates: &Templates) {
 
 /// Finishes what processes that died while they installed skills have left, in the roots of all agents and of the user.
 /// Nobody waits for it: no turn looks at what is unfinished.
-fn finish_installations(agents: &Path, user: Option<&Roots>) {
+fn finish_installations((agents, confined): (&Path, bool), user: Option<&Roots>) {
     let homes = agents.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
-    let own = homes.filter_map(|home| Roots::of_agent(&home).for_install(Some(&home)).ok());
-    for root in own.chain(user.and_then(|user| user.for_install(None).ok())) {
-        if let Err(error) = install::finish(&root) {
+    let own = homes.filter_map(|home| {
+        let root = Roots::of_agent(&home).for_install(Some(&home)).ok()?;
+        Some((root, confined.then_some(home)))
+    });
+    let of_user = user.and_then(|user| user.for_install(None).ok()).map(|root| (root, None));
+    for (root, bound) in own.chain(of_user) {
+        if let Err(error) = install::within(bound.as_deref(), || install::finish(&root)) {
             tracing::warn!("what was left unfinished of skills stays: {error}");
         }
     }

@@ -40,6 +40,7 @@ use crate::screen::{Screen, Tone};
 use crate::settings::{CommandSettings, CommandVariables, DefinedServers};
 use crate::skills::{GiveError, Skills, may_name};
 use crate::templates::{self, Reach, Templates};
+use crate::workplace::HeldBack;
 
 /// What is to be done, and with what.
 pub(super) struct Session {
@@ -92,8 +93,7 @@ impl Session {
         let lock = HomeLock::acquire(self.request.home.root()).map_err(not_reachable)?;
         backup::may_start(&self.request.home, false)?;
         let workspace = PathBuf::from(&self.request.execution.execution_root);
-        let (before, gate) =
-            Before::look(&workspace, &self.request.environment, Some(&holon_supervise::program()));
+        let (before, gate) = self.look(&workspace);
         // The look gets going in another thread while the ledger is opened in this one.
         tokio::task::yield_now().await;
         let fold = match task {
@@ -384,6 +384,16 @@ impl Session {
         Ok(())
     }
 
+    /// Begins to look at the files, held back as the agent's commands are.
+    fn look(&self, workspace: &Path) -> (Before, Gate) {
+        let RunRequest { home, agent, execution, environment, .. } = &self.request;
+        let agent_home = home.real_agents().join(agent.as_str());
+        let confinement = self.means.confinement.as_ref();
+        let policy = confinement.map(|confinement| confinement.policy(execution, &agent_home));
+        let held_back = HeldBack { supervisor: &holon_supervise::program(), policy: policy.as_ref() };
+        Before::look(workspace, environment, Some(held_back))
+    }
+
     /// Sees to what earlier runs have left while the model thinks.
     pub(super) fn earlier(&self) -> Option<LeftoverRuns> {
         let runs = self.request.home.root().parent().filter(|_| self.request.target.is_temporary());
@@ -450,7 +460,8 @@ impl Session {
         if let Answer::Refused { reject } = answer {
             return Err(refused(reject));
         }
-        templates::make_home((&self.templates(), &self.request.home), &named, template.as_ref())?;
+        let place = (&self.templates(), &self.request.home);
+        templates::make_home(place, &named, template.as_ref(), self.means.confinement.as_ref())?;
         Ok(())
     }
 

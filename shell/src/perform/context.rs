@@ -12,7 +12,7 @@ use super::instructions::{Source, Unreadable, read_memory, read_sources};
 use super::tool::CommandEnvironment;
 use crate::skills::Skills;
 use crate::templates::TemplateError;
-use crate::workplace;
+use crate::workplace::{self, HeldBack};
 
 /// What a turn needs to begin, and is not to be had.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ pub(super) async fn load(
     commands: &CommandEnvironment,
     policy: Option<ExecutionPolicy>,
     external_trigger: bool,
-    (skills, supervisor, looks): (&Skills, &Path, Looks),
+    (skills, held_back, looks): (&Skills, HeldBack<'_>, Looks),
 ) -> Result<LoadedContext, ContextError> {
     let started = clock::now();
     let anchor = PathBuf::from(&binding.workspace_anchor);
@@ -64,7 +64,7 @@ pub(super) async fn load(
     let work_tree = match &git {
         Some(GitHead::Branch { .. } | GitHead::Detached { .. }) if work_tree => {
             let installed = programs.iter().any(|program| program == "git");
-            Some(workplace::work_tree(Path::new(&binding.execution_root), supervisor, installed).await)
+            Some(workplace::work_tree(Path::new(&binding.execution_root), held_back, installed).await)
         }
         Some(GitHead::Branch { .. } | GitHead::Detached { .. } | GitHead::NoRepository) | None => None,
     };
@@ -114,7 +114,8 @@ mod tests {
         let texts = texts();
         let (commands, skills) = (CommandEnvironment::new([]), Skills::default());
         let looks = Looks { user_skills: true, untrusted: false, work_tree: false };
-        let beside = (&skills, Path::new("holon"), looks);
+        let held_back = HeldBack { supervisor: Path::new("holon"), policy: None };
+        let beside = (&skills, held_back, looks);
         let home = home.to_owned();
         let context = load(&texts, move || Ok(home), binding(root), &commands, None, false, beside).await?;
         let whole = |source: &InstructionSource| texts.resolve(&source.content).unwrap().to_string();

@@ -59,7 +59,7 @@ use crate::skills::Skills;
 use crate::templates::{self, Templates};
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
-use crate::workplace::Search;
+use crate::workplace::{HeldBack, Search};
 
 /// Until the file of a login is read again, while an agent waits for another one.
 const LOGIN_CHECKS: Duration = Duration::from_secs(2);
@@ -267,18 +267,23 @@ impl Performers {
         // One that another agent has begun has none yet.
         let (home, named) = (self.home(), agent.clone());
         let (templates, template) = (settings.templates.clone(), template.cloned());
-        let make = move || templates::make_home((&templates, &home), &named, template.as_ref());
-        let policy = settings.confinement.as_ref().zip(settings.policy(agent, execution));
-        let policy = policy.map(|(confinement, policy)| confinement.told(&policy));
+        let confinement = settings.confinement.clone();
+        let make = move || {
+            templates::make_home((&templates, &home), &named, template.as_ref(), confinement.as_ref())
+        };
+        let policy = settings.policy(agent, execution);
+        let held_back = HeldBack { supervisor: &settings.supervisor, policy: policy.as_ref() };
+        let told = settings.confinement.as_ref().zip(policy.as_ref());
+        let told = told.map(|(confinement, policy)| confinement.told(policy));
         let triggers = settings.triggers.is_some();
         let loaded = context::load(
             &self.inner.texts,
             make,
             execution.clone(),
             &settings.environment,
-            policy,
+            told,
             triggers,
-            (&settings.skills, &settings.supervisor, looks),
+            (&settings.skills, held_back, looks),
         );
         let offered = tool::offered(&self.inner.texts, settings, &self.inner.servers, (agent, execution));
         let (loaded, offered) = tokio::join!(loaded, offered);

@@ -9,7 +9,7 @@ use holon_facts::workspace::{ExecutionBinding, WorkspaceKind, WorkspaceTree};
 
 use super::Performers;
 use crate::home::Home;
-use crate::workplace::{self, Keeper};
+use crate::workplace::{self, HeldBack, Keeper};
 
 impl Performers {
     /// Keeps the files where an agent works, as they are now. Nobody could ask for those of temporary runs.
@@ -18,7 +18,9 @@ impl Performers {
         let keeper = Keeper::new(&settings.real_agent_home(agent));
         let bound = settings.confinement.as_ref().map(|_| Path::new(&execution.workspace_anchor));
         let root = Path::new(&execution.execution_root);
-        workplace::keep(root, &keeper, &settings.supervisor, bound).await
+        let policy = settings.policy(agent, execution);
+        let held_back = HeldBack { supervisor: &settings.supervisor, policy: policy.as_ref() };
+        workplace::keep(root, &keeper, held_back, bound).await
     }
 
     /// Keeps them as a turn finds or leaves them; tools of the agent that are called from now on wait for that. None where

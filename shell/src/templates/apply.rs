@@ -1,10 +1,12 @@
 //! The home of a new agent, from a template that was taken in. What is there already stays as it is.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use holon_facts::AgentId;
 use holon_facts::template::AgentTemplate;
+use holon_supervise::confine::{self, Confinement};
 use serde::Serialize;
 
 use super::content::{invalid, unusable};
@@ -29,6 +31,7 @@ const BARE: &str = "# Standing instructions of this agent";
 
 /// Where the home of an agent states what it was made from, once all of it is there.
 const PROVENANCE: &str = ".holon/state/template.json";
+const STATE: &str = ".holon/state";
 
 #[derive(Serialize)]
 struct Provenance<'a> {
@@ -47,7 +50,8 @@ fn with_guidance(instructions: &str) -> String {
     format!("{}\n{GUIDANCE}", instructions.trim_end())
 }
 
-/// Makes the home of an agent, or what of it is missing: as often as it takes, whenever a process dies.
+/// Makes the home of an agent, or what of it is missing: as often as it takes, whenever a process dies. Where agents are
+/// confined, links that this one has put into its home lead nowhere else.
 ///
 /// # Errors
 /// When it can't be written, or the copy of its template is gone and nothing stands in its place.
@@ -55,18 +59,39 @@ pub fn make_home(
     (templates, home): (&Templates, &Home),
     agent: &AgentId,
     template: Option<&AgentTemplate>,
+    confinement: Option<&Confinement>,
+) -> Result<PathBuf, TemplateError> {
+    // It has to be there before its links are held back.
+    let path = home.create_folders(agent)?;
+    let policy = confinement.map(|confinement| {
+        let copy = template.map(|template| templates.kept(&template.hash));
+        confinement.for_home(&home.real_agents().join(agent.as_str()), copy.as_deref())
+    });
+    let filled = confine::under(policy.as_ref(), || fill((templates, home), agent, template));
+    filled.map_err(|problem| unusable(&path, io::Error::other(problem)))?
+}
+
+fn fill(
+    (templates, home): (&Templates, &Home),
+    agent: &AgentId,
+    template: Option<&AgentTemplate>,
 ) -> Result<PathBuf, TemplateError> {
     let Some(template) = template else {
         return Ok(home.create_agent(agent, &with_guidance(BARE))?);
     };
-    let path = home.create_folders(agent)?;
+    let path = home.agent(agent);
     let provenance = path.join(PROVENANCE);
     if provenance.is_file() {
         return Ok(path);
     }
     let instructions = instructions(templates, template, &path)?;
     home.create_agent(agent, &instructions)?;
-    copy_skills(&templates.kept(&template.hash).join(SKILLS), &path.join(SKILLS))?;
+    if !is_behind_link(&path, SKILLS) {
+        copy_skills(&templates.kept(&template.hash).join(SKILLS), &path.join(SKILLS))?;
+    }
+    if is_behind_link(&path, STATE) {
+        return Ok(path);
+    }
     let text =
         serde_json::to_string_pretty(&Provenance { template, build: holon_platform::build::version() })
             .map_err(|problem| unusable(&provenance, problem))?;
@@ -75,6 +100,11 @@ pub fn make_home(
     }
     replace(&provenance, text.as_bytes())?;
     Ok(path)
+}
+
+/// Whether a folder of the home is a link, or in one: what that leads to is the agent's own business.
+fn is_behind_link(home: &Path, folder: &str) -> bool {
+    Path::new(folder).ancestors().any(|part| part != Path::new("") && home.join(part).is_symlink())
 }
 
 /// The instructions in the copy of a template; those that an operator has put in the agent's home stand for a copy that

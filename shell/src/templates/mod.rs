@@ -21,6 +21,7 @@ pub use self::apply::{instructions_of_default, make_home};
 pub use self::content::Template;
 pub use self::seed::{Seeded, seed};
 pub use self::selector::Selector;
+pub use self::store::Draft;
 use crate::home::{Home, HomeError};
 use crate::skills::install::InstallError;
 

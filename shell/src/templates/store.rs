@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::content::unusable;
 use super::{Found, Reach, Selector, Template, TemplateError, Templates};
-use crate::skills::install::{self, Lock, Source};
+use crate::skills::install::{self, Destination, Lock, Source};
 
 /// The folder of skills in a copy, and in the home of an agent.
 pub(super) const SKILLS: &str = "skills";
@@ -56,6 +56,15 @@ impl Templates {
         Ok(AgentTemplate { selector: selector.to_string(), origin, commit, hash })
     }
 
+    /// A folder of the runtime's own to fetch into.
+    ///
+    /// # Errors
+    /// It can't be made.
+    pub fn scratch(&self) -> Result<Draft, TemplateError> {
+        make_folder(&self.store)?;
+        Draft::new(&self.store)
+    }
+
     /// Whether the skills that a template names can be had: each is fetched as for an agent, and nothing of it is kept.
     ///
     /// # Errors
@@ -88,7 +97,9 @@ impl Templates {
             return Err(TemplateError::Remote { what: format!("the skill {named}") });
         }
         make_folder(root)?;
-        install::install(&self.environment, &source, None, root).await.map_err(failed)?;
+        let scratch = Draft::new(root)?;
+        let place = Destination { root, scratch: &scratch.0, bound: None };
+        install::install(&self.environment, &source, None, place).await.map_err(failed)?;
         Ok(())
     }
 
@@ -117,9 +128,13 @@ impl Templates {
 }
 
 /// A folder that becomes a copy; dropping it removes what is left of it.
-struct Draft(PathBuf);
+pub struct Draft(PathBuf);
 
 impl Draft {
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     fn new(store: &Path) -> Result<Self, TemplateError> {
         let name = entropy::name().map_err(|problem| unusable(store, problem))?;
         let path = store.join(format!("{DRAFT}{name}"));

@@ -65,7 +65,7 @@ async fn each_built_in_template_can_be_kept_and_applied() {
         let kept = world.keep(&Selector::Id(id.clone())).await.unwrap();
         assert_eq!(kept, world.keep(&Selector::Id(id.clone())).await.unwrap(), "the same files, one copy");
         let agent = AgentId::new(&format!("of-{id}")).unwrap();
-        let home = make_home((&world.templates, &world.home), &agent, Some(&kept)).unwrap();
+        let home = make_home((&world.templates, &world.home), &agent, Some(&kept), None).unwrap();
         let text = fs::read_to_string(home.join("AGENTS.md")).unwrap();
         assert!(text.starts_with(found.template.instructions.trim_end()) && text.contains("## Your home"));
         let state = fs::read_to_string(home.join(".holon/state/template.json")).unwrap();
@@ -85,7 +85,7 @@ async fn a_home_is_made_from_the_copy_whatever_becomes_of_the_template_and_never
     assert_eq!(kept.origin, TemplateOrigin::Folder);
     fs::write(folder.join("AGENTS.md"), "Be long.").unwrap();
     let agent = AgentId::new("one").unwrap();
-    let make = || make_home((&world.templates, &world.home), &agent, Some(&kept));
+    let make = || make_home((&world.templates, &world.home), &agent, Some(&kept), None);
     let home = make().unwrap();
     let own = home.join("AGENTS.md");
     assert!(fs::read_to_string(&own).unwrap().starts_with("Be brief.\n"));
@@ -114,7 +114,7 @@ async fn a_home_without_its_copy_waits_for_instructions_of_the_operator() {
     let kept = world.keep(&id("holon-watcher")).await.unwrap();
     fs::remove_dir_all(world.home.root().join("templates")).unwrap();
     let agent = AgentId::new("one").unwrap();
-    let make = || make_home((&world.templates, &world.home), &agent, Some(&kept));
+    let make = || make_home((&world.templates, &world.home), &agent, Some(&kept), None);
     let problem = make().unwrap_err().to_string();
     assert!(problem.contains("holon-watcher") && problem.contains("AGENTS.md"), "{problem}");
     fs::write(world.home.agent(&agent).join("AGENTS.md"), "mine").unwrap();
@@ -212,7 +212,7 @@ async fn skills_of_a_template_come_with_it_and_a_missing_one_leaves_nothing() {
     assert_eq!(kept.hash, world.keep(&named).await.unwrap().hash, "whenever it is taken in");
     let agent = AgentId::new("one").unwrap();
     for _ in 0..2 {
-        let home = make_home((&world.templates, &world.home), &agent, Some(&kept)).unwrap();
+        let home = make_home((&world.templates, &world.home), &agent, Some(&kept), None).unwrap();
         assert!(
             home.join("skills/sort/scripts/do.sh").is_file() && home.join("skills/merge/SKILL.md").is_file()
         );
@@ -246,7 +246,7 @@ async fn a_home_is_called_whole_when_all_of_it_is_there() {
     let folder = world.template("mine", &[("AGENTS.md", "x"), ("skills.json", &list)]);
     let kept = world.keep(&Selector::Folder(folder)).await.unwrap();
     let agent = AgentId::new("one").unwrap();
-    let make = || make_home((&world.templates, &world.home), &agent, Some(&kept));
+    let make = || make_home((&world.templates, &world.home), &agent, Some(&kept), None);
     let copy = world.home.root().join("templates").join(kept.hash.to_string()).join("skills/sort/SKILL.md");
     let text = fs::read(&copy).unwrap();
     fs::remove_file(&copy).unwrap();

@@ -3,6 +3,7 @@
 mod fetch;
 mod find;
 mod git;
+mod held_back;
 mod repository;
 mod tree;
 mod work_tree;
@@ -17,6 +18,7 @@ use rustix::fs::{Access, access};
 
 pub use fetch::{FetchError, FetchedFolder, Wanted, fetch};
 pub use find::Search;
+pub use held_back::HeldBack;
 pub use tree::{Keeper, TreeError, give_back, keep};
 pub use work_tree::work_tree;
 pub use worktree::{Added, GitError, KeptWhy, Removal, Worktree, WorktreeError};

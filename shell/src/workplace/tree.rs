@@ -8,15 +8,15 @@ use std::time::Duration;
 use holon_facts::workspace::WorkspaceTree;
 use holon_platform::{Environment, clock, spawn};
 use holon_supervise::Helper;
-use holon_supervise::confine::{self, Confinement, Network};
+use holon_supervise::confine::{self, Confinement};
 use holon_text::hash;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::HeldBack;
 use super::git::{Git, GitError, args};
 use super::repository::{Repository, own_folder};
 use super::worktree::{Worktree, WorktreeError};
-use crate::home::Home;
 
 /// How long keeping the files may take: the first tools of a turn wait for it.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -47,11 +47,11 @@ impl Keeper {
 
 /// Keeps the files around a folder as they are now. None where it is in no repository, or in one that is somebody's whole
 /// home; where too much has changed, git is missing, too slow or refuses. `bound` is the folder of a project whose repository
-/// it has to be, and the only one that is written to, where an agent could put another one in its place.
+/// it has to be, where an agent could put another one in its place.
 pub async fn keep(
     folder: &Path,
     keeper: &Keeper,
-    supervisor: &Path,
+    held_back: HeldBack<'_>,
     bound: Option<&Path>,
 ) -> Option<WorkspaceTree> {
     let repository = Repository::around(folder)?;
@@ -65,12 +65,9 @@ pub async fn keep(
     if bound.is_some_and(|bound| bound != anchor) {
         return None;
     }
-    let helper = helper(supervisor, anchor, &repository.top);
-    let (of, by, writable) = (repository.clone(), keeper.clone(), bound.map(|bound| [bound.join(".git")]));
-    let made = spawn::blocking(move || {
-        let writable = writable.as_ref().map(<[PathBuf; 1]>::as_slice);
-        confine::within(writable, || private_index(&of.top, &by))
-    });
+    let helper = held_back.helper(anchor, &repository.top);
+    let (of, by, policy) = (repository.clone(), keeper.clone(), held_back.policy.cloned());
+    let made = spawn::blocking(move || confine::under(policy.as_ref(), || private_index(&of.top, &by)));
     let index = made.await.ok()?.ok()??;
     timeout(LIMIT, take(&repository, keeper, (index, helper))).await.ok()?.ok()?
 }
@@ -157,12 +154,6 @@ fn word(printed: &[u8]) -> String {
     String::from_utf8_lossy(printed).trim().to_owned()
 }
 
-/// Filters that the repository names run with git, held back as in worktrees where the kernel can.
-fn helper(supervisor: &Path, anchor: &Path, folder: &Path) -> Option<Helper> {
-    let kernel = Confinement::new(Network::On, &[], None, folder, Home::shared(folder)).ok()?;
-    Some(Helper::new(supervisor, kernel.for_worktrees(anchor, folder)))
-}
-
 /// Why the files of a moment can't be given back.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
@@ -179,7 +170,7 @@ pub enum TreeError {
 }
 
 /// Makes a worktree in that folder, on a new branch, with the files as they were: what differs from the commit of then is
-/// there as changes. `bound` is as for [`keep`]. Gives the folder in it that the execution root was in its repository.
+/// there as changes. `bound` is as for [`keep`]; git is held back as for any worktree. Gives the folder in it that the execution root was in its repository.
 ///
 /// # Errors
 /// All of [`TreeError`]; a worktree that was half made is taken up by another attempt.
@@ -187,7 +178,7 @@ pub async fn give_back(
     root: &Path,
     kept: &WorkspaceTree,
     (path, branch): (&Path, &str),
-    supervisor: &Path,
+    (supervisor, confinement): (&Path, Option<&Confinement>),
     bound: Option<&Path>,
 ) -> Result<PathBuf, TreeError> {
     let repository =
@@ -199,13 +190,14 @@ pub async fn give_back(
     }
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(GitError::Start)?;
+    let policy = confinement.map(|confinement| confinement.for_worktrees(&anchor, folder));
+    let helper = HeldBack { supervisor, policy: policy.as_ref() }.helper(&anchor, folder);
     let (_asker, wanted) = watch::channel(());
     {
-        let git = Git::begin(&anchor, &Environment::of_process(), None, wanted.clone()).await?;
+        let git = Git::begin(&anchor, &Environment::of_process(), helper.clone(), wanted.clone()).await?;
         let known = git.run(&anchor, &args(&["cat-file", "-e", &format!("{}^{{tree}}", kept.tree)])).await;
         known.map_err(|_| TreeError::Gone { tree: kept.tree.clone() })?;
     }
-    let helper = helper(supervisor, &anchor, folder);
     Worktree { anchor: &anchor, path, branch, helper: helper.as_ref() }.add().await?;
     let git = Git::begin(&anchor, &Environment::of_process(), helper, wanted).await?;
     git.run(path, &args(&["read-tree", "--reset", "-u", &kept.tree])).await?;
@@ -276,7 +268,8 @@ mod tests {
         let (repository, keeper) = (Repository::around(&top).unwrap(), Keeper::new(Path::new("/homes/main")));
         let index = private_index(&top, &keeper).unwrap();
         assert_eq!(take(&repository, &keeper, (index, None)).await.unwrap(), None);
-        let other = keep(&top, &keeper, Path::new("holon"), Some(Path::new("/elsewhere"))).await;
+        let held_back = HeldBack { supervisor: Path::new("holon"), policy: None };
+        let other = keep(&top, &keeper, held_back, Some(Path::new("/elsewhere"))).await;
         assert_eq!(other, None, "it is the repository of another folder");
     }
 }

@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use holon_facts::execution::{WorkTree, WorkTreeUnknown};
 use holon_platform::Environment;
-use holon_supervise::Helper;
-use holon_supervise::confine::{Confinement, Network};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::HeldBack;
 use super::git::{Git, GitError, args};
-use crate::home::Home;
 
 /// How long git may count: a turn waits for it.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -19,13 +17,12 @@ const LIMIT: Duration = Duration::from_secs(2);
 const STATUS: [&str; 6] =
     ["status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames"];
 
-/// Asks git, for two seconds at most. Filters that the repository names run with it, held back as in worktrees where the
-/// kernel can. `supervisor` is this binary.
-pub async fn work_tree(folder: &Path, supervisor: &Path, installed: bool) -> WorkTree {
+/// Asks git, for two seconds at most.
+pub async fn work_tree(folder: &Path, held_back: HeldBack<'_>, installed: bool) -> WorkTree {
     if !installed {
         return WorkTree::Unknown { reason: WorkTreeUnknown::NoGit };
     }
-    match timeout(LIMIT, count(folder, supervisor)).await {
+    match timeout(LIMIT, count(folder, held_back)).await {
         Ok(Ok(0)) => WorkTree::Clean,
         Ok(Ok(files)) => WorkTree::Changed { files },
         Ok(Err(GitError::Missing)) => WorkTree::Unknown { reason: WorkTreeUnknown::NoGit },
@@ -42,10 +39,9 @@ pub async fn work_tree(folder: &Path, supervisor: &Path, installed: bool) -> Wor
     }
 }
 
-async fn count(folder: &Path, supervisor: &Path) -> Result<u64, GitError> {
+async fn count(folder: &Path, held_back: HeldBack<'_>) -> Result<u64, GitError> {
     let (asker, wanted) = watch::channel(());
-    let kernel = Confinement::new(Network::On, &[], None, folder, Home::shared(folder)).ok();
-    let helper = kernel.map(|kernel| Helper::new(supervisor, kernel.for_worktrees(folder, folder)));
+    let helper = held_back.helper(folder, folder);
     let git = Git::begin(folder, &Environment::of_process(), helper, wanted).await?;
     let printed = git.run(folder, &args(&STATUS)).await?;
     drop(asker);
@@ -95,7 +91,8 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_is_not_there_is_not_asked() {
         let place = tempfile::tempdir().unwrap();
-        let counted = work_tree(place.path(), Path::new("holon"), false).await;
+        let held_back = HeldBack { supervisor: Path::new("holon"), policy: None };
+        let counted = work_tree(place.path(), held_back, false).await;
         assert_eq!(counted, WorkTree::Unknown { reason: WorkTreeUnknown::NoGit });
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use end_to_end::confined::{Scene, text};
-use end_to_end::obedient::{git, repository};
+use end_to_end::obedient::{asks, folder, git, repository};
 use end_to_end::provider::command;
 use end_to_end::wait_for;
 use serde_json::json;
@@ -80,6 +80,51 @@ fn no_file_of_the_runtime_is_led_outside() {
     scene.daemon.start();
     scene.daemon.ok(&["workspace", "attach", text(&scene.root), "--agent", "a"]);
     assert_eq!(scene.kept(), before, "what operators ask for");
+}
+
+/// What an agent begins with is made again where it is missing.
+#[test]
+fn no_file_of_a_template_is_led_outside() {
+    let scene = Scene::new("on");
+    let template = folder(scene.daemon.0.folder(), "template");
+    let skill = folder(&template, "skill");
+    let front = "---\nname: skill\ndescription: d\n---\nx\n";
+    fs::write(skill.join("SKILL.md"), front).expect("a skill");
+    fs::write(template.join("AGENTS.md"), "Work.\n").expect("instructions");
+    fs::write(template.join("skills.json"), json!({ "skill_refs": [skill] }).to_string()).expect("skills");
+    scene.daemon.ok(&["agent", "create", "t", "--own-home", "--template", text(&template)]);
+    let (home, before) = (scene.daemon.0.home().join("agents/t"), scene.kept());
+    assert!(home.join("skills/skill/SKILL.md").is_file());
+    for led in [
+        "rm -rf .holon skills; ln -s $out .holon; ln -s $out skills",
+        "rm .holon; mkdir .holon; ln -s $out .holon/state",
+    ] {
+        asks(&scene.daemon, "t", &[command(&scene.meant(led))]);
+        // The next turn makes what is missing.
+        let said = asks(&scene.daemon, "t", &[command("echo done-$((6 * 7))")]);
+        assert!(said.contains("done-42"), "{said}");
+        assert_eq!(scene.kept(), before, "{led}");
+    }
+    asks(&scene.daemon, "t", &[command("rm -rf .holon skills; mkdir skills")]);
+    asks(&scene.daemon, "t", &[command("true")]);
+    let made = [".holon/state/template.json", "skills/skill/SKILL.md"];
+    assert!(made.iter().all(|name| home.join(name).is_file()), "what is missing is made again");
+}
+
+/// The list of installed skills is written under another name first.
+#[test]
+fn no_list_of_skills_is_led_outside() {
+    let scene = Scene::new("on");
+    let (skill, before) = (folder(scene.daemon.0.folder(), "skill"), scene.kept());
+    fs::write(skill.join("SKILL.md"), "---\nname: skill\ndescription: d\n---\nx\n").expect("a skill");
+    let install = ["skills", "install", text(&skill), "--agent", "a"];
+    scene.runs("cd $HOLON_AGENT_HOME/skills && ln -s $out/kept .skills.lock.draft");
+    let refused = scene.daemon.0.run(&install);
+    assert_eq!(scene.kept(), before, "{refused:?}");
+    scene.runs("cd $HOLON_AGENT_HOME/skills && rm -rf .skills.lock.draft skill");
+    scene.daemon.ok(&install);
+    scene.daemon.ok(&["skills", "remove", "skill", "--agent", "a"]);
+    assert_eq!(scene.kept(), before);
 }
 
 /// A repository names programs that git runs for it, and the runtime runs git.

@@ -76,13 +76,15 @@ async fn files_of(app: &App, fork: &Fork) -> Handled<ExecutionBinding> {
     let place = hash(path.display().to_string().as_bytes()).to_string();
     let branch = format!("holon/{}/fork-{}", fork.to, &place[..8]);
     let root = Path::new(&then.execution_root);
-    let bound = app.about.confinement.as_ref().map(|_| Path::new(&then.workspace_anchor));
+    let confinement = app.about.confinement.as_ref();
+    let bound = confinement.map(|_| Path::new(&then.workspace_anchor));
     let program = holon_supervise::program();
-    let root = give_back(root, &kept, (&path, &branch), &program, bound).await.map_err(|error| {
-        Failure::new(Code::InvalidWorkspace, format!("the files of that moment can't be had: {error}"))
-            .hint("fork without files")
-            .detail("field", "files")
-    })?;
+    let root =
+        give_back(root, &kept, (&path, &branch), (&program, confinement), bound).await.map_err(|error| {
+            Failure::new(Code::InvalidWorkspace, format!("the files of that moment can't be had: {error}"))
+                .hint("fork without files")
+                .detail("field", "files")
+        })?;
     let inside = Path::new(&then.cwd).strip_prefix(&then.execution_root).unwrap_or(Path::new(""));
     let cwd = Some(root.join(inside)).filter(|cwd| cwd.is_dir()).unwrap_or_else(|| root.clone());
     let cwd: std::path::PathBuf = cwd.components().collect();

@@ -16,7 +16,7 @@ use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::look::{Looked, look};
-use crate::skills::install::{self, Entry, InstallError, Source};
+use crate::skills::install::{self, Destination, Entry, InstallError, Source};
 use crate::skills::{Found, GiveError, Listing, Roots, Standing, may_name};
 
 pub(in super::super) async fn list(app: App, call: Call<ListSkills>) -> Handled<Skills> {
@@ -125,20 +125,26 @@ fn shown(found: &Found, redacted: &dyn Fn(&String) -> String) -> SkillShown {
 }
 
 pub(in super::super) async fn install(app: App, call: Call<InstallASkill>) -> Handled<SkillReply> {
-    let (agent, Json(InstallSkill { source, name, root })) = (call.path.agent_id, call.body);
-    let root = folder(&app, &agent, root).await?;
+    let (agent, Json(InstallSkill { source, name, root: of })) = (call.path.agent_id, call.body);
+    let root = folder(&app, &agent, of).await?;
     let skills = app.runtime.skills();
     let source = Source::parse(&source, None, &skills.github_url).map_err(failure)?;
-    let installed = install::install(&skills.environment, &source, name.as_deref(), &root).await;
+    let scratch = app.blocking(|app| app.templates.scratch().map_err(Failure::internal)).await?;
+    let bound = bound(&app, &agent, of);
+    let place = Destination { root: &root, scratch: scratch.path(), bound: bound.as_deref() };
+    let installed = install::install(&skills.environment, &source, name.as_deref(), place).await;
     let installed = installed.map_err(failure)?;
     Ok(reply(agent, installed.name, &root, installed.entry))
 }
 
 pub(in super::super) async fn uninstall(app: App, call: Call<UninstallASkill>) -> Handled<SkillReply> {
-    let (agent, Json(UninstallSkill { name, root, force })) = (call.path.agent_id, call.body);
-    let root = folder(&app, &agent, root).await?;
-    let (place, named) = (root.clone(), name.clone());
-    let entry = app.blocking(move |_| install::remove(&place, &named, force).map_err(failure)).await?;
+    let (agent, Json(UninstallSkill { name, root: of, force })) = (call.path.agent_id, call.body);
+    let root = folder(&app, &agent, of).await?;
+    let (place, named, bound) = (root.clone(), name.clone(), bound(&app, &agent, of));
+    let remove = move |_: &App| {
+        install::within(bound.as_deref(), || install::remove(&place, &named, force)).map_err(failure)
+    };
+    let entry = app.blocking(remove).await?;
     Ok(reply(agent, name, &root, entry))
 }
 
@@ -153,6 +159,17 @@ pub(in super::super) async fn check(app: App, call: Call<CheckSkills>) -> Handle
     };
     let skills = checked.into_iter().map(one).collect();
     Ok(CheckedSkills { ok: true, agent_id: agent, root: root.display().to_string(), skills })
+}
+
+/// The folder outside of which nothing is written for skills of an agent; none for those of the user, or where nothing is held
+/// back.
+fn bound(app: &App, agent: &AgentId, root: SkillRoot) -> Option<PathBuf> {
+    match root {
+        SkillRoot::Agent if app.about.confinement.is_some() => {
+            Some(app.home.real_agents().join(agent.as_str()))
+        }
+        SkillRoot::Agent | SkillRoot::User => None,
+    }
 }
 
 /// The folder into which skills of an agent are installed, or those of the user.

@@ -43,7 +43,8 @@ pub(super) async fn kept(app: &App, agent: &AgentId, wanted: &CreateAgent) -> Ha
 pub(super) async fn applied(app: &App, spec: &AgentSpec, agent: AgentId) -> Handled<()> {
     let Some(template) = spec.template.clone() else { return Ok(()) };
     app.blocking(move |app| {
-        make_home((&app.templates, &app.home), &agent, Some(&template)).map_err(failure)?;
+        let confinement = app.about.confinement.as_ref();
+        make_home((&app.templates, &app.home), &agent, Some(&template), confinement).map_err(failure)?;
         Ok(())
     })
     .await

@@ -1,6 +1,6 @@
 //! Installs skills: from a folder or a repository into a root, whole or not at all. Nothing is executed.
 //!
-//! What is fetched stands in a folder of its own below the root, whose name begins with a dot, until it is complete; then one
+//! What is fetched is copied into a folder of its own below the root, whose name begins with a dot; once that is complete, one
 //! rename puts it into place, and `skills.lock.json` names it. What a process that died has left is completed or taken
 //! away by the next one that changes the root.
 
@@ -12,9 +12,11 @@ mod staging;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use holon_api::InstalledState;
 use holon_platform::{Environment, clock, spawn};
+use holon_supervise::confine;
 use tokio::task::JoinError;
 
 use super::catalogue::is_name;
@@ -208,6 +210,17 @@ pub struct Installed {
     pub entry: Entry,
 }
 
+/// Where a skill is installed.
+#[derive(Debug, Clone, Copy)]
+pub struct Destination<'a> {
+    pub root: &'a Path,
+    /// An empty folder that agents can't write to, and the caller's to remove: git runs in it, and what is named in the settings
+    /// of a repository runs with git.
+    pub scratch: &'a Path,
+    /// The home of a confined agent, whose root this is: nothing outside of it is written to.
+    pub bound: Option<&'a Path>,
+}
+
 /// Installs a skill into a root.
 ///
 /// # Errors
@@ -216,21 +229,35 @@ pub async fn install(
     environment: &Environment,
     source: &Source,
     name: Option<&str>,
-    root: &Path,
+    Destination { root, scratch, bound }: Destination<'_>,
 ) -> Result<Installed, InstallError> {
-    let place = root.to_owned();
-    let staging = spawn::blocking(move || Staging::begin(&place)).await??;
-    let (fetched, name) = fetch_skill(environment, source, name, staging.path()).await?;
-    let Fetched { folder, commit, tree } = fetched;
+    let (fetched, name) = fetch_skill(environment, source, name, scratch).await?;
+    let Fetched { folder: fetched, commit, tree } = fetched;
     let installed_at = clock::now().wall;
     let entry = Entry { source: source.to_string(), commit, digest: tree.digest, installed_at };
-    let root = root.to_owned();
-    let installed = spawn::blocking(move || {
+    let (root, bound) = (root.to_owned(), bound.map(Path::to_owned));
+    let put = move || {
+        let staging = Staging::begin(&root)?;
+        let folder = staging.path().join("folder");
+        copy::copy(&fetched, &folder)?;
         let held = Root::hold(&root)?;
         held.install(&staging, &folder, &name, &entry)?;
-        Ok::<_, InstallError>(Installed { folder: root.join(&name), name, entry })
-    });
-    installed.await?
+        Ok(Installed { folder: root.join(&name), name, entry })
+    };
+    spawn::blocking(move || within(bound.as_deref(), put)).await?
+}
+
+/// Changes a root of an agent, which can put links there; a confined one leads to nothing outside of its home.
+///
+/// # Errors
+/// Those of the work, or the home can't be confined.
+pub fn within<T: Send>(
+    bound: Option<&Path>,
+    work: impl FnOnce() -> Result<T, InstallError> + Send,
+) -> Result<T, InstallError> {
+    let bound = bound.map(Path::to_owned);
+    let done = confine::within(bound.as_ref().map(slice::from_ref), work);
+    done.map_err(|problem| InstallError::Invalid { problem: problem.to_string() })?
 }
 
 /// Copies what was installed in one root into another one, with its entries of the lock file: each skill whole or not at

@@ -64,7 +64,9 @@ impl Place {
 
     async fn install(&self, text: &str, name: Option<&str>) -> Result<Installed, InstallError> {
         let environment = Environment::of_process();
-        install(&environment, &self.source(text)?, name, &self.root()).await
+        let (root, scratch) = (self.root(), tempfile::tempdir().unwrap());
+        let to = Destination { root: &root, scratch: scratch.path(), bound: None };
+        install(&environment, &self.source(text)?, name, to).await
     }
 
     /// Everything below the root, and the bytes of files.
@@ -177,7 +179,7 @@ async fn what_can_not_be_fetched_leaves_nothing() {
         assert!(error.contains(expected), "{source}: {error}");
     }
     assert_eq!(place.below(), BTreeMap::new());
-    assert_eq!(fs::read_dir(place.root()).unwrap().count(), 0);
+    assert!(!place.root().exists(), "git has run in a folder that agents can write to");
     let error = place.install("from/links", Some("Not A Name")).await.unwrap_err().to_string();
     assert!(error.contains("no name of a skill"), "{error}");
 }

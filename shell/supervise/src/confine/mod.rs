@@ -117,10 +117,31 @@ pub fn within<T: Send>(
     writable: Option<&[PathBuf]>,
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, ConfineError> {
-    let Some(writable) = writable else { return Ok(work()) };
+    match writable {
+        Some(writable) => apart(|| hold_back_writes(writable), work),
+        None => Ok(work()),
+    }
+}
+
+/// The same for what also reads files of an agent: writes as its commands can, and reads nothing that is hidden from them.
+/// What it starts would not be held back from the network.
+///
+/// # Errors
+/// As for [`Policy::enter`].
+pub fn under<T: Send>(policy: Option<&Policy>, work: impl FnOnce() -> T + Send) -> Result<T, ConfineError> {
+    let Some(Policy { writable, hidden, network: _ }) = policy else { return Ok(work()) };
+    let hold_back = || writes::hold_back(writable, writes::Neighbours::Known, hidden.as_ref()).map(drop);
+    apart(hold_back, work)
+}
+
+/// In a thread of its own, which is confined for good.
+fn apart<T: Send>(
+    hold_back: impl FnOnce() -> Result<(), ConfineError> + Send,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, ConfineError> {
     thread::scope(|scope| {
         let confined = thread::Builder::new().name("confined".to_owned()).spawn_scoped(scope, || {
-            hold_back_writes(writable)?;
+            hold_back()?;
             Ok(work())
         })?;
         confined.join().unwrap_or(Err(ConfineError::Panicked))

@@ -98,6 +98,16 @@ impl Confinement {
         Policy { writable, network: self.network, hidden }
     }
 
+    /// For the runtime, which puts what an agent begins with into its home, out of a copy in the runtime's own.
+    pub fn for_home(&self, agent_home: &Path, copy: Option<&Path>) -> Policy {
+        let writable = vec![agent_home.to_owned()];
+        let mut hidden = self.hidden(&writable, None);
+        if let Some(hidden) = &mut hidden {
+            hidden.shown = copy.and_then(|copy| copy.canonicalize().ok()).into_iter().collect();
+        }
+        Policy { writable, network: self.network, hidden }
+    }
+
     /// What commands are held back from under one of its policies, and what not.
     pub fn told(&self, policy: &Policy) -> ExecutionPolicy {
         let mut told = Report::of_this_kernel().of(policy);

@@ -4,7 +4,7 @@
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -158,6 +158,8 @@ impl<'p> Commit<'p> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(staged)?;
         file.write_all(&after.bytes)?;
         if let Mode::Bits(bits) = after.mode {
+            // A file of the runtime's own user serves where it may not be given away.
+            give_to_owner(&file, &self.changes[at].target).ok();
             file.set_permissions(Permissions::from_mode(bits))?;
         }
         file.sync_all()
@@ -266,6 +268,16 @@ fn bits(file: &File, target: &Path) -> u32 {
         (Ok(bits), _) | (Err(_), Mode::Bits(bits)) => bits,
         (Err(_), Mode::New { .. }) => 0,
     }
+}
+
+/// Gives a new file to the owner and the group of the old one.
+fn give_to_owner(new: &fs::File, old: &Path) -> io::Result<()> {
+    let (was, is) = (fs::symlink_metadata(old)?, new.metadata()?);
+    if (was.uid(), was.gid()) == (is.uid(), is.gid()) {
+        return Ok(());
+    }
+    // Without the right to give files away, those of another group of the user can still be made.
+    fchown(new, Some(was.uid()), Some(was.gid())).or_else(|_| fchown(new, None, Some(was.gid())))
 }
 
 fn moved(path: &str) -> Refusal {

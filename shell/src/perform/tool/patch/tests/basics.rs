@@ -1,5 +1,7 @@
 //! Changing, creating and deleting; where hunks stand; line ends; refusals.
 
+use std::os::unix::fs::{MetadataExt, chown};
+
 use super::*;
 
 #[test]
@@ -25,6 +27,21 @@ fn modifies_creates_and_deletes_in_one_patch() {
     assert_eq!(place.read("sub/deep/new.sh"), "hello\nworld\n");
     assert_eq!((place.mode("a.txt"), place.mode("sub/deep/new.sh") & 0o700), (0o750, 0o700));
     assert_eq!(place.names(), ["a.txt", "sub", "sub/deep", "sub/deep/new.sh"]);
+}
+
+#[test]
+fn a_changed_file_stays_with_its_owner() {
+    let place = Place::with(&[("a.txt", ONE)]);
+    // A user who may not give files away leaves it as it is.
+    chown(place.path("a.txt"), Some(4_711), Some(4_712)).ok();
+    place.set_mode("a.txt", 0o640);
+    let of =
+        || fs::metadata(place.path("a.txt")).map(|about| (about.ino(), about.uid(), about.gid())).unwrap();
+    let before = of();
+    place.apply("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+ONE\n").unwrap();
+    let after = of();
+    assert!(before.0 != after.0 && (before.1, before.2) == (after.1, after.2), "{before:?} {after:?}");
+    assert_eq!(place.mode("a.txt"), 0o640);
 }
 
 #[test]
