@@ -85,7 +85,16 @@ mod tests {
     use holon_facts::call::DuplicatePolicy;
 
     use super::*;
-    use crate::tool::{ApplyPatch, ExecCommand, ExecCommandBatch};
+    use crate::tool::{ApplyPatch, CreateWorkItem, ExecCommand, ExecCommandBatch};
+
+    #[test]
+    fn a_step_has_a_text() {
+        for text in ["", "  "] {
+            let item = format!(r#"{{"objective":"go","todo_list":[{{"text":"{text}","state":"pending"}}]}}"#);
+            let error = parse::<CreateWorkItem>(&item).unwrap_err();
+            assert_eq!(error.field.as_deref(), Some("todo_list[0].text"));
+        }
+    }
 
     #[test]
     fn defaults_are_those_of_the_contract() {

@@ -76,7 +76,10 @@ pub(super) fn todo_list(todo_list: &[Todo]) -> Result<(), ToolError> {
         return Err(invalid("todo_list", &problem, "details belong into the plan"));
     }
     let mut entries = todo_list.iter().enumerate();
-    entries.try_for_each(|(at, todo)| line(&format!("todo_list[{at}].text"), Some(&todo.text)))
+    entries.try_for_each(|(at, todo)| {
+        let hint = "name the step in one line; details belong into the plan";
+        filled(&format!("todo_list[{at}].text"), &todo.text, LINE_BYTES, hint)
+    })
 }
 
 pub(super) fn line(field: &str, line: Option<&str>) -> Result<(), ToolError> {

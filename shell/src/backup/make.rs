@@ -1,6 +1,7 @@
 //! Makes a backup, also while a runtime writes the home. First the ledger, at one moment, then the files: what a record names was
 //! written before it, so it is there.
 
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -18,6 +19,7 @@ use toml_edit::{DocumentMut, Item};
 
 use super::{
     AGENTS, CONFIG, CREDENTIALS, DESCRIPTION, Description, FILES, FOLDERS, FORMAT, HOME, LEDGER, MEMORY_KEY,
+    shown,
 };
 use crate::archive::{self, About, ArchiveError, Draft, DraftError, Writer};
 use crate::home::Home;
@@ -68,7 +70,7 @@ pub enum MakeError {
     Ledger(#[from] LedgerError),
     #[error("the copy of the ledger is not in order, and no backup was made: {0}")]
     NotInOrder(#[from] VerifyError),
-    #[error("{path} can't be read: {source}", path = path.display())]
+    #[error("{path} can't be read: {source}", path = shown(path))]
     Read { path: PathBuf, source: io::Error },
     #[error("the backup can't be written: {0}")]
     Write(#[source] io::Error),
@@ -237,7 +239,7 @@ impl<'a> Pack<'a> {
             } else if about.is_file() {
                 self.file(&from, &to)?;
             } else {
-                self.leave_out(format!("{}: neither file, folder nor link", from.display()));
+                self.leave_out(&from, "neither file, folder nor link");
             }
         }
         Ok(())
@@ -253,6 +255,10 @@ impl<'a> Pack<'a> {
             Ok(opened) => opened,
             Err(error) => return self.without(from, &error),
         };
+        if !metadata.is_file() {
+            self.leave_out(from, "it is no file any more");
+            return Ok(());
+        }
         let about = About {
             modified: metadata
                 .modified()
@@ -264,7 +270,7 @@ impl<'a> Pack<'a> {
         let cut = self.writer.file(to, about, metadata.len(), file).map_err(MakeError::Write)?;
         self.files += 1;
         if cut {
-            self.leave_out(format!("{}: it was cut while it was copied", from.display()));
+            self.leave_out(from, "it was cut while it was copied");
         }
         Ok(())
     }
@@ -273,18 +279,27 @@ impl<'a> Pack<'a> {
     fn without(&mut self, path: &Path, error: &io::Error) -> Result<(), MakeError> {
         match Errno::from_io_error(error) {
             Some(Errno::NOENT) => Ok(()),
-            Some(Errno::ACCESS | Errno::PERM | Errno::LOOP | Errno::NXIO) => {
-                self.leave_out(format!("{}: {error}", path.display()));
+            // What has become something else since it was listed, and what no path is short enough for, is named too.
+            Some(
+                Errno::ACCESS
+                | Errno::PERM
+                | Errno::LOOP
+                | Errno::NXIO
+                | Errno::NAMETOOLONG
+                | Errno::NOTDIR
+                | Errno::ISDIR,
+            ) => {
+                self.leave_out(path, error);
                 Ok(())
             }
             Some(_) | None => Err(MakeError::Read { path: path.to_owned(), source: error.kind().into() }),
         }
     }
 
-    fn leave_out(&mut self, what: String) {
+    fn leave_out(&mut self, path: &Path, why: impl Display) {
         self.left_out.count += 1;
         if self.left_out.first.len() < NAMED {
-            self.left_out.first.push(what);
+            self.left_out.first.push(format!("{}: {why}", shown(path)));
         }
     }
 }

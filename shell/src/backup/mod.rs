@@ -7,7 +7,10 @@ mod make;
 mod restore;
 mod restored;
 
+use std::path::Path;
+
 use holon_facts::Wall;
+use holon_facts::content::clip;
 use holon_ledger::sqlite::Copied;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +39,14 @@ const FILES: [&str; 3] = [CONFIG, MEMORY_KEY, "trigger.key"];
 
 /// Folders of a home that are kept with everything in them.
 const FOLDERS: [&str; 2] = [AGENTS, "templates"];
+
+/// Longest path in a message, in bytes.
+const SHOWN_BYTES: usize = 300;
+
+/// A path as messages show it.
+fn shown(path: &Path) -> String {
+    clip(&path.display().to_string(), SHOWN_BYTES)
+}
 
 /// What a backup says of itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,8 +1,7 @@
 //! Puts a backup into an empty home. Wherever that is cut short, the mark of the home says so, and the next attempt begins anew.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -11,10 +10,11 @@ use holon_ledger::error::{LedgerError, WrittenBy};
 use holon_ledger::rows::SCHEMA_VERSION;
 use holon_ledger::sqlite::{self as ledger, HomeLock, LockError};
 use holon_platform::clock;
+use rustix::fs::{Mode, OFlags, mkdirat, openat, symlinkat, syncfs};
 use serde::Serialize;
 
 use super::restored::{self, Mark};
-use super::{CREDENTIALS, DESCRIPTION, Description, FILES, FOLDERS, FORMAT, HOME, LEDGER};
+use super::{CREDENTIALS, DESCRIPTION, Description, FILES, FOLDERS, FORMAT, HOME, LEDGER, shown};
 use crate::archive::{self, ArchiveError, Member};
 use crate::home::{Home, HomeError};
 
@@ -51,7 +51,7 @@ pub enum RestoreError {
     Lock(#[from] LockError),
     #[error(transparent)]
     Home(#[from] HomeError),
-    #[error("{path} can't be written: {source}", path = path.display())]
+    #[error("{path} can't be written: {source}", path = shown(path))]
     Write { path: PathBuf, source: io::Error },
 }
 
@@ -152,30 +152,34 @@ fn clear(home: &Home) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts everything where it belongs, and on the disk.
+/// Puts everything where it belongs, and on the disk. Paths are relative to the home: one that was short enough in the original
+/// is so in a home with a longer path.
 fn unpack(backup: &Path, home: &Home, description: &Description) -> Result<u64, RestoreError> {
     let (mut files, mut links) = (0, Vec::new());
+    let unwritten = |path: &Path, source| RestoreError::Write { path: home.root().join(path), source };
+    let root = File::open(home.root()).map_err(|source| unwritten(Path::new(""), source))?;
     archive::read::<RestoreError>(backup, &mut |member| {
         match member {
             Member::File { path, .. } if path == Path::new(DESCRIPTION) => {}
             Member::Folder { path } if path == Path::new(HOME) => {}
             Member::File { path, about, mut content, .. } => {
-                let to = place(backup, home, &path)?;
-                let mode = if about.executable { 0o700 } else { 0o600 };
-                let mut options = OpenOptions::new();
-                let failed = |source| RestoreError::Write { path: to.clone(), source };
-                let mut file = options.write(true).create_new(true).mode(mode).open(&to).map_err(failed)?;
+                let to = place(backup, &path)?;
+                let failed = |source| unwritten(to, source);
+                let mode =
+                    Mode::RUSR | Mode::WUSR | if about.executable { Mode::XUSR } else { Mode::empty() };
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                let made = openat(&root, to, flags, mode);
+                let mut file = made.map(File::from).map_err(|error| failed(error.into()))?;
                 io::copy(&mut content, &mut file).map_err(failed)?;
                 file.set_modified(UNIX_EPOCH + Duration::from_secs(about.modified)).map_err(failed)?;
                 files += 1;
             }
             Member::Folder { path } => {
-                let to = place(backup, home, &path)?;
-                let made = DirBuilder::new().mode(0o700).create(&to);
-                made.map_err(|source| RestoreError::Write { path: to, source })?;
+                let to = place(backup, &path)?;
+                mkdirat(&root, to, Mode::RWXU).map_err(|error| unwritten(to, error.into()))?;
             }
             Member::Link { path, target } => {
-                links.push((place(backup, home, &path)?, target));
+                links.push((place(backup, &path)?.to_owned(), target));
                 if links.len() > LINKS {
                     let problem = format!("it has more than {LINKS} links");
                     return Err(ArchiveError::Damaged { path: backup.to_owned(), problem }.into());
@@ -185,19 +189,17 @@ fn unpack(backup: &Path, home: &Home, description: &Description) -> Result<u64, 
         Ok(())
     })?;
     for (path, target) in links {
-        symlink(target, &path).map_err(|source| RestoreError::Write { path, source })?;
+        symlinkat(target, &root, &path).map_err(|error| unwritten(&path, error.into()))?;
     }
     let unusable =
         |source| RestoreError::Ledger { path: backup.to_owned(), build: description.build.clone(), source };
     ledger::put_in_place(&home.ledger_file()).map_err(unusable)?;
-    File::open(home.root())
-        .and_then(|root| rustix::fs::syncfs(root).map_err(io::Error::from))
-        .map_err(|source| RestoreError::Write { path: home.root().to_owned(), source })?;
+    syncfs(&root).map_err(|error| unwritten(Path::new(""), error.into()))?;
     Ok(files)
 }
 
-/// Where a member of a backup belongs.
-fn place(backup: &Path, home: &Home, member: &Path) -> Result<PathBuf, RestoreError> {
+/// Where in a home a member of a backup belongs.
+fn place<'a>(backup: &Path, member: &'a Path) -> Result<&'a Path, RestoreError> {
     let inside = member.strip_prefix(HOME).ok();
     let first = inside.and_then(|inside| inside.components().next());
     let is_known = first.is_some_and(|first| {
@@ -207,9 +209,9 @@ fn place(backup: &Path, home: &Home, member: &Path) -> Result<PathBuf, RestoreEr
             || alone && FILES.iter().chain(&[LEDGER, CREDENTIALS]).any(|file| first == *file)
     });
     match inside {
-        Some(inside) if is_known => Ok(home.root().join(inside)),
+        Some(inside) if is_known => Ok(inside),
         Some(_) | None => {
-            let problem = format!("{} belongs into no home", member.display());
+            let problem = format!("{} belongs into no home", shown(member));
             Err(ArchiveError::Damaged { path: backup.to_owned(), problem }.into())
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! [docs/bundles.md]: ../../../docs/bundles.md
 
+mod arguments;
 mod look;
 mod make;
 mod redact;

@@ -1,22 +1,105 @@
-//! Takes texts out of JSON. Every string is a text, unless it is known to be something else: a word of this program, an id, a hash,
-//! a time, a name. So what nobody has thought of does not get out.
+//! Takes texts out of JSON. Every string is a text, unless its key has strings of another kind (hashes, times, names, paths), or it
+//! is an id of the core or a word of this program. So what nobody has thought of does not get out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holon_core::tool::Tool;
 use holon_facts::Wall;
 use holon_facts::workspace::ExecutionBinding;
 use holon_platform::hex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::Redact;
 
+/// Keys whose strings are texts of somebody, whatever they look like.
+const TEXTS: [&str; 27] = [
+    "blocked_by",
+    "body",
+    "cmd",
+    "content",
+    "data",
+    "definitions",
+    "description",
+    "details",
+    "follow_ups",
+    "initial_message",
+    "inline",
+    "joined",
+    "last_assistant_message",
+    "last_text",
+    "message",
+    "metadata",
+    "objective",
+    "open_steps",
+    "preview",
+    "problem",
+    "report",
+    "result",
+    "result_summary",
+    "summary",
+    "text",
+    "waiting_for",
+    "waiting_on",
+];
+
+/// The key of an object whose own keys somebody has chosen.
+const MAP: &str = "source_refs";
+
+/// The one key in such an object that the core looks for.
+const WAIT_REF: &str = "wait_id";
+
+/// Keys of arguments of a call, as JSON within a text.
+const ARGUMENTS: [&str; 2] = ["arguments", "inline"];
+
+/// How ids begin that the core counts.
+const IDS: [&str; 13] = [
+    "msg_",
+    "run_",
+    "op_",
+    "brief_",
+    "task_",
+    "ep_",
+    "work_",
+    "timer_",
+    "wait_",
+    "worktree_",
+    "letter_",
+    "trigger_",
+    "deposit_",
+];
+
+/// Keys of times, besides those that end with `_at` or `until`.
+const TIMES: [&str; 7] = ["at", "from", "next_deadline", "since", "time", "to", "wall"];
+
+/// Keys of hashes.
+const HASHES: [&str; 17] = [
+    "base",
+    "cmd_digest",
+    "commit",
+    "content_id",
+    "context_fingerprint",
+    "digest",
+    "execution_root_id",
+    "fence",
+    "fingerprint",
+    "hash",
+    "id",
+    "input",
+    "payload",
+    "prompt_cache_key",
+    "purpose",
+    "settings",
+    "sha256",
+];
+
 /// Keys of names that a replay compares: of models, tools, builds.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "build",
     "model",
     "model_ref",
     "models",
+    "previous",
     "provider",
     "requested_model_ref",
     "winning_model_ref",
@@ -153,14 +236,25 @@ impl Redactor {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
             Value::String(text) => *text = self.string(key, text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(key, item)),
-            Value::Object(fields) => {
-                let odd: Vec<String> = fields.keys().filter(|name| !is_key(name)).cloned().collect();
-                for name in odd {
-                    if let Some(field) = fields.remove(&name) {
-                        fields.insert(self.string("", &name), field);
-                    }
+            Value::Object(fields) if key == MAP => {
+                for (name, mut field) in std::mem::take(fields) {
+                    self.value("", &mut field);
+                    let name = if name == WAIT_REF { name } else { self.stands_for(&name) };
+                    fields.insert(name, field);
                 }
-                fields.iter_mut().for_each(|(name, field)| self.value(name, field));
+            }
+            Value::Object(fields) => {
+                let tool = called(fields);
+                for (name, mut field) in std::mem::take(fields) {
+                    match (&mut field, &tool) {
+                        (Value::String(text), Some(tool)) if ARGUMENTS.contains(&name.as_str()) => {
+                            *text = self.arguments(tool, text);
+                        }
+                        (field, _) => self.value(&name, field),
+                    }
+                    let name = if is_key(&name) { name } else { self.string("", &name) };
+                    fields.insert(name, field);
+                }
             }
         }
     }
@@ -187,13 +281,18 @@ impl Redactor {
         if let Some(derived) = self.derived.get(text) {
             return derived.clone();
         }
-        if text.is_empty() || self.keep.contains(text) || Wall::parse(text).is_some() || is_id(text) {
+        if text.is_empty() {
+            return String::new();
+        }
+        if TEXTS.contains(&key) {
+            return self.stands_for(text);
+        }
+        let is_time = || is_time_key(key) && Wall::parse(text).is_some();
+        let is_named = || NAMES.contains(&key) && is_name(text);
+        if self.keep.contains(text) || is_id(text) || is_time() || is_named() {
             return text.to_owned();
         }
-        if NAMES.contains(&key) && is_name(text) {
-            return text.to_owned();
-        }
-        if is_hash(text) {
+        if HASHES.contains(&key) && is_hash(text) {
             return match self.level {
                 Redact::Strict => {
                     let hash = self.hash(text);
@@ -208,17 +307,21 @@ impl Redactor {
                 Redact::Texts | Redact::None => text.to_owned(),
             };
         }
-        // Arguments of a call may be JSON within a text.
-        if let Ok(Value::Object(fields)) = serde_json::from_str(text) {
-            let mut inner = Value::Object(fields);
-            self.value(key, &mut inner);
-            return inner.to_string();
-        }
         self.stands_for(text)
     }
 
+    /// Whether this is a word of the program, or the name of an agent.
+    pub(super) fn keeps(&self, text: &str) -> bool {
+        self.keep.contains(text)
+    }
+
+    /// What stands for the id of a workspace or a root.
+    pub(super) fn derived(&self, id: &str) -> Option<&String> {
+        self.derived.get(id)
+    }
+
     /// As many bytes of its hash as it has itself, but never so few that two texts become one.
-    fn stands_for(&mut self, text: &str) -> String {
+    pub(super) fn stands_for(&mut self, text: &str) -> String {
         let hash = self.hash(text);
         let stands: String = hash.chars().cycle().take(text.len().max(HASH - 1)).collect();
         self.made.insert(stands.clone(), text.to_owned());
@@ -261,16 +364,33 @@ fn is_key(text: &str) -> bool {
 }
 
 /// A name in code or of a model.
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     let part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@".contains(&byte);
     text.len() <= 128 && text.bytes().all(part)
 }
 
 /// `msg_12`, as counters of the core give them.
-fn is_id(text: &str) -> bool {
-    let Some((word, number)) = text.rsplit_once('_') else { return false };
-    let is_kind = !word.is_empty() && word.len() <= 12 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-    is_kind && !number.is_empty() && number.len() <= 12 && number.bytes().all(|byte| byte.is_ascii_digit())
+pub(super) fn is_id(text: &str) -> bool {
+    IDS.iter().any(|kind| text.strip_prefix(kind).is_some_and(is_count))
+}
+
+fn is_count(number: &str) -> bool {
+    !number.is_empty() && number.len() <= 12 && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_time_key(key: &str) -> bool {
+    key.ends_with("_at") || key.ends_with("until") || TIMES.contains(&key)
+}
+
+/// Of which tool this object is a call.
+fn called(fields: &Map<String, Value>) -> Option<String> {
+    let is = |name: &str| fields.get(name).and_then(Value::as_str);
+    match (is("tool_name"), is("input")) {
+        (Some(tool), _) => Some(tool.to_owned()),
+        // An operator starts a command.
+        (None, Some("run_task")) => Some(Tool::ExecCommand.name().to_owned()),
+        (None, _) => None,
+    }
 }
 
 fn is_hash(text: &str) -> bool {
@@ -295,20 +415,90 @@ mod tests {
     fn texts_go_and_what_is_none_stays() {
         let value = json!({
             "agent": "main", "id": "msg_12", "at": "2026-11-27T15:06:46.714061Z", "n": 7, "ok": true,
-            "model_ref": "local/test", "path": "/home/me/x", "type": "text", "sum": "0123456789abcdef",
+            "model_ref": "local/test", "path": "/home/me/x", "type": "text", "hash": "0123456789abcdef",
             "text": "canary", "arguments": "{\"cmd\":\"canary\"}", "canary key\n": ["canary"],
         });
         let texts = redacted(Redact::Texts, "k", value.clone());
-        for kept in ["agent", "id", "at", "n", "ok", "model_ref", "path", "type", "sum"] {
+        for kept in ["agent", "id", "at", "n", "ok", "model_ref", "path", "type", "hash"] {
             assert_eq!(texts[kept], value[kept], "{kept}");
         }
         assert!(!texts.to_string().contains("canary"), "{texts}");
         let strict = redacted(Redact::Strict, "k", value.clone());
         assert!(!strict.to_string().contains("canary") && !strict.to_string().contains("me/x"), "{strict}");
-        assert_ne!(strict["sum"], value["sum"]);
+        assert_ne!(strict["hash"], value["hash"]);
         // What is equal stays equal, and with another key nothing can be compared.
         assert_eq!(strict, redacted(Redact::Strict, "k", value.clone()));
         assert_ne!(strict["text"], redacted(Redact::Strict, "l", value)["text"]);
+    }
+
+    /// What looks like an id, a hash, a time, a name, a word of the program or a document of it.
+    #[test]
+    fn a_text_goes_whatever_it_looks_like() {
+        let canaries = [
+            r#"{"fire_bob_smith_on_monday":4711123}"#,
+            r#"{"provider":"acme-bank.example","tools":["bob@corp.example"],"path":"/srv/bob","id":"msg_4711123"}"#,
+            "hunter_2024",
+            "msg_4711123",
+            "4111111111111111",
+            "2026-11-27T15:06:46.714061Z",
+            "/srv/bob",
+            "main",
+        ];
+        for level in [Redact::Texts, Redact::Strict] {
+            for canary in canaries {
+                for key in TEXTS {
+                    let out = redacted(level, "k", json!({ key: canary, "source_refs": { canary: canary } }));
+                    assert_ne!(out[key], canary, "{key}");
+                    let text = out[key].to_string();
+                    for part in ["bob", "acme", "4711123", "2024", "4111", "2026"] {
+                        assert!(!text.contains(part), "{level:?} {key}: {text}");
+                    }
+                    assert!(out["source_refs"].get(canary).is_none(), "{out}");
+                }
+            }
+            for canary in &canaries[..3] {
+                for key in ["source", "reason", "correlation_id", "resource", "subject", "label", "any"] {
+                    let out = redacted(level, "k", json!({ key: canary }))[key].to_string();
+                    assert!(
+                        !out.contains("bob") && !out.contains("2024") && !out.contains("acme"),
+                        "{key}: {out}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// A key of an id, a time or a hash that is missing here would have what no record can be read with.
+    #[test]
+    fn records_have_ids_times_and_hashes_under_known_keys_only() {
+        fn walk(schema: &Value, check: &mut dyn FnMut(&str, &Value)) {
+            for (key, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+                check(key, field);
+            }
+            match schema {
+                Value::Object(fields) => fields.values().for_each(|field| walk(field, check)),
+                Value::Array(items) => items.iter().for_each(|item| walk(item, check)),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            }
+        }
+        let settings =
+            schemars::generate::SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
+        let schemas = holon_facts::Event::schemas(&mut settings.into_generator());
+        let mut kinds = BTreeSet::new();
+        for (_, schema) in schemas {
+            walk(schema.as_value(), &mut |key, field| {
+                let text = field.to_string();
+                if text.contains(r#""format":"date-time""#) && !text.contains("properties") {
+                    assert!(is_time_key(key), "{key} has times");
+                }
+                if text.contains("[0-9a-f]{") && !text.contains("properties") {
+                    assert!(HASHES.contains(&key), "{key} has hashes");
+                }
+                let ids = text.split("\"^").skip(1).filter_map(|rest| Some(rest.split_once("[0-9]+$\"")?.0));
+                kinds.extend(ids.filter(|kind| kind.len() < 20).map(ToOwned::to_owned));
+            });
+        }
+        assert_eq!(kinds, IDS.map(ToOwned::to_owned).into());
     }
 
     #[test]

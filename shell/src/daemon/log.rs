@@ -66,16 +66,14 @@ impl Log {
     }
 
     fn rotate(&mut self) -> io::Result<()> {
-        for number in (1..KEPT).rev() {
-            let (from, to) = (previous(&self.path, number), previous(&self.path, number + 1));
-            match fs::rename(from, to) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
+        // Where an earlier attempt got no further than this, or somebody has removed the log, the previous ones stay as they are.
+        if self.path.try_exists()? {
+            for number in (0..KEPT).rev() {
+                shift(&previous(&self.path, number), &previous(&self.path, number + 1))?;
             }
         }
-        fs::rename(&self.path, previous(&self.path, 1))?;
         self.file = open(&self.path)?;
-        self.written = 0;
+        self.written = self.file.metadata()?.len();
         self.redirect()
     }
 }
@@ -94,7 +92,19 @@ impl Write for Log {
     }
 }
 
+/// Gives a log another name. One that is not there has none to give.
+fn shift(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// The log itself is number 0.
 fn previous(path: &Path, number: u32) -> PathBuf {
+    if number == 0 {
+        return path.to_owned();
+    }
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{number}"));
     name.into()
@@ -190,6 +200,28 @@ mod tests {
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names.len(), 4, "{names:?}");
         assert!(fs::metadata(&path).unwrap().len() < 80);
+    }
+
+    #[test]
+    fn a_log_that_was_removed_is_made_again_and_pushes_no_other_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("daemon.log");
+        let mut log = Log::new(&path, 10, false).unwrap();
+        log.write_all(b"the first line\n").unwrap();
+        log.write_all(b"the second line\n").unwrap();
+        fs::remove_file(&path).unwrap();
+        log.write_all(b"the third line\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "the third line\n");
+        assert_eq!(fs::read_to_string(previous(&path, 1)).unwrap(), "the first line\n");
+        assert!(!previous(&path, 2).exists());
+        // As long as it can't be made, each line is another attempt.
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("missing/daemon.log"), &path).unwrap();
+        (0..5).for_each(|_| assert!(log.write_all(b"lost\n").is_err()));
+        assert_eq!(fs::read_to_string(previous(&path, 1)).unwrap(), "the first line\n");
+        fs::create_dir(folder.path().join("missing")).unwrap();
+        log.write_all(b"the last line\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "the last line\n");
     }
 
     #[test]

@@ -177,6 +177,48 @@ fn what_can_not_be_copied_is_named() {
     Other::beside(&daemon, "other").ok(&["ledger", "restore", &at(&file)]);
 }
 
+/// A folder below an open one, so deep that its path is as long as wanted, with a file in it.
+fn deep(top: &Path, bytes: usize) {
+    use rustix::fs::{Mode, OFlags, mkdirat, openat};
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut folder = openat(rustix::fs::CWD, top, flags, Mode::empty()).expect("a folder");
+    let mut left = bytes - at(top).len();
+    while left > 0 {
+        // With the stroke before it; a name is never a stroke alone.
+        let length = if left > 202 { 200 } else { left };
+        let name = "d".repeat(length - 1);
+        mkdirat(&folder, name.as_str(), Mode::RWXU).expect("a folder");
+        folder = openat(&folder, name.as_str(), flags, Mode::empty()).expect("a folder");
+        left -= length;
+    }
+    openat(&folder, "f", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).expect("a file");
+}
+
+/// An agent can make folders that no path leads to: the others are in the backup all the same.
+#[test]
+fn a_path_that_is_too_long_is_named() {
+    let daemon = living();
+    let work = daemon.0.home().join("agents/main/work");
+    deep(&work, 6_000);
+    let file = daemon.0.folder().join("backup");
+    let ended = daemon.0.run(&["ledger", "backup", &at(&file)]);
+    ended.refused(1, &["work/dddd", "File name too long"]);
+    assert!(ended.stderr.len() < 1_000, "{ended:?}");
+    Other::beside(&daemon, "other").ok(&["ledger", "restore", &at(&file)]);
+}
+
+#[test]
+fn a_home_with_a_longer_path_takes_all_files() {
+    let daemon = living();
+    let work = daemon.0.home().join("agents/main/work");
+    deep(&work, 4_080);
+    let file = daemon.0.folder().join("backup");
+    let made = daemon.ok(&["ledger", "backup", &at(&file), "--json"]).json();
+    let longer = "a-home-with-a-longer-path-than-the-one-of-before";
+    let restored = Other::beside(&daemon, longer).ok(&["ledger", "restore", &at(&file), "--json"]).json();
+    assert_eq!(restored["files"], made["files"], "{restored}");
+}
+
 #[test]
 fn what_is_no_backup_and_where_none_belongs_is_refused() {
     let daemon = living();

@@ -293,3 +293,85 @@ fn a_bundle_is_shown_in_the_console_without_a_runtime() {
     let refused = Holon::new().run(&["console", "--bundle", "missing"]);
     refused.refused(3, &["missing"]);
 }
+
+/// Texts that look like something else: a document of this program, an id, a number of a card, a time, a path.
+const LOOKALIKES: [&str; 6] = [
+    r#"{"fire_bob_smith_on_monday":4711123581321,"deep":{"hire_alice":true}}"#,
+    r#"{"provider":"acme-bank.example","tools":["bob@corp.example"],"path":"/srv/bob-smith","text":"hunter_2024"}"#,
+    "hunter_2024",
+    "4111111111111111",
+    "2031-02-03T04:05:06Z",
+    "/srv/bob-smith",
+];
+/// What none of them may leave behind.
+const FRAGMENTS: [&str; 9] = [
+    "bob_smith",
+    "4711123581321",
+    "hire_alice",
+    "acme-bank",
+    "bob@corp",
+    "bob-smith",
+    "hunter_2024",
+    "4111111111111111",
+    "2031-02-03",
+];
+
+/// The texts in every place where somebody can put one.
+fn home_of_lookalikes(provider: &Provider) -> Daemon {
+    let daemon = Daemon::asking(Holon::new(), provider);
+    daemon.start();
+    for text in LOOKALIKES {
+        daemon.ok(&["prompt", "--wait", text]);
+        daemon.ok(&["work", "add", text, "--step", text]);
+        daemon.ok(&["wake", text, "--source", text, "--resource", text, "--body", text]);
+    }
+    let shown = daemon.ok(&["trigger", "show", "--json"]).json();
+    let address = shown["triggers"][0]["trigger_url"].as_str().expect("an address");
+    let (host, path) =
+        address.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("an address");
+    for text in LOOKALIKES {
+        let body = if text.starts_with('{') { text.to_owned() } else { json!(text).to_string() };
+        let (status, _, answer) = http(host, &format!("POST /{path}"), "", &body);
+        assert_eq!(status, 200, "{answer}");
+    }
+    // The items stay open: it would come back to them again and again.
+    daemon.ok(&["agent", "stop", "main"]);
+    wait_for("end of all work", || quiet(&daemon, &["main"]));
+    daemon
+}
+
+#[test]
+fn a_text_that_looks_like_something_else_is_left_out() {
+    let turns = AtomicUsize::new(0);
+    let provider = Provider::answering(move |asked| {
+        let is_called =
+            asked["messages"].as_array().and_then(|all| all.last()).expect("a message")["role"] == "tool";
+        let number = if is_called { usize::MAX } else { turns.fetch_add(1, Ordering::Relaxed) };
+        let Some(text) = LOOKALIKES.get(number) else { return says(LOOKALIKES[0]) };
+        let odd = json!({ "fire_bob_smith": 4_711_123_581_321_u64, "provider": "acme-bank.example",
+            "tools": ["bob@corp.example"], "path": "/srv/bob-smith" });
+        let item =
+            json!({ "objective": text, "plan": text, "todo_list": [{ "text": text, "state": "pending" }] });
+        calls(&[
+            ("ExecCommand", json!({ "cmd": format!("printf '%s' '{text}'"), "login": false })),
+            ("Sleep", odd.clone()),
+            ("Nothing", odd),
+            ("CreateWorkItem", item),
+            ("NotifyOperator", json!({ "message": text })),
+        ])
+    });
+    let daemon = home_of_lookalikes(&provider);
+    for level in ["none", "texts", "strict"] {
+        let (file, made) = bundle(&daemon, level, level, &[]);
+        assert_eq!(made["recorder"]["differs"], Value::Null, "{level}: {made}");
+        let text = content(&file);
+        for fragment in FRAGMENTS {
+            assert_eq!(text.contains(fragment), level == "none", "{level}: {fragment}");
+        }
+        let path = at(&file);
+        let elsewhere = Holon::new();
+        assert_eq!(elsewhere.run(&["bundle", "verify", &path]).code, Some(0), "{level}");
+        let replayed = elsewhere.run(&["bundle", "replay", &path, "--json"]).json();
+        assert_eq!(replayed["calls"], made["recorder"]["calls"], "{level}: {replayed}");
+    }
+}

@@ -228,6 +228,7 @@ fn an_installation_that_is_killed_is_whole_or_not_there() {
     println!("{kills} kills: {done} changes were done, {undone} were not");
 }
 
+<<<<<<< HEAD
 #[test]
 fn a_wrong_skill_is_named_with_its_file() {
     let (holon, _) = home();
@@ -238,4 +239,32 @@ fn a_wrong_skill_is_named_with_its_file() {
     install().refused(2, &[&format!("{named} is no skill: it has no SKILL.md")]);
     fs::write(folder.join("SKILL.md"), "---\nname: [\n---\n").expect("a file");
     install().refused(2, &[&format!("the SKILL.md of {named}: ")]);
+=======
+/// What somebody has put into the folder of a skill is not taken away with it, whatever it is.
+#[test]
+fn a_skill_with_something_of_ones_own_is_removed_only_with_force() {
+    let (holon, _provider) = home();
+    skill(&holon.work().join("mine/notes"), "notes");
+    ok(holon.run(&["skills", "install", "mine/notes"]));
+    let data = root(&holon).join("notes/data");
+    fs::write(&data, vec![b'x'; (1 << 20) + 1]).expect("a file");
+    holon.run(&["skills", "remove", "notes"]).refused(4, &["has changed since it was installed", "--force"]);
+    assert!(data.exists());
+    ok(holon.run(&["skills", "remove", "notes", "--force"]));
+    assert!(!data.exists());
+}
+
+/// A pipe with the name of an unfinished change: opening it would wait without end.
+#[test]
+fn a_pipe_in_a_root_keeps_nobody_from_installing() {
+    let (holon, _provider) = home();
+    skill(&holon.work().join("mine/notes"), "notes");
+    fs::create_dir_all(root(&holon)).expect("a folder");
+    let pipe = root(&holon).join(".staging-pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).expect("a pipe");
+    fs::write(root(&holon).join(".staging-file"), "").expect("a file");
+    ok(holon.run(&["skills", "install", "mine/notes"]));
+    ok(holon.run(&["skills", "check"]));
+    ok(holon.run(&["skills", "remove", "notes"]));
+>>>>>>> fix-S3
 }

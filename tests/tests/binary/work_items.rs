@@ -62,6 +62,12 @@ fn what_an_operator_adds_survives_a_kill_and_is_completed_once() {
     daemon.0.run(&["work", "show", "work_9"]).refused(3, &["no work item work_9", "holon work list"]);
     daemon.0.run(&["work", "add", ""]).refused(2, &["objective", "1 to 4096"]);
     daemon.0.run(&["work", "add", "x", "--step", &"y".repeat(513)]).refused(2, &["513 bytes", "512"]);
+    for blank in ["", "  "] {
+        daemon
+            .0
+            .run(&["work", "add", "x", "--step", "y", "--step", blank])
+            .refused(2, &["an entry", "1 to 512"]);
+    }
     daemon.ok(&["agent", "stop", "main"]);
     daemon.0.run(&["work", "add", "more"]).refused(4, &["is stopped"]);
 }

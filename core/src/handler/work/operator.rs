@@ -68,9 +68,16 @@ fn refusal(item: &NewWorkItem) -> Option<Reject> {
         let (what, count, limit) = ("entries".into(), item.todo_list.len() as u64, TODOS as u64);
         return Some(Reject::TooMany { what, count, limit });
     }
-    let long = item.todo_list.iter().map(|todo| todo.text.len()).find(|bytes| *bytes > LINE_BYTES)?;
-    let (what, bytes, limit) = ("an entry of the todo list".into(), long as u64, LINE_BYTES as u64);
-    Some(Reject::TooLarge { what, bytes, limit })
+    item.todo_list.iter().find_map(|todo| step_refusal(&todo.text))
+}
+
+fn step_refusal(text: &str) -> Option<Reject> {
+    if text.trim().is_empty() {
+        let (field, what) = ("todo_list".into(), "the length of an entry in bytes".into());
+        return Some(Reject::OutOfRange { field, what, value: 0, least: 1, most: LINE_BYTES as u64 });
+    }
+    let (what, bytes, limit) = ("an entry of the todo list".into(), text.len() as u64, LINE_BYTES as u64);
+    (text.len() > LINE_BYTES).then_some(Reject::TooLarge { what, bytes, limit })
 }
 
 fn answer(tx: &mut Tx<'_>, id: WorkItemId, changed: bool, reply: ReplyId) {

@@ -1,18 +1,19 @@
 //! `skills.lock.json` of a root: what was installed there, and from where.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use holon_facts::Wall;
 use holon_facts::content::ContentId;
+use holon_platform::regular;
 use serde::{Deserialize, Serialize};
 
 use super::InstallError;
 
 /// More than the entries of a root take.
-const BYTES: u64 = 4 << 20;
+pub(super) const BYTES: u64 = 4 << 20;
 const VERSION: u32 = 1;
 
 /// What was installed in a root, by name.
@@ -47,12 +48,8 @@ impl Lock {
     pub fn read(root: &Path) -> Result<Self, InstallError> {
         let path = Self::path(root);
         let damaged = |problem: String| InstallError::File { path: path.clone(), problem };
-        let mut text = String::new();
-        match File::open(&path) {
-            Ok(file) => file
-                .take(BYTES)
-                .read_to_string(&mut text)
-                .map_err(|problem| InstallError::read(&path, &problem))?,
+        let text = match regular::text(&path, BYTES) {
+            Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self { version: VERSION, skills: BTreeMap::new() });
             }
@@ -73,7 +70,12 @@ impl Lock {
     pub(super) fn write(&self, root: &Path) -> Result<(), InstallError> {
         let (path, draft) = (Self::path(root), root.join(".skills.lock.draft"));
         let write = || -> io::Result<()> {
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&draft)?;
+            // One that was left is not written to: it may have become a pipe.
+            match fs::remove_file(&draft) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            let mut file = File::create_new(&draft)?;
             serde_json::to_writer_pretty(&mut file, self)?;
             file.write_all(b"\n")?;
             file.sync_all()?;

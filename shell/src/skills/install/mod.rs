@@ -272,7 +272,7 @@ pub fn copy_root(from: &Path, to: &Path) -> Result<(), InstallError> {
         if fs::symlink_metadata(to.join(&name)).is_ok() {
             continue;
         }
-        let staging = Staging::begin(to)?;
+        let staging = held.staging()?;
         let folder = staging.path().join("folder");
         copy::copy(&from.join(&name), &folder)?;
         held.install(&staging, &folder, &name, &entry)?;
@@ -297,10 +297,12 @@ pub fn remove(root: &Path, name: &str, force: bool) -> Result<Entry, InstallErro
         let there = fs::symlink_metadata(&folder).is_ok();
         return Err(if there { InstallError::Unmanaged { name: name.to_owned() } } else { unknown() });
     };
-    if !force && folder.exists() && copy::look(&folder).is_ok_and(|tree| tree.digest != entry.digest) {
+    let there = fs::symlink_metadata(&folder).is_ok();
+    // What can't be compared is not what was installed.
+    if !force && there && !copy::look(&folder).is_ok_and(|tree| tree.digest == entry.digest) {
         return Err(InstallError::Modified { name: name.to_owned() });
     }
-    held.remove(&Staging::begin(root)?, name)?;
+    held.remove(&held.staging()?, name)?;
     Ok(entry)
 }
 

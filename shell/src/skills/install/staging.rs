@@ -1,17 +1,18 @@
 //! How a root changes: one process at a time, by one rename, with a note for whoever comes after a death.
 
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use holon_platform::entropy;
-use rustix::fs::{FlockOperation, flock};
+use holon_platform::{entropy, regular};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
 use super::InstallError;
-use super::lock::{Entry, Lock};
+use super::lock::{self, Entry, Lock};
 
 const PREFIX: &str = ".staging-";
 const NOTE: &str = "note.json";
@@ -38,17 +39,10 @@ pub(super) struct Staging {
 }
 
 impl Staging {
+    /// Begins one in a root that may not be there yet. The root is not held any more afterwards.
     pub(super) fn begin(root: &Path) -> Result<Self, InstallError> {
-        let name = entropy::name().map_err(|problem| InstallError::write(root, &problem))?;
-        let path = root.join(format!("{PREFIX}{name}"));
-        let begin = || -> io::Result<File> {
-            fs::create_dir_all(&path)?;
-            let held = File::open(&path)?;
-            flock(&held, FlockOperation::NonBlockingLockExclusive)?;
-            Ok(held)
-        };
-        let held = begin().map_err(|problem| InstallError::write(&path, &problem))?;
-        Ok(Self { path, _held: held })
+        fs::create_dir_all(root).map_err(|problem| InstallError::write(root, &problem))?;
+        Root::hold(root)?.staging()
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -76,12 +70,25 @@ impl Drop for Staging {
 
 /// Finishes what processes that died have left in a root, where there is anything.
 pub(super) fn finish(root: &Path) -> Result<(), InstallError> {
-    let Ok(entries) = fs::read_dir(root) else { return Ok(()) };
-    let left = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(PREFIX);
-    if entries.flatten().any(|entry| left(&entry.file_name())) {
+    if left(root).is_ok_and(|left| !left.is_empty()) {
         drop(Root::hold(root)?);
     }
     Ok(())
+}
+
+/// The folders for unfinished changes in a root. Whatever else has such a name is nobody's of ours.
+fn left(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_left = |entry: &DirEntry| {
+        entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+    };
+    Ok(fs::read_dir(root)?.flatten().filter(is_left).map(|entry| entry.path()).collect())
+}
+
+/// Opens a folder. A pipe that has taken its name is not waited for, and no link is followed.
+fn open_folder(path: &Path) -> io::Result<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
 /// A root that nobody else changes meanwhile.
@@ -107,6 +114,20 @@ impl Root {
         let held = Self { path: root.to_owned(), _held: held };
         held.finish()?;
         Ok(held)
+    }
+
+    /// Begins a change. As the root is held, nobody takes its folder for one that was left before it is locked.
+    pub(super) fn staging(&self) -> Result<Staging, InstallError> {
+        let name = entropy::name().map_err(|problem| InstallError::write(&self.path, &problem))?;
+        let path = self.path.join(format!("{PREFIX}{name}"));
+        let begin = || -> io::Result<File> {
+            fs::create_dir(&path)?;
+            let held = open_folder(&path)?;
+            flock(&held, FlockOperation::NonBlockingLockExclusive)?;
+            Ok(held)
+        };
+        let held = begin().map_err(|problem| InstallError::write(&path, &problem))?;
+        Ok(Staging { path, _held: held })
     }
 
     /// Puts a folder into place under its name.
@@ -145,15 +166,14 @@ impl Root {
 
     /// What processes that died have left: a change that had happened is written down, anything else goes.
     fn finish(&self) -> Result<(), InstallError> {
-        let entries = fs::read_dir(&self.path).map_err(|problem| InstallError::read(&self.path, &problem))?;
-        let left = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
-        for path in left.map(|entry| entry.path()) {
-            let Ok(held) = File::open(&path) else { continue };
+        for path in left(&self.path).map_err(|problem| InstallError::read(&self.path, &problem))? {
+            let Ok(held) = open_folder(&path) else { continue };
             // Somebody is at work in it.
             if flock(&held, FlockOperation::NonBlockingLockExclusive).is_err() {
                 continue;
             }
-            let note = fs::read(path.join(NOTE)).ok().and_then(|note| serde_json::from_slice(&note).ok());
+            let note = regular::text(&path.join(NOTE), lock::BYTES).ok();
+            let note = note.and_then(|note| serde_json::from_str(&note).ok());
             match note {
                 Some(Note::Install { name, entry }) if !path.join("folder").exists() => {
                     let mut lock = Lock::read(&self.path)?;

@@ -213,3 +213,65 @@ async fn what_a_process_that_died_has_left_is_finished_or_goes() {
     let error = place.install("from/pdf", None).await.unwrap_err().to_string();
     assert!(error.contains("skills.lock.json") && error.contains("move it away"), "{error}");
 }
+
+#[tokio::test]
+async fn a_skill_that_can_not_be_compared_counts_as_changed() {
+    let place = Place::new();
+    place.skill("from/pdf", "pdf");
+    let changes: [(&str, fn(&Path)); 4] = [
+        ("a large file", |skill| fs::write(skill.join("data"), vec![0; (1 << 20) + 1]).unwrap()),
+        ("a link", |skill| symlink("SKILL.md", skill.join("link")).unwrap()),
+        ("many files", |skill| (0..500).for_each(|at| fs::write(skill.join(at.to_string()), "").unwrap())),
+        ("a link in its place", |skill| {
+            fs::rename(skill, skill.with_extension("mine")).unwrap();
+            symlink("nowhere", skill).unwrap();
+        }),
+    ];
+    for (name, change) in changes {
+        let folder = place.install("from/pdf", None).await.unwrap().folder;
+        change(&folder);
+        let refused = remove(&place.root(), "pdf", false);
+        assert!(matches!(refused, Err(InstallError::Modified { .. })), "{name}: {refused:?}");
+        assert!(fs::symlink_metadata(&folder).is_ok(), "{name}");
+        remove(&place.root(), "pdf", true).unwrap();
+    }
+}
+
+/// A pipe would be waited for without end, and a file can't be removed as a folder.
+#[tokio::test]
+async fn what_only_has_the_name_of_an_unfinished_change_is_in_nobodys_way() {
+    let place = Place::new();
+    place.skill("from/pdf", "pdf");
+    place.install("from/pdf", None).await.unwrap();
+    let pipe = |path: PathBuf| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    pipe(place.root().join(".staging-pipe"));
+    pipe(place.root().join(".skills.lock.draft"));
+    place.file("root/skills/.staging-file", "");
+    symlink("/", place.root().join(".staging-link")).unwrap();
+    fs::create_dir(place.root().join(".staging-left")).unwrap();
+    pipe(place.root().join(".staging-left/note.json"));
+    finish(&place.root()).unwrap();
+    place.install("from/pdf", Some("pdf-2")).await.unwrap();
+    assert_eq!(check(&place.root()).unwrap().len(), 2);
+    remove(&place.root(), "pdf-2", false).unwrap();
+    assert!(!place.root().join(".staging-left").exists());
+    fs::remove_file(Lock::path(&place.root())).unwrap();
+    pipe(Lock::path(&place.root()));
+    let error = check(&place.root()).unwrap_err().to_string();
+    assert!(error.contains("not a file"), "{error}");
+}
+
+/// Whoever tidies the root would otherwise take the folder of a change for one that was left, before it is locked.
+#[test]
+fn a_change_begins_only_when_nobody_tidies() {
+    let place = Place::new();
+    fs::create_dir_all(place.root()).unwrap();
+    let held = Root::hold(&place.root()).unwrap();
+    std::thread::scope(|scope| {
+        let begun = scope.spawn(|| Staging::begin(&place.root()).map(drop));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert_eq!(fs::read_dir(place.root()).unwrap().count(), 0);
+        drop(held);
+        begun.join().unwrap().unwrap();
+    });
+}
