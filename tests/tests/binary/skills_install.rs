@@ -228,7 +228,6 @@ fn an_installation_that_is_killed_is_whole_or_not_there() {
     println!("{kills} kills: {done} changes were done, {undone} were not");
 }
 
-<<<<<<< HEAD
 #[test]
 fn a_wrong_skill_is_named_with_its_file() {
     let (holon, _) = home();
@@ -239,7 +238,8 @@ fn a_wrong_skill_is_named_with_its_file() {
     install().refused(2, &[&format!("{named} is no skill: it has no SKILL.md")]);
     fs::write(folder.join("SKILL.md"), "---\nname: [\n---\n").expect("a file");
     install().refused(2, &[&format!("the SKILL.md of {named}: ")]);
-=======
+}
+
 /// What somebody has put into the folder of a skill is not taken away with it, whatever it is.
 #[test]
 fn a_skill_with_something_of_ones_own_is_removed_only_with_force() {
@@ -266,5 +266,4 @@ fn a_pipe_in_a_root_keeps_nobody_from_installing() {
     ok(holon.run(&["skills", "install", "mine/notes"]));
     ok(holon.run(&["skills", "check"]));
     ok(holon.run(&["skills", "remove", "notes"]));
->>>>>>> fix-S3
 }
