@@ -171,7 +171,7 @@ fn short_naps_are_counted_and_long_ones_are_not() {
 #[test]
 fn the_end_of_a_sleep_is_stale_once_another_turn_has_begun() {
     let mut held = World::with_config("main", {
-        let mut config = crate::testing::config();
+        let mut config = config();
         config.limits.concurrent_turns = 1;
         config
     });
