@@ -178,13 +178,25 @@ fn nobody_is_asked_for_a_password_and_a_death_leaves_nothing() {
     assert_eq!(below(&holon), [""; 0]);
     let mut child = holon.spawn(&["skills", "install", &format!("{url}#main:skills/pdf")]);
     let stream = server.join().expect("a server");
-    wait_for("an installation", || below(&holon).iter().any(|name| name.starts_with(".staging-")));
+    // Git runs in a folder of the runtime, and not where the agent could write to its settings.
+    wait_for("an installation", || fetched(&holon) == 1);
+    assert_eq!(below(&holon), [""; 0]);
     signal(&child, "KILL");
     child.wait().expect("it ends");
     drop(stream);
     assert!(holon.run(&["skills", "list"]).stdout.contains("no skills"));
     ok(holon.run(&["skills", "check"]));
     assert_eq!(below(&holon), [""; 0]);
+    let daemon = Daemon(holon.with("HOLON_HTTP_ADDR", "127.0.0.1:0"));
+    daemon.start();
+    assert_eq!(fetched(&daemon.0), 0, "a start takes away what was being fetched");
+}
+
+/// Repositories that git is fetching, or was.
+fn fetched(holon: &Holon) -> usize {
+    let store = fs::read_dir(holon.home().join("templates")).into_iter().flatten().flatten();
+    let drafts = store.filter(|entry| entry.file_name().to_string_lossy().starts_with(".draft-"));
+    drafts.filter(|draft| draft.path().join("repository/.git").exists()).count()
 }
 
 /// `HOLON_KILLS=200` for more than a few.
