@@ -51,6 +51,7 @@ mod docs;
 mod edges;
 mod escapes;
 mod escapes_calls;
+mod escapes_reads;
 mod escapes_tools;
 mod examples;
 mod exposure;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use holon_facts::Wall;
 use holon_facts::content::ContentId;
+use holon_platform::regular;
 use serde::{Deserialize, Serialize};
 
 use super::InstallError;
@@ -48,7 +49,7 @@ impl Lock {
         let path = Self::path(root);
         let damaged = |problem: String| InstallError::File { path: path.clone(), problem };
         let mut text = String::new();
-        match File::open(&path) {
+        match regular::open(&path) {
             Ok(file) => file
                 .take(BYTES)
                 .read_to_string(&mut text)
