@@ -46,8 +46,7 @@ pub(super) async fn load(
     commands: &CommandEnvironment,
     policy: Option<ExecutionPolicy>,
     external_trigger: bool,
-    (skills, supervisor, looks): (&Skills, &Path, Looks),
-    readable: Readable,
+    (skills, supervisor, looks, readable): (&Skills, &Path, Looks, Readable),
 ) -> Result<LoadedContext, ContextError> {
     let started = clock::now();
     let anchor = PathBuf::from(&binding.workspace_anchor);
@@ -116,19 +115,9 @@ mod tests {
         let texts = texts();
         let (commands, skills) = (CommandEnvironment::new([]), Skills::default());
         let looks = Looks { user_skills: true, untrusted: false, work_tree: false };
-        let beside = (&skills, Path::new("holon"), looks);
+        let beside = (&skills, Path::new("holon"), looks, Readable::default());
         let home = home.to_owned();
-        let context = load(
-            &texts,
-            move || Ok(home),
-            binding(root),
-            &commands,
-            None,
-            false,
-            beside,
-            Readable::default(),
-        );
-        let context = context.await?;
+        let context = load(&texts, move || Ok(home), binding(root), &commands, None, false, beside).await?;
         let whole = |source: &InstructionSource| texts.resolve(&source.content).unwrap().to_string();
         Ok(context.sources.iter().map(|source| (source.scope, whole(source))).collect())
     }

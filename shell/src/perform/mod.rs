@@ -289,8 +289,7 @@ impl Performers {
             &settings.environment,
             policy,
             triggers,
-            (&settings.skills, &settings.supervisor, looks),
-            settings.readable(agent, execution),
+            (&settings.skills, &settings.supervisor, looks, settings.readable(agent, execution)),
         );
         let offered = tool::offered(&self.inner.texts, settings, &self.inner.servers, (agent, execution));
         let (loaded, offered) = tokio::join!(loaded, offered);

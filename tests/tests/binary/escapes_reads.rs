@@ -22,7 +22,6 @@ fn scene() -> (Scene, PathBuf) {
         ("memory/self.md", format!("{SECRET} memory\n")),
         ("notes/one.md", format!("{SECRET} note\n")),
         ("work-items/work_1/plan.md", format!("{SECRET} plan\n")),
-        ("task-output/task_1.log", format!("{SECRET} log\n")),
         ("AGENTS.md", format!("{SECRET} instructions\n")),
         ("skills/known/SKILL.md", format!("---\nname: known\ndescription: {SECRET} skill\n---\n{SECRET}\n")),
     ] {
@@ -117,26 +116,27 @@ fn plans_of_another_agent_are_not_shown() {
 
 #[test]
 fn output_of_another_agent_is_not_shown() {
-    let (scene, _) = scene();
-    let begin =
-        ("ExecCommand", json!({ "cmd": "echo said; sleep 600", "login": false, "yield_time_ms": 250 }));
-    scene.calls(&[begin]);
-    wait_for("a log", || scene.home().join("task-output/task_1.log").exists());
+    let (scene, other) = scene();
+    let cmd = "echo said; sleep 600";
+    let said = scene.calls(&[("ExecCommand", json!({ "cmd": cmd, "login": false, "yield_time_ms": 250 }))]);
+    let (_, id) = said.split_once("task_id\\\":\\\"").unwrap_or_else(|| panic!("a task: {said}"));
+    let task = id.split('\\').next().expect("an id");
+    let log = format!("task-output/{task}.log");
+    wait_for("a log", || scene.home().join(&log).exists());
+    write(&other.join(&log), &format!("{SECRET} log\n"));
     for link in [
-        "rm -rf task-output && ln -s ../b/task-output task-output",
-        "rm task-output && mkdir task-output && ln -s ../../b/task-output/task_1.log task-output/task_1.log",
+        "rm -rf task-output && ln -s ../b/task-output task-output".to_owned(),
+        format!("rm task-output && mkdir task-output && ln -s ../../b/{log} {log}"),
     ] {
         scene.runs(&format!("cd $HOLON_AGENT_HOME && {link}"));
-        let said = scene.calls(&[("TaskOutput", json!({ "task_id": "task_1", "block": false }))]);
-        assert!(said.contains("task_1") && !said.contains(SECRET), "{link}: {said}");
-        for arguments in
-            [&["task", "output", "task_1", "--agent", "a"][..], &["task", "status", "task_1", "--agent", "a"]]
-        {
-            shows_nothing(&scene.daemon, arguments);
+        let said = scene.calls(&[("TaskOutput", json!({ "task_id": task, "block": false }))]);
+        assert!(said.contains("it is a link") && !said.contains(SECRET), "{link}: {said}");
+        for what in ["output", "status"] {
+            shows_nothing(&scene.daemon, &["task", what, task, "--agent", "a"]);
         }
     }
-    scene.daemon.ok(&["task", "stop", "task_1", "--agent", "a", "--force"]);
-    shows_nothing(&scene.daemon, &["task", "output", "task_1", "--agent", "a", "--follow"]);
+    scene.daemon.ok(&["task", "stop", task, "--agent", "a", "--force"]);
+    shows_nothing(&scene.daemon, &["task", "output", task, "--agent", "a", "--follow"]);
 }
 
 #[test]
