@@ -73,25 +73,27 @@ pub fn entries(folder: &Path, name: &Path, most: usize) -> io::Result<Vec<(OsStr
         if entries.len() == most {
             break;
         }
-        let kind = match entry.file_type() {
-            // Not every file system knows it without a look.
-            FileType::Unknown => statat(&listed, name, AtFlags::SYMLINK_NOFOLLOW)
-                .map_or(FileType::Unknown, |about| FileType::from_raw_mode(about.st_mode)),
-            known => known,
-        };
-        let kind = match kind {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Folder,
-            FileType::Symlink
-            | FileType::Fifo
-            | FileType::Socket
-            | FileType::CharacterDevice
-            | FileType::BlockDevice
-            | FileType::Unknown => Kind::Other,
-        };
+        // Not every file system knows it without a look.
+        let look = || statat(&listed, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let looked = || kind(FileType::from_raw_mode(look()?.st_mode));
+        let kind = kind(entry.file_type()).or_else(looked).unwrap_or(Kind::Other);
         entries.push((name.to_owned(), kind));
     }
     Ok(entries)
+}
+
+/// None where nobody has looked yet.
+fn kind(kind: FileType) -> Option<Kind> {
+    match kind {
+        FileType::RegularFile => Some(Kind::File),
+        FileType::Directory => Some(Kind::Folder),
+        FileType::Symlink
+        | FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice => Some(Kind::Other),
+        FileType::Unknown => None,
+    }
 }
 
 /// Goes down to the folder of what has this name.
