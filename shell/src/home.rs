@@ -11,8 +11,9 @@ use std::{fs, io};
 use holon_facts::AgentId;
 use holon_ledger::LedgerPlace;
 use holon_ledger::postgres::{Server, UrlError};
-use holon_platform::Environment;
 use holon_platform::crash_point::{Point, reached};
+use holon_platform::{Environment, beneath};
+use holon_supervise::confine::Readable;
 use rustix::fs::{Mode, mkdirat, open};
 use rustix::io::Errno;
 
@@ -32,6 +33,14 @@ pub struct Home {
 
 /// The cell that holds the ledger of a home, unless nodes share several.
 const FIRST: i64 = 1;
+
+/// What is no file to copy: a link and a pipe are none either.
+const NO_FILE: [io::ErrorKind; 4] = [
+    io::ErrorKind::NotFound,
+    io::ErrorKind::NotADirectory,
+    io::ErrorKind::IsADirectory,
+    io::ErrorKind::InvalidInput,
+];
 
 /// A home that can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -257,14 +266,26 @@ impl Home {
     }
 
     /// Makes the home of an agent that begins as a copy: with the standing instructions, or else these, and the memory
-    /// that the other one has now. Never overwrites a file.
-    pub fn copy_agent(&self, from: &AgentId, to: &AgentId, or: &str) -> Result<PathBuf, HomeError> {
+    /// that the other one has now, as far as those are what it could read itself. Never overwrites a file.
+    pub fn copy_agent(
+        &self,
+        (from, readable): (&AgentId, &Readable),
+        to: &AgentId,
+        or: &str,
+    ) -> Result<PathBuf, HomeError> {
         let (path, home) = self.open_agent(to)?;
         for name in AGENT_FILES {
-            let source = self.agent(from).join(name);
-            if source.is_file() {
-                copy(&source, &home, name).map_err(|source| not_writable(path.join(name), source))?;
-            }
+            let source = self.agent(from);
+            // Links are followed as turns do: only instructions may be one.
+            let source = match Path::new(name).parent() {
+                Some(folder) if !folder.as_os_str().is_empty() => beneath::open(&source, Path::new(name)),
+                Some(_) | None => readable.open(&source.join(name)),
+            };
+            let copied = match source {
+                Err(problem) if NO_FILE.contains(&problem.kind()) => Ok(()),
+                source => source.and_then(|source| copy(source, &home, name)),
+            };
+            copied.map_err(|source| not_writable(path.join(name), source))?;
         }
         self.create_agent(to, or)
     }
@@ -286,8 +307,8 @@ impl Home {
 }
 
 /// Copies a file to where none is. Nobody else could make it again.
-fn copy(source: &Path, home: &OwnedFd, name: &str) -> io::Result<()> {
-    let Some(draft) = Draft::write(home, name, fs::File::open(source)?)? else { return Ok(()) };
+fn copy(source: fs::File, home: &OwnedFd, name: &str) -> io::Result<()> {
+    let Some(draft) = Draft::write(home, name, source)? else { return Ok(()) };
     draft.sync()?;
     reached(Point::CopyDrafted);
     draft.place()
@@ -356,7 +377,7 @@ mod tests {
         }
         home.create_agent(&one, "new").unwrap();
         fs::write(outside.join("self.md"), "learned").unwrap();
-        home.copy_agent(&one, &other, "new").unwrap();
+        home.copy_agent((&one, &Readable::default()), &other, "new").unwrap();
         let left: Vec<_> = fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["self.md"]);
     }
@@ -368,10 +389,32 @@ mod tests {
         let (one, other) = (AgentId::new("one").unwrap(), AgentId::new("other").unwrap());
         fs::write(home.create_agent(&one, "new").unwrap().join("memory/self.md"), "learned").unwrap();
         for _ in 0..2 {
-            let copy = home.copy_agent(&one, &other, "new").unwrap();
+            let copy = home.copy_agent((&one, &Readable::default()), &other, "new").unwrap();
             assert_eq!(fs::read_to_string(copy.join("memory/self.md")).unwrap(), "learned");
             assert!(copy.join("notes").is_dir());
         }
+    }
+
+    #[test]
+    fn a_copy_has_nothing_of_what_a_link_in_the_memory_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        let [one, other] = ["one", "other"].map(|name| AgentId::new(name).unwrap());
+        let agent_home = home.create_agent(&one, "new").unwrap();
+        let secret = folder.path().join("self.md");
+        fs::write(&secret, "secret").unwrap();
+        for (place, to) in [("memory/self.md", &*secret), ("memory", folder.path())] {
+            let place = agent_home.join(place);
+            fs::remove_file(&place).or_else(|_| fs::remove_dir_all(&place)).unwrap();
+            std::os::unix::fs::symlink(to, &place).unwrap();
+            let copy = home.copy_agent((&one, &Readable::default()), &other, "new").unwrap();
+            assert_eq!(fs::read_to_string(copy.join("memory/self.md")).unwrap(), "");
+            fs::remove_dir_all(copy).unwrap();
+        }
+        fs::remove_file(agent_home.join("AGENTS.md")).unwrap();
+        std::os::unix::fs::symlink(&secret, agent_home.join("AGENTS.md")).unwrap();
+        let copy = home.copy_agent((&one, &Readable::default()), &other, "new").unwrap();
+        assert_eq!(fs::read_to_string(copy.join("AGENTS.md")).unwrap(), "secret");
     }
 
     #[test]

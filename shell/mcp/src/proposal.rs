@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use holon_facts::workspace::WorkspaceId;
 use holon_facts::{ContentId, Millis};
+use holon_platform::regular;
 use holon_text::hash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -113,7 +114,7 @@ fn read(workspace: &Path) -> io::Result<Option<String>> {
         return Err(io::Error::other(format!("expected a file of at most {} KiB", FILE_BYTES >> 10)));
     }
     let mut text = String::new();
-    fs::File::open(&path)?.take(FILE_BYTES).read_to_string(&mut text)?;
+    regular::open(&path)?.take(FILE_BYTES).read_to_string(&mut text)?;
     Ok(Some(text))
 }
 

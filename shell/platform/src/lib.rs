@@ -1,6 +1,7 @@
 //! What the machine gives a process: clocks, random numbers, threads and tasks, limits, the environment. The lowest
 //! layer of the shell; it knows what a time is, and nothing else of Holon.
 
+pub mod beneath;
 pub mod build;
 pub mod clock;
 pub mod crash_point;

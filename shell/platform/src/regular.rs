@@ -2,8 +2,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
+#[cfg(not(target_vendor = "apple"))]
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+#[cfg(target_vendor = "apple")]
+use std::{ffi::OsString, os::unix::ffi::OsStringExt};
 
 use rustix::fs::OFlags;
 
@@ -45,7 +49,19 @@ pub fn check(path: &Path) -> io::Result<()> {
     is_file(&path.metadata()?)
 }
 
-fn is_file(about: &std::fs::Metadata) -> io::Result<()> {
+/// Where an open file really is: names that lead to it may have changed since.
+///
+/// # Errors
+/// The kernel does not show it.
+pub fn location(file: &File) -> io::Result<PathBuf> {
+    #[cfg(target_vendor = "apple")]
+    let path = PathBuf::from(OsString::from_vec(rustix::fs::getpath(file)?.into_bytes()));
+    #[cfg(not(target_vendor = "apple"))]
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    Ok(path)
+}
+
+pub(crate) fn is_file(about: &std::fs::Metadata) -> io::Result<()> {
     if about.is_file() {
         return Ok(());
     }

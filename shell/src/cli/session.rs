@@ -280,7 +280,10 @@ impl Session {
         let at = agent.workspaces.active();
         let wanted = (agent.spec.has_user_skills(), agent.workspaces.is_untrusted_at(at));
         let home = self.request.home.agent(&self.request.agent);
-        let listing = self.means.skills.find(&home, at.workspace_anchor.as_ref(), wanted);
+        let confined = self.means.confinement.as_ref();
+        let real = self.request.home.real_agents().join(self.request.agent.as_str());
+        let readable = confined.map(|it| it.readable(at, &real)).unwrap_or_default();
+        let listing = self.means.skills.find(&home, at.workspace_anchor.as_ref(), wanted, &readable);
         listing.given(driver.texts(), text, names)
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use holon_facts::AgentId;
 use holon_platform::Environment;
+use holon_supervise::confine::Readable;
 
 use super::Finding;
 use crate::home::Home;
@@ -19,7 +20,8 @@ pub(super) fn examine(home: &Home, settings: &Settings, environment: &Environmen
     // A name that is none is reported with the settings.
     let Ok(agent) = AgentId::new(&settings.server.default_agent) else { return Vec::new() };
     let place = home.agent(&agent);
-    let listing = settings.skills.skills(environment).find(&place, &place, (true, false));
+    let listing =
+        settings.skills.skills(environment).find(&place, &place, (true, false), &Readable::default());
     let (offered, others): (Vec<_>, Vec<_>) =
         listing.found.iter().partition(|found| found.standing == Standing::Offered);
     let what = format!("{} of {agent} and of the user can be used", count(offered.len()));

@@ -68,7 +68,10 @@ impl Driver {
             return Err(ForkError::Refused(reject));
         }
         let past = Past::read(self.engine.reader(), fork)?;
-        let files = self.performers.home().copy_agent(&fork.from, &fork.to, &instructions_of_default());
+        let at = self.view().agent(&fork.from).map(|agent| agent.workspaces.active().clone());
+        let readable = at.map(|at| self.performers.readable(&fork.from, &at)).unwrap_or_default();
+        let from = (&fork.from, &readable);
+        let files = self.performers.home().copy_agent(from, &fork.to, &instructions_of_default());
         files.map_err(|error| ForkError::Home(error.to_string()))?;
         let given = self.performers.give_answer(&fork.to, order.answer.as_ref());
         given.map_err(|error| ForkError::Home(format!("the answer can't be kept: {error}")))?;

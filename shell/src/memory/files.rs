@@ -1,16 +1,15 @@
 //! Files of an agent's home that are searched: its memory, its notes, the plans of its work items. Nobody watches them: each
 //! search looks at their stamps.
 
-use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use holon_facts::{AgentId, Wall};
 use holon_memory::{Document, Fill, Kind, Source, Standing};
+use holon_platform::beneath::{self, entries};
 use holon_platform::clock;
 use holon_text::Texts;
-use rustix::fs::OFlags;
 
 use super::problem::MemoryProblem;
 
@@ -29,7 +28,6 @@ const FRESH: i64 = 100_000;
 /// A file that is there.
 struct Candidate {
     kind: Kind,
-    path: PathBuf,
     /// Below the agent's home.
     name: String,
 }
@@ -47,11 +45,12 @@ pub(super) fn refresh(
     let mut known: Vec<_> = fill.files(agent)?;
     known.retain(|entry| entry.document.stamp.is_some());
     let mut changed = false;
-    for Candidate { kind, path, name } in found(home) {
+    for Candidate { kind, name } in found(home) {
         let source = Source { kind, id: name };
         let at = known.iter().position(|entry| entry.document.source == source);
         let before = at.map(|at| known.swap_remove(at).document.stamp).unwrap_or_default();
-        let Looked::Other(Text { stamp, text, updated_at }) = look(&path, before.as_deref()) else {
+        let Looked::Other(Text { stamp, text, updated_at }) = look(home, &source.id, before.as_deref())
+        else {
             continue;
         };
         if text.is_empty() {
@@ -64,12 +63,13 @@ pub(super) fn refresh(
         let text = texts.redact(&text);
         let title = text.lines().find(|line| !line.trim().is_empty()).unwrap_or(&source.id);
         let title = title.trim_start_matches(['#', ' ']).to_owned();
+        let path = home.join(&source.id).display().to_string();
         let document = Document {
             agent: agent.clone(),
             source,
             standing: Standing::Own,
             workspace: None,
-            path: Some(path.display().to_string()),
+            path: Some(path),
             title,
             updated_at,
             events: Vec::new(),
@@ -85,10 +85,9 @@ pub(super) fn refresh(
     Ok(changed)
 }
 
-/// The text of a file that is a document.
-pub(super) fn body(texts: &Texts, document: &Document) -> Option<String> {
-    let path = document.path.as_ref().filter(|_| document.stamp.is_some())?;
-    let Looked::Other(Text { text, .. }) = look(Path::new(path), None) else { return None };
+/// The text of a file that is a document of the agent with this home.
+pub(super) fn body(texts: &Texts, home: &Path, document: &Document) -> Option<String> {
+    let Looked::Other(Text { text, .. }) = look(home, &document.source.id, None) else { return None };
     (!text.is_empty()).then(|| texts.redact(&text))
 }
 
@@ -96,38 +95,37 @@ pub(super) fn body(texts: &Texts, document: &Document) -> Option<String> {
 fn found(home: &Path) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut left = ENTRIES;
+    let mut add = |kind, name: &str| found.push(Candidate { kind, name: name.to_owned() });
     for (folder, kind, depth) in [("memory", Kind::AgentMemory, 1), ("notes", Kind::Note, DEPTH)] {
-        below(&home.join(folder), folder, depth, &mut left, &mut |path, name| {
-            if path.extension().is_some_and(|ending| ending == "md" || ending == "txt") {
-                found.push(Candidate { kind, path, name });
+        below(home, folder, depth, &mut left, &mut |name| {
+            let ending = Path::new(name).extension();
+            if ending.is_some_and(|ending| ending == "md" || ending == "txt") {
+                add(kind, name);
             }
         });
     }
-    below(&home.join("work-items"), "work-items", 2, &mut left, &mut |path, name| {
-        if path.file_name().is_some_and(|file| file == "plan.md") {
-            found.push(Candidate { kind: Kind::WorkPlan, path, name });
+    below(home, "work-items", 2, &mut left, &mut |name| {
+        if Path::new(name).ends_with("plan.md") {
+            add(Kind::WorkPlan, name);
         }
     });
     found.truncate(FILES);
     found
 }
 
-/// Each file below a folder, in order. Links are not followed: what they stand for is elsewhere.
-fn below(folder: &Path, name: &str, depth: u32, left: &mut usize, each: &mut dyn FnMut(PathBuf, String)) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let mut entries: Vec<DirEntry> = entries.flatten().take(*left).collect();
+/// Each file below a folder of a home, in order, by its name below the home. Links are not followed: what they stand for
+/// is elsewhere.
+fn below(home: &Path, folder: &str, depth: u32, left: &mut usize, each: &mut dyn FnMut(&str)) {
+    let Ok(mut entries) = entries(home, Path::new(folder), *left) else { return };
     *left -= entries.len();
-    entries.sort_by_key(DirEntry::file_name);
-    for entry in entries {
-        let (Ok(kind), Some(file)) = (entry.file_type(), entry.file_name().to_str().map(ToOwned::to_owned))
-        else {
-            continue;
-        };
-        let name = format!("{name}/{file}");
-        if kind.is_file() {
-            each(entry.path(), name);
-        } else if kind.is_dir() && depth > 1 {
-            below(&entry.path(), &name, depth - 1, left, each);
+    entries.sort();
+    for (file, kind) in entries {
+        let Some(file) = file.to_str() else { continue };
+        let name = format!("{folder}/{file}");
+        match kind {
+            beneath::Kind::File => each(&name),
+            beneath::Kind::Folder if depth > 1 => below(home, &name, depth - 1, left, each),
+            beneath::Kind::Folder | beneath::Kind::Other => {}
         }
     }
 }
@@ -148,18 +146,13 @@ struct Text {
 }
 
 /// One that is not there any more, or can't be read, has no text.
-fn look(path: &Path, before: Option<&str>) -> Looked {
-    read(path, before).unwrap_or_else(|_| Looked::Other(Text::default()))
+fn look(home: &Path, name: &str, before: Option<&str>) -> Looked {
+    read(home, name, before).unwrap_or_else(|_| Looked::Other(Text::default()))
 }
 
-fn read(path: &Path, before: Option<&str>) -> io::Result<Looked> {
-    // Neither another file behind a link, nor a wait for whoever writes to a pipe.
-    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
-    let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+fn read(home: &Path, name: &str, before: Option<&str>) -> io::Result<Looked> {
+    let file = beneath::open(home, Path::new(name))?;
     let about = file.metadata()?;
-    if !about.is_file() {
-        return Ok(Looked::Other(Text::default()));
-    }
     let stamp = format!("{}:{}:{}.{}", about.ino(), about.len(), about.ctime(), about.ctime_nsec());
     if before == Some(stamp.as_str()) {
         return Ok(Looked::Same);

@@ -1,7 +1,8 @@
 //! Who writes the index: it reads the ledger in slices from where the index is, and looks at files.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,6 +58,7 @@ impl OpenIndex {
         let path = path(home);
         let ledger = home.ledger().reader()?;
         let key = key(home)?;
+        private_folder(&path).map_err(holon_memory::MemoryError::from)?;
         let opened = Index::open(&path)?;
         let (mut index, mut aside) = (opened.index, opened.aside);
         if !is_of(&index, &ledger)? {
@@ -65,7 +67,7 @@ impl OpenIndex {
             let anew = Index::open(&path)?;
             (index, aside) = (anew.index, aside.or(anew.aside));
         }
-        let file = FileId::of(&path).ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound));
+        let file = FileId::of(&path).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
         let file = file.map_err(holon_memory::MemoryError::from)?;
         Ok((Self { index, ledger, key, file }, aside))
     }
@@ -124,6 +126,16 @@ impl OpenIndex {
     pub(super) fn progress(&self) -> Result<Progress, MemoryProblem> {
         Ok(Progress { through: LedgerSeq(self.index.cursor()?), last: self.ledger.last_of_all()? })
     }
+}
+
+/// The folder of the index, for its owner alone: texts of the ledger are in it. One of an earlier build was not.
+fn private_folder(index: &Path) -> io::Result<()> {
+    let Some(folder) = index.parent() else { return Ok(()) };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if fs::metadata(folder)?.mode() & 0o077 != 0 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
 }
 
 impl FileId {

@@ -262,7 +262,8 @@ impl Memory {
     /// The text of a document, where it is.
     fn body(&self, open: &OpenIndex, document: &Document) -> Result<Option<String>, MemoryProblem> {
         if document.stamp.is_some() {
-            return Ok(files::body(&self.inner.texts, document));
+            let home = self.inner.home.agent(&document.agent);
+            return Ok(files::body(&self.inner.texts, &home, document));
         }
         Ok(bodies::of(&open.ledger, document, None)?)
     }

@@ -101,6 +101,40 @@ fn files_of_the_agent_are_searched_as_they_are() {
 }
 
 #[test]
+fn no_link_to_a_folder_is_searched_and_the_index_is_for_its_owner_alone() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    let scene = Scene::new();
+    let mut world = scene.ledger.start();
+    world.create("main");
+    let index = scene.home().root().join("index");
+    fs::create_dir(&index).unwrap();
+    fs::set_permissions(&index, fs::Permissions::from_mode(0o755)).unwrap();
+    let (home, elsewhere) = (scene.home().agent(&scene.main), scene.home().root().join("elsewhere"));
+    fs::create_dir_all(home.join("notes")).unwrap();
+    for name in ["one.md", "work_1/plan.md"] {
+        let path = elsewhere.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "a heron").unwrap();
+    }
+    for name in ["memory", "work-items", "notes/deep"] {
+        symlink(&elsewhere, home.join(name)).unwrap();
+    }
+    assert!(scene.kinds("heron").is_empty());
+    assert_eq!(fs::metadata(&index).unwrap().mode() & 0o777, 0o700);
+    // One that was a folder when it was found is not followed either.
+    fs::remove_file(home.join("memory")).unwrap();
+    fs::create_dir(home.join("memory")).unwrap();
+    fs::write(home.join("memory/one.md"), "an own heron").unwrap();
+    let found = scene.found("heron").results[0].source.source_ref.clone();
+    fs::remove_dir_all(home.join("memory")).unwrap();
+    symlink(&elsewhere, home.join("memory")).unwrap();
+    assert!(scene.memory.get(&scene.main, &found, 50).is_err());
+    fs::remove_dir_all(&index).unwrap();
+    assert!(memory(scene.home()).search(&asked(&scene.main, "heron")).unwrap().results.is_empty());
+    assert_eq!(fs::metadata(&index).unwrap().mode() & 0o777, 0o700);
+}
+
+#[test]
 fn the_index_is_deleted_damaged_and_of_another_ledger_and_everything_is_found() {
     let scene = Scene::new();
     let mut world = scene.ledger.start();

@@ -6,6 +6,7 @@ use holon_facts::execution::{ExecutionPolicy, ExecutionProfile, ExecutionSnapsho
 use holon_facts::outcome::{InstructionSource, LoadedContext};
 use holon_facts::workspace::ExecutionBinding;
 use holon_platform::{clock, spawn};
+use holon_supervise::confine::Readable;
 use holon_text::{Texts, hash};
 
 use super::instructions::{Source, Unreadable, read_memory, read_sources};
@@ -45,7 +46,7 @@ pub(super) async fn load(
     commands: &CommandEnvironment,
     policy: Option<ExecutionPolicy>,
     external_trigger: bool,
-    (skills, held_back, looks): (&Skills, HeldBack<'_>, Looks),
+    (skills, held_back, looks, readable): (&Skills, HeldBack<'_>, Looks, Readable),
 ) -> Result<LoadedContext, ContextError> {
     let started = clock::now();
     let anchor = PathBuf::from(&binding.workspace_anchor);
@@ -54,10 +55,10 @@ pub(super) async fn load(
     let Looks { user_skills, untrusted, work_tree } = looks;
     let read = spawn::blocking(move || {
         let home = make()?;
-        let mut sources = read_sources(&home, &anchor)?;
+        let mut sources = read_sources(&home, &anchor, &readable)?;
         sources.extend(read_memory(&home));
-        let offered = skills.find(&home, &anchor, (user_skills, untrusted));
-        let looked = (sources, offered, workplace::git_head(&root), looking.programs().to_vec());
+        let offered = skills.find(&home, &anchor, (user_skills, untrusted), &readable);
+        let looked = (sources, offered, workplace::git_head(&root, &readable), looking.programs().to_vec());
         Ok::<_, ContextError>((home, looked))
     });
     let (agent_home, (found, offered, git, programs)) = read.await??;
@@ -115,7 +116,7 @@ mod tests {
         let (commands, skills) = (CommandEnvironment::new([]), Skills::default());
         let looks = Looks { user_skills: true, untrusted: false, work_tree: false };
         let held_back = HeldBack { supervisor: Path::new("holon"), policy: None };
-        let beside = (&skills, held_back, looks);
+        let beside = (&skills, held_back, looks, Readable::default());
         let home = home.to_owned();
         let context = load(&texts, move || Ok(home), binding(root), &commands, None, false, beside).await?;
         let whole = |source: &InstructionSource| texts.resolve(&source.content).unwrap().to_string();

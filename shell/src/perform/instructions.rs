@@ -1,12 +1,14 @@
 //! Instruction files, and what they import (contract: context.md, Instructions). Files come from their stable roots only,
 //! never from the folder that commands run in.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use holon_facts::content::clip;
 use holon_facts::outcome::SourceScope;
+use holon_platform::beneath;
+use holon_supervise::confine::Readable;
 
 /// Longest part of an instruction file that the model sees, in bytes.
 const INSTRUCTION_BYTES: usize = 64 << 10;
@@ -45,12 +47,18 @@ pub(super) struct Source {
 
 /// The instruction files of an agent, each followed by what it imports. An absent file is no instructions.
 ///
+/// Links are followed to what the agent could read itself.
+///
 /// # Errors
 /// A file that is there and can't be read: what it demands must not vanish.
-pub(super) fn read_sources(agent_home: &Path, anchor: &Path) -> Result<Vec<Source>, Unreadable> {
+pub(super) fn read_sources(
+    agent_home: &Path,
+    anchor: &Path,
+    readable: &Readable,
+) -> Result<Vec<Source>, Unreadable> {
     let own = agent_home.join("AGENTS.md");
     let mut files = Vec::new();
-    if let Some(text) = read(&own)? {
+    if let Some(text) = read(&own, readable)? {
         files.push((SourceScope::Agent, own.clone(), text));
     }
     for name in ["AGENTS.md", "CLAUDE.md"] {
@@ -58,7 +66,7 @@ pub(super) fn read_sources(agent_home: &Path, anchor: &Path) -> Result<Vec<Sourc
         if path == own {
             break;
         }
-        if let Some(text) = read(&path)? {
+        if let Some(text) = read(&path, readable)? {
             files.push((SourceScope::Workspace, path, text));
             break;
         }
@@ -66,7 +74,7 @@ pub(super) fn read_sources(agent_home: &Path, anchor: &Path) -> Result<Vec<Sourc
     // Where nothing is imported, nobody asks which files these are.
     let imports_some = files.iter().any(|(_, _, text)| named(text).next().is_some());
     let known = files.iter().filter(|_| imports_some);
-    let mut imports = Imports::beside(known.map(|(_, path, _)| path.as_path()));
+    let mut imports = Imports::beside(known.map(|(_, path, _)| path.as_path()), readable);
     let mut sources = Vec::new();
     for (scope, path, mut text) in files {
         let imported = imports.of(scope, &path, &mut text)?;
@@ -82,9 +90,8 @@ pub(super) fn read_memory(agent_home: &Path) -> Vec<Source> {
     let mut sources = Vec::new();
     for name in ["memory/self.md", "memory/operator.md"] {
         let path = agent_home.join(name);
-        let text = match read_bounded(&path, MEMORY_BYTES) {
-            // What a link stands for is elsewhere.
-            Ok(_) if path.is_symlink() => "[not shown: it is a link]".to_owned(),
+        let file = beneath::open(agent_home, Path::new(name));
+        let text = match file.and_then(|file| read_bounded(file, MEMORY_BYTES)) {
             Ok(Some(text)) => cut(text, &path),
             Ok(None) => "[not shown: it is no text file]".to_owned(),
             Err(error) if is_absent(&error) => continue,
@@ -107,8 +114,8 @@ fn cut(text: String, path: &Path) -> String {
     )
 }
 
-fn read(path: &Path) -> Result<Option<String>, Unreadable> {
-    match read_bounded(path, INSTRUCTION_BYTES) {
+fn read(path: &Path, readable: &Readable) -> Result<Option<String>, Unreadable> {
+    match readable.open(path).and_then(|file| read_bounded(file, INSTRUCTION_BYTES)) {
         Ok(Some(text)) => Ok(Some(text)),
         Ok(None) => Err(unreadable(path, io::Error::other("it is not a text file"))),
         Err(error) if is_absent(&error) => Ok(None),
@@ -125,15 +132,11 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// The beginning of a file, with a line about the rest. None where it is no text.
-fn read_bounded(path: &Path, most: usize) -> io::Result<Option<String>> {
-    // Asked before opening: opening a pipe would wait for a writer.
-    let about = fs::metadata(path)?;
-    if !about.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
+fn read_bounded(file: File, most: usize) -> io::Result<Option<String>> {
+    let about = file.metadata()?;
     let expected = usize::try_from(about.len()).unwrap_or(most).min(most);
     let mut bytes = Vec::with_capacity(expected + 1);
-    File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    file.take(most as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.contains(&0) {
         return Ok(None);
     }
@@ -155,7 +158,8 @@ enum Import {
 }
 
 /// What lines `@path` of instruction files come to, once for all files of a turn.
-struct Imports {
+struct Imports<'r> {
+    readable: &'r Readable,
     /// Files that are shown already, as they really are.
     shown: Vec<PathBuf>,
     lines: usize,
@@ -163,10 +167,10 @@ struct Imports {
     bytes: usize,
 }
 
-impl Imports {
-    fn beside<'a>(files: impl Iterator<Item = &'a Path>) -> Self {
+impl<'r> Imports<'r> {
+    fn beside<'a>(files: impl Iterator<Item = &'a Path>, readable: &'r Readable) -> Self {
         let shown = files.filter_map(|path| path.canonicalize().ok()).collect();
-        Self { shown, lines: 0, looked_at: 0, bytes: 0 }
+        Self { readable, shown, lines: 0, looked_at: 0, bytes: 0 }
     }
 
     /// What a file imports, in the order of its lines. What can't be imported is named at its end, with the reason.
@@ -228,8 +232,9 @@ impl Imports {
         if left == 0 {
             return refused("all imports together have 64 KiB at most");
         }
-        let Some(text) = read_bounded(&real, left.min(IMPORT_BYTES)).map_err(|it| unreadable(&real, it))?
-        else {
+        // By where it really is: a link that has come in between could lead out of the folder.
+        let read = self.readable.open_real(&real).and_then(|file| read_bounded(file, left.min(IMPORT_BYTES)));
+        let Some(text) = read.map_err(|it| unreadable(&real, it))? else {
             return refused("it is not a text file");
         };
         self.bytes += text.len().min(left);
@@ -278,12 +283,14 @@ fn looks_like_a_path(named: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// What a `CLAUDE.md` with these lines comes to: what is added to it, and the imports, by their names.
     fn shown(place: &Path, lines: &str) -> (String, Vec<(String, String)>) {
         fs::write(place.join("CLAUDE.md"), lines).unwrap();
-        let sources = read_sources(Path::new("/nowhere"), place).unwrap();
+        let sources = read_sources(Path::new("/nowhere"), place, &Readable::default()).unwrap();
         let one = |source: &Source| {
             assert_eq!(source.imported_by.as_deref(), Some(&*place.join("CLAUDE.md")));
             let path = source.path.strip_prefix(place).unwrap().display().to_string();
@@ -332,7 +339,10 @@ mod tests {
         }
         std::os::unix::fs::symlink("round.md", inside.join("round.md")).unwrap();
         fs::write(inside.join("CLAUDE.md"), "@round.md\n").unwrap();
-        let error = read_sources(Path::new("/nowhere"), &inside).err().expect("a loop of links").to_string();
+        let error = read_sources(Path::new("/nowhere"), &inside, &Readable::default())
+            .err()
+            .expect("a loop of links")
+            .to_string();
         assert!(error.contains("round.md can't be read: ") && error.contains("repair or remove"), "{error}");
     }
 
@@ -385,7 +395,10 @@ mod tests {
     fn a_file_that_is_no_text_is_refused_by_its_path() {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("AGENTS.md"), b"\x7fELF\0\0").unwrap();
-        let error = read_sources(Path::new("/nowhere"), place.path()).err().expect("a binary").to_string();
+        let error = read_sources(Path::new("/nowhere"), place.path(), &Readable::default())
+            .err()
+            .expect("a binary")
+            .to_string();
         assert!(error.contains("AGENTS.md can't be read: it is not a text file; repair"), "{error}");
     }
 }

@@ -43,7 +43,7 @@ use holon_facts::{AgentId, Now, OpId, Outcome};
 use holon_mcp::{Host, ServerState, Servers};
 use holon_models::Providers;
 use holon_platform::{clock, spawn};
-use holon_supervise::confine::{self, ConfineError, Confinement, Policy};
+use holon_supervise::confine::{self, ConfineError, Confinement, Policy, Readable};
 use holon_text::Texts;
 use tool::{CommandEnvironment, Commands, Whose};
 
@@ -189,6 +189,12 @@ impl Settings {
         Some(self.confinement.as_ref()?.policy(at, &self.real_agent_home(agent)))
     }
 
+    /// What is read for an agent that works there; everything under `host_local`.
+    pub fn readable(&self, agent: &AgentId, at: &ExecutionBinding) -> Readable {
+        let confined = self.confinement.as_ref();
+        confined.map(|it| it.readable(at, &self.real_agent_home(agent))).unwrap_or_default()
+    }
+
     /// Where patches note what they are about to do. Runs that have homes of their own share the folder of
     /// the home around them: after a crash nobody opens theirs again.
     pub fn journals(&self) -> PathBuf {
@@ -249,6 +255,11 @@ impl Performers {
         self.inner.settings.agent_home(agent)
     }
 
+    /// What is read for an agent that works there.
+    pub fn readable(&self, agent: &AgentId, at: &ExecutionBinding) -> Readable {
+        self.inner.settings.readable(agent, at)
+    }
+
     /// Where every agent has its own home.
     pub fn home(&self) -> Home {
         self.inner.settings.home.clone()
@@ -283,7 +294,7 @@ impl Performers {
             &settings.environment,
             told,
             triggers,
-            (&settings.skills, held_back, looks),
+            (&settings.skills, held_back, looks, settings.readable(agent, execution)),
         );
         let offered = tool::offered(&self.inner.texts, settings, &self.inner.servers, (agent, execution));
         let (loaded, offered) = tokio::join!(loaded, offered);
@@ -449,8 +460,8 @@ impl Performers {
         item: WorkItemId,
         known: PlanSeen,
     ) -> impl Future<Output = Option<Input>> + use<> {
-        let path = work_items::plan(&self.inner.settings.agent_home(&agent), item);
-        let looked = spawn::blocking(move || work_items::hash_of_plan(&path));
+        let home = self.inner.settings.agent_home(&agent);
+        let looked = spawn::blocking(move || work_items::hash_of_plan(&home, item));
         async move {
             let hash = looked.await.ok()?.ok()?;
             (known != PlanSeen::of(hash)).then_some(Input::PlanProbed { agent, item, hash })

@@ -25,6 +25,7 @@ use holon_ledger::read::Reader;
 use holon_ledger::write::ForkError;
 use holon_ledger::{LedgerReader, Restored, Stall};
 use holon_platform::spawn;
+use holon_supervise::confine::Readable;
 use holon_text::Texts;
 use mailbox::{Asker, Mailbox, MailboxSender, Request, Urgency};
 use tokio::sync::oneshot;
@@ -285,6 +286,11 @@ impl Runtime {
     /// The home of an agent.
     pub fn agent_home(&self, agent: &AgentId) -> PathBuf {
         self.performers.agent_home(agent)
+    }
+
+    /// What is read for an agent that works there.
+    pub fn readable(&self, agent: &AgentId, at: &ExecutionBinding) -> Readable {
+        self.performers.readable(agent, at)
     }
 
     /// How servers of tools stand.

@@ -79,7 +79,12 @@ pub fn find(place: Place<'_>, cache: &Cache) -> Listing {
         }
         let Some(root) = first else { continue };
         let untrusted = place.untrusted && roots.scope == SkillScope::Workspace;
-        match scan(root, roots.within.as_deref(), cache) {
+        let readable = match roots.scope {
+            // The operator has chosen that folder.
+            SkillScope::User => &place.readable.and(root),
+            SkillScope::Workspace | SkillScope::Agent => place.readable,
+        };
+        match scan(root, roots.within.as_deref(), cache, readable) {
             Ok((scanned, more)) => {
                 if more > 0 {
                     let root = root.display();
@@ -215,6 +220,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    use holon_supervise::confine::Readable;
     use holon_text::Secrets;
 
     use super::super::roots::Roots;
@@ -244,7 +250,13 @@ mod tests {
         fn find(&self, cache: &Cache) -> Listing {
             let user = Roots::of_user(Some(&self.path("user")), None);
             let (home, anchor) = (self.path("home"), self.path("work"));
-            let place = Place { agent_home: &home, anchor: &anchor, user: Some(&user), untrusted: false };
+            let place = Place {
+                agent_home: &home,
+                anchor: &anchor,
+                user: Some(&user),
+                untrusted: false,
+                readable: &Readable::default(),
+            };
             find(place, cache)
         }
     }
@@ -410,7 +422,13 @@ mod tests {
         folders.skill("work/.agents/skills/build", "build", "of the workspace");
         folders.skill("home/skills/build", "build", "of the agent");
         let (home, anchor) = (folders.path("home"), folders.path("work"));
-        let place = Place { agent_home: &home, anchor: &anchor, user: None, untrusted: true };
+        let place = Place {
+            agent_home: &home,
+            anchor: &anchor,
+            user: None,
+            untrusted: true,
+            readable: &Readable::default(),
+        };
         let listing = find(place, &Cache::default());
         assert_eq!(
             shown(&listing),

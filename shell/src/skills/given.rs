@@ -1,10 +1,11 @@
 //! Skills that an operator names in a prompt: `/NAME` at its beginning, or by an option or a field. Their text goes along with
 //! the message, as it is now.
 
-use std::fs;
 use std::path::Path;
 
+use holon_facts::content::ContentId;
 use holon_facts::skill::{GIVEN, GIVEN_BYTES, GivenSkill};
+use holon_platform::beneath;
 use holon_text::Texts;
 use holon_text::nearest::did_you_mean;
 
@@ -112,9 +113,9 @@ fn given(one: &Found, texts: &Texts) -> Result<GivenSkill, GiveError> {
     })
 }
 
-fn read(path: &Path) -> Result<(String, holon_facts::content::ContentId), String> {
-    let about = fs::metadata(path).map_err(|problem| format!("its SKILL.md can't be read: {problem}"))?;
-    text_of(path, &about)
+/// The path is where the file really was: another one is not followed to elsewhere.
+fn read(path: &Path) -> Result<(String, ContentId), String> {
+    text_of(beneath::open_real(path).map_err(|problem| format!("its SKILL.md can't be read: {problem}"))?)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod scan;
 use std::path::Path;
 
 use holon_platform::Environment;
+use holon_supervise::confine::Readable;
 
 pub use catalogue::{Found, Listing, Standing, find};
 pub use given::{GiveError, may_name};
@@ -33,9 +34,15 @@ pub struct Skills {
 
 impl Skills {
     /// What there is for an agent: the user's skills are for the default agent alone, and those of a workspace that no
-    /// operator trusts are not offered.
-    pub fn find(&self, agent_home: &Path, anchor: &Path, (user_skills, untrusted): (bool, bool)) -> Listing {
+    /// operator trusts are not offered. Links are followed to what the agent could read itself.
+    pub fn find(
+        &self,
+        agent_home: &Path,
+        anchor: &Path,
+        (user_skills, untrusted): (bool, bool),
+        readable: &Readable,
+    ) -> Listing {
         let user = self.user.as_ref().filter(|_| user_skills);
-        find(Place { agent_home, anchor, user, untrusted }, &self.cache)
+        find(Place { agent_home, anchor, user, untrusted, readable }, &self.cache)
     }
 }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use holon_facts::skill::SkillScope;
+use holon_supervise::confine::Readable;
 
 /// Folders of the user and of a workspace, in their order.
 const SHARED: [&str; 3] = [".agents/skills", ".codex/skills", ".claude/skills"];
@@ -19,6 +20,7 @@ pub struct Place<'a> {
     pub user: Option<&'a Roots>,
     /// No operator trusts the workspace: its skills are counted, and none is offered.
     pub untrusted: bool,
+    pub readable: &'a Readable,
 }
 
 /// The folders of one scope.

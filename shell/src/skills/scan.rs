@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use holon_facts::content::ContentId;
 use holon_facts::skill::{DESCRIPTION_CHARS, NAME_CHARS};
+use holon_supervise::confine::Readable;
 use holon_text::hash;
 
 use super::front_matter::{self, Value};
@@ -103,7 +104,12 @@ impl Cache {
 ///
 /// # Errors
 /// The root can't be listed.
-pub(super) fn scan(root: &Path, within: Option<&Path>, cache: &Cache) -> io::Result<(Vec<Scanned>, usize)> {
+pub(super) fn scan(
+    root: &Path,
+    within: Option<&Path>,
+    cache: &Cache,
+    readable: &Readable,
+) -> io::Result<(Vec<Scanned>, usize)> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root)?.take(NAMES) {
         let name = entry?.file_name();
@@ -113,7 +119,7 @@ pub(super) fn scan(root: &Path, within: Option<&Path>, cache: &Cache) -> io::Res
         }
     }
     let more = first(&mut names);
-    let one = |name: &OsString| entry(&root.join(name), within, cache);
+    let one = |name: &OsString| entry(&root.join(name), within, cache, readable);
     Ok((names.iter().filter_map(one).collect(), more))
 }
 
@@ -126,7 +132,12 @@ fn first(names: &mut Vec<OsString>) -> usize {
 }
 
 /// A folder, if it has a `SKILL.md`.
-pub(super) fn entry(folder: &Path, within: Option<&Path>, cache: &Cache) -> Option<Scanned> {
+pub(super) fn entry(
+    folder: &Path,
+    within: Option<&Path>,
+    cache: &Cache,
+    readable: &Readable,
+) -> Option<Scanned> {
     let file = folder.join("SKILL.md");
     let about = match fs::symlink_metadata(&file) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return None,
@@ -141,9 +152,15 @@ pub(super) fn entry(folder: &Path, within: Option<&Path>, cache: &Cache) -> Opti
     if name.to_str().is_none() {
         return broken(file, "the name of its folder is not UTF-8".to_owned());
     }
-    let real = match about.and_then(|_| file.canonicalize()) {
-        Ok(real) => real,
-        Err(problem) => return broken(file, format!("its SKILL.md can't be read: {problem}")),
+    // Where it is and what it says are asked of the file that is open: links may change meanwhile.
+    let (open, real) = match about.and_then(|_| file.metadata()) {
+        Ok(about) if !about.is_file() => {
+            return broken(file, "its SKILL.md is not a regular file".to_owned());
+        }
+        about => match about.and_then(|_| readable.open_at(&file)) {
+            Ok(opened) => opened,
+            Err(problem) => return broken(file, format!("its SKILL.md can't be read: {problem}")),
+        },
     };
     if within.is_some_and(|within| !real.starts_with(within)) {
         return broken(file, "it leads out of the workspace".to_owned());
@@ -151,37 +168,35 @@ pub(super) fn entry(folder: &Path, within: Option<&Path>, cache: &Cache) -> Opti
     if real.to_str().is_none() {
         return broken(file, "its path is not UTF-8".to_owned());
     }
-    let read = cached(&real, cache);
+    let read = cached(&real, open, cache);
     Some(Scanned { dir, entrypoint: real, linked, read })
 }
 
-fn cached(real: &Path, cache: &Cache) -> Reading {
-    let about = fs::metadata(real).map_err(|problem| format!("its SKILL.md can't be read: {problem}"))?;
+fn cached(real: &Path, file: File, cache: &Cache) -> Reading {
+    let about = file.metadata().map_err(|problem| format!("its SKILL.md can't be read: {problem}"))?;
     let stamp = Stamp::of(&about);
     if let Some(read) = cache.get(real, stamp) {
         return read;
     }
-    let read = read(real, &about).map(Arc::new);
+    let read = read(file).map(Arc::new);
     cache.put(real, stamp, read.clone());
     read
 }
 
-fn read(real: &Path, about: &Metadata) -> Result<Manifest, String> {
-    let (text, digest) = text_of(real, about)?;
+fn read(file: File) -> Result<Manifest, String> {
+    let (text, digest) = text_of(file)?;
     manifest(&text, digest)
 }
 
 /// The text of a `SKILL.md`, and its hash.
-pub(super) fn text_of(real: &Path, about: &Metadata) -> Result<(String, ContentId), String> {
-    if !about.is_file() {
-        return Err("its SKILL.md is not a regular file".to_owned());
-    }
-    if about.len() > BYTES {
-        return Err(format!("its SKILL.md has {} bytes, and may have {BYTES}", about.len()));
+pub(super) fn text_of(file: File) -> Result<(String, ContentId), String> {
+    let unreadable = |problem: io::Error| format!("its SKILL.md can't be read: {problem}");
+    let bytes = file.metadata().map_err(unreadable)?.len();
+    if bytes > BYTES {
+        return Err(format!("its SKILL.md has {bytes} bytes, and may have {BYTES}"));
     }
     let mut bytes = Vec::new();
-    let file = File::open(real).and_then(|file| file.take(BYTES).read_to_end(&mut bytes));
-    file.map_err(|problem| format!("its SKILL.md can't be read: {problem}"))?;
+    file.take(BYTES).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.contains(&0) {
         return Err("its SKILL.md is not a text file".to_owned());
     }

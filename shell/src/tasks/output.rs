@@ -32,7 +32,7 @@ pub fn output(
     wanted: OutputRequest,
 ) -> TaskOutputResult {
     let ended = task.status.is_terminal();
-    let there = log.exists();
+    let there = output_log::is_there(log);
     let (read, problem) = match output_log::preview(texts, log, wanted.characters, ended) {
         Ok(read) => (read, None),
         Err(problem) => (Preview::default(), Some(format!("the log can't be read: {problem}"))),

@@ -2,14 +2,14 @@
 //! tools and over HTTP.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use holon_api::{ItemState, PlanArtifact, WorkItemSnapshot};
 use holon_core::agent::work::WorkItem;
 use holon_facts::ids::WorkItemId;
 use holon_facts::{AgentId, ContentId};
-use holon_platform::clock;
+use holon_platform::{beneath, clock};
 use holon_text::Texts;
 
 /// Characters of a plan that are shown.
@@ -44,7 +44,7 @@ pub fn snapshot(
         plan_status: item.plan_status,
         in_focus: shown.in_focus,
         // A plan that can't be read is none to show: the item is there all the same.
-        plan_artifact: plan_artifact(texts, &plan(home, item.id)).ok(),
+        plan_artifact: plan_artifact(texts, home, item.id).ok(),
         todo_list: shown.todo_list.then(|| item.todo_list.clone()),
         blocked_by: item.blocked_by.clone(),
         wait: item.wait.clone(),
@@ -62,16 +62,14 @@ pub fn snapshot(
     }
 }
 
-fn plan_artifact(texts: &Texts, path: &Path) -> io::Result<PlanArtifact> {
-    let metadata = std::fs::metadata(path)?;
-    if !metadata.is_file() {
-        return Err(io::Error::from(io::ErrorKind::InvalidInput));
-    }
-    let bytes = beginning(path)?;
+fn plan_artifact(texts: &Texts, home: &Path, item: WorkItemId) -> io::Result<PlanArtifact> {
+    let file = beneath::open(home, &name(item))?;
+    let metadata = file.metadata()?;
+    let bytes = beginning(file)?;
     let whole = texts.redact(&String::from_utf8_lossy(&bytes));
     let preview: String = whole.chars().take(PREVIEW).collect();
     Ok(PlanArtifact {
-        path: path.display().to_string(),
+        path: plan(home, item).display().to_string(),
         hash: holon_text::hash(&bytes),
         bytes: metadata.len(),
         updated_at: clock::wall_of(metadata.modified()?),
@@ -80,24 +78,21 @@ fn plan_artifact(texts: &Texts, path: &Path) -> io::Result<PlanArtifact> {
     })
 }
 
-/// Of the beginning of a plan; none where there is no such file.
+/// Of the beginning of a plan; none where there is no such file. A link is none.
 ///
 /// # Errors
 /// When it can't be read.
-pub fn hash_of_plan(path: &Path) -> io::Result<Option<ContentId>> {
-    let metadata = match std::fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        metadata => metadata?,
-    };
-    if !metadata.is_file() {
-        return Ok(None);
+pub fn hash_of_plan(home: &Path, item: WorkItemId) -> io::Result<Option<ContentId>> {
+    let none = [ErrorKind::NotFound, ErrorKind::IsADirectory, ErrorKind::InvalidInput];
+    match beneath::open(home, &name(item)) {
+        Err(error) if none.contains(&error.kind()) => Ok(None),
+        file => Ok(Some(holon_text::hash(&beginning(file?)?))),
     }
-    Ok(Some(holon_text::hash(&beginning(path)?)))
 }
 
-fn beginning(path: &Path) -> io::Result<Vec<u8>> {
+fn beginning(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(PLAN_BYTES).read_to_end(&mut bytes)?;
+    file.take(PLAN_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -116,5 +111,46 @@ pub fn write_plan(home: &Path, item: WorkItemId, text: &str) -> Result<(), Strin
 
 /// Where the plan of an item is.
 pub fn plan(home: &Path, item: WorkItemId) -> PathBuf {
-    home.join("work-items").join(item.to_string()).join("plan.md")
+    home.join(name(item))
+}
+
+/// The same below the home.
+fn name(item: WorkItemId) -> PathBuf {
+    PathBuf::from(format!("work-items/{item}/plan.md"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use holon_text::Secrets;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_is_a_file_of_the_home_and_no_link() {
+        let home = tempfile::tempdir().unwrap();
+        let texts = Texts::new(Secrets::default(), Box::new(|_| Ok(None)));
+        let item = WorkItemId(1);
+        let shown = || plan_artifact(&texts, home.path(), item).ok().map(|plan| plan.preview);
+        let hash = || hash_of_plan(home.path(), item).unwrap();
+        assert_eq!((shown(), hash()), (None, None));
+        write_plan(home.path(), item, "own").unwrap();
+        assert_eq!((shown().as_deref(), hash()), (Some("own"), Some(holon_text::hash(b"own"))));
+        let (path, elsewhere) = (plan(home.path(), item), home.path().join("elsewhere"));
+        fs::create_dir(&elsewhere).unwrap();
+        fs::write(elsewhere.join("plan.md"), "foreign").unwrap();
+        fs::remove_file(&path).unwrap();
+        symlink(elsewhere.join("plan.md"), &path).unwrap();
+        assert_eq!((shown(), hash()), (None, None));
+        let folder = path.parent().unwrap();
+        fs::remove_dir_all(folder).unwrap();
+        symlink(&elsewhere, folder).unwrap();
+        assert_eq!((shown(), hash()), (None, None));
+        fs::remove_file(folder).unwrap();
+        fs::create_dir(folder).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert_eq!((shown(), hash()), (None, None));
+    }
 }

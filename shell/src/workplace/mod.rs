@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use holon_facts::execution::GitHead;
 use holon_facts::workspace::{ExecutionBinding, WorkspaceKind};
+use holon_supervise::confine::Readable;
 use repository::Repository;
 use rustix::fs::{Access, access};
 
@@ -60,8 +61,8 @@ impl WorkplaceError {
 }
 
 /// What git has checked out around a folder. None where its files can't be read.
-pub fn git_head(folder: &Path) -> Option<GitHead> {
-    Repository::around(folder).map_or(Some(GitHead::NoRepository), |repository| repository.head())
+pub fn git_head(folder: &Path, readable: &Readable) -> Option<GitHead> {
+    Repository::around(folder).map_or(Some(GitHead::NoRepository), |repository| repository.head(readable))
 }
 
 /// `cwd` inside the workspace, both as they really are.

@@ -1,9 +1,12 @@
 //! The git repository that a folder is part of, as far as its files tell: nothing of it is executed.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use holon_facts::execution::GitHead;
+use holon_platform::regular;
+use holon_supervise::confine::Readable;
 
 /// Longest file that says where a worktree belongs.
 const POINTER_BYTES: u64 = 8 << 10;
@@ -28,8 +31,8 @@ impl Repository {
     }
 
     /// What is checked out. None where the files are not as git writes them.
-    pub(super) fn head(&self) -> Option<GitHead> {
-        let head = read(&own_folder(&self.top)?.join("HEAD"))?;
+    pub(super) fn head(&self, readable: &Readable) -> Option<GitHead> {
+        let head = text(readable.open(&own_folder(&self.top)?.join("HEAD")).ok()?)?;
         let head = head.trim_end();
         if let Some(name) = head.strip_prefix("ref: refs/heads/") {
             let good = !name.is_empty()
@@ -61,12 +64,19 @@ fn main_of(top: &Path) -> Option<PathBuf> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let about = fs::metadata(path).ok()?;
-    if about.is_file() && about.len() <= POINTER_BYTES { fs::read_to_string(path).ok() } else { None }
+    text(regular::open(path).ok()?)
+}
+
+fn text(file: File) -> Option<String> {
+    let mut text = String::new();
+    let bytes = file.take(POINTER_BYTES + 1).read_to_string(&mut text).ok()?;
+    (bytes as u64 <= POINTER_BYTES).then_some(text)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -77,7 +87,7 @@ mod tests {
         fs::create_dir(&git).unwrap();
         let head = |written: &[u8]| {
             fs::write(git.join("HEAD"), written).unwrap();
-            Repository::around(&place.path().join("sub")).unwrap().head()
+            Repository::around(&place.path().join("sub")).unwrap().head(&Readable::default())
         };
         let branch = |name: &str| Some(GitHead::Branch { name: name.into() });
         assert_eq!(head(b"ref: refs/heads/feature/x\n"), branch("feature/x"));
@@ -93,7 +103,7 @@ mod tests {
         assert_eq!(head(b"ref: refs/heads/\xff"), None);
         fs::remove_file(git.join("HEAD")).unwrap();
         fs::create_dir(git.join("HEAD")).unwrap();
-        assert_eq!(Repository::around(place.path()).unwrap().head(), None);
+        assert_eq!(Repository::around(place.path()).unwrap().head(&Readable::default()), None);
     }
 
     #[test]
@@ -104,7 +114,7 @@ mod tests {
         fs::create_dir_all(&own).unwrap();
         fs::write(own.join("HEAD"), "ref: refs/heads/other\n").unwrap();
         fs::write(top.join(".git"), "gitdir: ../main/.git/worktrees/copy\n").unwrap();
-        let head = || Repository::around(&top).unwrap().head();
+        let head = || Repository::around(&top).unwrap().head(&Readable::default());
         assert_eq!(head(), Some(GitHead::Branch { name: "other".into() }));
         fs::write(top.join(".git"), "gitdir: ../nowhere\n").unwrap();
         assert_eq!(head(), None);

@@ -2,11 +2,12 @@
 //! refs of our own are used: the user's index, stash and branches stay as they are. Ignored files are left out.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holon_facts::workspace::WorkspaceTree;
-use holon_platform::{Environment, clock, spawn};
+use holon_platform::{Environment, beneath, clock, spawn};
 use holon_supervise::Helper;
 use holon_supervise::confine::{self, Confinement};
 use holon_text::hash;
@@ -129,7 +130,7 @@ async fn name(git: &Git, top: &Path, keeper: &Keeper, tree: &str) -> Result<(), 
 
 /// An index beside the user's, which begins as that is: what has not changed need not be read.
 fn private_index(top: &Path, keeper: &Keeper) -> Option<PathBuf> {
-    let own = own_folder(top)?;
+    let own = own_folder(top)?.canonicalize().ok()?;
     let folder = own.join("holon");
     fs::create_dir_all(&folder).ok()?;
     let index = folder.join(format!("{}.index", keeper.0));
@@ -138,11 +139,17 @@ fn private_index(top: &Path, keeper: &Keeper) -> Option<PathBuf> {
     fs::remove_file(lock).ok();
     if !index.exists() {
         let draft = folder.join(format!("{}.index.draft", keeper.0));
-        if fs::copy(own.join("index"), &draft).is_ok() {
+        if copy(&own.join("index"), &draft).is_ok() {
             fs::rename(&draft, &index).ok();
         }
     }
     Some(index)
+}
+
+/// Nothing but a file in its place: an agent can read the copy.
+fn copy(index: &Path, draft: &Path) -> io::Result<()> {
+    let mut from = beneath::open_real(index)?;
+    io::copy(&mut from, &mut fs::File::create(draft)?).map(drop)
 }
 
 fn bytes(top: &Path, names: &[String]) -> u64 {
@@ -258,6 +265,17 @@ mod tests {
         assert_eq!(keeps(&top).await, kept, "nothing has changed");
         let refs = git(&top, &["for-each-ref", "--format=%(objectname)", "refs/holon"]);
         assert_eq!(refs, format!("{}\n{}", clean.tree, kept.tree));
+    }
+
+    #[test]
+    fn no_copy_is_made_of_what_a_link_in_the_place_of_the_index_leads_to() {
+        let place = repository();
+        let top = place.path().canonicalize().unwrap();
+        fs::write(top.join("elsewhere"), "secret").unwrap();
+        fs::remove_file(top.join(".git/index")).unwrap();
+        std::os::unix::fs::symlink(top.join("elsewhere"), top.join(".git/index")).unwrap();
+        let index = private_index(&top, &Keeper::new(Path::new("/homes/main"))).unwrap();
+        assert!(!index.exists() && !index.with_extension("index.draft").exists());
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use holon_platform::beneath;
 use serde::{Deserialize, Serialize};
 
 /// Bytes before the output in a piece.
@@ -79,14 +80,20 @@ impl Joined {
     }
 }
 
-/// Opens a log or a piece for reading. A command can put anything in its place: what would keep a reader waiting is
-/// refused.
+/// Opens a log or a piece for reading. A command can put anything in its place, and in that of its folder: what would
+/// keep a reader waiting, or lead it elsewhere, is refused.
 ///
 /// # Errors
-/// It can't be opened, or is no file with content.
+/// It can't be opened, or is no file with content; it or its folder is a link.
 pub fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+    let around = path.parent().and_then(Path::parent).filter(|around| !around.as_os_str().is_empty());
+    let around = around.unwrap_or(Path::new("."));
+    beneath::open(around, path.strip_prefix(around).unwrap_or(path))
+}
+
+/// Whether there is anything under the name of a log, be it one or not.
+pub fn is_there(log: &Path) -> bool {
+    !matches!(open(log), Err(problem) if problem.kind() == io::ErrorKind::NotFound)
 }
 
 /// The two pieces of the tail.

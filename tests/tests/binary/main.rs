@@ -52,6 +52,7 @@ mod edges;
 mod escapes;
 mod escapes_calls;
 mod escapes_git;
+mod escapes_reads;
 mod escapes_tools;
 mod examples;
 mod exposure;

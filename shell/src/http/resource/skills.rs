@@ -11,6 +11,7 @@ use holon_core::view::View;
 use holon_facts::AgentId;
 use holon_facts::message::Idempotency;
 use holon_facts::skill::GivenSkill;
+use holon_facts::workspace::ExecutionBinding;
 
 use super::super::App;
 use super::super::failure::Failure;
@@ -37,7 +38,7 @@ pub(in super::super) async fn list(app: App, call: Call<ListSkills>) -> Handled<
 /// Where the skills of an agent are, and which of them it may be offered.
 #[derive(Debug, Clone)]
 struct Looking {
-    anchor: String,
+    at: ExecutionBinding,
     user_skills: bool,
     untrusted: bool,
 }
@@ -47,16 +48,14 @@ impl Looking {
         let agent = view.agent(agent)?;
         let at = agent.workspaces.active();
         let untrusted = agent.workspaces.is_untrusted_at(at);
-        Some(Self {
-            anchor: at.workspace_anchor.clone(),
-            user_skills: agent.spec.has_user_skills(),
-            untrusted,
-        })
+        Some(Self { at: at.clone(), user_skills: agent.spec.has_user_skills(), untrusted })
     }
 
     fn find(&self, app: &App, agent: &AgentId) -> Listing {
         let home = app.runtime.agent_home(agent);
-        app.runtime.skills().find(&home, self.anchor.as_ref(), (self.user_skills, self.untrusted))
+        let readable = app.runtime.readable(agent, &self.at);
+        let wanted = (self.user_skills, self.untrusted);
+        app.runtime.skills().find(&home, self.at.workspace_anchor.as_ref(), wanted, &readable)
     }
 }
 

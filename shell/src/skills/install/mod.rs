@@ -16,7 +16,7 @@ use std::slice;
 
 use holon_api::InstalledState;
 use holon_platform::{Environment, clock, spawn};
-use holon_supervise::confine;
+use holon_supervise::confine::{self, Readable};
 use tokio::task::JoinError;
 
 use super::catalogue::is_name;
@@ -181,7 +181,7 @@ fn check_name(name: &str) -> Result<(), InstallError> {
 /// The name that was asked for, or that of the skill itself, or of its folder.
 fn named(folder: &Path, source: &Source, asked: Option<&str>) -> Result<String, InstallError> {
     let invalid = |problem: String| Err(InstallError::Invalid { problem });
-    let Some(scanned) = scan::entry(folder, None, &Cache::default()) else {
+    let Some(scanned) = scan::entry(folder, None, &Cache::default(), &Readable::default()) else {
         return invalid(format!("{source} is no skill: it has no SKILL.md"));
     };
     let manifest = match scanned.read {
@@ -325,8 +325,8 @@ pub fn check(root: &Path) -> Result<Vec<(String, InstalledState, Option<Entry>)>
     }
     drop(Root::hold(root)?);
     let mut lock = Lock::read(root)?.skills;
-    let (scanned, _) =
-        scan::scan(root, None, &Cache::default()).map_err(|problem| InstallError::read(root, &problem))?;
+    let (scanned, _) = scan::scan(root, None, &Cache::default(), &Readable::default())
+        .map_err(|problem| InstallError::read(root, &problem))?;
     let mut checked: Vec<_> = scanned
         .into_iter()
         .map(|one| match lock.remove(&one.dir) {

@@ -2,11 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use holon_platform::Environment;
+use holon_platform::{Environment, beneath};
 use tokio::sync::watch;
 
 use super::{Site, WorktreeError};
@@ -265,10 +265,14 @@ fn is_absent(path: &Path) -> bool {
     }
 }
 
-/// What a small file says, without its last line end.
+/// What a small file says, without its last line end. A link is none.
 fn pointer(path: &Path) -> Option<OsString> {
-    let about = fs::symlink_metadata(path).ok()?;
-    let text = fs::read(path).ok().filter(|_| about.is_file() && about.len() <= POINTER_BYTES)?;
+    let file = beneath::open(path.parent()?, Path::new(path.file_name()?)).ok()?;
+    let mut text = Vec::new();
+    file.take(POINTER_BYTES + 1)
+        .read_to_end(&mut text)
+        .ok()
+        .filter(|bytes| *bytes as u64 <= POINTER_BYTES)?;
     Some(OsString::from_vec(text.strip_suffix(b"\n").unwrap_or(&text).to_owned()))
 }
 

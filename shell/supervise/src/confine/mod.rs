@@ -13,6 +13,7 @@ mod network;
 mod others;
 pub mod peer;
 mod profile;
+mod readable;
 mod report;
 mod writes;
 
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use hidden::Hidden;
 pub use profile::{Confinement, Unconfinable};
+pub use readable::Readable;
 pub use report::Report;
 
 /// Whether confined commands have a network.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use holon_facts::execution::ExecutionPolicy;
 use holon_facts::workspace::{ExecutionBinding, ProjectionKind};
 
-use super::{Hidden, Network, Policy, Report, hidden};
+use super::{Hidden, Network, Policy, Readable, Report, hidden};
 
 /// Folders that everybody may put something into.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
@@ -87,6 +87,15 @@ impl Confinement {
         }
         let own = agent_home.map(Path::to_owned).into_iter();
         Some(Hidden { folder, shown: own.chain([self.home.join("worktrees")]).collect() })
+    }
+
+    /// What the runtime reads for an agent that works there. A home that commands can read because they may write around
+    /// it is no exception.
+    pub fn readable(&self, at: &ExecutionBinding, agent_home: &Path) -> Readable {
+        let bound = [&at.execution_root, &at.workspace_anchor].map(PathBuf::from);
+        let own = [agent_home.to_owned(), self.home.join("worktrees")];
+        let shown = bound.into_iter().chain(own).chain(self.everywhere.iter().cloned());
+        Readable::but(Hidden { folder: self.hidden.clone(), shown: shown.collect() })
     }
 
     /// For git, which makes a worktree in this folder for an agent, or removes one: what a repository names as its filters

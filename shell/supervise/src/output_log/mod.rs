@@ -14,7 +14,7 @@ use holon_text::Texts;
 use parts::{Output, Stretch};
 use window::{Unit, Window};
 
-pub use crate::log_files::remove;
+pub use crate::log_files::{is_there, remove};
 
 /// Most characters of a preview.
 pub const PREVIEW: usize = 256 << 10;

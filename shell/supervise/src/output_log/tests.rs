@@ -59,6 +59,35 @@ fn tells(text: &str) -> bool {
     characters.windows(5).any(|part| text.contains(&part.iter().collect::<String>()))
 }
 
+/// A command can put a link, or a pipe, in the place of a log, of a piece of it, and of the folder.
+#[test]
+fn what_a_link_leads_to_is_no_output() {
+    let foreign = written(b"foreign");
+    let place = place();
+    let read = |log: &Path| {
+        let shown = preview(&texts(), log, 100, true).map(|shown| shown.text);
+        assert_eq!(shown.is_ok(), from(&texts(), log, 0, 100, true).is_ok());
+        assert_eq!(shown.is_ok(), newest(&texts(), log, 100).is_ok());
+        shown.map_err(|problem| problem.to_string())
+    };
+    std::os::unix::fs::symlink(&foreign.path, &place.path).unwrap();
+    assert_eq!(read(&place.path), Err("it is a link".to_owned()));
+    assert!(is_there(&place.path));
+    let folder = place.path.with_file_name("folder");
+    std::os::unix::fs::symlink(foreign.path.parent().unwrap(), &folder).unwrap();
+    assert_eq!(read(&folder.join("op_1.log")), Err("it is a link".to_owned()));
+    fs::remove_file(&place.path).unwrap();
+    assert!(!is_there(&place.path));
+    fs::write(&place.path, "own").unwrap();
+    assert_eq!(read(&place.path), Ok("own".to_owned()));
+    std::os::unix::fs::symlink(&foreign.path, &pieces(&place.path)[0]).unwrap();
+    assert_eq!(read(&place.path), Err("it is a link".to_owned()));
+    fs::remove_file(&pieces(&place.path)[0]).unwrap();
+    fs::remove_file(&place.path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&place.path).status().unwrap().success());
+    assert!(read(&place.path).unwrap_err().contains("a pipe"));
+}
+
 #[test]
 fn short_output_is_shown_whole_and_none_without_a_log() {
     let found = |bytes: &[u8], ended| preview(&texts(), &written(bytes).path, 100, ended).unwrap();

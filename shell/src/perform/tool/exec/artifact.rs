@@ -1,11 +1,12 @@
 //! Output that was too long to show stays as a file that the model knows of. The file is named by its
 //! content: equal output is kept once, and equal results are equal bytes.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use holon_supervise::Kept;
+use holon_supervise::{Kept, log_files};
 
 use super::retention;
 
@@ -16,12 +17,19 @@ pub(super) fn keep(outputs: &Path, log: &Path, streams: [&Kept; 2]) -> Option<Pa
     let path = outputs.join(format!("{first:016x}{second:016x}.log"));
     match fs::hard_link(log, &path) {
         Err(problem) if problem.kind() != io::ErrorKind::AlreadyExists => {
-            fs::copy(log, &path).ok()?;
+            copy(log, &path).ok()?;
         }
         Ok(()) | Err(_) => {}
     }
     retention::prune_artifacts(outputs, &path);
     Some(path)
+}
+
+/// Nothing but a log: a command can have put a link in its place.
+fn copy(log: &Path, path: &Path) -> io::Result<()> {
+    let mut from = log_files::open(log)?;
+    let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    io::copy(&mut from, &mut to).map(drop)
 }
 
 #[cfg(test)]

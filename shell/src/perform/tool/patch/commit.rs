@@ -3,12 +3,13 @@
 //! The steps stand in a list, so that a test can stop after any of them.
 
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use holon_facts::receipt::ToolErrorKind;
+use holon_platform::beneath;
 use holon_platform::crash_point::{Point, reached};
 use holon_platform::entropy;
 use holon_supervise::confine;
@@ -170,10 +171,10 @@ impl<'p> Commit<'p> {
         let change = &self.changes[at];
         let now = match fs::symlink_metadata(&change.target) {
             Err(problem) if problem.kind() == io::ErrorKind::NotFound => None,
-            Ok(about) if about.is_file() => Some(
-                fs::read(&change.target)
-                    .map_err(|problem| failed(&change.path, "can't be read", &problem))?,
-            ),
+            Ok(about) if about.is_file() => {
+                let read = read(&change.target);
+                Some(read.map_err(|problem| failed(&change.path, "can't be read", &problem))?)
+            }
             Ok(_) => return Err(moved(&change.path)),
             Err(problem) => return Err(failed(&change.path, "can't be looked at", &problem)),
         };
@@ -189,8 +190,11 @@ impl<'p> Commit<'p> {
         let Some(kept) = &entry.kept else { return Ok(()) };
         // A second name keeps the file itself; where there are no second names, a copy has to do.
         fs::hard_link(&entry.target, kept).or_else(|_| {
-            fs::copy(&entry.target, kept)?;
-            fs::File::open(kept)?.sync_all()
+            let mut from = beneath::open_real(&entry.target)?;
+            let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(kept)?;
+            io::copy(&mut from, &mut to)?;
+            to.set_permissions(from.metadata()?.permissions())?;
+            to.sync_all()
         })
     }
 
@@ -278,6 +282,13 @@ fn give_to_owner(new: &fs::File, old: &Path) -> io::Result<()> {
     }
     // Without the right to give files away, those of another group of the user can still be made.
     fchown(new, Some(was.uid()), Some(was.gid())).or_else(|_| fchown(new, None, Some(was.gid())))
+}
+
+/// The file in that place, and none that a link has put there meanwhile.
+fn read(target: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    beneath::open_real(target)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn moved(path: &str) -> Refusal {

@@ -1,10 +1,11 @@
 //! From what a patch says to what will change, worked out in memory. Nothing is written here.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+
+use holon_platform::beneath;
 
 use super::apply;
 use super::parse::{Action, FilePatch, Line};
@@ -292,9 +293,14 @@ fn look(root: &Root, path: &str, link: Link) -> Result<Current, Refusal> {
     if !about.is_file() {
         return Err(rejected(format!("{path}: it is no regular file")).hint("name a regular file"));
     }
+    // Names may lead elsewhere by now, out of the root too: the file that is read is the one in that place.
     let mut bytes = Vec::new();
-    fs::File::open(&target)
-        .and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes))
+    let about = beneath::open_real(&target)
+        .and_then(|file| {
+            let about = file.metadata()?;
+            file.take(FILE_BYTES + 1).read_to_end(&mut bytes)?;
+            Ok(about)
+        })
         .map_err(|problem| failed(path, "can't be read", &problem))?;
     if bytes.len() as u64 > FILE_BYTES {
         let message = format!("{path}: it has {} bytes, the limit is {FILE_BYTES}", about.len());

@@ -4,6 +4,8 @@ mod basics;
 mod crash;
 mod envelope;
 mod fuzz;
+#[cfg(target_os = "linux")]
+mod links;
 mod names;
 mod property;
 mod wrapped;
