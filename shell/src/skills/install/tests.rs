@@ -214,11 +214,14 @@ async fn what_a_process_that_died_has_left_is_finished_or_goes() {
     assert!(error.contains("skills.lock.json") && error.contains("move it away"), "{error}");
 }
 
+/// A name, and what somebody does to the folder of a skill.
+type Change = (&'static str, fn(&Path));
+
 #[tokio::test]
 async fn a_skill_that_can_not_be_compared_counts_as_changed() {
     let place = Place::new();
     place.skill("from/pdf", "pdf");
-    let changes: [(&str, fn(&Path)); 4] = [
+    let changes: [Change; 4] = [
         ("a large file", |skill| fs::write(skill.join("data"), vec![0; (1 << 20) + 1]).unwrap()),
         ("a link", |skill| symlink("SKILL.md", skill.join("link")).unwrap()),
         ("many files", |skill| (0..500).for_each(|at| fs::write(skill.join(at.to_string()), "").unwrap())),
