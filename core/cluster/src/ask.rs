@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::ids::{BatchNumber, CellId, Epoch, Head, Label, Link, NodeId};
+use crate::ids::{Acceptance, BatchNumber, CellId, Epoch, Head, Label, Link, NodeId};
 use crate::time::Mono;
 
 /// One thing to be done, in the order of the list that a step returns.
@@ -13,8 +13,9 @@ pub enum Ask {
     /// The answer to this statement comes too late now: close its connection, and cancel nothing. The statement may still be
     /// executed; what is answered under this id is ignored.
     Abandon { id: AskId },
-    /// Load the cell at this head, recover its agents, and append their first batch of this epoch.
-    TakeOver { cell: CellId, epoch: Epoch, head: Head },
+    /// Load the cell at this head, recover its agents, and append their first batch of this epoch. What the caller remembers of
+    /// before this acceptance does not count.
+    TakeOver { cell: CellId, epoch: Epoch, head: Head, acceptance: Acceptance },
     /// The first batch is durable: take requests.
     Serve { cell: CellId, epoch: Epoch },
     /// The log is durable through this batch: deliver its replies and events, and begin its effects while

@@ -2,7 +2,9 @@
 
 use crate::ask::Stopped;
 use crate::chain::Chain;
-use crate::ids::{Epoch, Head, NodeId};
+use crate::ids::{Acceptance, Epoch, NodeId};
+use crate::input::Claimed;
+use crate::memory::Remembered;
 use crate::time::Mono;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -10,6 +12,8 @@ pub(crate) struct Cell {
     pub(crate) epoch: Epoch,
     pub(crate) phase: Phase,
     pub(crate) chain: Chain,
+    /// The latest loss of it that operators had accepted when its epoch began.
+    pub(crate) acceptance: Acceptance,
     /// Whether it has a host in this process.
     pub(crate) hosted: bool,
     /// When its newest batch landed: of two cells, the one that has been quiet for longer moves.
@@ -43,8 +47,15 @@ pub(crate) enum Phase {
 }
 
 impl Cell {
-    pub(crate) fn taking_over(epoch: Epoch, head: Head, now: Mono, until: Mono) -> Self {
-        Self { epoch, phase: Phase::TakingOver { until }, chain: Chain::new(head), hosted: true, active: now }
+    pub(crate) fn taking_over(claimed: Claimed, now: Mono, until: Mono) -> Self {
+        let Claimed { epoch, head, acceptance, .. } = claimed;
+        let phase = Phase::TakingOver { until };
+        Self { epoch, phase, chain: Chain::new(head), acceptance, hosted: true, active: now }
+    }
+
+    /// What is remembered of it.
+    pub(crate) fn known(&self) -> Remembered {
+        Remembered { epoch: self.epoch, head: self.chain.head(), acceptance: self.acceptance }
     }
 
     /// Whether its host may give another batch.
@@ -94,12 +105,18 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::tests::head;
-    use crate::ids::{BatchNumber, Link};
+    use crate::ids::{BatchNumber, CellId, Head, Link};
+
+    const CLAIMED: Claimed = Claimed {
+        cell: CellId(1),
+        epoch: Epoch(1),
+        head: Head { batch: BatchNumber(0), link: Link([0; 32]) },
+        acceptance: Acceptance(0),
+    };
 
     #[test]
     fn a_cell_performs_only_between_its_first_batch_and_its_last() {
-        let mut cell = Cell::taking_over(Epoch(1), head(0, 0), Mono(0), Mono(60));
+        let mut cell = Cell::taking_over(CLAIMED, Mono(0), Mono(60));
         assert!(cell.takes_batches() && !cell.performs());
         cell.phase = Phase::Serving;
         assert!(cell.takes_batches() && cell.performs());
@@ -111,9 +128,9 @@ mod tests {
 
     #[test]
     fn a_release_waits_for_what_is_not_durable() {
-        let mut cell = Cell::taking_over(Epoch(1), head(0, 0), Mono(0), Mono(60));
+        let mut cell = Cell::taking_over(CLAIMED, Mono(0), Mono(60));
         cell.chain.push(BatchNumber(1), Link([1; 32]), 1).unwrap();
-        cell.chain.send(crate::ids::CellId(1), cell.epoch, 0).unwrap();
+        cell.chain.send(CellId(1), cell.epoch, 0).unwrap();
         cell.phase = Phase::Releasing { to: None, from: Mono(5) };
         assert_eq!(cell.deadline(), None);
         cell.chain.landed();

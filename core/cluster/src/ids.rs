@@ -29,6 +29,11 @@ pub struct Head {
     pub link: Link,
 }
 
+/// The latest loss of a cell that operators have accepted; zero: none. A later one has a greater number, also after the database
+/// was set back: heads that were remembered before it do not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Acceptance(pub u64);
+
 /// What a cell asks of its owner: a cell with a label is owned by a node with that label only.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(pub String);

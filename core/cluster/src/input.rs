@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::ask::AskId;
-use crate::ids::{BatchNumber, CellId, Epoch, Head, Label, Link, NodeId};
+use crate::ids::{Acceptance, BatchNumber, CellId, Epoch, Head, Label, Link, NodeId};
 use crate::time::Wall;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -99,6 +99,7 @@ pub struct CellRow {
     pub offered_to: Option<NodeId>,
     pub epoch: Epoch,
     pub head: Head,
+    pub acceptance: Acceptance,
     pub label: Option<Label>,
 }
 
@@ -107,4 +108,5 @@ pub struct Claimed {
     pub cell: CellId,
     pub epoch: Epoch,
     pub head: Head,
+    pub acceptance: Acceptance,
 }

@@ -54,7 +54,7 @@ mod terms;
 mod time;
 
 pub use ask::{Ask, AskId, Dropped, Part, Refusal, Slot, Statement, Stopped};
-pub use ids::{BatchNumber, CellId, Epoch, Head, Label, Link, NodeId};
+pub use ids::{Acceptance, BatchNumber, CellId, Epoch, Head, Label, Link, NodeId};
 pub use input::{Answer, CellRow, Claimed, Input, NodeRow, Poll};
 pub use ownership::{Ownership, Standing};
 pub use terms::{BadTerms, Terms};

@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::ids::{CellId, Epoch, Head};
+use crate::ids::{Acceptance, CellId, Epoch, Head};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Memory {
@@ -13,12 +13,14 @@ pub(crate) struct Memory {
 pub(crate) struct Remembered {
     pub(crate) epoch: Epoch,
     pub(crate) head: Head,
+    /// The latest loss of the cell that was accepted by then.
+    pub(crate) acceptance: Acceptance,
 }
 
 impl Memory {
     /// Past `limit` cells, the one with the smallest number is forgotten.
-    pub(crate) fn remember(&mut self, cell: CellId, epoch: Epoch, head: Head, limit: usize) {
-        self.heads.insert(cell, Remembered { epoch, head });
+    pub(crate) fn remember(&mut self, cell: CellId, known: Remembered, limit: usize) {
+        self.heads.insert(cell, known);
         if self.heads.len() > limit {
             self.heads.pop_first();
         }
@@ -41,14 +43,18 @@ mod tests {
     use super::*;
     use crate::ids::tests::head;
 
+    fn known(epoch: u64, head: Head) -> Remembered {
+        Remembered { epoch: Epoch(epoch), head, acceptance: Acceptance(0) }
+    }
+
     #[test]
     fn it_has_a_limit_and_takes_a_loss() {
         let mut memory = Memory::default();
         for cell in 1..=3 {
-            memory.remember(CellId(cell), Epoch(cell), head(cell, 0), 2);
+            memory.remember(CellId(cell), known(cell, head(cell, 0)), 2);
         }
         assert_eq!(memory.of(CellId(1)), None);
         memory.accept(CellId(3), head(1, 1));
-        assert_eq!(memory.of(CellId(3)), Some(Remembered { epoch: Epoch(3), head: head(1, 1) }));
+        assert_eq!(memory.of(CellId(3)), Some(known(3, head(1, 1))));
     }
 }

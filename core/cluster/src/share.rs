@@ -41,10 +41,12 @@ fn is_free(poll: &Poll, row: &CellRow) -> bool {
     row.owner.is_none_or(|owner| !poll.nodes.iter().any(|node| node.node == owner))
 }
 
-/// The node that should get a cell of this one, which has more than a fifth above its part: the one with the fewest.
-pub(crate) fn lighter(poll: &Poll, node: NodeId) -> Option<NodeId> {
-    let mut owned: BTreeMap<NodeId, usize> =
-        poll.nodes.iter().filter(|row| !row.draining).map(|row| (row.node, 0)).collect();
+/// The node that should get a cell of this one, which has more than a fifth above its part: the one with the fewest of those
+/// that may own any of the cells that it serves.
+pub(crate) fn lighter(poll: &Poll, node: NodeId, served: &[CellId]) -> Option<NodeId> {
+    let takes = |row: &NodeRow| row.node == node || served.iter().any(|cell| may_own(poll, row.node, *cell));
+    let takers = poll.nodes.iter().filter(|row| !row.draining && takes(row));
+    let mut owned: BTreeMap<NodeId, usize> = takers.map(|row| (row.node, 0)).collect();
     for owner in poll.cells.iter().filter_map(|row| row.offered_to.or(row.owner)) {
         if let Some(cells) = owned.get_mut(&owner) {
             *cells += 1;
@@ -67,8 +69,8 @@ pub(crate) fn may_own(poll: &Poll, node: NodeId, cell: CellId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Epoch;
     use crate::ids::tests::head;
+    use crate::ids::{Acceptance, Epoch};
 
     fn node(node: u64, labels: &[&str]) -> NodeRow {
         let labels = labels.iter().map(|label| Label((*label).into())).collect();
@@ -77,7 +79,8 @@ mod tests {
 
     fn cell(cell: u64, owner: Option<u64>, label: Option<&str>) -> CellRow {
         let (cell, owner, label) = (CellId(cell), owner.map(NodeId), label.map(|label| Label(label.into())));
-        CellRow { cell, owner, offered_to: None, epoch: Epoch(1), head: head(0, 0), label }
+        let (epoch, acceptance) = (Epoch(1), Acceptance(0));
+        CellRow { cell, owner, offered_to: None, epoch, head: head(0, 0), acceptance, label }
     }
 
     fn claim(poll: &Poll, node: u64, labels: &[&str]) -> usize {
@@ -122,11 +125,27 @@ mod tests {
             });
             Poll { nodes: alloc::vec![node(1, &[]), node(2, &[])], cells: cells.collect() }
         };
-        assert_eq!(lighter(&poll([4, 0]), NodeId(1)), Some(NodeId(2)));
-        assert_eq!(lighter(&poll([4, 0]), NodeId(2)), None);
-        assert_eq!(lighter(&poll([1, 0]), NodeId(1)), None, "nothing would be better");
-        assert_eq!(lighter(&poll([6, 5]), NodeId(1)), None);
-        assert_eq!(lighter(&poll([12, 9]), NodeId(1)), None, "within a fifth");
-        assert_eq!(lighter(&poll([14, 8]), NodeId(1)), Some(NodeId(2)));
+        let of = |owned, node| lighter(&poll(owned), NodeId(node), &[CellId(0)]);
+        assert_eq!(of([4, 0], 1), Some(NodeId(2)));
+        assert_eq!(of([4, 0], 2), None);
+        assert_eq!(of([1, 0], 1), None, "nothing would be better");
+        assert_eq!(of([6, 5], 1), None);
+        assert_eq!(of([12, 9], 1), None, "within a fifth");
+        assert_eq!(of([14, 8], 1), Some(NodeId(2)));
+    }
+
+    #[test]
+    fn a_node_that_may_own_none_of_the_cells_keeps_none_from_others() {
+        let cells = (0..8).map(|at| cell(at, Some(1), Some("disk"))).collect();
+        let nodes = alloc::vec![node(1, &["disk"]), node(2, &[]), node(3, &["disk"])];
+        let mut poll = Poll { nodes, cells };
+        let served: alloc::vec::Vec<CellId> = (0..8).map(CellId).collect();
+        assert_eq!(lighter(&poll, NodeId(1), &served), Some(NodeId(3)));
+        poll.cells[0].label = None;
+        assert_eq!(lighter(&poll, NodeId(1), &served), Some(NodeId(2)), "it may own one");
+        for row in &mut poll.cells[4..] {
+            row.owner = Some(NodeId(3));
+        }
+        assert_eq!(lighter(&poll, NodeId(1), &served[1..4]), None, "the parts are those of two nodes");
     }
 }

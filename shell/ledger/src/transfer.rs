@@ -141,14 +141,13 @@ pub fn import(path: &Path, server: &Server, cell: i64) -> Result<Transferred, Tr
         return Err(TransferError::Older { path: path.to_owned() });
     }
     let session = Session::new(server.clone(), cell);
-    let begun = session.execute("BEGIN").map_err(LedgerError::postgres("importing"));
-    begun?;
+    session.begin_write().map_err(LedgerError::postgres("importing"))?;
     let imported = reader.at_one_moment(|source| into_cell(source, &session, cell));
     if imported.is_err() {
         // What was begun goes with its connection.
         session.lose();
     } else {
-        session.execute("COMMIT").map_err(LedgerError::postgres("importing"))?;
+        session.commit().map_err(LedgerError::postgres("importing"))?;
     }
     imported
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use holon_cluster::{
-    Answer, BatchNumber, CellId, CellRow, Claimed, Epoch, Head, Label, Link, NodeId, NodeRow, Part, Poll,
-    Statement, Wall,
+    Acceptance, Answer, BatchNumber, CellId, CellRow, Claimed, Epoch, Head, Label, Link, NodeId, NodeRow,
+    Part, Poll, Statement, Wall,
 };
 
 use super::rules::Sabotage;
@@ -155,6 +155,7 @@ impl Db {
             offered_to: cell.offered_to,
             epoch: cell.epoch,
             head: cell.head,
+            acceptance: Acceptance::default(),
             label: cell.label.clone(),
         });
         Some(Answer::Polled(Poll { nodes: nodes.collect(), cells: cells.collect() }))
@@ -183,7 +184,8 @@ impl Db {
             let Some(cell) = self.cells.get_mut(&id) else { continue };
             (cell.owner, cell.offered_to, cell.epoch) = (Some(node), None, Epoch(cell.epoch.0 + 1));
             self.epochs.insert((id, cell.epoch), node);
-            claimed.push(Claimed { cell: id, epoch: cell.epoch, head: cell.head });
+            let (epoch, head, acceptance) = (cell.epoch, cell.head, Acceptance::default());
+            claimed.push(Claimed { cell: id, epoch, head, acceptance });
         }
         Answer::Claimed(claimed)
     }

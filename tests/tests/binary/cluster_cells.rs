@@ -18,7 +18,7 @@ pub(super) const AGENTS: [&str; 8] = ["ada", "bob", "cleo", "dan", "eve", "fay",
 /// Two nodes over several cells.
 pub(super) struct Nodes {
     pub(super) nodes: [Daemon; 2],
-    _database: Database,
+    pub(super) database: Database,
     _agents: Holon,
 }
 
@@ -49,7 +49,7 @@ impl Nodes {
         for node in &nodes {
             node.start();
         }
-        Some(Self { nodes, _database: database, _agents: agents })
+        Some(Self { nodes, database, _agents: agents })
     }
 
     /// The nodes that own cells, as one of them sees it; none while a cell has no owner.

@@ -105,3 +105,60 @@ fn cells_that_are_split_under_load_lose_and_double_nothing() {
     assert!(AGENTS.iter().all(|agent| agents.contains(agent)));
     nodes.whole();
 }
+
+/// Two nodes that have stopped, over one cell in which agents were asked something.
+fn stopped(text: &str) -> Option<Nodes> {
+    let provider = Provider::answering(|_| says("Done."));
+    let nodes = Nodes::over(1, &provider)?;
+    for agent in ["ada", "bob"] {
+        nodes.nodes[0].ok(&["agent", "create", agent, "--own-home"]);
+        nodes.prompt(0, agent, text);
+    }
+    for node in &nodes.nodes {
+        node.ok(&["daemon", "stop"]);
+    }
+    Some(nodes)
+}
+
+#[test]
+fn a_split_whose_connection_is_lost_on_the_way_changes_nothing() {
+    let Some(nodes) = stopped("hello") else { return not_tried() };
+    let node = &nodes.nodes[0];
+    let verify = |cell| node.ok(&["ledger", "verify", "--cell", cell]);
+    // The database ends connections that do nothing for a moment while something is under way.
+    nodes.database.changes_role("SET idle_in_transaction_session_timeout = 1");
+    let refused = node.0.run(&["cluster", "split", "1", "--agent", "ada"]);
+    nodes.database.changes_role("RESET idle_in_transaction_session_timeout");
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert!(refused.stderr.contains("while splitting a cell"), "{refused:?}");
+    assert_eq!(nodes.cells(), 1);
+    verify("1");
+    node.ok(&["cluster", "split", "1", "--agent", "ada"]);
+    for cell in ["1", "2"] {
+        verify(cell);
+    }
+    assert_eq!(counts(&nodes), [2, 1]);
+}
+
+#[test]
+fn a_text_that_is_stored_again_while_its_cell_is_split_is_in_both() {
+    let text = format!("a long question: {}", "words and ".repeat(60));
+    let Some(nodes) = stopped(&text) else { return not_tried() };
+    let node = &nodes.nodes[0];
+    // It was removed, and its owner stores it again once the rows were copied.
+    nodes.database.vandal(
+        "CREATE TABLE kept AS SELECT id, text FROM content; UPDATE content SET text = NULL;
+        CREATE FUNCTION stores() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            UPDATE content c SET text = k.text FROM kept k WHERE c.cell = 1 AND c.id = k.id;
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER stores BEFORE UPDATE OF held_until ON cells FOR EACH ROW EXECUTE FUNCTION stores()",
+    );
+    node.ok(&["cluster", "split", "1", "--agent", "ada"]);
+    nodes.database.vandal("DROP TRIGGER stores ON cells");
+    for cell in ["1", "2"] {
+        let exported = node.ok(&["ledger", "export", "--cell", cell]).stdout;
+        assert!(exported.contains(text.trim()), "cell {cell}: {exported}");
+        node.ok(&["ledger", "verify", "--cell", cell]);
+    }
+}

@@ -132,13 +132,13 @@ impl Ownership {
     fn durable(&mut self, id: CellId, through: BatchNumber, asks: &mut Vec<Ask>) {
         let now = self.now;
         let Some(cell) = self.cells.get_mut(&id) else { return };
-        let (epoch, head) = (cell.epoch, cell.chain.head());
+        let epoch = cell.epoch;
         cell.active = now;
         let serves = matches!(cell.phase, Phase::TakingOver { .. });
         if serves {
             cell.phase = Phase::Serving;
         }
-        self.memory.remember(id, epoch, head, self.terms.remembered);
+        self.memory.remember(id, cell.known(), self.terms.remembered);
         asks.push(Ask::Durable { cell: id, epoch, through });
         if serves {
             asks.push(Ask::Serve { cell: id, epoch });

@@ -54,7 +54,8 @@ impl Ownership {
         }
         // This node has claimed it, and the answer was lost.
         if self.memory.of(row.cell).is_none_or(|before| before.epoch < row.epoch) {
-            self.take_over(Claimed { cell: row.cell, epoch: row.epoch, head: row.head }, asks);
+            let CellRow { cell, epoch, head, acceptance, .. } = *row;
+            self.take_over(Claimed { cell, epoch, head, acceptance }, asks);
         }
     }
 
@@ -69,22 +70,23 @@ impl Ownership {
     }
 
     fn take_over(&mut self, claim: Claimed, asks: &mut Vec<Ask>) {
-        let Claimed { cell: id, epoch, head } = claim;
+        let Claimed { cell: id, epoch, head, acceptance } = claim;
         let until = self.now.after(self.terms.take_over_within);
-        let mut cell = Cell::taking_over(epoch, head, self.now, until);
-        let remembered = self.memory.of(id).map(|before| before.head);
-        let lost = remembered.filter(|remembered| remembered.contradicts(head));
+        let mut cell = Cell::taking_over(claim, self.now, until);
+        let remembered = self.memory.of(id).filter(|before| before.acceptance >= acceptance);
+        let lost = remembered.map(|before| before.head).filter(|remembered| remembered.contradicts(head));
         if self.intent != Intent::Work {
             (cell.phase, cell.hosted) = (Phase::Releasing { to: None, from: self.now }, false);
             self.cells.insert(id, cell);
             return;
         }
+        let known = cell.known();
         self.cells.insert(id, cell);
         match lost {
             Some(remembered) => self.stop_cell(id, Stopped::HistoryLost { remembered, found: head }, asks),
             None => {
-                self.memory.remember(id, epoch, head, self.terms.remembered);
-                asks.push(Ask::TakeOver { cell: id, epoch, head });
+                self.memory.remember(id, known, self.terms.remembered);
+                asks.push(Ask::TakeOver { cell: id, epoch, head, acceptance });
             }
         }
     }
@@ -94,10 +96,13 @@ impl Ownership {
         if self.cells.values().any(Cell::leaves) {
             return;
         }
-        let Some(to) = share::lighter(poll, node) else { return };
-        let serving = self.cells.iter().filter(|(id, cell)| {
-            cell.phase == Phase::Serving && cell.chain.is_empty() && share::may_own(poll, to, **id)
-        });
+        let serves = |cell: &Cell| cell.phase == Phase::Serving;
+        let served: Vec<_> = self.cells.iter().filter(|(_, cell)| serves(cell)).map(|(id, _)| *id).collect();
+        let Some(to) = share::lighter(poll, node, &served) else { return };
+        let serving = self
+            .cells
+            .iter()
+            .filter(|(id, cell)| serves(cell) && cell.chain.is_empty() && share::may_own(poll, to, **id));
         if let Some(id) = serving.min_by_key(|(_, cell)| cell.active).map(|(id, _)| *id) {
             self.on_move(id, to, asks);
         }

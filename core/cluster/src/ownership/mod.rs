@@ -286,7 +286,7 @@ impl Ownership {
 
     fn drop_cell(&mut self, id: CellId, why: Dropped, asks: &mut Vec<Ask>) {
         let Some(mut cell) = self.cells.remove(&id) else { return };
-        self.memory.remember(id, cell.epoch, cell.chain.head(), self.terms.remembered);
+        self.memory.remember(id, cell.known(), self.terms.remembered);
         leaving::drop_host(id, &mut cell, why, asks);
     }
 

@@ -20,10 +20,11 @@ pub(super) const WHOLE: &str = "(hashtext('holon whole cells ' || current_schema
 pub fn collect(server: &Server, cell: i64, plan: &Plan) -> Result<(), LedgerError> {
     let session = Session::new(server.clone(), cell);
     let failed = || LedgerError::postgres(DOING);
-    if Cluster::of(server)?.is_none() && !hold(&session).map_err(failed())? {
+    let of_nodes = Cluster::of(server)?.is_some();
+    session.begin_write().map_err(failed())?;
+    if !of_nodes && !hold(&session).map_err(failed())? {
         return Err(LedgerError::Held { database: session.to_string() });
     }
-    session.execute("BEGIN").map_err(failed())?;
     let changed = nobody_writes(&session, plan)
         .and_then(|()| calls(&session, server, plan))
         .and_then(|()| texts(&session, plan));
@@ -32,7 +33,7 @@ pub fn collect(server: &Server, cell: i64, plan: &Plan) -> Result<(), LedgerErro
         session.lose();
         return changed;
     }
-    session.execute("COMMIT").map_err(failed())?;
+    session.commit().map_err(failed())?;
     for table in ["recorder", "content"] {
         session.execute(&format!("VACUUM {table}")).map_err(failed())?;
     }
@@ -47,15 +48,16 @@ fn nobody_writes(session: &Session, plan: &Plan) -> Result<(), LedgerError> {
     if !free.first().is_some_and(|row| row.get(0)) {
         return refused("a cell is being split: the same again when that is done".to_owned());
     }
-    let sql = "SELECT batch, (SELECT name FROM nodes n WHERE n.node = cells.node AND NOT buried
-            AND lease_until > clock_timestamp()) FROM cells WHERE cell = $1 FOR UPDATE";
+    let sql = "SELECT batch FROM cells WHERE cell = $1 FOR UPDATE";
     let found = session.query(sql, &[&session.cell()], ANSWER).map_err(LedgerError::postgres(DOING))?;
-    let Some((batch, owner)) =
-        found.first().map(|row| (row.get::<_, i64>(0), row.get::<_, Option<String>>(1)))
-    else {
+    let Some(batch) = found.first().map(|row| row.get::<_, i64>(0)) else {
         return Err(LedgerError::NoCell { database: session.to_string() });
     };
-    if let Some(owner) = owner {
+    // A statement of its own: the one that waited for the row knows nodes as they were before.
+    let sql = "SELECT n.name FROM cells c JOIN nodes n USING (node)
+        WHERE c.cell = $1 AND NOT n.buried AND n.lease_until > clock_timestamp()";
+    let owner = session.query(sql, &[&session.cell()], ANSWER).map_err(LedgerError::postgres(DOING))?;
+    if let Some(owner) = owner.first().map(|row| row.get::<_, String>(0)) {
         return refused(format!(
             "node {owner} owns cell {}: stop the nodes of the cluster first",
             session.cell()

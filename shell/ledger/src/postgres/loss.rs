@@ -12,7 +12,11 @@ use crate::sql::Source;
 
 /// What a head alone says of a ledger that is in no file.
 #[derive(Debug)]
-pub(super) struct HeadOnly(Kept);
+pub(super) struct HeadOnly {
+    kept: Kept,
+    /// The latest loss that an operator has accepted.
+    acceptance: i64,
+}
 
 impl HeadOnly {
     /// # Errors
@@ -20,7 +24,12 @@ impl HeadOnly {
     pub(super) fn look(path: &Path) -> Result<Self, LedgerError> {
         let failed =
             |error: io::Error| LedgerError::Open { path: path.to_owned(), problem: error.to_string() };
-        head::read(path).map(Self).map_err(failed)
+        head::read(path).map(|kept| Self { kept, acceptance: 0 }).map_err(failed)
+    }
+
+    /// A head of before this acceptance does not count: an operator goes on without what it names.
+    pub(super) fn since(self, acceptance: i64) -> Self {
+        Self { acceptance, ..self }
     }
 
     /// Compares what the database holds with what was acknowledged, and begins the heads of this process. Returns what is
@@ -37,7 +46,7 @@ impl HeadOnly {
         durability: Durability,
     ) -> Result<(HeadFile, Vec<String>), LedgerError> {
         self.check(database, path, source, newest)?;
-        let file = HeadFile::open(path, durability);
+        let file = HeadFile::open(path, durability).since(self.acceptance);
         let begun = file.begin(Head::of(newest));
         let shown = head::path_of(path);
         let warning =
@@ -56,7 +65,8 @@ impl HeadOnly {
         source: Source<'_>,
         newest: &BatchRow,
     ) -> Result<(), LedgerError> {
-        let Some(head) = self.0.acknowledged() else { return Ok(()) };
+        let head = self.kept.acknowledged().filter(|head| head.acceptance >= self.acceptance);
+        let Some(head) = head else { return Ok(()) };
         let Some(problem) = behind(source, newest, head)? else { return Ok(()) };
         let (database, head) = (database.to_owned(), Some(head::path_of(path)));
         Err(LedgerError::HistoryLost { database, problem, head })

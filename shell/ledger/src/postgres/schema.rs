@@ -9,7 +9,8 @@ use crate::sql::postgres::Session;
 
 /// Version `n` of the tables is reached by the `n` first of these. With each, the oldest version whose builds may work on it;
 /// builds before version 8 don't look.
-const VERSIONS: &[(&str, i64)] = &[(V1, 1), (V2, 2), (V3, 3), (V4, 4), (V5, 5), (V6, 6), (V7, 7), (V8, 8)];
+const VERSIONS: &[(&str, i64)] =
+    &[(V1, 1), (V2, 2), (V3, 3), (V4, 4), (V5, 5), (V6, 6), (V7, 7), (V8, 8), (V9, 8)];
 
 /// Two nodes that begin at once bring the tables about one after the other ("Holn").
 const LOCK: i64 = 0x486f_6c6e;
@@ -232,6 +233,12 @@ ALTER TABLE schema_versions
     ADD COLUMN works_with bigint; -- the oldest version whose builds may work on this one; none: its own
 ";
 
+/// Losses that operators have accepted.
+const V9: &str = "
+ALTER TABLE cells
+    ADD COLUMN acceptance bigint NOT NULL DEFAULT 0; -- the latest one: nothing that was acknowledged before it counts
+";
+
 /// Brings the tables up to date, in one transaction. Nothing is changed where they are.
 pub(super) fn migrate(session: &Session) -> Result<(), LedgerError> {
     let failed = || LedgerError::postgres("bringing the tables up to date");
@@ -240,15 +247,14 @@ pub(super) fn migrate(session: &Session) -> Result<(), LedgerError> {
     if found >= known {
         return newer(session, found, known);
     }
-    let begin = format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})");
-    session.execute(&begin).map_err(failed())?;
+    session.begin_write().map_err(failed())?;
     let changed = change(session, known);
     if changed.is_err() {
         // What was begun goes with its connection.
         session.lose();
         return changed;
     }
-    session.execute("COMMIT").map_err(failed())
+    session.commit().map_err(failed())
 }
 
 /// Refuses a database without tables of ours, or with newer ones.
@@ -277,6 +283,7 @@ fn newer(session: &Session, found: i64, known: i64) -> Result<(), LedgerError> {
 /// Another node may have been faster.
 fn change(session: &Session, known: i64) -> Result<(), LedgerError> {
     let failed = || LedgerError::postgres("bringing the tables up to date");
+    session.execute(&format!("SELECT pg_advisory_xact_lock({LOCK})")).map_err(failed())?;
     session
         .execute("CREATE TABLE IF NOT EXISTS schema_versions (version bigint PRIMARY KEY)")
         .map_err(failed())?;

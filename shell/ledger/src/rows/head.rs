@@ -42,6 +42,13 @@ pub struct Head {
     pub power_safe: bool,
     /// The start of the machine in which it was written.
     pub boot: String,
+    /// The latest loss of a cell that an operator had accepted by then.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub acceptance: i64,
+}
+
+fn is_none(acceptance: &i64) -> bool {
+    *acceptance == 0
 }
 
 /// What is in the file.
@@ -69,6 +76,7 @@ pub(crate) struct HeadFile {
     file: io::Result<File>,
     power_safe: bool,
     boot: String,
+    acceptance: i64,
 }
 
 impl std::fmt::Display for Head {
@@ -102,6 +110,7 @@ impl Head {
             at: None,
             power_safe: true,
             boot: String::new(),
+            acceptance: 0,
         }
     }
 
@@ -151,7 +160,13 @@ impl HeadFile {
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(path_of(ledger));
         let boot = process::boot_id().unwrap_or_default();
-        Self { file, power_safe: durability == Durability::Full, boot }
+        Self { file, power_safe: durability == Durability::Full, boot, acceptance: 0 }
+    }
+
+    /// Of a cell with a loss that an operator has accepted.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn since(self, acceptance: i64) -> Self {
+        Self { acceptance, ..self }
     }
 
     /// After a commit.
@@ -176,7 +191,8 @@ impl HeadFile {
     }
 
     fn write(&self, head: Head) -> io::Result<()> {
-        let head = Head { power_safe: self.power_safe, boot: self.boot.clone(), ..head };
+        let (power_safe, boot, acceptance) = (self.power_safe, self.boot.clone(), self.acceptance);
+        let head = Head { power_safe, boot, acceptance, ..head };
         let json = serde_json::to_string(&head)?;
         let mut line = format!("{} {json}", sum_of(&json)).into_bytes();
         line.resize(LINE - 1, b' ');
@@ -229,8 +245,8 @@ mod tests {
     fn the_longest_head_fits() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = folder.path().join("ledger.sqlite3");
-        let file = HeadFile::open(&ledger, Durability::Process);
         let most = i64::MAX - 1;
+        let file = HeadFile { acceptance: most, ..HeadFile::open(&ledger, Durability::Process) };
         let row = BatchRow { batch: most, epoch: most, ..BatchRow::START };
         let longest = Head {
             step: most,

@@ -235,9 +235,12 @@ impl Front {
 
     /// The cell that a request goes to, after it was not taken where it was thought to go.
     async fn cell_anew(&self, uri: &Uri) -> Result<CellId, Box<Failure>> {
-        let directory = self.0.directory.clone();
+        let (directory, target) = (self.0.directory.clone(), Target::of(uri));
+        if let Some(agent) = self.agent(target.clone()) {
+            directory.forget(&agent);
+        }
         spawn::blocking(move || directory.refresh()).await.map_err(Failure::internal)??;
-        self.cell_of(Target::of(uri)).await
+        self.cell_of(target).await
     }
 
     /// The cell that a request goes to.

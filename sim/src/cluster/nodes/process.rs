@@ -138,7 +138,7 @@ impl World {
         match ask {
             Ask::Query { id, statement } => self.send(of, id, statement),
             Ask::Abandon { id } => self.give_up(of, id),
-            Ask::TakeOver { cell, epoch, head } => self.take_over(of, cell, epoch, head),
+            Ask::TakeOver { cell, epoch, head, .. } => self.take_over(of, cell, epoch, head),
             Ask::Durable { cell, epoch, through } => return self.durable(of, cell, epoch, through),
             Ask::DrainCell { cell, epoch, .. } => self.drain(of, cell, epoch),
             Ask::DropCell { cell, epoch, why } => return self.drop_host(of, cell, epoch, why),

@@ -369,27 +369,83 @@ fn a_server_that_crashes_loses_nothing_that_was_acknowledged() {
     server.stop().expect("it ends");
 }
 
-/// As after a restore of a backup that is older.
+/// What a backup has.
+const KEEPS: &str =
+    "CREATE TABLE kept AS SELECT * FROM cells; CREATE TABLE kept_batches AS SELECT * FROM batches;
+    CREATE TABLE kept_agents AS SELECT * FROM agents";
+
+/// As after a restore of it.
+const GOES_BACK: &str = "
+    UPDATE cells c SET batch = k.batch, through_step = k.through_step, link = k.link FROM kept k;
+    DELETE FROM batches b WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = b.batch);
+    DELETE FROM records r WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = r.batch);
+    DELETE FROM recorder r WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = r.batch);
+    DELETE FROM content c WHERE position > (SELECT max(through_content) FROM kept_batches);
+    DELETE FROM snapshots;
+    DELETE FROM agents; INSERT INTO agents SELECT * FROM kept_agents";
+
+/// Each node remembers more than the database has.
+#[test]
+fn a_loss_is_accepted_once_for_all_nodes() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::with_one(&provider) else { return not_tried() };
+    let [first, second] = &pair.nodes;
+    pair.database.vandal(KEEPS);
+    first.ok(&["prompt", "--wait", "hello again"]);
+    second.start();
+    let moves_to = |owner: usize| {
+        wait_for("both nodes", || pair.status()["nodes"].as_array().is_some_and(|nodes| nodes.len() == 2));
+        pair.move_cell();
+        wait_for("the other owner", || pair.owner().0 == owner);
+    };
+    moves_to(1);
+    second.ok(&["prompt", "--wait", "hello there"]);
+    for node in [first, second] {
+        node.ok(&["daemon", "stop"]);
+    }
+    pair.database.vandal(GOES_BACK);
+    second.start();
+    let problem = || pair.status()["cells"][0]["problem"].as_str().unwrap_or_default().to_owned();
+    wait_for("a problem", || problem().contains("has lost something that was acknowledged"));
+    first.ok(&["cluster", "accept", "1"]);
+    wait_for("a prompt that is answered", || second.0.run(&["prompt", "--wait", "go on"]).code == Some(0));
+    first.start();
+    moves_to(0);
+    first.ok(&["prompt", "--wait", "go on here"]);
+    assert_eq!(problem(), "");
+    pair.whole();
+}
+
+#[test]
+fn a_cell_that_is_wanted_on_a_node_that_takes_none_stays() {
+    let provider = Provider::start(replies());
+    let Some(pair) = Pair::new(&provider) else { return not_tried() };
+    pair.start();
+    let (owner, id) = pair.owner();
+    wait_for("both nodes", || pair.status()["nodes"].as_array().is_some_and(|nodes| nodes.len() == 2));
+    let nodes = pair.status()["nodes"].as_array().cloned().expect("nodes");
+    let other = nodes.iter().filter_map(|node| node["node"].as_u64()).find(|node| *node != id);
+    let other = other.expect("another node");
+    let epoch = || pair.status()["cells"][0]["epoch"].clone();
+    let before = epoch();
+    pair.nodes[0].ok(&["cluster", "drain", &other.to_string()]);
+    // Whoever moved it there had looked before the node was drained.
+    pair.database.vandal(&format!("UPDATE cells SET wanted_on = {other}"));
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(epoch(), before, "it was handed over");
+    pair.nodes[owner].ok(&["prompt", "--wait", "hello"]);
+    pair.whole();
+}
+
 #[test]
 fn a_database_that_went_back_performs_nothing_until_an_operator_accepts_it() {
     let provider = Provider::start(replies());
     let Some(pair) = Pair::with_one(&provider) else { return not_tried() };
     let node = &pair.nodes[0];
-    pair.database.vandal(
-        "CREATE TABLE kept AS SELECT * FROM cells; CREATE TABLE kept_batches AS SELECT * FROM batches;
-        CREATE TABLE kept_agents AS SELECT * FROM agents",
-    );
+    pair.database.vandal(KEEPS);
     node.ok(&["prompt", "--wait", "hello again"]);
     node.ok(&["daemon", "stop"]);
-    pair.database.vandal(
-        "UPDATE cells c SET batch = k.batch, through_step = k.through_step, link = k.link FROM kept k;
-        DELETE FROM batches b WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = b.batch);
-        DELETE FROM records r WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = r.batch);
-        DELETE FROM recorder r WHERE NOT EXISTS (SELECT 1 FROM kept_batches k WHERE k.batch = r.batch);
-        DELETE FROM content c WHERE position > (SELECT max(through_content) FROM kept_batches);
-        DELETE FROM snapshots;
-        DELETE FROM agents; INSERT INTO agents SELECT * FROM kept_agents",
-    );
+    pair.database.vandal(GOES_BACK);
     node.start();
     let problem = || pair.status()["cells"][0]["problem"].as_str().unwrap_or_default().to_owned();
     wait_for("a problem", || problem().contains("has lost something that was acknowledged"));

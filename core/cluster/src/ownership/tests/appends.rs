@@ -27,7 +27,7 @@ fn cells_that_are_ready_together_share_a_statement() {
     let mut node = Node::registered();
     let cells: Vec<_> = (1..=4).map(|cell| CellRow { cell: CellId(cell), ..cell_row(None, 1) }).collect();
     node.polled(Poll { nodes: [node_row(NODE)].into(), cells });
-    let claims = (1..=4).map(|cell| Claimed { cell: CellId(cell), epoch: Epoch(2), head: head(10, 1) });
+    let claims = (1..=4).map(|cell| claim(cell, 2));
     node.answer(Slot::Claim, Answer::Claimed(claims.collect()));
     for cell in 1..=4 {
         let (cell, batch) = (CellId(cell), BatchNumber(11));

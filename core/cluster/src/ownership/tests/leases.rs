@@ -82,7 +82,8 @@ fn only_who_has_just_renewed_buries_and_claims() {
 #[test]
 fn a_cell_serves_once_its_first_batch_is_in_the_log() {
     let mut node = Node::taking_over();
-    let take_over = Ask::TakeOver { cell: CELL, epoch: Epoch(5), head: head(10, 1) };
+    let take_over =
+        Ask::TakeOver { cell: CELL, epoch: Epoch(5), head: head(10, 1), acceptance: Acceptance(0) };
     assert!(node.asked().contains(&take_over));
     assert_eq!(node.machine.effects_until(CELL), None, "not before it has written something");
     node.append(11, 2);
@@ -157,6 +158,29 @@ fn a_head_behind_the_remembered_one_stops_the_cell_until_it_is_accepted() {
     node.polled(Poll { nodes: [node_row(NODE)].into(), cells: [cell_row(None, 7)].into() });
     node.answer(Slot::Claim, claimed(8));
     assert_eq!(node.machine.standing(CELL), Standing::TakingOver);
+}
+
+#[test]
+fn a_loss_that_was_accepted_holds_for_every_node_and_a_later_one_does_not() {
+    let claims = |remembered: u64, accepted: u64| {
+        let mut node = Node::registered();
+        let mut claims = |epoch: u64, claim: Claimed| {
+            node.machine.poll_at = Mono(0);
+            node.at(node.now + 1);
+            node.polled(Poll { nodes: [node_row(NODE)].into(), cells: [cell_row(None, epoch)].into() });
+            node.answer(Slot::Claim, Answer::Claimed([claim].into()));
+            let standing = node.machine.standing(CELL);
+            node.machine.drop_cell(CELL, Dropped::HandedOver, &mut Vec::new());
+            standing
+        };
+        let before = Claimed { head: head(11, 2), acceptance: Acceptance(remembered), ..claim(CELL.0, 5) };
+        assert_eq!(claims(4, before), Standing::TakingOver);
+        claims(6, Claimed { acceptance: Acceptance(accepted), ..claim(CELL.0, 7) })
+    };
+    assert_eq!(claims(3, 4), Standing::TakingOver, "it was accepted while another node owned the cell");
+    let why = Stopped::HistoryLost { remembered: head(11, 2), found: head(10, 1) };
+    assert_eq!(claims(3, 3), Standing::Stopped(why), "what is lost since");
+    assert_eq!(claims(3, 2), Standing::Stopped(why), "the database is back before it was accepted");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use super::Ownership;
 use crate::ids::tests::head;
 use crate::{
-    Answer, Ask, AskId, BatchNumber, CellId, CellRow, Claimed, Epoch, Input, Link, Mono, NodeId, NodeRow,
-    Part, Poll, Slot, Span, Statement, Terms, Wall,
+    Acceptance, Answer, Ask, AskId, BatchNumber, CellId, CellRow, Claimed, Epoch, Input, Link, Mono, NodeId,
+    NodeRow, Part, Poll, Slot, Span, Statement, Terms, Wall,
 };
 
 const CELL: CellId = CellId(7);
@@ -45,7 +45,7 @@ fn node_row(node: NodeId) -> NodeRow {
 
 fn cell_row(owner: Option<NodeId>, epoch: u64) -> CellRow {
     let (epoch, head) = (Epoch(epoch), head(10, 1));
-    CellRow { cell: CELL, owner, offered_to: None, epoch, head, label: None }
+    CellRow { cell: CELL, owner, offered_to: None, epoch, head, acceptance: Acceptance(0), label: None }
 }
 
 /// The machine, what it has asked, and which statements wait for an answer.
@@ -167,8 +167,12 @@ impl Node {
     }
 }
 
+fn claim(cell: u64, epoch: u64) -> Claimed {
+    Claimed { cell: CellId(cell), epoch: Epoch(epoch), head: head(10, 1), acceptance: Acceptance(0) }
+}
+
 fn claimed(epoch: u64) -> Answer {
-    Answer::Claimed([Claimed { cell: CELL, epoch: Epoch(epoch), head: head(10, 1) }].into())
+    Answer::Claimed([claim(CELL.0, epoch)].into())
 }
 
 fn landed() -> Answer {

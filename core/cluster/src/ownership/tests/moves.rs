@@ -145,7 +145,7 @@ fn a_cell_goes_to_a_node_that_has_too_few() {
         (1..=4).map(move |cell| CellRow { cell: CellId(cell), ..cell_row(owner, epoch) }).collect::<Vec<_>>()
     };
     node.polled(Poll { nodes: [node_row(NODE)].into(), cells: rows(None, 1) });
-    let claims = (1..=4).map(|cell| Claimed { cell: CellId(cell), epoch: Epoch(2), head: head(10, 1) });
+    let claims = (1..=4).map(|cell| claim(cell, 2));
     node.answer(Slot::Claim, Answer::Claimed(claims.collect()));
     for cell in 1..=4 {
         let (cell, batch) = (CellId(cell), BatchNumber(11));

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendErr
 use std::time::Duration;
 
 use holon_cluster::{
-    Answer, Ask, AskId, CellId, Dropped, Epoch, Head, Input, Mono, NodeId, Ownership, Slot, Standing,
+    Answer, Ask, AskId, CellId, Claimed, Dropped, Epoch, Input, Mono, NodeId, Ownership, Slot, Standing,
     Statement, Stopped,
 };
 use holon_facts::{Millis, Wall};
@@ -168,7 +168,9 @@ impl Actor {
             Ask::Query { id, statement } => self.query(id, statement),
             // Its connection gives up by itself, at the same time.
             Ask::Abandon { .. } => {}
-            Ask::TakeOver { cell, epoch, head } => self.take_over(cell, epoch, head),
+            Ask::TakeOver { cell, epoch, head, acceptance } => {
+                self.take_over(Claimed { cell, epoch, head, acceptance });
+            }
             Ask::Serve { cell, epoch } => self.tell(cell, epoch, Event::Serve { cell, epoch }),
             Ask::Durable { cell, epoch, through } => self.order(cell, epoch, Order::Durable(through)),
             Ask::Refused { cell, epoch, why, .. } => {
@@ -229,7 +231,8 @@ impl Actor {
         }
     }
 
-    fn take_over(&mut self, cell: CellId, epoch: Epoch, head: Head) {
+    fn take_over(&mut self, claimed: Claimed) {
+        let Claimed { cell, epoch, head, acceptance } = claimed;
         let (orders, given) = sync_channel(ORDERS);
         let over = Arc::new(AtomicBool::new(false));
         let permit = Permit::limited(self.until.subscribe(), over.clone());
@@ -241,6 +244,7 @@ impl Actor {
                 cell,
                 epoch,
                 head,
+                acceptance,
                 file: self.heads.join(format!("cell-{}.cell", cell.0)),
                 accepts_loss: self
                     .state
@@ -293,7 +297,7 @@ impl Actor {
         self.state.labels = aside.labels.into_iter().collect();
         for (cell, node) in aside.wanted {
             let serves = self.machine.standing(cell) == Standing::Serving;
-            if serves && Some(node) != self.machine.node() && self.state.urls.contains_key(&node) {
+            if serves && Some(node) != self.machine.node() {
                 self.step(Input::Move { cell, to: node });
             }
         }

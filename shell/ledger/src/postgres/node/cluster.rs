@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::deposits::{Deposited, Deposits};
 use super::grants::{Granted, Grants};
 use super::roots::{Clash, relabel};
-use super::statement::{id, number};
+use super::statement::{UNWANTED, WALL, id, number};
 use crate::error::LedgerError;
 use crate::postgres::open::{ANSWER, hold};
 use crate::postgres::schema;
@@ -130,15 +130,23 @@ impl Cluster {
             return Ok(None);
         }
         schema::check(&session)?;
-        let sql = "SELECT secret, lease_ms, grace_ms, (SELECT array_agg(cell ORDER BY cell) FROM cells) FROM cluster";
-        let rows = session.query(sql, &[], ANSWER).map_err(failed("reading the cluster"))?;
+        let sql = "SELECT secret, lease_ms, grace_ms, (SELECT coalesce(array_agg(cell ORDER BY cell), '{}') FROM cells)
+            FROM cluster";
+        let doing = "reading the cluster";
+        let rows = session.query(sql, &[], ANSWER).map_err(failed(doing))?;
         let millis = |ms: i64| Millis(number(ms));
-        Ok(rows.first().map(|row| Self {
+        let cluster = rows.first().map(|row| Self {
             secret: row.get(0),
             lease: millis(row.get(1)),
             grace: millis(row.get(2)),
             cells: row.get::<_, Vec<i64>>(3).into_iter().map(number).collect(),
-        }))
+        });
+        if cluster.as_ref().is_some_and(|cluster| cluster.cells.is_empty()) {
+            let problem =
+                "it has no cells, for `holon cluster init` ended too early: the same again".to_owned();
+            return Err(LedgerError::Refused { doing, problem });
+        }
+        Ok(cluster)
     }
 
     /// The cluster of a database, its tables brought up to date.
@@ -152,19 +160,24 @@ impl Cluster {
         Self::of(server)
     }
 
-    /// Makes a database one that nodes share, with so many cells. A ledger that it has already becomes the first.
+    /// Makes a database one that nodes share, with so many cells, or not at all. A ledger that it has already becomes the first.
     ///
     /// # Errors
     /// When it is one, or when a runtime has the ledger.
     pub fn init(server: &Server, (lease, grace): (Millis, Millis), cells: u64) -> Result<Self, ClusterError> {
         let session = Session::new(server.clone(), FIRST);
         schema::migrate(&session)?;
+        // What is not committed ends with the session.
+        session.begin_write().map_err(failed("making the cluster"))?;
         if !hold(&session).map_err(failed("looking for a runtime"))? {
             return Err(LedgerError::Held { database: server.to_string() }.into());
         }
         let secret = entropy::key()?;
+        // Earlier builds could end before they had made the cells.
         let sql = "INSERT INTO cluster (cluster, secret, lease_ms, grace_ms) VALUES (1, $1, $2, $3)
-            ON CONFLICT DO NOTHING RETURNING 1";
+            ON CONFLICT (cluster) DO UPDATE
+                SET secret = excluded.secret, lease_ms = excluded.lease_ms, grace_ms = excluded.grace_ms
+                WHERE NOT EXISTS (SELECT 1 FROM cells) RETURNING 1";
         let made = session.query(sql, &[&secret, &id(lease.0), &id(grace.0)], ANSWER);
         if made.map_err(failed("making the cluster"))?.is_empty() {
             return Err(ClusterError::AlreadyThere { database: server.to_string() });
@@ -173,6 +186,7 @@ impl Cluster {
             "INSERT INTO cells (cell, share) SELECT generate_series(1, $1::bigint), 1000000 / $1::bigint
             ON CONFLICT (cell) DO UPDATE SET share = excluded.share";
         session.query(sql, &[&id(cells)], ANSWER).map_err(failed("making the cells"))?;
+        session.commit().map_err(failed("making the cluster"))?;
         Ok(Self { secret, lease, grace, cells: (1..=cells).collect() })
     }
 
@@ -216,8 +230,8 @@ impl Cluster {
         };
         let sql = format!(
             "SELECT c.cell, c.epoch, n.node, c.batch, c.through_step,
-                (SELECT count(*) FROM agents a WHERE a.cell = c.cell AND a.private = 0), c.label, c.wanted_on, c.problem,
-                {deposits}
+                (SELECT count(*) FROM agents a WHERE a.cell = c.cell AND a.private = 0), c.label,
+                (SELECT w.node FROM nodes w WHERE w.node = c.wanted_on AND NOT w.buried), c.problem, {deposits}
             FROM cells c LEFT JOIN nodes n ON n.node = c.node AND NOT n.buried ORDER BY c.cell"
         );
         let cells = session.query(&sql, &[], ANSWER).map_err(failed("reading the cells"))?;
@@ -260,14 +274,16 @@ impl Cluster {
         }
     }
 
-    /// A node hands its cells over and gets none from now on.
+    /// A node hands its cells over and gets none from now on, also none that was to be moved to it.
     ///
     /// # Errors
     /// When there is no such node.
     pub fn drain(server: &Server, node: u64) -> Result<(), ClusterError> {
         let session = of_cluster(server)?;
-        let sql = "UPDATE nodes SET draining = true WHERE node = $1 AND NOT buried RETURNING 1";
-        let found = session.query(sql, &[&id(node)], ANSWER).map_err(failed("draining a node"))?;
+        let sql = format!(
+            "WITH {UNWANTED} UPDATE nodes SET draining = true WHERE node = $1 AND NOT buried RETURNING 1"
+        );
+        let found = session.query(&sql, &[&id(node)], ANSWER).map_err(failed("draining a node"))?;
         if found.is_empty() { Err(ClusterError::NoNode { node }) } else { Ok(()) }
     }
 
@@ -309,7 +325,7 @@ impl Cluster {
                     ORDER BY node LIMIT 1)
             END WHERE cell = $1";
         // What is not committed ends with the session.
-        session.execute("BEGIN").map_err(failed())?;
+        session.begin_write().map_err(failed())?;
         let sql = "SELECT 1 FROM cells WHERE cell = $1 FOR UPDATE";
         if session.query(sql, &[&id(cell)], ANSWER).map_err(failed())?.is_empty() {
             return Err(ClusterError::NoCell { cell });
@@ -320,20 +336,27 @@ impl Cluster {
         }
     }
 
-    /// A cell whose owner works on it no more begins again at the end that it has.
+    /// A cell whose owner works on it no more begins again at the end that it has, whichever node owns it next.
     ///
     /// # Errors
     /// When there is no such cell, or it has no problem.
     pub fn accept(server: &Server, cell: u64) -> Result<(), ClusterError> {
-        let session = of_cluster(server)?;
-        let sql = "UPDATE cells SET accepted = CASE WHEN problem IS NULL THEN accepted ELSE epoch END
-            WHERE cell = $1 RETURNING problem";
-        let found = session.query(sql, &[&id(cell)], ANSWER).map_err(failed("accepting a loss"))?;
-        match found.first().map(|row| row.get::<_, Option<String>>(0)) {
-            None => Err(ClusterError::NoCell { cell }),
-            Some(None) => Err(ClusterError::NoProblem { cell }),
-            Some(Some(_)) => Ok(()),
+        if Self::of_node(server)?.is_none() {
+            return Err(ClusterError::None { database: server.to_string() });
         }
+        let session = Session::new(server.clone(), 0);
+        // Time, so that it is later than what the database has lost.
+        let sql = format!(
+            "UPDATE cells SET accepted = epoch, acceptance = greatest(acceptance + 1, {WALL})
+                WHERE cell = $1 AND problem IS NOT NULL RETURNING 1"
+        );
+        let accepted = session.query(&sql, &[&id(cell)], ANSWER).map_err(failed("accepting a loss"))?;
+        if !accepted.is_empty() {
+            return Ok(());
+        }
+        let sql = "SELECT 1 FROM cells WHERE cell = $1";
+        let there = session.query(sql, &[&id(cell)], ANSWER).map_err(failed("accepting a loss"))?;
+        Err(if there.is_empty() { ClusterError::NoCell { cell } } else { ClusterError::NoProblem { cell } })
     }
 
     /// Says why the owner of a cell works on it no more, for whoever looks.
@@ -357,5 +380,56 @@ fn of_cluster(server: &Server) -> Result<Session, ClusterError> {
     match Cluster::of(server)? {
         Some(_) => Ok(Session::new(server.clone(), 0)),
         None => Err(ClusterError::None { database: server.to_string() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::testing::Database;
+
+    #[test]
+    fn a_cluster_is_made_with_its_cells_or_not_at_all() {
+        let Some(database) = Database::new() else { return };
+        let server = database.server();
+        let init = |cells| Cluster::init(&server, (Millis(3_000), Millis(500)), cells);
+        schema::migrate(&Session::new(server.clone(), 0)).unwrap();
+        database.vandal("ALTER TABLE cells RENAME COLUMN share TO other");
+        init(3).unwrap_err();
+        database.vandal("ALTER TABLE cells RENAME COLUMN other TO share");
+        assert_eq!(Cluster::of(&server).unwrap(), None);
+        assert_eq!(init(3).unwrap().cells, [1, 2, 3]);
+        assert!(matches!(init(4).unwrap_err(), ClusterError::AlreadyThere { .. }));
+        // As earlier builds left it.
+        database.vandal("DELETE FROM cells");
+        let error = Cluster::of(&server).unwrap_err().to_string();
+        assert!(error.contains("has no cells") && error.contains("holon cluster init"), "{error}");
+        let made = init(4).unwrap();
+        assert_eq!(Cluster::of(&server).unwrap(), Some(made));
+    }
+
+    #[test]
+    fn each_loss_that_is_accepted_has_a_later_number() {
+        let Some((server, database)) = Database::with_cells() else { return };
+        let accepted = || {
+            let session = Session::new(server.clone(), 0);
+            let rows = session.query("SELECT acceptance FROM cells WHERE cell = 1", &[], ANSWER).unwrap();
+            rows[0].get::<_, i64>(0)
+        };
+        let accepts = |cell| Cluster::accept(&server, cell);
+        assert!(matches!(accepts(9).unwrap_err(), ClusterError::NoCell { cell: 9 }));
+        assert!(matches!(accepts(1).unwrap_err(), ClusterError::NoProblem { cell: 1 }));
+        assert_eq!(accepted(), 0);
+        database.vandal("UPDATE cells SET problem = 'lost'");
+        accepts(1).unwrap();
+        let first = accepted();
+        assert!(first > 0);
+        // A database that was set back knows nothing of it.
+        database.vandal("UPDATE cells SET acceptance = 0");
+        accepts(1).unwrap();
+        assert!(accepted() > first);
+        database.vandal("UPDATE cells SET acceptance = 9000000000000000000");
+        accepts(1).unwrap();
+        assert_eq!(accepted(), 9_000_000_000_000_000_001);
     }
 }

@@ -22,7 +22,22 @@ const KNOWN: usize = 100_000;
 pub struct Directory {
     session: Session,
     cells: RwLock<Arc<[CellId]>>,
-    known: Mutex<HashMap<String, CellId>>,
+    known: Mutex<Known>,
+}
+
+/// Cells of agents by their ids.
+#[derive(Debug, Default)]
+struct Known {
+    cells: HashMap<String, CellId>,
+    /// How often all of them were forgotten: what was looked up before is not remembered any more.
+    cleared: u64,
+}
+
+impl Known {
+    fn clear(&mut self) {
+        self.cells.clear();
+        self.cleared += 1;
+    }
 }
 
 impl Directory {
@@ -64,8 +79,13 @@ impl Directory {
     pub fn known_cell_of(&self, name: &str) -> Option<CellId> {
         match *self.cells() {
             [only] => Some(only),
-            _ => self.known().get(name).copied(),
+            _ => self.known().cells.get(name).copied(),
         }
+    }
+
+    /// An agent was not where it was remembered to be.
+    pub fn forget(&self, name: &str) {
+        self.known().cells.remove(name);
     }
 
     /// The cell of an agent by its id or its second name, or where one of that name begins. Waits for the database where that
@@ -86,9 +106,10 @@ impl Directory {
         if let Some(known) = self.known_cell_of(name) {
             return Ok(Some(known));
         }
+        let cleared = self.known().cleared;
         let found = self.look_up(name)?;
         if let Some((found, true)) = found {
-            self.remember(name, found);
+            self.remember(name, found, cleared);
         }
         Ok(found.map(|(cell, _)| cell))
     }
@@ -139,15 +160,19 @@ impl Directory {
         Ok(rows.first().map(|row| (CellId(number(row.get(0))), row.get(1))))
     }
 
-    fn remember(&self, name: &str, cell: CellId) {
+    /// What was looked up after so many times that all was forgotten.
+    fn remember(&self, name: &str, cell: CellId, cleared: u64) {
         let mut known = self.known();
-        if known.len() >= KNOWN {
+        if known.cleared != cleared {
+            return;
+        }
+        if known.cells.len() >= KNOWN {
             known.clear();
         }
-        known.insert(name.to_owned(), cell);
+        known.cells.insert(name.to_owned(), cell);
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, CellId>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -192,5 +217,25 @@ mod tests {
         directories[0].release("zed", of(7)).unwrap();
         assert!(claims(two) && !claims(one));
         assert_eq!(found(), Some(two), "no node remembers whose it was");
+    }
+
+    #[test]
+    fn what_was_looked_up_before_a_split_is_not_remembered() {
+        let Some((server, _database)) = Database::with_cells() else { return };
+        let cluster = Cluster::of(&server).unwrap().unwrap();
+        let directory = Directory::new(server.clone(), &cluster);
+        let set = |sql: &str| drop(Session::new(server.clone(), 0).query(sql, &[], ANSWER).unwrap());
+        set("INSERT INTO agents (cell, agent, event_seq, status, open_work, private, archived, asks, continues)
+            VALUES (1, 'ada', 1, 'asleep', 0, 0, 0, 0, 1)");
+        let cleared = directory.known().cleared;
+        let (found, _) = directory.look_up("ada").unwrap().unwrap();
+        set("INSERT INTO cells (cell) VALUES (5)");
+        set("UPDATE agents SET cell = 5");
+        directory.refresh().unwrap();
+        directory.remember("ada", found, cleared);
+        assert_eq!(directory.find("ada").unwrap(), Some(CellId(5)));
+        assert_eq!(directory.known_cell_of("ada"), Some(CellId(5)));
+        directory.forget("ada");
+        assert_eq!(directory.known_cell_of("ada"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use holon_cluster::{CellId, Epoch, Head};
+use holon_cluster::{Acceptance, CellId, Epoch, Head};
 use holon_facts::{Millis, StepSeq};
 
 use super::super::loss::HeadOnly;
@@ -35,6 +35,8 @@ pub(super) struct Parts {
     pub(super) cell: CellId,
     pub(super) epoch: Epoch,
     pub(super) head: Head,
+    /// What this machine remembers of before it does not count.
+    pub(super) acceptance: Acceptance,
     /// Names a file of this machine that says what was acknowledged last.
     pub(super) file: PathBuf,
     /// Whether what this machine remembers counts no more: an operator goes on without what is lost.
@@ -111,7 +113,7 @@ impl Lot {
             // One that stays is named by what follows.
             drop(std::fs::remove_file(parts.file.with_extension("head")));
         }
-        let kept = HeadOnly::look(&parts.file)?;
+        let kept = HeadOnly::look(&parts.file)?.since(id(parts.acceptance.0));
         let (head, warnings) = reader.read(|source| {
             kept.compare(&parts.server.to_string(), &parts.file, source, &last, Durability::Full)
         })?;

@@ -113,7 +113,7 @@ impl Roots {
         let failed = || LedgerError::postgres("binding a cell");
         // A transaction of its own, which ends with it.
         let session = self.0.apart();
-        session.execute("BEGIN").map_err(failed())?;
+        session.begin_write().map_err(failed())?;
         let sql = "SELECT label FROM cells WHERE cell = $1 AND epoch = $2 AND hand_to IS NULL AND node IS NOT NULL FOR UPDATE";
         let rows = session.query(sql, &[&id(of.cell.0), &id(of.epoch.0)], ANSWER).map_err(failed())?;
         match rows.first().map(|row| row.get::<_, Option<String>>(0)) {
@@ -184,7 +184,7 @@ pub(super) fn relabel(
     }
     let folders = "UPDATE roots SET label = coalesce($2::text, '') WHERE cell = $1";
     session.query(&format!("WITH own AS ({update}) {folders}"), &[&cell, label], ANSWER)?;
-    session.execute("COMMIT")?;
+    session.commit()?;
     Ok(None)
 }
 

@@ -107,6 +107,8 @@ pub fn split(server: &Server, cell: u64, named: &[String]) -> Result<Split, Spli
     if !lock.first().is_some_and(|row| row.get(0)) {
         return Err(SplitError::Busy);
     }
+    // Without the lock, somebody else may change what was copied.
+    session.holds_lock();
     let new = may_be_split(&session, cell)?;
     choose(&trees(&session)?, cell, named)?;
     let copied = copy_ahead(&session, new)?;
@@ -257,20 +259,22 @@ impl Splitting<'_> {
         loop {
             let hold = format!("UPDATE cells SET held_until = clock_timestamp() + {HELD} WHERE cell = $1");
             self.ask(&hold, &[&id(self.cell)])?;
-            self.execute("BEGIN")?;
+            self.session.begin_write().map_err(failed())?;
             // Whoever would claim the cell waits for the row.
-            let sql = "SELECT n.name FROM cells c LEFT JOIN nodes n ON n.node = c.node AND NOT n.buried
-                WHERE c.cell = $1 FOR UPDATE OF c";
+            self.ask("SELECT 1 FROM cells WHERE cell = $1 FOR UPDATE", &[&id(self.cell)])?;
+            // A statement of its own: the one that waited for the row knows nodes as they were before.
+            let sql =
+                "SELECT n.name FROM cells c JOIN nodes n USING (node) WHERE c.cell = $1 AND NOT n.buried";
             let owner = self.ask(sql, &[&id(self.cell)])?;
-            let Some(owner) = owner.first().and_then(|row| row.get::<_, Option<String>>(0)) else { break };
-            self.execute("ROLLBACK")?;
+            let Some(owner) = owner.first().map(|row| row.get::<_, String>(0)) else { break };
+            self.session.rollback();
             if clock::since(begun) > RELEASES {
                 return Err(SplitError::NotReleased { node: owner, cell: self.cell });
             }
             thread::sleep(LOOK);
         }
         let (goes, trees) = self.divide()?;
-        let committed = self.session.execute("COMMIT").map_err(LedgerError::postgres(DOING));
+        let committed = self.session.commit().map_err(LedgerError::postgres(DOING));
         committed.map_err(|source| SplitError::Unknown { cell: self.cell, source })?;
         let agents = u64::try_from(goes.len()).unwrap_or(u64::MAX);
         Ok(Split { cell: number(self.new), agents, trees, held_for: clock::since(begun) })
@@ -293,6 +297,10 @@ impl Splitting<'_> {
         }
         let (cell, new) = (id(self.cell), self.new);
         let both: [&(dyn ToSql + Sync); 2] = [&cell, &new];
+        // What was removed and is there again since it was copied.
+        let sql = "UPDATE content n SET text = o.text FROM content o WHERE o.cell = $1 AND n.cell = $2
+            AND n.id = o.id AND n.text IS NULL AND o.text IS NOT NULL";
+        self.ask(sql, &both)?;
         let columns = "batch, epoch, through_step, through_record, through_call, through_content, link";
         self.ask(
             &format!(
@@ -347,10 +355,6 @@ impl Splitting<'_> {
 
     fn ask(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<tokio_postgres::Row>, SplitError> {
         ask(self.session, sql, params)
-    }
-
-    fn execute(&self, sql: &str) -> Result<(), SplitError> {
-        Ok(self.session.execute(sql).map_err(failed())?)
     }
 }
 

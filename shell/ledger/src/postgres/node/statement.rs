@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use holon_cluster::{
-    Answer, BatchNumber, CellId, CellRow, Claimed, Epoch, Head, Label, Link, NodeId, NodeRow, Poll, Span,
-    Statement, Wall,
+    Acceptance, Answer, BatchNumber, CellId, CellRow, Claimed, Epoch, Head, Label, Link, NodeId, NodeRow,
+    Poll, Span, Statement, Wall,
 };
 use holon_facts::Millis;
 use tokio_postgres::Row;
@@ -16,10 +16,14 @@ use super::tally::Tally;
 use crate::sql::postgres::{PostgresError, Session};
 
 /// The database's clock in microseconds.
-const WALL: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+pub(super) const WALL: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 /// A span of microseconds as an interval.
 const MICROS: &str = "::bigint * interval '1 microsecond'";
+
+/// No cell is to be moved to the node $1 any more.
+pub(super) const UNWANTED: &str =
+    "unwanted AS (UPDATE cells SET wanted_on = NULL WHERE wanted_on = $1 RETURNING 1)";
 
 /// Nodes that were buried so long ago are forgotten.
 const REMEMBERED: &str = "interval '1 day'";
@@ -29,7 +33,7 @@ const REMEMBERED: &str = "interval '1 day'";
 pub(super) struct Aside {
     /// Where living nodes are reached.
     pub(super) urls: Vec<(NodeId, String)>,
-    /// Cells that are wanted on another node.
+    /// Cells that are wanted on another node, which takes some.
     pub(super) wanted: Vec<(CellId, NodeId)>,
     /// Epochs whose loss is accepted.
     pub(super) accepted: Vec<(CellId, Epoch)>,
@@ -63,14 +67,8 @@ impl Executor {
             Statement::Claim { node, at_most } => self.claim(*node, *at_most)?,
             Statement::Settle { cell } => self.settle(*cell)?,
             Statement::Release { node, cell, epoch, to } => self.release(*node, *cell, *epoch, *to)?,
-            Statement::MarkDraining { node } => {
-                self.ask("UPDATE nodes SET draining = true WHERE node = $1", &[&id(node.0)])?;
-                Answer::Done
-            }
-            Statement::Leave { node } => {
-                self.ask("UPDATE nodes SET buried = true WHERE node = $1", &[&id(node.0)])?;
-                Answer::Done
-            }
+            Statement::MarkDraining { node } => self.ends(*node, "draining")?,
+            Statement::Leave { node } => self.ends(*node, "buried")?,
             Statement::Append { .. } => Answer::RolledBack { defect: true },
         };
         Ok((answer, Aside::default()))
@@ -78,6 +76,11 @@ impl Executor {
 
     fn ask(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, PostgresError> {
         self.session.query(sql, params, Some(self.within))
+    }
+
+    fn ends(&self, node: NodeId, how: &str) -> Result<Answer, PostgresError> {
+        let sql = format!("WITH {UNWANTED} UPDATE nodes SET {how} = true WHERE node = $1");
+        self.ask(&sql, &[&id(node.0)]).map(|_| Answer::Done)
     }
 
     fn register(&self, labels: &[Label]) -> Result<Answer, PostgresError> {
@@ -130,45 +133,47 @@ impl Executor {
             let labels = row.get::<_, Vec<String>>(2).into_iter().map(Label).collect();
             NodeRow { node, draining: row.get(1), labels }
         });
-        let nodes = nodes.collect();
-        let sql = "SELECT cell, epoch, batch, link, node, hand_to, label, wanted_on, accepted,
+        let nodes: Vec<NodeRow> = nodes.collect();
+        let takes_cells = |wanted: &NodeId| nodes.iter().any(|row| row.node == *wanted && !row.draining);
+        let sql = "SELECT cell, epoch, batch, link, acceptance, node, hand_to, label, wanted_on, accepted,
             EXISTS (SELECT 1 FROM deposits d WHERE d.cell = cells.cell AND d.judged_at IS NULL),
             coalesce(held_until > clock_timestamp(), false), problem IS NOT NULL FROM cells";
         let cells = self.ask(sql, &[])?;
         let cells = cells.iter().map(|row| {
             let (cell, epoch, head) = owned(row);
-            aside.wanted.extend(row.get::<_, Option<i64>>(7).map(|node| (cell, NodeId(number(node)))));
-            aside.accepted.extend(row.get::<_, Option<i64>>(8).map(|epoch| (cell, Epoch(number(epoch)))));
-            aside.deposits.extend(row.get::<_, bool>(9).then_some(cell));
-            aside.held.extend(row.get::<_, bool>(10).then_some(cell));
-            aside.named.extend(row.get::<_, bool>(11).then_some(cell));
             let node = |column| row.get::<_, Option<i64>>(column).map(|node| NodeId(number(node)));
-            let label = row.get::<_, Option<String>>(6);
+            aside.wanted.extend(node(8).filter(takes_cells).map(|node| (cell, node)));
+            aside.accepted.extend(row.get::<_, Option<i64>>(9).map(|epoch| (cell, Epoch(number(epoch)))));
+            aside.deposits.extend(row.get::<_, bool>(10).then_some(cell));
+            aside.held.extend(row.get::<_, bool>(11).then_some(cell));
+            aside.named.extend(row.get::<_, bool>(12).then_some(cell));
+            let label = row.get::<_, Option<String>>(7);
             aside.labels.extend(label.clone().map(|label| (cell, label)));
-            let label = label.map(Label);
-            CellRow { cell, owner: node(4), offered_to: node(5), epoch, head, label }
+            let (owner, offered_to, label) = (node(5), node(6), label.map(Label));
+            CellRow { cell, owner, offered_to, epoch, head, acceptance: acceptance(row), label }
         });
         let cells = cells.collect();
         Ok((Answer::Polled(Poll { nodes, cells }), aside))
     }
 
-    /// Different nodes begin with different cells.
+    /// Different nodes begin with different cells. One that somebody claims meanwhile is looked at again with its new row alone:
+    /// whether its owner lives has to be asked for that row, and not joined to the one before.
     fn claim(&self, node: NodeId, at_most: usize) -> Result<Answer, PostgresError> {
         let sql = "UPDATE cells SET node = $1, epoch = epoch + 1, hand_to = NULL, problem = NULL,
                 wanted_on = CASE WHEN wanted_on = $1 THEN NULL ELSE wanted_on END
             WHERE cell IN (
-                SELECT c.cell FROM cells c LEFT JOIN nodes n ON n.node = c.node
-                WHERE (n.node IS NULL OR n.buried OR c.hand_to = $1)
+                SELECT c.cell FROM cells c
+                WHERE (NOT EXISTS (SELECT 1 FROM nodes n WHERE n.node = c.node AND NOT n.buried) OR c.hand_to = $1)
                     AND (c.held_until IS NULL OR c.held_until < clock_timestamp())
                     AND EXISTS (SELECT 1 FROM nodes me WHERE me.node = $1 AND NOT me.buried
                         AND (c.label IS NULL OR c.label = ANY (me.labels)))
                 ORDER BY md5(c.cell::text || ' ' || $1::text) LIMIT $2 FOR UPDATE OF c SKIP LOCKED)
-            RETURNING cell, epoch, batch, link";
+            RETURNING cell, epoch, batch, link, acceptance";
         let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
         let rows = self.ask(sql, &[&id(node.0), &at_most])?;
         let claimed = rows.iter().map(|row| {
             let (cell, epoch, head) = owned(row);
-            Claimed { cell, epoch, head }
+            Claimed { cell, epoch, head, acceptance: acceptance(row) }
         });
         Ok(Answer::Claimed(claimed.collect()))
     }
@@ -208,6 +213,11 @@ fn owned(row: &Row) -> (CellId, Epoch, Head) {
     (CellId(number(row.get(0))), Epoch(number(row.get(1))), head)
 }
 
+/// The column behind those of [`owned`].
+fn acceptance(row: &Row) -> Acceptance {
+    Acceptance(number(row.get(4)))
+}
+
 /// As the database has it.
 pub(super) fn id(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
@@ -219,4 +229,111 @@ pub(super) fn number(id: i64) -> u64 {
 
 fn span(span: Span) -> i64 {
     id(span.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Barrier;
+    use std::thread;
+
+    use super::super::Cluster;
+    use super::*;
+    use crate::postgres::testing::Database;
+    use crate::sql::postgres::Server;
+
+    fn executor(server: &Server) -> Executor {
+        Executor {
+            session: Session::new(server.clone(), 0),
+            about: AboutNode { name: String::new(), url: String::new(), build: String::new() },
+            tally: Arc::default(),
+            lease: Span::millis(60_000),
+            grace: Span::millis(1_000),
+            within: Millis::seconds(30),
+        }
+    }
+
+    fn registered(executor: &Executor) -> NodeId {
+        match executor.register(&[]).unwrap() {
+            Answer::Registered { node, .. } => node,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn claims(executor: &Executor, node: NodeId, at_most: usize) -> Vec<CellId> {
+        match executor.claim(node, at_most).unwrap() {
+            Answer::Claimed(claimed) => claimed.iter().map(|claimed| claimed.cell).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn wanted(executor: &Executor) -> Vec<(CellId, NodeId)> {
+        executor.poll(false).unwrap().1.wanted
+    }
+
+    #[test]
+    fn of_nodes_that_claim_a_cell_at_once_one_has_it() {
+        const ROUNDS: usize = 300;
+        let Some((server, _database)) = Database::with_cells() else { return };
+        let (begin, done) = (Barrier::new(5), Barrier::new(5));
+        let claimed: Vec<Vec<Vec<CellId>>> = thread::scope(|scope| {
+            let claimers = [1, 2, 3, 4].map(|_| {
+                scope.spawn(|| {
+                    let executor = executor(&server);
+                    let node = registered(&executor);
+                    let claims = |_| {
+                        begin.wait();
+                        let claimed = claims(&executor, node, 4);
+                        done.wait();
+                        claimed
+                    };
+                    (0..ROUNDS).map(claims).collect::<Vec<_>>()
+                })
+            });
+            let session = Session::new(server.clone(), 0);
+            for _ in 0..ROUNDS {
+                session.execute("UPDATE cells SET node = NULL").unwrap();
+                begin.wait();
+                done.wait();
+            }
+            claimers.into_iter().map(|claimer| claimer.join().unwrap()).collect()
+        });
+        for round in 0..ROUNDS {
+            let mut owners: BTreeMap<CellId, usize> = BTreeMap::new();
+            for cell in claimed.iter().flat_map(|rounds| &rounds[round]) {
+                *owners.entry(*cell).or_default() += 1;
+            }
+            assert!(owners.values().all(|owners| *owners == 1), "round {round}: {owners:?}");
+        }
+    }
+
+    #[test]
+    fn a_cell_is_not_moved_to_a_node_that_takes_none() {
+        let Some((server, _database)) = Database::with_cells() else { return };
+        let executor = executor(&server);
+        let [owner, other] = [1, 2].map(|_| registered(&executor));
+        assert_eq!(claims(&executor, owner, 4).len(), 4);
+        let moves = || Cluster::move_cell(&server, 1, other.0).unwrap();
+        let shown = || Cluster::status(&server).unwrap().cells[0].wanted_on;
+        let wants = || {
+            let sql = "UPDATE cells SET wanted_on = $1 WHERE cell = 1";
+            executor.ask(sql, &[&id(other.0)]).unwrap();
+        };
+        moves();
+        assert_eq!((wanted(&executor), shown()), (vec![(CellId(1), other)], Some(other.0)));
+        Cluster::drain(&server, other.0).unwrap();
+        assert_eq!((wanted(&executor), shown()), (vec![], None));
+        // Whoever looked before it was drained wants it there all the same.
+        wants();
+        assert_eq!(wanted(&executor), []);
+        for ends in [Statement::MarkDraining { node: other }, Statement::Leave { node: other }] {
+            wants();
+            executor.execute(&ends).unwrap();
+            assert_eq!(shown(), None);
+            let sql = "SELECT 1 FROM cells WHERE wanted_on IS NOT NULL";
+            assert!(executor.ask(sql, &[]).unwrap().is_empty());
+        }
+        wants();
+        assert_eq!(shown(), None, "it is buried");
+    }
 }

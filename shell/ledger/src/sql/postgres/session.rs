@@ -22,8 +22,10 @@ pub(crate) struct Session {
     /// None: the connection is its own for as long as it lives.
     shares: Option<Work>,
     connection: Mutex<Option<Connection>>,
-    /// A lost connection has lost it, too: nothing more is read in it.
+    /// A lost connection has lost it, too: no other one goes on in its place.
     in_transaction: AtomicBool,
+    /// The same of a lock.
+    holds_lock: AtomicBool,
     stopped: Arc<AtomicBool>,
 }
 
@@ -88,6 +90,7 @@ impl Session {
             shares,
             connection: Mutex::new(None),
             in_transaction: AtomicBool::new(false),
+            holds_lock: AtomicBool::new(false),
             stopped: Arc::new(AtomicBool::new(false)),
         }
     }
@@ -142,10 +145,49 @@ impl Session {
     /// # Errors
     /// Likewise.
     pub(crate) fn begin(&self) -> Result<(), PostgresError> {
-        self.execute_here("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        self.begin_by("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    }
+
+    /// Begins to change the database as a whole: what follows is done with [`Self::commit`], or not at all. Where the connection
+    /// is lost on the way, everything up to [`Self::rollback`] is refused.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub(crate) fn begin_write(&self) -> Result<(), PostgresError> {
+        self.begin_by("BEGIN")
+    }
+
+    fn begin_by(&self, sql: &str) -> Result<(), PostgresError> {
+        self.execute_here(sql)?;
         self.in_transaction.store(true, Ordering::Relaxed);
         self.is_clean(false);
         Ok(())
+    }
+
+    /// Makes what was changed since [`Self::begin_write`] durable.
+    ///
+    /// # Errors
+    /// When its connection was lost before, or it is not answered: whether it was done is not known then.
+    pub(crate) fn commit(&self) -> Result<(), PostgresError> {
+        let committed = self.execute_here("COMMIT");
+        self.in_transaction.store(false, Ordering::Relaxed);
+        self.is_clean(committed.is_ok());
+        self.give_back();
+        committed
+    }
+
+    /// Gives up what was changed since [`Self::begin_write`]. A lost connection has done so already.
+    pub(crate) fn rollback(&self) {
+        let is_open = self.lock().as_ref().is_some_and(|connection| !connection.open().is_closed());
+        let is_clean = is_open && self.execute_here("ROLLBACK").is_ok();
+        self.in_transaction.store(false, Ordering::Relaxed);
+        self.is_clean(is_clean);
+        self.give_back();
+    }
+
+    /// Its connection holds a lock from now on, until [`Self::lose`]: where it is lost, everything is refused.
+    pub(crate) fn holds_lock(&self) {
+        self.holds_lock.store(true, Ordering::Relaxed);
     }
 
     /// Ends it. A connection that can't is given up.
@@ -158,8 +200,15 @@ impl Session {
         self.give_back();
     }
 
-    /// Gives the connection up: what was under way on it is not waited for.
+    /// Gives the connection up, with what was begun on it. The next statement has another one.
     pub(crate) fn lose(&self) {
+        self.give_up();
+        self.in_transaction.store(false, Ordering::Relaxed);
+        self.holds_lock.store(false, Ordering::Relaxed);
+    }
+
+    /// What was under way on the connection is not waited for.
+    fn give_up(&self) {
         let mut connection = self.lock();
         if let Some(Connection::Lent(lent)) = &mut *connection {
             lent.is_lost();
@@ -167,9 +216,9 @@ impl Session {
         *connection = None;
     }
 
-    /// Lets others have it, where it is shared.
+    /// Lets others have it, where it is shared and nothing was begun on it.
     fn give_back(&self) {
-        if self.shares.is_some() {
+        if self.shares.is_some() && !self.in_transaction.load(Ordering::Relaxed) {
             *self.lock() = None;
         }
     }
@@ -184,7 +233,7 @@ impl Session {
         let open = self.open(Some(ANSWER))?;
         let done = self.answer(open.client.batch_execute(sql), Some(ANSWER));
         if done.is_err() {
-            self.lose();
+            self.give_up();
         }
         done
     }
@@ -204,9 +253,7 @@ impl Session {
             }
             self.answer(open.client.query(&statement, &params), limit)
         });
-        if !self.in_transaction.load(Ordering::Relaxed) {
-            self.give_back();
-        }
+        self.give_back();
         asked
     }
 
@@ -237,7 +284,7 @@ impl Session {
             |answer| answer.map_err(PostgresError::from),
         );
         if let Err(PostgresError::Unanswered(_)) = answer {
-            self.lose();
+            self.give_up();
         }
         answer
     }
@@ -251,10 +298,14 @@ impl Session {
         if let Some(open) = connection.as_ref().map(Connection::open).filter(|open| !open.is_closed()) {
             return Ok(open.clone());
         }
+        let lost = |with: &str| {
+            Err(PostgresError::Unanswered(format!("the connection was lost, and {with} with it")))
+        };
         if self.in_transaction.load(Ordering::Relaxed) {
-            return Err(PostgresError::Unanswered(
-                "the connection was lost in the middle of a read".to_owned(),
-            ));
+            return lost("what was begun");
+        }
+        if self.holds_lock.load(Ordering::Relaxed) {
+            return lost("a lock");
         }
         // One that is closed goes back before another is waited for.
         *connection = None;
@@ -268,5 +319,68 @@ impl Session {
 
     fn lock(&self) -> MutexGuard<'_, Option<Connection>> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::testing::Database;
+
+    #[test]
+    fn a_transaction_ends_with_its_connection() {
+        let Some((server, database)) = Database::with_cells() else { return };
+        let session = Session::new(server.clone(), 0);
+        let labels = |session: &Session| {
+            let rows = session.query("SELECT count(*) FROM cells WHERE label IS NOT NULL", &[], Some(ANSWER));
+            rows.unwrap()[0].get::<_, i64>(0)
+        };
+        let set = |cell: i64| {
+            let sql = "UPDATE cells SET label = 'a' WHERE cell = $1";
+            session.query(sql, &[&cell], Some(ANSWER))
+        };
+        let is_lost = |done: Result<(), PostgresError>| {
+            let error = done.unwrap_err();
+            assert!(matches!(error, PostgresError::Unanswered(_)), "{error}");
+        };
+        session.begin_write().unwrap();
+        set(1).unwrap();
+        database.cut();
+        for cell in [2, 3] {
+            is_lost(set(cell).map(drop));
+        }
+        is_lost(session.execute("UPDATE cells SET label = 'b'"));
+        is_lost(session.commit());
+        assert_eq!(labels(&session), 0);
+        // Given up, it is over too, with its connection or without.
+        for cut in [false, true] {
+            session.begin_write().unwrap();
+            set(1).unwrap();
+            if cut {
+                database.cut();
+            }
+            session.rollback();
+            assert_eq!(labels(&session), 0);
+        }
+        session.begin_write().unwrap();
+        set(1).unwrap();
+        session.commit().unwrap();
+        assert_eq!(labels(&Session::new(server, 0)), 1);
+    }
+
+    #[test]
+    fn a_lock_ends_with_its_connection() {
+        let Some((server, database)) = Database::with_cells() else { return };
+        let session = Session::new(server, 0);
+        let asks = || session.query("SELECT pg_advisory_lock(7, 7)", &[], Some(ANSWER)).map(drop);
+        asks().unwrap();
+        session.holds_lock();
+        database.cut();
+        for _ in 0..2 {
+            let error = asks().unwrap_err();
+            assert!(matches!(error, PostgresError::Unanswered(_)), "{error}");
+        }
+        session.lose();
+        asks().unwrap();
     }
 }
