@@ -468,11 +468,11 @@ fn what_is_remembered_is_bounded() {
     world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("true")));
     let wait = r#"{"wake":"task_result","resource":"task_1","reason":"the build"}"#;
     world.admit("main", prompt("wait for it"));
-    world.complete("main", context());
-    world.complete("main", calls(&[("", "WaitFor", wait)]));
+    world.complete_one("main", OpKind::LoadContext, context());
+    world.complete_one("main", OpKind::CallModel, calls(&[("", "WaitFor", wait)]));
     assert!(world.agent("main").waits.own.is_some());
     world.admit("main", prompt("a long turn"));
-    world.complete("main", context());
+    world.complete_one("main", OpKind::LoadContext, context());
     end(&mut world, CommandEnd::Exited, Some(0));
     commands(&mut world, KEPT + 5);
     assert!(world.agent("main").tasks.get(TaskId(1)).is_some(), "its message is still to be dealt with");
