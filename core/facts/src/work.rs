@@ -10,6 +10,9 @@ use crate::content::ContentId;
 /// Longest objective, in bytes.
 pub const OBJECTIVE_BYTES: usize = 4 << 10;
 
+/// Owners that one tick tells of; the others have the next one.
+pub const IN_A_TICK: usize = 10;
+
 /// Longest entry of a todo list, reason or blocker, in bytes.
 pub const LINE_BYTES: usize = 512;
 

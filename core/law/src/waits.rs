@@ -12,6 +12,7 @@ use holon_facts::ids::MessageId;
 use holon_facts::message::MessageKind;
 use holon_facts::record::Record;
 use holon_facts::wait::{IN_A_ROW, WaitKind};
+use holon_facts::work::IN_A_TICK;
 
 use super::past::{Owner, Past, Recheck};
 use super::{Checked, rule};
@@ -118,8 +119,12 @@ pub(super) fn s11(past: &Past, record: &Record) -> Checked {
             })?;
             let due = due(past, record);
             let due_now: Vec<Owner> = fact.due.iter().map(|due| due.work_item_id).collect();
-            let all = due_now.len() == due.len() && due.iter().all(|(owner, _)| due_now.contains(owner));
-            rule(all && !due.is_empty(), || format!("{due_now:?} are looked at again, due are {due:?}"))?;
+            let are_due = due_now.iter().all(|now| due.iter().any(|(owner, _)| owner == now));
+            // Builds before this one put all into one tick, and named as many.
+            let enough = due_now.len() == due.len() || due_now.len() == IN_A_TICK;
+            rule(are_due && enough && !due.is_empty(), || {
+                format!("{due_now:?} are looked at again, due are {due:?}")
+            })?;
             for due_now in &fact.due {
                 let before = past.waits.rechecks.get(&due_now.work_item_id);
                 let fits = before.is_some_and(|recheck| {

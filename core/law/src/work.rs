@@ -8,7 +8,7 @@ use holon_facts::event::{Event, SchedulingFact, TurnFact, WorkFact};
 use holon_facts::ids::RunId;
 use holon_facts::record::Record;
 use holon_facts::time::Wall;
-use holon_facts::work::PlanSeen;
+use holon_facts::work::{IN_A_TICK, PlanSeen};
 
 use super::past::Past;
 use super::waits::rests;
@@ -56,7 +56,9 @@ pub(super) fn s1(past: &Past, record: &Record) -> Checked {
             let admitted = !past.begins_step(record) && past.promised.admitted.contains(&fact.message_id);
             rule(admitted, || format!("{} was not made for this", fact.message_id))?;
             let owed = past.owed_work(fact.tick, record.at);
-            rule(!owed.is_empty() && owed == fact.work_item_ids, || {
+            // Builds before this one put all into one tick, and named as many.
+            let first = owed.get(..IN_A_TICK).is_some_and(|first| first == fact.work_item_ids);
+            rule(!owed.is_empty() && (first || owed == fact.work_item_ids), || {
                 format!("{} delivers {:?}, due are {owed:?}", fact.message_id, fact.work_item_ids)
             })
         }

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use holon_facts::config::{ChildLimits, Config};
+use holon_facts::config::{ChildLimits, Config, QueueLimits};
 use holon_facts::content::Text;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::{Event, InboxFact, TurnFact};
@@ -142,6 +142,36 @@ fn a_child_that_waits_for_its_operator_asks_its_parent_once() {
     answers_in_turn(&mut world, CHILD, "mended");
     assert_eq!(status(&world, 1), TaskStatus::Completed);
     assert_eq!(messages(&world, "main").len(), 3, "asked once, told once");
+}
+
+/// Who has a later letter knows those before it: a smaller one does not overtake one that waits for space.
+#[test]
+fn follow_ups_reach_a_child_in_their_order() {
+    let queue = QueueLimits { bytes: 100, reserved_bytes: 0, ..config().queue };
+    let mut world = World::with_config("main", Config { queue, ..config() });
+    begins_child(&mut world, "look into it");
+    world.complete_one(CHILD, OpKind::LoadContext, context());
+    world.admit("main", prompt("tell it more"));
+    world.complete_one("main", OpKind::LoadContext, context());
+    let sizes = [300, 200, 5];
+    for size in sizes {
+        let input = format!(r#"{{"task_id":"task_1","input":"{}"}}"#, "x".repeat(size));
+        world.complete_one("main", OpKind::CallModel, calls(&[("", "TaskInput", &input)]));
+        world.complete_one("main", OpKind::CallTool, tool_answers("written"));
+    }
+    let told = |world: &World| {
+        let all = messages(world, CHILD).into_iter().filter(|text| text.ends_with('x'));
+        all.map(|text| text.matches('x').count()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&world), sizes[..1]);
+    answers_in_turn_of(&mut world, CHILD);
+    assert_eq!(told(&world), sizes, "as soon as there is space");
+}
+
+fn answers_in_turn_of(world: &mut World, name: &str) {
+    world.complete_one(name, OpKind::CallModel, answers("it is the cable"));
+    world.complete_one(name, OpKind::LoadContext, context());
+    world.complete_one(name, OpKind::CallModel, answers("it was the cable"));
 }
 
 #[test]

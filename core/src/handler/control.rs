@@ -109,7 +109,10 @@ fn abort(tx: &mut Tx<'_>, run_id: Option<RunId>, stop_after: bool) -> Result<Con
     }
     let previous = tx.agent().status;
     admitted(tx, ControlAction::Abort);
-    let aborted = abort_run(tx, TurnReason::OperatorAbort);
+    // What it executes now is ended as a task: until then it writes to its root.
+    let given_up = task::promote::at_turn_end(tx);
+    let mut aborted = abort_run(tx, TurnReason::OperatorAbort);
+    aborted.ops.splice(..0, given_up);
     Ok(applied(tx, ControlAction::Abort, (previous, Status::AwakeIdle), aborted))
 }
 
@@ -268,6 +271,29 @@ mod tests {
             world.crash();
             assert_eq!(held(&world), 0, "its supervisor is gone, and so is the command");
             world.control("main", other);
+        }
+    }
+
+    /// A command that is asked to end with its turn still writes: its root is free when it has ended.
+    #[test]
+    fn the_root_of_an_aborted_turn_is_held_until_its_command_has_ended() {
+        let abort = |world: &mut World| {
+            let request = ControlRequest::Abort { run_id: None, stop_after_abort: false };
+            let Answer::Controlled(_) = world.control("main", request) else { panic!() };
+        };
+        let wall_time: fn(&mut World) = |world| world.pass(crate::testing::config().turn.wall_time);
+        for end in [abort as fn(&mut World), wall_time] {
+            let mut world = World::with_agent("main");
+            world.admit("main", prompt("build"));
+            world.complete("main", context());
+            world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"make"}"#)]));
+            end(&mut world);
+            assert!(world.agent("main").run.is_none());
+            let held = |world: &World| world.agent("main").workspaces.occupied().count();
+            assert_eq!(held(&world), 1, "its command may still write");
+            world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
+            assert_eq!(held(&world), 0);
+            assert!(world.agent("main").run.is_none(), "the agent knows that it has ended it");
         }
     }
 

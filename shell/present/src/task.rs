@@ -38,6 +38,7 @@ fn created(fact: &TaskCreated) -> String {
         TaskOrigin::PromotedAtRecovery => "is still alive, and continues in the background",
         TaskOrigin::PromotedAtShutdown => "keeps running without its runtime",
         TaskOrigin::PromotedAtStop => "is ended with its agent",
+        TaskOrigin::PromotedAtTurnEnd => "is ended with its turn",
         TaskOrigin::Operator => "was started by an operator",
         TaskOrigin::Spawned => "is a child",
     };

@@ -70,6 +70,7 @@ impl World<'_> {
                 TaskFact::TaskCreated(fact) => self.injector.saw(match fact.cause {
                     TaskOrigin::PromotedAtShutdown => "a command goes on beyond a shutdown",
                     TaskOrigin::PromotedAtStop => "a command is ended with its agent",
+                    TaskOrigin::PromotedAtTurnEnd => "a command is ended with its turn",
                     TaskOrigin::PromotedAtRecovery => "a command went on beyond a crash",
                     TaskOrigin::Promoted => "a command goes on as a task",
                     TaskOrigin::Operator => "an operator's task begins",

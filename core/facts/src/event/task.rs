@@ -63,6 +63,8 @@ names! {
         PromotedAtShutdown "promoted_at_shutdown",
         /// The agent was stopped during the call: its end is waited for.
         PromotedAtStop "promoted_at_stop",
+        /// Its turn was aborted or took too long, and it is ended.
+        PromotedAtTurnEnd "promoted_at_turn_end",
         /// An operator asked for it.
         Operator "operator",
         /// The agent has a child.

@@ -9,6 +9,7 @@ use holon_facts::ids::{MessageId, WorkItemId};
 use holon_facts::message::Message;
 use holon_facts::subsystem::RECHECK;
 use holon_facts::time::{Millis, Wall};
+use holon_facts::work::IN_A_TICK;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,9 +23,6 @@ pub const DEFAULT: Millis = Millis::hours(1);
 
 /// Doubling ends here.
 pub const LADDER: Millis = Millis::hours(24);
-
-/// Owners that a tick names.
-pub(crate) const NAMED: usize = 10;
 
 /// When an owner is looked at again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -161,7 +159,7 @@ pub(in crate::agent) fn delivered_by<'a>(
     message: MessageId,
 ) -> impl Iterator<Item = Obstacle> + 'a {
     let delivered = all_of(work, waits).filter(move |owner| owner.recheck.is_delivered_by(message));
-    delivered.take(NAMED).map(|owner| Obstacle {
+    delivered.take(IN_A_TICK).map(|owner| Obstacle {
         work_item_id: owner.id(),
         wait: owner.wait.cloned(),
         blocked_by: owner.work_item.and_then(|item| item.blocked_by.clone()),

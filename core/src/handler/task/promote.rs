@@ -4,7 +4,7 @@ use alloc::format;
 
 use holon_facts::content::{ContentId, Text, clip};
 use holon_facts::event::operation::{OpKind, Settlement};
-use holon_facts::event::task::{TaskCreated, TaskOrigin};
+use holon_facts::event::task::{TaskCause, TaskCreated, TaskOrigin};
 use holon_facts::ids::{OpId, TaskId};
 use holon_facts::outcome::CommandSpec;
 use holon_facts::receipt::{Receipt, ToolFacts};
@@ -62,6 +62,16 @@ pub(crate) fn at_stop(tx: &mut Tx<'_>) -> Option<OpId> {
     let op = foreground(tx)?;
     let given_up = no_more(tx);
     create(tx, op, TaskOrigin::PromotedAtStop);
+    given_up
+}
+
+/// The same where a turn is aborted, or takes too long: the agent knows that the command ends.
+pub(crate) fn at_turn_end(tx: &mut Tx<'_>) -> Option<OpId> {
+    let op = foreground(tx)?;
+    let given_up = no_more(tx);
+    if let Some(task) = create(tx, op, TaskOrigin::PromotedAtTurnEnd) {
+        super::stop::request(tx, task, TaskCause::AgentAsked, false);
+    }
     given_up
 }
 

@@ -8,6 +8,7 @@ use holon_facts::work::{PlanStatus, WorkState};
 
 use crate::agent::turn::{Repeats, Run, Unchanged};
 use crate::agent::work::WorkItem;
+use crate::handler::task;
 use crate::handler::turn::end::{self, End, Limit};
 use crate::prompt;
 use crate::tx::{Alarm, Tx};
@@ -72,6 +73,7 @@ pub(crate) fn remind_of_question(tx: &mut Tx<'_>) {
 /// The turn has taken as long as it may.
 pub(crate) fn out_of_time(tx: &mut Tx<'_>) {
     tx.disarm(Alarm::TurnLimit);
+    task::promote::at_turn_end(tx);
     end::end(tx, End::LimitReached { limit: Limit::WallTime });
 }
 

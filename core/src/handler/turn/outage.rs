@@ -428,6 +428,26 @@ mod tests {
         assert!(world.agent("main").hold.is_none() && world.agent("main").run.is_some());
     }
 
+    #[test]
+    fn after_a_trial_that_failed_the_next_prompt_is_one() {
+        let mut world = refused();
+        world.admit("main", prompt("one"));
+        world.admit("main", prompt("two"));
+        world.complete("main", context());
+        world.complete("main", fails(FailureKind::Client));
+        world.complete("main", fails(FailureKind::Client));
+        assert!(world.agent("main").hold.is_some(), "nothing has succeeded");
+        let run = world.agent("main").run.as_ref().expect("the prompt that waited is the next trial");
+        assert_eq!(run.about.incoming.body.text.preview(), "two");
+        world.complete("main", context());
+        world.complete("main", fails(FailureKind::Client));
+        world.complete("main", fails(FailureKind::Client));
+        world.admit("main", prompt("three"));
+        world.complete("main", context());
+        world.complete("main", crate::testing::answers("now it works"));
+        assert!(world.agent("main").hold.is_none());
+    }
+
     /// A run that nobody holds: of two models, with so much patience in seconds.
     fn impatient(patience: u64) -> World {
         let mut config = crate::testing::config();

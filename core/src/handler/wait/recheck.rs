@@ -11,8 +11,9 @@ use holon_facts::message::Origin;
 use holon_facts::provenance::{MessageKind, Priority, Surface};
 use holon_facts::subsystem::RECHECK;
 use holon_facts::wait::IN_A_ROW;
+use holon_facts::work::IN_A_TICK;
 
-use crate::agent::wait::recheck::{NAMED, Owner, owners};
+use crate::agent::wait::recheck::{Owner, owners};
 use crate::handler::evidence::{self, Evidence};
 use crate::handler::turn::report;
 use crate::tx::Tx;
@@ -20,8 +21,7 @@ use crate::tx::Tx;
 /// Queues the one message that reports all that is due, and arms the next of each.
 pub(crate) fn deliver(tx: &mut Tx<'_>) {
     let now = tx.now();
-    // The others have the next one.
-    let due = owners(tx.agent()).filter(|owner| owner.recheck.is_due(now)).take(NAMED);
+    let due = owners(tx.agent()).filter(|owner| owner.recheck.is_due(now)).take(IN_A_TICK);
     let due: Vec<Owner<'_>> = due.collect();
     let rechecked = due.iter().map(|owner| Rechecked {
         work_item_id: owner.id(),
@@ -67,7 +67,7 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, run_id: RunId, message: MessageId) {
         (Some(item), _) => item.to_string(),
         (None, wait) => wait.map(|wait| wait.to_string()).unwrap_or_default(),
     };
-    let names: Vec<String> = given_up.iter().take(NAMED).map(named).collect();
+    let names: Vec<String> = given_up.iter().take(IN_A_TICK).map(named).collect();
     let text = format!(
         "{IN_A_ROW} rechecks in a row changed nothing of {}: nobody looks again before you say something about it.",
         names.join(", ")

@@ -13,7 +13,7 @@ use holon_facts::ids::{MessageId, RunId, WorkItemId};
 use holon_facts::message::Origin;
 use holon_facts::provenance::{MessageKind, Priority, Surface};
 use holon_facts::wait::WaitKind;
-use holon_facts::work::PlanStatus;
+use holon_facts::work::{IN_A_TICK, PlanStatus};
 
 use crate::agent::inbox::Inbox;
 use crate::agent::outside;
@@ -23,16 +23,12 @@ use crate::handler::evidence::{self, Evidence};
 use crate::handler::turn::report;
 use crate::tx::Tx;
 
-/// Items that a tick names.
-const NAMED: usize = 10;
-
 /// Queues the one message that tells the agent what is owed now.
 pub(crate) fn deliver(tx: &mut Tx<'_>, tick: WorkTick) {
     let (work, now) = (&tx.agent().work, tx.now());
     let owed: Vec<&WorkItem> = match tick {
         WorkTick::ContinueActive => work.current().into_iter().collect(),
-        // The others have the next one.
-        WorkTick::QueuedAvailable => work.owed_notices(&tx.agent().inbox, now).take(NAMED).collect(),
+        WorkTick::QueuedAvailable => work.owed_notices(&tx.agent().inbox, now).take(IN_A_TICK).collect(),
     };
     let work_item_ids: Vec<WorkItemId> = owed.iter().map(|item| item.id).collect();
     let evidence = Evidence {
@@ -176,7 +172,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, run_id: RunId, message: MessageId, items: &
     let items = items.iter().filter_map(|id| tx.agent().work.get(*id)).filter(needs);
     let items: Vec<_> = items.map(|item| (item.id, clip(&item.objective, 100))).collect();
     let [(first, objective), more @ ..] = items.as_slice() else { return };
-    let named = more.iter().take(NAMED).map(|(id, _)| format!(", {id}")).collect::<String>();
+    let named = more.iter().take(IN_A_TICK).map(|(id, _)| format!(", {id}")).collect::<String>();
     let (verb, about) = if more.is_empty() { ("needs", Some(*first)) } else { ("need", None) };
     let text = format!("{first} ({objective}){named} {verb} your input.");
     report::report_text(tx, (run_id, Some(message)), BriefVisibility::ActionRequired, text, about);
@@ -187,7 +183,7 @@ fn notify_operator(tx: &mut Tx<'_>, run_id: RunId, stalled: &[Stalled]) {
     let named: Vec<String> = stalled
         .iter()
         .filter(|(_, reason)| *reason != StallReason::Aborted)
-        .take(NAMED)
+        .take(IN_A_TICK)
         .map(|(id, reason)| format!("{id} ({reason})"))
         .collect();
     if named.is_empty() {

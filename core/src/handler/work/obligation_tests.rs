@@ -3,18 +3,22 @@ use alloc::vec::Vec;
 use holon_facts::closure::{ClosureOutcome, WaitingReason};
 use holon_facts::config::QueueLimits;
 use holon_facts::decision::{DecisionKind, DecisionReason};
+use holon_facts::event::operation::OpKind;
 use holon_facts::event::work::{StallReason, WorkTick};
 use holon_facts::event::{Event, SchedulingFact, WorkFact};
 use holon_facts::ids::WorkItemId;
 use holon_facts::message::Origin;
-use holon_facts::model::FailureKind;
+use holon_facts::model::{FailureKind, Item};
 use holon_facts::provenance::MessageKind;
 use holon_facts::time::Millis;
 use holon_facts::work::{NewWorkItem, PlanStatus, WorkState};
 
 use crate::handler::work::tests::{CREATE, PICK, facts, idle, plays, turn};
 use crate::input::{ControlRequest, Input};
-use crate::testing::{World, agent, answers, command, config, context, fails, ingress, prepared_for, prompt};
+use crate::testing::{
+    World, agent, answers, calls, command, config, context, fails, ingress, prepared_for, prompt,
+    tool_answers,
+};
 
 const FIRST: WorkItemId = WorkItemId(1);
 const ABORT: ControlRequest = ControlRequest::Abort { run_id: None, stop_after_abort: false };
@@ -186,6 +190,43 @@ fn a_tick_is_stale_when_nothing_of_it_is_owed() {
             if decision.reason == DecisionReason::Stale && decision.kind == DecisionKind::ReduceMessageOnly)
     });
     assert!(stale && world.agent("main").run.is_none());
+}
+
+/// Whatever became of what it was for, the model learns what an interrupted turn has done.
+#[test]
+fn a_tick_whose_turn_has_done_something_is_not_passed_over() {
+    let mut world = at_work();
+    world.complete("main", context());
+    world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"push"}"#)]));
+    world.complete_one("main", OpKind::RunCommand, tool_answers("pushed"));
+    let tick = world.agent("main").run.as_ref().unwrap().message;
+    world.drain();
+    world.crash();
+    world.ask(|reply| Input::CompleteWorkItem { agent: agent("main"), item: FIRST, reply });
+    assert_eq!(world.agent("main").run.as_ref().map(|run| run.message), Some(tick));
+    world.complete("main", context());
+    let request = world.requests.last().unwrap();
+    let results = request.conversation.iter().filter(|item| matches!(item, Item::ToolResults { .. }));
+    assert!(results.count() > 0, "it is shown what was pushed");
+}
+
+#[test]
+fn what_a_tick_does_not_name_has_the_next_one() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("a long turn"));
+    for number in 0..12 {
+        make(&mut world, &alloc::format!("item {number}"));
+    }
+    world.complete("main", context());
+    world.complete("main", answers("done"));
+    let named: Vec<usize> = facts(&world)
+        .into_iter()
+        .filter_map(|fact| {
+            let WorkFact::WorkTickQueued(fact) = fact else { return None };
+            Some(fact.work_item_ids.len())
+        })
+        .collect();
+    assert_eq!(named, [10, 2]);
 }
 
 #[test]
