@@ -254,17 +254,13 @@ mod tests {
     }
 
     fn registered(executor: &Executor) -> NodeId {
-        match executor.register(&[]).unwrap() {
-            Answer::Registered { node, .. } => node,
-            other => panic!("{other:?}"),
-        }
+        let Answer::Registered { node, .. } = executor.register(&[]).unwrap() else { panic!("no node") };
+        node
     }
 
     fn claims(executor: &Executor, node: NodeId, at_most: usize) -> Vec<CellId> {
-        match executor.claim(node, at_most).unwrap() {
-            Answer::Claimed(claimed) => claimed.iter().map(|claimed| claimed.cell).collect(),
-            other => panic!("{other:?}"),
-        }
+        let Answer::Claimed(claimed) = executor.claim(node, at_most).unwrap() else { panic!("no claim") };
+        claimed.iter().map(|claimed| claimed.cell).collect()
     }
 
     fn wanted(executor: &Executor) -> Vec<(CellId, NodeId)> {
