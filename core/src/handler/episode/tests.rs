@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use holon_facts::config::{Config, ContextLimits};
 use holon_facts::episode::{Compaction, EpisodeBoundary};
+use holon_facts::event::operation::OpKind;
 use holon_facts::event::{EpisodeClosed, EpisodeFact, Event};
 use holon_facts::frame::Part;
 use holon_facts::ids::EpisodeId;
@@ -295,7 +296,7 @@ fn how_a_turn_ended_is_shown_after_it() {
     world.complete("main", calls(&[("c1", "ExecCommand", r#"{"cmd":"echo one >> log"}"#)]));
     world.control("main", ControlRequest::Abort { run_id: None, stop_after_abort: false });
     world.admit("main", prompt("go on"));
-    world.complete("main", context());
+    world.complete_one("main", OpKind::LoadContext, context());
     let shown = rendered(last_request(&world));
     assert!(shown.contains("[this turn of yours ended: aborted]"), "{shown}");
     let calls = last_request(&world).conversation.iter();
