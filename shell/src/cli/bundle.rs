@@ -136,7 +136,7 @@ fn not_made(error: MakeError) -> Failure {
         MakeError::Draft(DraftError::Exists { .. } | DraftError::Busy { .. }) => {
             Failure::new(Exit::RefusedByState, error).hint("another name")
         }
-        MakeError::Range { from, to, .. } if from > to => Failure::usage(error),
+        MakeError::Range { from, to, last, .. } if from > to && from <= last => Failure::usage(error),
         MakeError::Range { .. } => Failure::new(Exit::NotFound, error)
             .hint("holon tail --level debug, which shows events with their numbers"),
         MakeError::Ledger(LedgerError::NoAgent { .. }) => {

@@ -216,7 +216,7 @@ fn the_log_is_shown_and_followed() {
     end_to_end::signal(&following, "INT");
     let mut followed = String::new();
     std::io::Read::read_to_string(&mut following.stdout.take().unwrap(), &mut followed).unwrap();
-    assert_eq!(following.wait().unwrap().code(), Some(130));
+    assert_eq!(following.wait().unwrap().code(), Some(0));
     assert!(followed.contains("turn_terminal"), "{followed}");
     assert!(!followed.contains("ready at"), "that was before: {followed}");
     let one = daemon.ok(&["daemon", "logs", "-n", "1", "--json"]).json();
