@@ -193,12 +193,13 @@ async fn a_refusal_names_the_next_command() {
         ("current-run/abort", json!({}), "no_current_run", "holon why helper"),
         ("create", json!({}), "agent_exists", "holon status helper"),
         ("fork", json!({ "agent_id": "main" }), "agent_exists", "holon status main"),
-        ("fork", json!({ "agent_id": "far", "event_seq": 100_000 }), "cursor_ahead", "holon tail helper"),
+        ("fork", json!({ "agent_id": "far", "event_seq": 100_000 }), "unknown_event", "holon tail helper"),
         ("model", json!({ "model": "nope/x" }), "invalid_model", "holon config doctor"),
         ("create", json!({ "workspace_root": "/no/such" }), "agent_exists", "holon agent list"),
     ] {
         let reply = scene.post(&format!("{control}/{path}"), body).await;
-        let hint = reply.fails(409, code).json["hint"].as_str().unwrap_or_default();
+        let status = if code == "unknown_event" { 404 } else { 409 };
+        let hint = reply.fails(status, code).json["hint"].as_str().unwrap_or_default();
         assert!(hint.contains(command), "{path}: {}", reply.text);
     }
 }
