@@ -65,10 +65,10 @@ impl Host {
             return;
         };
         let carried = match self.agent(&to) {
-            _ if !matches!(letter, Letter::Stop { .. }) && self.waits_behind(from, letter_id, &to) => {
+            Some(receiver) if receiver.outbox.knows(from, letter_id) => Carried::Delivered,
+            Some(_) if !matches!(letter, Letter::Stop { .. }) && self.waits_behind(from, letter_id, &to) => {
                 Carried::Waits
             }
-            Some(receiver) if receiver.outbox.knows(from, letter_id) => Carried::Delivered,
             Some(_) => self.hand_over(batch, from, letter_id, &to, letter),
             None => match letter {
                 Letter::Spawn { .. } => self.hand_over(batch, from, letter_id, &to, letter),
