@@ -122,23 +122,7 @@ fn played(args: &DemoArgs, folder: &Path) -> Result<Exit, Failure> {
         texts,
         live: LiveSink::nobody(),
     };
-    let session = Session {
-        request,
-        means: Means {
-            config: Config::new(vec![ModelRef::new("scripted/demo")?]),
-            durability: Durability::Full,
-            commands: CommandSettings::default(),
-            confinement: None,
-            secrets: Vec::new(),
-            redact_token_shapes: true,
-            variables: CommandVariables::default(),
-            skills: Skills::default(),
-            providers: Providers::new(vec![built_in::scripted()], Tools::new(catalogue())),
-            servers: DefinedServers::default(),
-        },
-        keep_runs: None,
-        live: LiveSink::nobody(),
-    };
+    let session = Session { request, means: means()?, keep_runs: None, live: LiveSink::nobody() };
     let task = Task::Prompt(PROMPT.to_owned());
     let report = interrupts::block_on(|ending| Box::pin(session.run(&task, ending)))?;
     if args.json {
@@ -163,6 +147,22 @@ fn played(args: &DemoArgs, folder: &Path) -> Result<Exit, Failure> {
     let next = "Next: HOLON_MODEL=local/… holon run \"…\"";
     output::line(&format!("Everything stays in {} to look at. {next}", folder.display()))?;
     Ok(Exit::Completed)
+}
+
+/// The scripted model, and nothing of the user.
+fn means() -> anyhow::Result<Means> {
+    Ok(Means {
+        config: Config::new(vec![ModelRef::new("scripted/demo")?]),
+        durability: Durability::Full,
+        commands: CommandSettings::default(),
+        confinement: None,
+        secrets: Vec::new(),
+        redact_token_shapes: true,
+        variables: CommandVariables::default(),
+        skills: Skills::default(),
+        providers: Providers::new(vec![built_in::scripted()], Tools::new(catalogue())),
+        servers: DefinedServers::default(),
+    })
 }
 
 fn copy_project(folder: &Path) -> Result<(), Failure> {
