@@ -1,5 +1,6 @@
 //! Laws about waits: whoever waits is woken by what it waits for and by nothing else, and nobody is forgotten.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -121,7 +122,8 @@ pub(super) fn s11(past: &Past, record: &Record) -> Checked {
             let due_now: Vec<Owner> = fact.due.iter().map(|due| due.work_item_id).collect();
             let are_due = due_now.iter().all(|now| due.iter().any(|(owner, _)| owner == now));
             // Builds before this one put all into one tick, and named as many.
-            let enough = due_now.len() == due.len() || due_now.len() == IN_A_TICK;
+            let owners = due_now.iter().collect::<BTreeSet<_>>().len();
+            let enough = owners == due_now.len() && (owners == due.len() || owners == IN_A_TICK);
             rule(are_due && enough && !due.is_empty(), || {
                 format!("{due_now:?} are looked at again, due are {due:?}")
             })?;

@@ -385,15 +385,19 @@ fn an_operator_is_answered_when_the_command_has_the_word() {
 /// So many commands of an operator, one after another.
 fn commands(world: &mut World, count: usize) {
     for _ in 0..count {
-        world.later(|reply| Input::RunTask {
-            agent: agent("main"),
-            arguments: Text::short("{}"),
-            key: None,
-            reply,
-        });
-        world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("true")));
+        begin(world);
         end(world, CommandEnd::Exited, Some(0));
     }
+}
+
+fn begin(world: &mut World) {
+    world.later(|reply| Input::RunTask {
+        agent: agent("main"),
+        arguments: Text::short("{}"),
+        key: None,
+        reply,
+    });
+    world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("true")));
 }
 
 #[test]
@@ -459,13 +463,7 @@ fn a_key_whose_command_was_not_begun_starts_another_one() {
 fn what_is_remembered_is_bounded() {
     let mut world = World::with_agent("main");
     world.prepares = false;
-    world.later(|reply| Input::RunTask {
-        agent: agent("main"),
-        arguments: Text::short("{}"),
-        key: None,
-        reply,
-    });
-    world.complete_one("main", OpKind::PrepareCommand, prepared_for(command("true")));
+    begin(&mut world);
     let wait = r#"{"wake":"task_result","resource":"task_1","reason":"the build"}"#;
     world.admit("main", prompt("wait for it"));
     world.complete_one("main", OpKind::LoadContext, context());
