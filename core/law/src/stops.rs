@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeSet;
 use alloc::format;
+use alloc::vec::Vec;
 
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::{Event, LifecycleFact, OperationFact, TurnFact};
@@ -19,9 +20,9 @@ pub(super) fn e3(past: &Past, record: &Record) -> Checked {
     let right = (done.run, &done.messages, &done.ops);
     rule(recorded == right, || format!("it reports that it ended {recorded:?}, in truth {right:?}"))?;
     let stops = fact.action == ControlAction::Stop;
-    let tasks = past.tasks.live.keys().filter(|_| stops);
-    rule(fact.cancelling_tasks.iter().eq(tasks), || {
-        format!("it reports that {:?} are to end, of {:?}", fact.cancelling_tasks, past.tasks.live)
+    let ending: Vec<_> = if stops { past.tasks.live.keys().copied().collect() } else { done.ending.clone() };
+    rule(fact.cancelling_tasks == ending, || {
+        format!("it reports that {:?} are to end, in truth {ending:?}", fact.cancelling_tasks)
     })?;
     let undelivered: BTreeSet<_> = fact.untold_tasks.iter().copied().collect();
     let recorded = (&fact.lost_hints, &undelivered);

@@ -176,7 +176,12 @@ impl Agent {
             }
             InboxFact::MessageRequeued(fact) => left = self.take_rounds(fact),
             InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
-            InboxFact::MessageAborted(fact) => self.settled(fact.message_id),
+            InboxFact::MessageAborted(fact) => {
+                if let Some(hold) = &mut self.hold {
+                    hold.aborted(fact.message_id);
+                }
+                self.settled(fact.message_id);
+            }
             InboxFact::MessageDropped(fact) => self.settled(fact.message_id),
             InboxFact::MessageDuplicate(_) | InboxFact::MessageDequeued(_) => {}
         }

@@ -27,7 +27,8 @@ pub struct Hold {
     /// Providers whose keys or logins are refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_by: Vec<String>,
-    /// The first operator prompt admitted since the step began, and after it the next one.
+    /// The first operator prompt admitted since the step began, and after it the next one. After one that was aborted
+    /// the next that comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<MessageId>,
 }
@@ -47,6 +48,10 @@ impl Hold {
         if self.trial.is_none() && message.is_by_operator() {
             self.trial = Some(message.id);
         }
+    }
+
+    pub(super) fn aborted(&mut self, message: MessageId) {
+        self.trial.take_if(|trial| *trial == message);
     }
 
     /// Every wait moves with the clock. For a reset time of a provider that may be too early, which costs one

@@ -110,9 +110,10 @@ fn abort(tx: &mut Tx<'_>, run_id: Option<RunId>, stop_after: bool) -> Result<Con
     let previous = tx.agent().status;
     admitted(tx, ControlAction::Abort);
     // What it executes now is ended as a task: until then it writes to its root.
-    let given_up = task::promote::at_turn_end(tx);
+    let (given_up, ending) = task::promote::at_turn_end(tx);
     let mut aborted = abort_run(tx, TurnReason::OperatorAbort);
     aborted.ops.splice(..0, given_up);
+    aborted.tasks.extend(ending);
     Ok(applied(tx, ControlAction::Abort, (previous, Status::AwakeIdle), aborted))
 }
 
@@ -240,6 +241,17 @@ mod tests {
             assert_eq!(outcome.aborted_messages, [message]);
             assert_eq!(outcome.cancelled_ops.len(), 1);
         }
+    }
+
+    #[test]
+    fn an_abort_names_the_command_that_it_ends() {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"work"}"#)]));
+        let request = ControlRequest::Abort { run_id: None, stop_after_abort: false };
+        let Answer::Controlled(outcome) = world.control("main", request) else { panic!() };
+        assert_eq!(outcome.cancelling_tasks, [TaskId(1)]);
     }
 
     /// It may ignore what asks it to end, and writes until it is killed.

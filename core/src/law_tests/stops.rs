@@ -15,7 +15,7 @@ use crate::input::{ControlRequest, Input};
 use crate::testing::{World, agent, calls, command_ends, context, interjection, prompt, tool_answers};
 
 /// A task goes on, a turn about a hint has taken in an interjection and runs a command, and another hint waits.
-fn stopped() -> World {
+fn busy() -> World {
     let mut world = World::with_agent("main");
     let arguments = Text::short(r#"{"cmd":"make"}"#);
     world.later(|reply| Input::RunTask { agent: agent("main"), arguments, key: None, reply });
@@ -26,7 +26,6 @@ fn stopped() -> World {
     world.admit("main", interjection("and quickly"));
     world.complete_one("main", OpKind::LoadContext, context());
     world.complete_one("main", OpKind::CallModel, calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]));
-    world.control("main", ControlRequest::Stop);
     world
 }
 
@@ -45,7 +44,17 @@ fn rested() -> World {
 }
 
 fn stop(what: &'static str, sabotage: impl FnOnce(&mut ControlApplied)) -> Case {
-    Case::of("E3", what, Script::of(stopped().log), |script| {
+    ended(ControlRequest::Stop, what, sabotage)
+}
+
+fn abort(what: &'static str, sabotage: impl FnOnce(&mut ControlApplied)) -> Case {
+    ended(ControlRequest::Abort { run_id: None, stop_after_abort: false }, what, sabotage)
+}
+
+fn ended(request: ControlRequest, what: &'static str, sabotage: impl FnOnce(&mut ControlApplied)) -> Case {
+    let mut world = busy();
+    world.control("main", request);
+    Case::of("E3", what, Script::of(world.log), |script| {
         let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = script.event("control_applied", 0) else {
             panic!()
         };
@@ -78,6 +87,8 @@ pub(super) fn cases() -> Vec<Case> {
         stop("an operation that it gave up is not named", |fact| fact.cancelled_ops.clear()),
         stop("a task that is to end is not named", |fact| fact.cancelling_tasks.clear()),
         stop("a task is named that nobody asked to end", |fact| fact.cancelling_tasks.push(TaskId(9))),
+        abort("the command that it ends is not named", |fact| fact.cancelling_tasks.clear()),
+        abort("a task is named that goes on", |fact| fact.cancelling_tasks.insert(0, TaskId(1))),
         stop("a hint that nobody hears of is not named", |fact| fact.lost_hints.clear()),
         stop("the end of a task is said to be untold", |fact| fact.untold_tasks.push(TaskId(1))),
         rest("a turn rests and asks a model", |s| {

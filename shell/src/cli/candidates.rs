@@ -21,6 +21,8 @@ use crate::temporary_runs;
 const ANSWER: Duration = Duration::from_millis(500);
 /// Names that are offered.
 const MOST: u32 = 200;
+/// Models that answer without a network.
+const SCRIPTED: [&str; 2] = ["scripted/demo", "scripted/hello"];
 
 /// What an argument names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +69,10 @@ fn candidates(named: Named) -> Vec<CompletionCandidate> {
     let home = Home::find(None, &environment).ok();
     let names = match named {
         Named::Key => KEYS.iter().map(|key| key.name.to_owned()).collect(),
-        Named::Model => prices::built_in().map(|known| known.model.to_string()).collect(),
+        Named::Model => {
+            let known = prices::built_in().map(|known| known.model.to_string());
+            SCRIPTED.map(ToOwned::to_owned).into_iter().chain(known).collect()
+        }
         Named::Run => home.map(|home| temporary_runs::names(&home)).unwrap_or_default(),
         Named::Agent | Named::Task | Named::WorkItem | Named::Ask | Named::Session => {
             home.and_then(|home| asked(&home, &environment, named)).unwrap_or_default()

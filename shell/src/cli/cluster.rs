@@ -357,12 +357,12 @@ fn deposits(database: &Server, args: &DepositsArgs) -> Result<Exit, Failure> {
         output::line("nothing was deposited")?;
         return Ok(Exit::Completed);
     }
-    let heads = ["DEPOSIT", "CELL", "MADE", "STATE"].map(ToOwned::to_owned).to_vec();
+    let heads = ["DEPOSIT", "CELL", "MADE", "STATE"];
     let rows = deposits.iter().map(|deposited| {
         let made = moment::relative(deposited.made_at);
         vec![deposited.deposit.to_string(), deposited.cell.to_string(), made, verdict(deposited)]
     });
-    output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?;
+    output::list(&heads, rows)?;
     Ok(Exit::Completed)
 }
 
@@ -385,12 +385,12 @@ fn grants(database: &Server, args: &ShowArgs) -> Result<Exit, Failure> {
         output::line("nothing was lent")?;
         return Ok(Exit::Completed);
     }
-    let heads = ["BUDGET", "DAY", "CELL", "LENT"].map(ToOwned::to_owned).to_vec();
+    let heads = ["BUDGET", "DAY", "CELL", "LENT"];
     let rows = grants.iter().map(|grant| {
         let day = grant.day.clone().unwrap_or_else(|| "all".to_owned());
         vec![grant.budget.to_string(), day, grant.cell.to_string(), grant.budget.format(grant.lent)]
     });
-    output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?;
+    output::list(&heads, rows)?;
     Ok(Exit::Completed)
 }
 
@@ -398,9 +398,7 @@ fn show_nodes(status: &ClusterStatus) -> Result<(), Failure> {
     if status.nodes.is_empty() {
         return Ok(output::line("no node lives")?);
     }
-    let heads = ["NODE", "STATE", "CELLS", "LABELS", "BEGAN", "DATABASE", "REFUSED", "BUILD", "ADDRESS"]
-        .map(ToOwned::to_owned)
-        .to_vec();
+    let heads = ["NODE", "STATE", "CELLS", "LABELS", "BEGAN", "DATABASE", "REFUSED", "BUILD", "ADDRESS"];
     let rows = status.nodes.iter().map(|node| {
         let (began, cells) = (moment::relative(node.began_at), node.cells.to_string());
         let address = format!("{} {}", node.url, node.name);
@@ -409,7 +407,7 @@ fn show_nodes(status: &ClusterStatus) -> Result<(), Failure> {
         let numbered = vec![node.node.to_string(), state(node), cells, labels];
         [numbered, vec![began, answer, refused, node.build.clone(), address]].concat()
     });
-    Ok(output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?)
+    Ok(output::list(&heads, rows)?)
 }
 
 fn or_none(text: String) -> String {
@@ -425,7 +423,6 @@ fn state(node: &NodeStatus) -> String {
 
 fn show_cells(status: &ClusterStatus) -> Result<(), Failure> {
     let heads = ["CELL", "NODE", "LABEL", "EPOCH", "BATCH", "STEP", "AGENTS", "DEPOSITS", "STATE"];
-    let heads = heads.map(ToOwned::to_owned).to_vec();
     let rows = status.cells.iter().map(|cell| {
         let owner = or_none(cell.node.map(|node| node.to_string()).unwrap_or_default());
         let numbers = [cell.epoch, cell.batch, cell.step, cell.agents].map(|number| number.to_string());
@@ -434,7 +431,7 @@ fn show_cells(status: &ClusterStatus) -> Result<(), Failure> {
         row.extend([cell.deposits.to_string(), standing(cell)]);
         row
     });
-    Ok(output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?)
+    Ok(output::list(&heads, rows)?)
 }
 
 fn standing(cell: &CellStatus) -> String {

@@ -98,9 +98,8 @@ async fn sessions(cli: &ClientContext, json: bool) -> Result<Exit, Failure> {
         if answer.sessions.is_empty() {
             return output::line("no browser is logged in: holon console");
         }
-        let heads = ["ID", "LOGGED IN", "LAST SEEN", "BROWSER"].map(str::to_owned).to_vec();
-        let rows: Vec<_> = std::iter::once(heads).chain(answer.sessions.iter().map(row)).collect();
-        output::table(&rows)
+        let heads = ["ID", "LOGGED IN", "LAST SEEN", "BROWSER"];
+        output::list(&heads, answer.sessions.iter().map(row))
     })
 }
 

@@ -233,6 +233,12 @@ pub(super) fn table(rows: &[Vec<String>]) -> io::Result<()> {
     table::lines(rows, Width { columns, colour: coloured() }).iter().try_for_each(|shown| line(shown))
 }
 
+/// Writes a list to stdout, under its heads.
+pub(super) fn list(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> io::Result<()> {
+    let heads = heads.iter().map(ToString::to_string).collect();
+    table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())
+}
+
 /// Whether stdout takes colours: a terminal, unless `NO_COLOR` or `TERM=dumb` say otherwise.
 pub(super) fn coloured() -> bool {
     anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never

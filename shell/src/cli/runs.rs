@@ -76,13 +76,13 @@ fn list(home: &Home, args: &ListArgs) -> Result<Exit, Failure> {
     if runs.is_empty() {
         output::line("no temporary run")?;
     } else {
-        let heads = ["RUN", "BEGAN", "STATE", "SPENT", "FOLDER", "PROMPT"].map(ToOwned::to_owned).to_vec();
+        let heads = ["RUN", "BEGAN", "STATE", "SPENT", "FOLDER", "PROMPT"];
         let rows = runs.iter().map(|run| {
             let prompt = run.prompt.clone().unwrap_or_default();
             let (spent, began) = (spending::in_short(run.spent), moment::relative(run.began_at));
             vec![run.run.to_string(), began, run.state.clone(), spent, run.folder.clone(), prompt]
         });
-        output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?;
+        output::list(&heads, rows)?;
     }
     for (run, problem) in &unreadable {
         output::note(&format!("holon: {run} can't be read: {problem}"));

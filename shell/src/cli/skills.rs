@@ -133,15 +133,14 @@ async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
         output::line(&format!("{agent} is offered no skills"))?;
     } else {
         let heads = ["SKILL", "SCOPE", "STATE", "DESCRIPTION"];
-        let mut rows = vec![heads.map(ToOwned::to_owned).to_vec()];
-        rows.extend(shown.iter().map(|skill| {
+        let rows = shown.iter().map(|skill| {
             let active = answer.active.iter().find(|active| active.skill_id == skill.skill_id);
             let state = active.map_or_else(|| skill.standing.name(), |active| active.state.name());
             let text = skill.problems.first().filter(|_| skill.description.is_none());
             let text = text.or(skill.description.as_ref()).map(|text| present::one_line(text));
             vec![skill.name.clone(), skill.scope.to_string(), state.to_owned(), text.unwrap_or_default()]
-        }));
-        output::table(&rows)?;
+        });
+        output::list(&heads, rows)?;
     }
     if others > 0 && !args.all {
         output::prose(&format!("holon: {others} more are not offered: holon skills list {agent} --all"));
@@ -226,12 +225,12 @@ async fn check(cli: &ClientContext, args: CheckArgs) -> Result<Exit, Failure> {
         output::line(&format!("there are no skills in {}", answer.root))?;
         return Ok(exit);
     }
-    let mut rows = vec![["SKILL", "STATE", "COMMIT", "SOURCE"].map(ToOwned::to_owned).to_vec()];
-    rows.extend(answer.skills.iter().map(|skill| {
+    let heads = ["SKILL", "STATE", "COMMIT", "SOURCE"];
+    let rows = answer.skills.iter().map(|skill| {
         let commit = skill.commit.as_ref().map_or("", |commit| commit.get(..12).unwrap_or(commit));
         let source = skill.source.as_deref().map(present::one_line).unwrap_or_default();
         vec![skill.skill_name.clone(), skill.state.name().to_owned(), commit.to_owned(), source]
-    }));
-    output::table(&rows)?;
+    });
+    output::list(&heads, rows)?;
     Ok(exit)
 }

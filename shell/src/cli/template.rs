@@ -89,12 +89,11 @@ fn list(templates: &Templates, args: &ListArgs) -> Result<Exit, Failure> {
         output::document(&Templated { ok: true, templates })?;
         return Ok(Exit::Completed);
     }
-    let mut rows = vec![["TEMPLATE", "ORIGIN", "SUMMARY"].map(str::to_owned).to_vec()];
-    rows.extend(listed.into_iter().map(in_list).map(|shown| {
+    let rows = listed.into_iter().map(in_list).map(|shown| {
         let origin = shown.origin.map_or_else(|| "broken".to_owned(), |origin| origin.to_string());
         vec![shown.template, origin, shown.summary.or(shown.problem).unwrap_or_default()]
-    }));
-    output::table(&rows)?;
+    });
+    output::list(&["TEMPLATE", "ORIGIN", "SUMMARY"], rows)?;
     output::hint("try", "holon agent create NAME --template TEMPLATE");
     Ok(Exit::Completed)
 }

@@ -92,8 +92,7 @@ async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Completed);
     }
     let heads = ["TIMER", "STATUS", "NEXT", "EVERY", "FIRED", "SUMMARY"];
-    let mut rows = vec![heads.map(ToOwned::to_owned).to_vec()];
-    rows.extend(answer.timers.iter().map(|timer| {
+    let rows = answer.timers.iter().map(|timer| {
         let summary = timer.summary.as_deref().map(present::one_line);
         vec![
             timer.timer_id.to_string(),
@@ -103,8 +102,8 @@ async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
             timer.fire_count.to_string(),
             or_none(summary.filter(|summary| !summary.is_empty())),
         ]
-    }));
-    output::table(&rows)?;
+    });
+    output::list(&heads, rows)?;
     Ok(Exit::Completed)
 }
 

@@ -104,8 +104,7 @@ async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Completed);
     }
     let heads = ["ITEM", "STATE", "PLAN", "STEPS", "OBJECTIVE"];
-    let mut rows = vec![heads.map(ToOwned::to_owned).to_vec()];
-    rows.extend(answer.work_items.iter().map(|item| {
+    let rows = answer.work_items.iter().map(|item| {
         let focus = if item.in_focus { ", in focus" } else { "" };
         vec![
             item.work_item_id.to_string(),
@@ -114,8 +113,8 @@ async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
             steps(item.todo_list.as_deref().unwrap_or_default()),
             present::one_line(&item.objective),
         ]
-    }));
-    output::table(&rows)?;
+    });
+    output::list(&heads, rows)?;
     Ok(Exit::Completed)
 }
 

@@ -101,14 +101,13 @@ async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Completed);
     }
     let state = &answer.state;
-    let mut rows = vec![["", "workspace", "folder"].map(str::to_owned).to_vec()];
     let mark = |id: &str| if id == state.active_workspace_id.as_str() { "*" } else { "" }.to_owned();
-    rows.extend(state.attached_workspaces.iter().map(|known| {
+    let rows = state.attached_workspaces.iter().map(|known| {
         let id = known.workspace_id.as_str();
         vec![mark(id), id.to_owned(), known.workspace_anchor.clone()]
-    }));
-    rows.push(vec![mark(AGENT_HOME), AGENT_HOME.to_owned(), answer.agent_home.clone()]);
-    output::table(&rows)?;
+    });
+    let home = vec![mark(AGENT_HOME), AGENT_HOME.to_owned(), answer.agent_home.clone()];
+    output::list(&["", "WORKSPACE", "FOLDER"], rows.chain([home]))?;
     output::line(&format!("commands: {}", boundaries(&answer.boundaries)))?;
     Ok(Exit::Completed)
 }
@@ -190,13 +189,13 @@ fn listed(worktrees: &[Worktree]) -> io::Result<()> {
     if worktrees.is_empty() {
         return Ok(());
     }
-    let mut rows = vec![["worktree", "state", "branch", "folder"].map(str::to_owned).to_vec()];
-    rows.extend(worktrees.iter().map(|one| {
+    let heads = ["WORKTREE", "STATE", "BRANCH", "FOLDER"];
+    let rows = worktrees.iter().map(|one| {
         let reason = one.retained.as_ref().map(|retained| format!(": {}", retained.reason));
         let state = format!("{}{}", one.state, reason.unwrap_or_default());
         vec![one.plan.worktree_id.to_string(), state, one.plan.branch.clone(), one.plan.path.clone()]
-    }));
-    output::table(&rows)
+    });
+    output::list(&heads, rows)
 }
 
 async fn detach(cli: &ClientContext, args: DetachArgs) -> Result<Exit, Failure> {

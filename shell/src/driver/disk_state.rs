@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use holon_ledger::Stall;
 
@@ -24,6 +25,19 @@ impl DiskState {
             return None;
         }
         self.why.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Comes back once nothing could be written for so many seconds on end.
+    pub(super) async fn stalled_for(&self, seconds: u32) -> Stall {
+        let mut passed = 0;
+        loop {
+            let stall = self.stall();
+            passed = if stall.is_some() { passed + 1 } else { 0 };
+            if let Some(stall) = stall.filter(|_| passed > seconds) {
+                return stall;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
     }
 
     pub(super) fn set(&self, stall: Option<&Stall>) {

@@ -51,6 +51,8 @@ const CLOCK_CHECK: Duration = Duration::from_secs(30);
 
 /// The wall clock has gone on without the timer when it is so much further since the last step.
 const CLOCK_JUMP: Millis = Millis::seconds(1);
+/// Seconds for which a shutdown waits for a ledger that can't be written.
+const LEDGER_PATIENCE: u32 = 10;
 
 /// The runtime can't go on; what the ledger acknowledged is safe.
 pub type DriverError = EngineError<LedgerError>;
@@ -215,18 +217,27 @@ impl Driver {
     /// Shuts down in good order: runs are interrupted, everything decided becomes durable.
     ///
     /// # Errors
-    /// When the ledger fails on the way.
+    /// When the ledger fails on the way, or can't be written: then runs are as after a crash.
     pub async fn shut_down(mut self) -> Result<(), DriverError> {
-        self.ask(|reply| Input::Drain { reply }).await?;
-        reached(Point::DrainDurable);
-        while !self.caught_up() {
-            self.pump().await?;
+        let disk = self.disk.clone();
+        tokio::select! {
+            drained = self.drain() => drained?,
+            stall = disk.stalled_for(LEDGER_PATIENCE) => return Err(DriverError::Ledger(stall.into())),
         }
         self.work.stop().await;
         // A patch is written to its end, and a command that was told to end may take its time.
         self.performers.at_rest().await;
         reached(Point::WorkStopped);
         Ok(self.engine.into_writer().close()?)
+    }
+
+    async fn drain(&mut self) -> Result<(), DriverError> {
+        self.ask(|reply| Input::Drain { reply }).await?;
+        reached(Point::DrainDurable);
+        while !self.caught_up() {
+            self.pump().await?;
+        }
+        Ok(())
     }
 
     /// Makes steps until the host has nothing more to decide at this moment.

@@ -39,5 +39,6 @@ fn names_of_the_runtime_and_of_the_settings_are_offered() {
     assert_eq!(offered(&daemon, "task output task_"), ["task_1"]);
     assert_eq!(offered(&daemon, "config get daemon."), ["daemon.autostart"]);
     assert!(offered(&daemon, "run --model openai/gpt-5").contains(&"openai/gpt-5.1".to_owned()));
+    assert_eq!(offered(&daemon, "run --model scr"), ["scripted/demo", "scripted/hello"]);
     assert!(offered(&daemon, "daem").contains(&"daemon".to_owned()));
 }

@@ -257,6 +257,31 @@ fn a_stop_on_a_full_disk_ends_in_good_order() {
 }
 
 #[test]
+fn a_stop_without_anything_in_reserve_ends_as_a_crash_would() {
+    if !mounts::own(module_path!(), "a_stop_without_anything_in_reserve_ends_as_a_crash_would") {
+        return;
+    }
+    let daemon = Daemon::hello();
+    mounts::small_disk(&daemon.0.home(), DISK);
+    let first = life(&daemon);
+    let mut told = Acknowledged::new();
+    say(&daemon, "before", &mut told);
+    wait_for("end of the first turn", || quiet(&daemon, &["main"]));
+    let fillers = ["one", "two"].map(|name| daemon.0.home().join(name));
+    fill(&fillers[0]);
+    // It takes what is in reserve, of which little is needed.
+    daemon.ok(&["agent", "stop", "main"]);
+    fill(&fillers[1]);
+    daemon.ok(&["daemon", "stop"]);
+    assert!(!first.leave().success());
+    fillers.iter().for_each(|filler| std::fs::remove_file(filler).unwrap());
+    let life = life(&daemon);
+    daemon.ok(&["agent", "start", "main"]);
+    say(&daemon, "after", &mut told);
+    in_the_end(&daemon, life, &told);
+}
+
+#[test]
 fn a_ledger_that_can_not_be_written_is_refused_in_words() {
     if !mounts::own(module_path!(), "a_ledger_that_can_not_be_written_is_refused_in_words") {
         return;

@@ -330,6 +330,7 @@ impl Past {
                 let delivered =
                     delivered.filter(|(_, delivered)| delivered.by == fact.message_id && !delivered.shown);
                 self.promised.withdrawn.extend(delivered.map(|(task, delivered)| (*task, *delivered)));
+                self.trial_aborted(fact.message_id);
                 self.settled(fact.message_id);
                 self.queue.aborted = Some(fact.message_id);
             }
@@ -356,6 +357,13 @@ impl Past {
             .all(|delivered| delivered.shown);
         if all && !self.awaits_task_of(by) {
             self.queue.known(by);
+        }
+    }
+
+    /// After a trial that was aborted the next prompt that comes is one.
+    fn trial_aborted(&mut self, message: MessageId) {
+        if let Some(hold) = &mut self.hold {
+            hold.trial.take_if(|trial| *trial == message);
         }
     }
 

@@ -5,8 +5,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use holon_facts::event::operation::{OpKind, Settlement};
-use holon_facts::event::{Event, InboxFact, LifecycleFact, OperationFact, TurnFact, WakeFact};
+use holon_facts::event::{Event, InboxFact, LifecycleFact, OperationFact, TaskFact, TurnFact, WakeFact};
 use holon_facts::ids::{MessageId, OpId, RunId, TaskId};
+use holon_facts::task::TaskStatus;
 
 use super::{Op, Past};
 
@@ -17,6 +18,8 @@ pub(crate) struct Doing {
     /// What the run was for, and what it has taken in.
     pub(crate) messages: Vec<MessageId>,
     pub(crate) ops: Vec<OpId>,
+    /// Tasks that were asked to end.
+    pub(crate) ending: Vec<TaskId>,
     /// Sources of hints that nobody is notified of any more.
     pub(crate) hints: Vec<String>,
     /// Ends of tasks that the run was to report.
@@ -46,6 +49,11 @@ impl Past {
             if unwanted && fact.settlement == Settlement::Cancelled {
                 self.doing.ops.push(fact.op);
             }
+        }
+        if let Event::Task(TaskFact::TaskStatusUpdated(fact)) = event
+            && (self.doing.admitted && fact.status == TaskStatus::Cancelling)
+        {
+            self.doing.ending.push(fact.task_id);
         }
         if let Event::Turn(TurnFact::TurnTerminal(fact)) = event {
             let taken = core::mem::take(&mut self.doing.taken);
@@ -88,5 +96,6 @@ impl Past {
         (self.doing.run, self.doing.admitted) = (None, true);
         self.doing.messages.clear();
         self.doing.ops.clear();
+        self.doing.ending.clear();
     }
 }

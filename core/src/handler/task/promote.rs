@@ -65,14 +65,15 @@ pub(crate) fn at_stop(tx: &mut Tx<'_>) -> Option<OpId> {
     given_up
 }
 
-/// The same where a turn is aborted, or takes too long: the agent knows that the command ends.
-pub(crate) fn at_turn_end(tx: &mut Tx<'_>) -> Option<OpId> {
-    let op = foreground(tx)?;
+/// The same where a turn is aborted, or takes too long: the agent knows that the command ends. Names the task, too.
+pub(crate) fn at_turn_end(tx: &mut Tx<'_>) -> (Option<OpId>, Option<TaskId>) {
+    let Some(op) = foreground(tx) else { return (None, None) };
     let given_up = no_more(tx);
-    if let Some(task) = create(tx, op, TaskOrigin::PromotedAtTurnEnd) {
+    let task = create(tx, op, TaskOrigin::PromotedAtTurnEnd);
+    if let Some(task) = task {
         super::stop::request(tx, task, TaskCause::AgentAsked, false);
     }
-    given_up
+    (given_up, task)
 }
 
 /// The command ended before its call could be told that it goes on: nobody reads what it has written so far.

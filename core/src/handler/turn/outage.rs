@@ -444,6 +444,19 @@ mod tests {
         assert!(world.agent("main").hold.is_none());
     }
 
+    #[test]
+    fn after_a_trial_that_is_aborted_the_next_prompt_that_comes_is_one() {
+        let mut world = refused();
+        world.admit("main", prompt("one"));
+        world.admit("main", prompt("two"));
+        world.control("main", crate::input::ControlRequest::Abort { run_id: None, stop_after_abort: false });
+        assert!(world.agent("main").run.is_none(), "what waits goes on waiting");
+        assert!(world.agent("main").hold.is_some() && world.agent("main").inbox.queued_entries() == 2);
+        world.admit("main", prompt("three"));
+        let run = world.agent("main").run.as_ref().expect("another trial");
+        assert_eq!(run.about.incoming.body.text.preview(), "three");
+    }
+
     /// A run that nobody holds: of two models, with so much patience in seconds.
     fn impatient(patience: u64) -> World {
         let mut config = crate::testing::config();

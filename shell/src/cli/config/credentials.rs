@@ -64,7 +64,7 @@ fn list(cfg: &ConfigHome) -> Result<Exit, Failure> {
     let file = cfg.home.credentials().display().to_string();
     let documents: Vec<_> =
         all.iter().map(|(name, users)| json!({ "name": name, "set": true, "used_by": users })).collect();
-    cfg.print(&json!({ "credentials": documents, "file": file }), || {
+    cfg.print(&json!({ "ok": true, "credentials": documents, "file": file }), || {
         if all.is_empty() {
             output::note(&format!("holon: no credentials in {file}"));
         }

@@ -19,8 +19,8 @@ pub(super) fn models(cfg: &ConfigHome) -> Result<Exit, Failure> {
             models.push(row(&settings, model));
         }
     }
-    cfg.print(&json!({ "listed": AS_OF, "models": models }), || {
-        let names = ["model", "window", "answer", "features", "settings", "from"].map(str::to_owned).to_vec();
+    cfg.print(&json!({ "ok": true, "listed": AS_OF, "models": models }), || {
+        let names = ["MODEL", "WINDOW", "ANSWER", "FEATURES", "SETTINGS", "FROM"];
         let cell = |value: &Json| match value {
             Json::String(text) => text.clone(),
             Json::Array(items) => items.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(","),
@@ -33,7 +33,7 @@ pub(super) fn models(cfg: &ConfigHome) -> Result<Exit, Failure> {
         let columns =
             ["model", "context_window_tokens", "max_output_tokens", "features", "settings", "origin"];
         let rows = models.iter().map(|row| columns.map(|name| cell(&row[name])).to_vec());
-        output::table(&std::iter::once(names).chain(rows).collect::<Vec<_>>())?;
+        output::list(&names, rows)?;
         told(&problems);
         Ok(())
     })?;

@@ -29,14 +29,14 @@ pub(super) fn prices(cfg: &ConfigHome) -> Result<Exit, Failure> {
             })
         })
         .collect();
-    cfg.print(&json!({ "listed": AS_OF, "prices": document }), || {
-        let names = ["model", "input", "cached", "output", "from"].map(str::to_owned).to_vec();
+    cfg.print(&json!({ "ok": true, "listed": AS_OF, "prices": document }), || {
+        let names = ["MODEL", "INPUT", "CACHED", "OUTPUT", "FROM"];
         let row = |(ModelPrice { model, price }, origin): &(ModelPrice, &str)| {
             let [input, cached, output] =
                 [price.input, price.cached_input, price.output].map(|cost| cost.to_string());
             vec![model.to_string(), input, cached, output, (*origin).to_owned()]
         };
-        output::table(&std::iter::once(names).chain(all.iter().map(row)).collect::<Vec<_>>())?;
+        output::list(&names, all.iter().map(row))?;
         told(&problems);
         Ok(())
     })?;

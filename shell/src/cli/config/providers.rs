@@ -71,14 +71,14 @@ fn list(cfg: &ConfigHome) -> Result<Exit, Failure> {
         .map(|(id, reason)| json!({ "id": id, "problem": reason, "configured": true }));
     let mut all: Vec<Json> = usable.chain(unusable).collect();
     all.sort_by_key(|provider| provider["id"].to_string());
-    cfg.print(&json!({ "providers": all }), || {
+    cfg.print(&json!({ "ok": true, "providers": all }), || {
         let cell = |provider: &Json, name: &str| provider[name].as_str().unwrap_or_default().to_owned();
         let rows = all.iter().map(|provider| match provider["problem"].as_str() {
             Some(problem) => vec![cell(provider, "id"), format!("can't be used: {problem}")],
             None => ["id", "transport", "base_url", "key"].map(|name| cell(provider, name)).into(),
         });
-        let head = ["provider", "transport", "address", "key"].map(ToOwned::to_owned).into();
-        Ok(output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())?)
+        let head = ["PROVIDER", "TRANSPORT", "ADDRESS", "KEY"];
+        Ok(output::list(&head, rows)?)
     })?;
     Ok(Exit::Completed)
 }

@@ -1,7 +1,7 @@
 //! `holon mcp check`, `tools` and `call`: what servers answer.
 
 use anyhow::anyhow;
-use holon_mcp::{CallError, CallResult, Part};
+use holon_mcp::{CallError, CallResult, OfferedTool, Part};
 use holon_platform::clock;
 use holon_present as present;
 use serde::Serialize;
@@ -54,7 +54,7 @@ pub(super) async fn check(known: &Known, args: &CheckArgs) -> Result<Exit, Failu
     }
     let fine = all.iter().all(|checked| checked.ok);
     if args.printed.json {
-        output::document(&serde_json::json!({ "servers": all }))?;
+        output::document(&serde_json::json!({ "ok": fine, "servers": all }))?;
     } else if all.is_empty() {
         output::line("no servers are configured")?;
     } else {
@@ -90,18 +90,14 @@ pub(super) async fn tools(known: &Known, args: &CheckArgs) -> Result<Exit, Failu
             .map(|problem| serde_json::json!({ "server": problem.server, "problem": problem.problem }))
             .collect();
         output::document(&serde_json::json!({
-            "tools": catalogue.tools, "left_out": catalogue.left_out, "problems": problems,
+            "ok": true, "tools": catalogue.tools, "left_out": catalogue.left_out, "problems": problems,
         }))?;
     } else {
         if catalogue.tools.is_empty() {
             output::line("no tools are offered")?;
         } else {
-            let heads = ["TOOL", "DESCRIPTION"].map(ToOwned::to_owned).to_vec();
-            let rows = catalogue
-                .tools
-                .iter()
-                .map(|tool| vec![tool.name.clone(), present::one_line(&tool.description)]);
-            output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?;
+            let row = |tool: &OfferedTool| vec![tool.name.clone(), present::one_line(&tool.description)];
+            output::list(&["TOOL", "DESCRIPTION"], catalogue.tools.iter().map(row))?;
         }
         for left in &catalogue.left_out {
             output::prose(&format!("holon: {} of {} is left out: {}", left.tool, left.server, left.why));

@@ -190,16 +190,16 @@ impl Known {
         let proposed = self.proposed.iter().map(|(one, standing)| change::Shown::of(one, Some(*standing)));
         let shown: Vec<_> = configured.chain(proposed).collect();
         if printed.json {
-            output::document(&serde_json::json!({ "servers": shown }))?;
+            output::document(&serde_json::json!({ "ok": true, "servers": shown }))?;
         } else if shown.is_empty() {
             output::line("no servers are configured")?;
             output::hint("try", "holon mcp add NAME -- COMMAND ARGUMENTS");
         } else {
-            let heads = ["SERVER", "STANDING", "KIND", "REACHED BY"].map(ToOwned::to_owned).to_vec();
+            let heads = ["SERVER", "STANDING", "KIND", "REACHED BY"];
             let rows = shown.into_iter().map(|server| {
                 vec![server.name, server.standing.to_owned(), server.kind.to_owned(), server.reached_by]
             });
-            output::table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>())?;
+            output::list(&heads, rows)?;
             if let Some((waiting, standing)) =
                 self.proposed.iter().find(|(_, one)| *one != Standing::Approved)
             {

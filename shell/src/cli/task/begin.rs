@@ -1,25 +1,20 @@
 //! `holon task run`: a command in the background, and with `--follow` or `--wait` what becomes of it.
 
-use std::time::Duration;
-
 use holon_api::{Control, Document, OutputQuery, RunTask, TaskSnapshot};
 use holon_core::effect::Retrieval;
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::super::client_context::ClientContext;
 use super::super::exit::Exit;
 use super::super::interrupts::Ending;
 use super::super::output::{self, Failure};
+use super::super::patience::until_answered;
 use super::output::{exit, follow, told};
 use super::{One, RunArgs};
 use crate::settings::quoted;
 
 /// The end is asked for so long at a time, in milliseconds.
 const LOOK: u32 = 30_000;
-/// A runtime that is restarted is waited for so long.
-const AWAY: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(cli: &ClientContext, args: RunArgs, ending: &Ending) -> Result<Exit, Failure> {
     let (begun, agent) = ending
@@ -53,7 +48,7 @@ pub(super) async fn run(cli: &ClientContext, args: RunArgs, ending: &Ending) -> 
     let ended = tokio::select! {
         biased;
         () = ending.wait() => return Err(one.goes_on()),
-        ended = ended(&one) => ended?,
+        ended = ended(&one, ending) => ended?,
     };
     let exit = exit(ended.status);
     if args.json {
@@ -87,24 +82,17 @@ fn command(words: &[String]) -> String {
 }
 
 /// Waits for the end of the task, also while its runtime is restarted; gives the task as it stands then.
-async fn ended(one: &One<'_>) -> Result<Document<TaskSnapshot>, Failure> {
+async fn ended(one: &One<'_>, ending: &Ending) -> Result<Document<TaskSnapshot>, Failure> {
     let client = &one.cli.client;
-    let mut away: Option<Instant> = None;
     loop {
-        let query = OutputQuery { block: None, timeout_ms: Some(LOOK), characters: Some(0) };
-        match client.task_output(one.path(), query).await {
-            Ok(answer) => {
-                away = None;
-                if answer.retrieval_status == Retrieval::Success {
-                    return Ok(client.task(one.path()).await?.into_reply().task);
-                }
-            }
-            Err(error) => {
-                if !error.may_pass() || away.get_or_insert_with(Instant::now).elapsed() > AWAY {
-                    return Err(error.into());
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
+        let look = || async {
+            let query = OutputQuery { block: None, timeout_ms: Some(LOOK), characters: Some(0) };
+            let answer = client.task_output(one.path(), query).await?;
+            let ended = answer.retrieval_status == Retrieval::Success;
+            Ok(if ended { Some(client.task(one.path()).await?.into_reply().task) } else { None })
+        };
+        if let Some(task) = until_answered(ending, look).await? {
+            return Ok(task);
         }
     }
 }

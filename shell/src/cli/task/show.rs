@@ -26,9 +26,8 @@ pub(super) async fn list(cli: &ClientContext, args: ListArgs) -> Result<Exit, Fa
         return Ok(Exit::Completed);
     }
     let heads = ["TASK", "STATUS", "KIND", "SINCE", "EXIT", "WHAT"];
-    let mut rows = vec![heads.map(ToOwned::to_owned).to_vec()];
-    rows.extend(answer.tasks.iter().map(line));
-    output::table(&rows)?;
+    let rows = answer.tasks.iter().map(line);
+    output::list(&heads, rows)?;
     Ok(Exit::Completed)
 }
 
