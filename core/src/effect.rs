@@ -298,6 +298,8 @@ pub struct WorkView {
     /// Arguments whose plan is to be written into the item's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Text>,
+    /// Most of the result that is shown.
+    pub output_tokens: u64,
 }
 
 /// An agent as its operators see it.

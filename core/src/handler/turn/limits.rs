@@ -81,8 +81,28 @@ pub(crate) fn out_of_time(tx: &mut Tx<'_>) {
 mod tests {
     use crate::testing::{World, calls, context, prompt, tool_answers};
     use alloc::vec::Vec;
+    use holon_facts::event::operation::OpKind;
     use holon_facts::event::turn::ReminderKind;
     use holon_facts::event::{Event, TurnFact};
+    use holon_facts::ids::TaskId;
+    use holon_facts::task::TaskStatus;
+    use holon_facts::time::Millis;
+
+    /// A process that stood still meets the limit of the turn and that of its command at one moment.
+    #[test]
+    fn what_the_end_of_a_turn_has_disarmed_does_not_fire() {
+        let mut config = crate::testing::config();
+        config.turn.wall_time = Millis::seconds(5);
+        let mut world = World::new(config);
+        world.create("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"make"}"#)]));
+        world.pass(Millis::seconds(600));
+        let agent = world.agent("main");
+        assert!(agent.run.is_none() && agent.ops.values().all(|open| open.kind != OpKind::PromoteCommand));
+        assert_eq!(agent.tasks.get(TaskId(1)).map(|task| task.status), Some(TaskStatus::Cancelling));
+    }
 
     /// The repetitions after which the model was reminded, when a round makes so many equal calls; and how
     /// many there were in the end.

@@ -139,7 +139,8 @@ pub(crate) fn work(tx: &mut Tx<'_>, run_id: RunId, shows: Option<TaskId>, work: 
 }
 
 /// Lets a performer show work items to the call in progress.
-pub(crate) fn show_work(tx: &mut Tx<'_>, run_id: RunId, view: WorkView) {
+pub(crate) fn show_work(tx: &mut Tx<'_>, run_id: RunId, mut view: WorkView) {
+    view.output_tokens = output_tokens(tx);
     let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
     tx.open(opening, Work::CallWork { view });
 }

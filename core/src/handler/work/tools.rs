@@ -33,8 +33,14 @@ pub(crate) fn call(
     call: &WorkCall,
     arguments: Text,
 ) -> Result<(), ToolError> {
-    let mut view =
-        WorkView { shown: WorkShown::None, current: None, changed: false, warning: None, plan: None };
+    let mut view = WorkView {
+        shown: WorkShown::None,
+        current: None,
+        changed: false,
+        warning: None,
+        plan: None,
+        output_tokens: 0,
+    };
     let mut with_todo_list = true;
     let id = match call {
         WorkCall::Create { objective, plan_status, todo_list, plan } => {
@@ -69,7 +75,9 @@ pub(crate) fn call(
             tools::show_work(tx, run_id, view);
             return Ok(());
         }
-        WorkCall::Update { work_item, .. } => {
+        WorkCall::Update { work_item, todo_list, .. } => {
+            // Whoever leaves the steps as they are knows them.
+            with_todo_list = todo_list.is_some();
             let item = open(tx, *work_item)?;
             if let Some(change) = changes(item, call)? {
                 view.changed = true;
