@@ -5,7 +5,7 @@ use alloc::format;
 
 use holon_facts::content::Text;
 use holon_facts::event::operation::{OpKind, Settlement};
-use holon_facts::ids::OpId;
+use holon_facts::ids::{OpId, TaskId};
 use holon_facts::outcome::{Certainty, OpFailure, Outcome, ToolOutcome};
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind};
 use holon_facts::time::Millis;
@@ -91,7 +91,10 @@ fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
             return task::child::prepared(tx, receipt.facts.template.take());
         }
         OpKind::CallTool => {
-            receipt.facts.shown_task = shows.filter(|_| receipt.error.is_none());
+            // What a command wrote is in its log; of a child's report the rest is nowhere that a call could read.
+            let is_child = |id| tx.agent().tasks.get(id).is_some_and(|task| task.child().is_some());
+            let whole = |id: &TaskId| receipt.error.is_none() && !(receipt.facts.truncated && is_child(*id));
+            receipt.facts.shown_task = shows.filter(whole);
             if let (Some(input), Some(task)) = (receipt.facts.input.clone(), tools::open_task(tx)) {
                 task::operator::delivered(tx, task, &input);
             }

@@ -12,6 +12,7 @@ use holon_facts::frame::Part;
 use holon_facts::ids::TaskId;
 use holon_facts::lifecycle::Status;
 use holon_facts::outcome::{CommandEnd, Outcome, ToolOutcome};
+use holon_facts::provenance::MessageKind;
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind};
 use holon_facts::reject::Reject;
 use holon_facts::task::TaskStatus;
@@ -142,6 +143,42 @@ fn a_child_that_waits_for_its_operator_asks_its_parent_once() {
     answers_in_turn(&mut world, CHILD, "mended");
     assert_eq!(status(&world, 1), TaskStatus::Completed);
     assert_eq!(messages(&world, "main").len(), 3, "asked once, told once");
+}
+
+/// Nothing that a call could read has the rest of its report.
+#[test]
+fn a_report_that_a_call_has_shown_in_part_is_delivered_whole() {
+    for truncated in [false, true] {
+        let mut world = with_child();
+        world.admit("main", prompt("how is it?"));
+        world.complete_one("main", OpKind::LoadContext, context());
+        let look = calls(&[("", "TaskOutput", r#"{"task_id":"task_1","block":true}"#)]);
+        world.complete_one("main", OpKind::CallModel, look);
+        answers_in_turn(&mut world, CHILD, "it is the cable");
+        let mut shown = tool_answers("it is");
+        if let Outcome::Tool { outcome } = &mut shown {
+            outcome.receipt.facts.truncated = truncated;
+        }
+        world.complete_one("main", OpKind::CallTool, shown);
+        world.complete_one("main", OpKind::CallModel, answers("well"));
+        let run = world.agent("main").run.as_ref().map(|run| run.about.incoming.kind);
+        assert_eq!(run, truncated.then_some(MessageKind::TaskResult));
+    }
+}
+
+#[test]
+fn a_child_of_the_same_answer_has_what_is_written_to_it() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("delegate"));
+    world.complete("main", context());
+    let both = [
+        ("", "SpawnAgent", spawn("look into it")),
+        ("", "TaskInput", r#"{"task_id":"task_1","input":"and hurry"}"#.into()),
+    ];
+    let both = both.each_ref().map(|(id, name, arguments)| (*id, *name, arguments.as_str()));
+    world.complete("main", calls(&both));
+    world.complete_one("main", OpKind::CallTool, tool_answers("written"));
+    assert_eq!(messages(&world, CHILD).last().map(String::as_str), Some("internal_followup: and hurry"));
 }
 
 /// Who has a later letter knows those before it: a smaller one does not overtake one that waits for space.

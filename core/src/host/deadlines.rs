@@ -56,6 +56,12 @@ impl Deadlines {
             .collect()
     }
 
+    /// Whether it is still to fire: what fired before it may have disarmed it, or armed it for later.
+    pub(super) fn is_due(&self, agent: &AgentId, alarm: Alarm, now: Mono) -> bool {
+        let armed = self.armed.get(agent).and_then(|armed| armed.alarms.get(&alarm));
+        armed.is_some_and(|at| *at <= now)
+    }
+
     /// At most `limit` agents that have something due on the wall clock, the oldest first.
     pub(super) fn due_agents(&self, now: Wall, limit: usize) -> Vec<AgentId> {
         let due = self.wall.iter().take_while(|(at, _)| *at <= now);

@@ -315,7 +315,9 @@ impl Host {
         let limit = self.config.limits.deadlines_per_step as usize;
         let mut left = self.config.limits.deadlines_per_step;
         for (agent, alarm) in self.deadlines.due_alarms(self.clock.mono(), limit) {
-            if ends.is_some_and(|(whose, task)| *whose == agent && alarm == Alarm::StopTask(*task)) {
+            let has_come =
+                ends.is_some_and(|(whose, task)| *whose == agent && alarm == Alarm::StopTask(*task));
+            if has_come || !self.deadlines.is_due(&agent, alarm, self.clock.mono()) {
                 continue;
             }
             self.with(batch, &agent, |tx| match alarm {

@@ -44,15 +44,23 @@ fn rested() -> World {
 }
 
 fn stop(what: &'static str, sabotage: impl FnOnce(&mut ControlApplied)) -> Case {
-    ended(ControlRequest::Stop, what, sabotage)
+    ended(busy(), ControlRequest::Stop, what, sabotage)
 }
 
 fn abort(what: &'static str, sabotage: impl FnOnce(&mut ControlApplied)) -> Case {
-    ended(ControlRequest::Abort { run_id: None, stop_after_abort: false }, what, sabotage)
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"make"}"#)]));
+    ended(world, ControlRequest::Abort { run_id: None, stop_after_abort: false }, what, sabotage)
 }
 
-fn ended(request: ControlRequest, what: &'static str, sabotage: impl FnOnce(&mut ControlApplied)) -> Case {
-    let mut world = busy();
+fn ended(
+    mut world: World,
+    request: ControlRequest,
+    what: &'static str,
+    sabotage: impl FnOnce(&mut ControlApplied),
+) -> Case {
     world.control("main", request);
     Case::of("E3", what, Script::of(world.log), |script| {
         let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = script.event("control_applied", 0) else {
@@ -88,7 +96,7 @@ pub(super) fn cases() -> Vec<Case> {
         stop("a task that is to end is not named", |fact| fact.cancelling_tasks.clear()),
         stop("a task is named that nobody asked to end", |fact| fact.cancelling_tasks.push(TaskId(9))),
         abort("the command that it ends is not named", |fact| fact.cancelling_tasks.clear()),
-        abort("a task is named that goes on", |fact| fact.cancelling_tasks.insert(0, TaskId(1))),
+        abort("a task is named that goes on", |fact| fact.cancelling_tasks.push(TaskId(9))),
         stop("a hint that nobody hears of is not named", |fact| fact.lost_hints.clear()),
         stop("the end of a task is said to be untold", |fact| fact.untold_tasks.push(TaskId(1))),
         rest("a turn rests and asks a model", |s| {

@@ -65,10 +65,14 @@ fn of_data(culprit: Option<&str>, reason: &str) -> Unreadable {
     }
     let message = if reason.starts_with("unknown variant") {
         format!("{first} is none of {}", names.get(1..).unwrap_or_default().join(", "))
-    } else {
-        let (got, expected) = reason.split_once(", expected ").unwrap_or((reason, ""));
+    } else if let Some((got, expected)) =
+        reason.strip_prefix("invalid ").and_then(|reason| reason.split_once(", expected "))
+    {
         let got = got.split_once(": ").map_or("", |(_, got)| got);
         format!("expected {}, got {}", in_words(expected, got), value_in_words(got))
+    } else {
+        // A type that reads its own texts says what it expects.
+        reason.into()
     };
     match culprit {
         Some(field) => Unreadable { field: Some(field.into()), message: format!("{field}: {message}") },

@@ -1,9 +1,15 @@
 //! Parts of a prompt, and of an answer, as one text.
 
 use holon_facts::Text;
+use holon_facts::content::clip_middle;
 use holon_facts::frame::Part;
 use holon_facts::model::AnswerBlock;
 use holon_text::{TextError, Texts};
+
+/// Excerpts of so many characters keep their lines.
+const OF_LINES: u32 = 1_000;
+/// Characters that the marker in such an excerpt takes, at most.
+const MARKER: u32 = 60;
 
 /// The parts of a text, one after the other.
 pub fn joined(texts: &Texts, parts: &[Part]) -> Result<String, TextError> {
@@ -32,9 +38,13 @@ fn begin_line(text: &mut String) {
     }
 }
 
-/// On one line, the beginning and the end of what is longer than `chars` characters.
+/// The beginning and the end of what is longer than `chars` characters: on one line, unless many are shown.
 fn excerpt(text: &str, chars: u32) -> String {
     const GAP: &str = " … ";
+    if chars >= OF_LINES {
+        let long = text.chars().count() > chars as usize;
+        return if long { clip_middle(text, (chars - MARKER) as usize) } else { text.to_owned() };
+    }
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
     let (chars, long) = (chars as usize, line.chars().count());
@@ -79,5 +89,14 @@ mod tests {
         assert_eq!(short.chars().count(), 33);
         assert!(short.starts_with("begin ä") && short.ends_with("ä end") && short.contains(" … "));
         assert_eq!(excerpt("abcdef", 2).chars().count(), 3);
+    }
+
+    #[test]
+    fn a_long_excerpt_keeps_its_lines_and_counts_what_is_left_out() {
+        let text = "- name: a\n  value: 1\n".repeat(200);
+        assert_eq!(excerpt(&text, 8_000), text);
+        let shown = excerpt(&text, 1_000);
+        assert!(shown.chars().count() <= 1_000 && shown.starts_with("- name: a\n  value: 1\n"), "{shown}");
+        assert!(shown.contains("characters left out"), "{shown}");
     }
 }

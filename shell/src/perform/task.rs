@@ -101,12 +101,16 @@ fn promoted(here: &Here<'_>, task: TaskId, output_tokens: u64, tty: bool) -> Val
             (read.shown(tty), truncated)
         },
     );
-    json!({
+    let mut shown = json!({
         "disposition": "promoted_to_task",
         "task_handle": handle(task),
         "initial_output_preview": text,
         "initial_output_truncated": truncated,
-    })
+    });
+    if truncated {
+        shown["artifacts"] = json!([{ "path": here.log(task).display().to_string() }]);
+    }
+    shown
 }
 
 fn output(here: &Here<'_>, task: &Task, retrieval: Retrieval) -> Receipt {

@@ -75,7 +75,10 @@ fn shown(here: &Here<'_>, view: &WorkView) -> Result<Receipt, ToolError> {
             result.insert("more".to_owned(), json!(*more || !left_out.is_empty()));
             if !left_out.is_empty() {
                 result.insert("left_out".to_owned(), json!(left_out));
-                result.insert("hint".to_owned(), json!("the result would be too long: GetWorkItem has each of them"));
+                result.insert(
+                    "hint".to_owned(),
+                    json!("the result would be too long: GetWorkItem has each of them"),
+                );
             }
         }
     }
@@ -133,7 +136,11 @@ mod tests {
     #[test]
     fn steps_that_do_not_fit_are_counted() {
         let (shown, cut) = within(item(100), bytes(ITEM_TOKENS));
-        assert_eq!((shown["todo_list"].as_array().map(Vec::len), cut), (Some(100), false), "all that there may be");
+        assert_eq!(
+            (shown["todo_list"].as_array().map(Vec::len), cut),
+            (Some(100), false),
+            "all that there may be"
+        );
         let (shown, cut) = within(item(100), bytes(LIST_TOKENS));
         assert!(cut && shown.to_string().len() <= bytes(LIST_TOKENS) + 40, "{}", shown.to_string().len());
         let there = shown["todo_list"].as_array().unwrap().len() as u64;

@@ -48,11 +48,11 @@ pub(crate) fn call(
             }
             return Ok(());
         }
-        TaskCall::Input { task, text: Some(ref text) } => {
+        TaskCall::Input { task, text: Some(ref text) } if known(tx, task)?.child().is_some() => {
             let input = child::follow_up(tx, task, Text::whole(text.clone()));
             TaskWork::Input { task: known(tx, task)?, op: None, source: InputSource::Letter { input } }
         }
-        TaskCall::Input { task, text: None } => TaskWork::Input {
+        TaskCall::Input { task, text: _ } => TaskWork::Input {
             task: known(tx, task)?,
             op: stop::executing(tx, task),
             source: InputSource::Call { arguments },

@@ -12,7 +12,7 @@ use holon_facts::event::brief::BriefVisibility;
 use holon_facts::event::scheduling::SleepBegun;
 use holon_facts::ids::{AgentId, RunId};
 use holon_facts::message::Origin;
-use holon_facts::provenance::{MessageKind, Surface};
+use holon_facts::provenance::{MessageKind, Priority, Surface};
 use holon_facts::receipt::{Receipt, SelfCall, ToolError, ToolErrorKind, ToolFacts, Verdict};
 use holon_facts::subsystem::FOLLOW_UP;
 use holon_facts::time::Millis;
@@ -82,10 +82,13 @@ fn made(tx: &Tx<'_>, tool: &ToolName) -> usize {
 }
 
 fn enqueue(tx: &mut Tx<'_>, text: String, priority: FollowUpPriority) -> Result<Receipt, ToolError> {
+    // Nothing that an agent sends itself passes an operator who waits.
+    let waits = tx.agent().inbox.queued().any(|entry| entry.message.is_by_operator());
+    let priority = if waits { Priority::from(priority).max(Priority::Normal) } else { priority.into() };
     let evidence = Evidence {
         kind: MessageKind::InternalFollowup,
         origin: Origin::system(FOLLOW_UP),
-        priority: priority.into(),
+        priority,
         surface: Surface::RuntimeSystem,
         text: Text::whole(text),
     };

@@ -6,7 +6,7 @@ use holon_facts::event::{BriefFact, Event, TurnFact};
 use holon_facts::provenance::{MessageKind, Priority};
 
 use crate::handler::work::tests::{idle, plays, turn};
-use crate::testing::{World, agent, calls, context, prompt, tool_answers};
+use crate::testing::{World, agent, answers, calls, context, prompt, tool_answers};
 
 const LATER: (&str, &str) = ("Enqueue", r#"{"text":"look again","priority":"background"}"#);
 const TELL: (&str, &str) = ("NotifyOperator", r#"{"message":"it is red","urgency":"action_required"}"#);
@@ -43,6 +43,19 @@ fn a_message_to_itself_has_a_turn_of_its_own() {
     world.complete("main", context());
     let shown = world.requests.last().unwrap();
     assert!(alloc::format!("{shown:?}").contains("look again"), "{asked:?}");
+}
+
+/// However urgent it makes its own: whoever waits comes before what is sent later.
+#[test]
+fn a_message_to_itself_does_not_pass_an_operator() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    world.admit("main", prompt("stop that"));
+    world.complete("main", calls(&[("", "Enqueue", r#"{"text":"go on","priority":"next"}"#)]));
+    world.complete("main", answers("done"));
+    let next = world.agent("main").run.as_ref().map(|run| run.about.incoming.body.text.preview());
+    assert_eq!(next, Some("stop that"));
 }
 
 /// As much as the fields take is told, not the beginning of it.

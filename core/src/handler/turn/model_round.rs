@@ -135,10 +135,11 @@ fn has_words(block: &Block) -> bool {
     }
 }
 
-/// What goes into a command is read from the call by whoever writes it; what a child is shown is kept.
+/// What goes into a command is read from the call by whoever writes it; what a child is shown is kept, also for one that a
+/// call of the same answer begins.
 fn keep_letters(verdict: &mut Verdict, tasks: &Tasks) {
     if let Verdict::OnTask(TaskCall::Input { task, text }) = verdict
-        && tasks.get(*task).is_none_or(|task| task.child().is_none())
+        && tasks.get(*task).is_some_and(|task| task.child().is_none())
     {
         *text = None;
     }

@@ -12,6 +12,7 @@ use holon_facts::event::work::{
 use holon_facts::ids::{MessageId, RunId, WorkItemId};
 use holon_facts::message::Origin;
 use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::receipt::{Verdict, WorkCall};
 use holon_facts::wait::WaitKind;
 use holon_facts::work::{IN_A_TICK, PlanStatus};
 
@@ -63,6 +64,8 @@ fn text_of(tick: WorkTick, items: &[&WorkItem]) -> String {
 pub(crate) struct Ended {
     pub(crate) run_id: RunId,
     item: Option<WorkItemId>,
+    /// The item that it turned to itself.
+    picked: Option<WorkItemId>,
     message: MessageId,
     by_operator: bool,
     /// The agent caused it itself.
@@ -91,12 +94,24 @@ impl Ended {
             from_outside: inbox.claimed(run.message).is_some_and(outside::causes),
             run_id: run.id,
             item: run.about.work_item,
+            picked: picked(run),
             message: run.message,
             by_operator: run.about.incoming.is_by_operator() || !run.conversation.interjected.is_empty(),
             own: run.about.own && run.conversation.interjected.is_empty(),
             progress: run.course.progress,
         }
     }
+}
+
+/// The item that the last call of the run to pick one has picked.
+fn picked(run: &Run) -> Option<WorkItemId> {
+    let rounds = run.conversation.rounds.iter();
+    let calls = rounds.flat_map(|round| round.verdicts.iter().zip(&round.results));
+    let picks = calls.filter_map(|(verdict, result)| match (verdict, &result.error) {
+        (Verdict::OnWork(WorkCall::Pick { work_item, .. }), None) => Some(*work_item),
+        (_, _) => None,
+    });
+    picks.last()
 }
 
 /// An item for which nothing more is done, and why.
@@ -118,6 +133,10 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, ended: &Ended, way: Way) {
             Way::Aborted => None,
         });
     }
+    // What was aborted is the item that the turn had come to.
+    let turned_to =
+        ended.picked.filter(|id| way == Way::Aborted && Some(*id) == current && Some(*id) != ended.item);
+    stalled.extend(turned_to.and_then(|item| stall(tx, ended.run_id, item, StallReason::Aborted)));
     notify_operator(tx, ended.run_id, &stalled);
 }
 

@@ -13,7 +13,7 @@ use holon_facts::provenance::MessageKind;
 use holon_facts::time::Millis;
 use holon_facts::work::{NewWorkItem, PlanStatus, WorkState};
 
-use crate::handler::work::tests::{CREATE, PICK, facts, idle, plays, turn};
+use crate::handler::work::tests::{CREATE, PICK, facts, idle, plays, plays_into, turn};
 use crate::input::{ControlRequest, Input};
 use crate::testing::{
     World, agent, answers, calls, command, config, context, fails, ingress, prepared_for, prompt,
@@ -243,6 +243,16 @@ fn other_messages_pass_a_tick_that_waits() {
     assert_eq!(world.agent("main").run.as_ref().unwrap().about.incoming.kind, MessageKind::WebhookEvent);
     idle(&mut world);
     assert_eq!(waits(&world), Some(5_000), "a turn of another message moves nothing");
+}
+
+#[test]
+fn an_abort_stalls_the_item_that_the_turn_has_picked_itself() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    plays_into(&mut world, &[&[CREATE], &[PICK]]);
+    world.control("main", ABORT);
+    assert_eq!(state(&world, 1), WorkState::Stalled);
+    assert!(world.agent("main").run.is_none(), "it is not turned to again at once");
 }
 
 #[test]

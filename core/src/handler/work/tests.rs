@@ -34,6 +34,12 @@ pub(crate) fn turn(world: &mut World, rounds: &[&[(&str, &str)]]) {
 
 /// What the model does in the turn that has begun.
 pub(crate) fn plays(world: &mut World, rounds: &[&[(&str, &str)]]) {
+    plays_into(world, rounds);
+    world.complete("main", answers("done"));
+}
+
+/// The same, without its end.
+pub(super) fn plays_into(world: &mut World, rounds: &[&[(&str, &str)]]) {
     world.complete("main", context());
     for round in rounds {
         let made: Vec<_> = round.iter().map(|(tool, arguments)| ("", *tool, *arguments)).collect();
@@ -47,7 +53,6 @@ pub(crate) fn plays(world: &mut World, rounds: &[&[(&str, &str)]]) {
             world.complete("main", tool_answers("shown"));
         }
     }
-    world.complete("main", answers("done"));
 }
 
 pub(crate) const CREATE: (&str, &str) =
