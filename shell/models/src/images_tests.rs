@@ -217,6 +217,8 @@ async fn images_that_nobody_judged_are_sent_again() {
         (vec![down(), down()], vec![true, false, true]),
         (vec![missing()], vec![true, true]),
         (vec![down(), says(429, "busy")], vec![true, false, true]),
+        // The repeated request is cut off.
+        (vec![down(), Vec::new()], vec![true, false, true]),
     ] {
         // A missing model has its neighbours looked up, which this server does not answer.
         let listed = sent.len() == 2;

@@ -70,6 +70,12 @@ impl<'a> Sender<'a> {
 
     /// The answer, or what refuses the request; what is refused for its form is repeated in another one.
     pub(super) async fn send<P: Protocol>(&mut self) -> Result<(Received, Option<Vec<u8>>), Failure> {
+        let answered = self.send_in_turn::<P>().await;
+        self.remember(matches!(answered, Ok((_, None))));
+        answered
+    }
+
+    async fn send_in_turn<P: Protocol>(&mut self) -> Result<(Received, Option<Vec<u8>>), Failure> {
         let mut received = self.post::<P>().await?;
         let mut refusal = received.refused().await;
         if let Some(said) = &refusal
@@ -106,7 +112,6 @@ impl<'a> Sender<'a> {
                 refusal = received.refused().await;
             }
         }
-        self.remember(refusal.is_none());
         Ok((received, refusal))
     }
 
