@@ -24,7 +24,7 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
         (OpKind::LoadContext, Outcome::Context { context }) => model_round::context_loaded(tx, op, context),
         (OpKind::CallModel, Outcome::Answer { answer }) => model_round::answered(tx, op, answer),
         (OpKind::CallModel, Outcome::AttemptFailed { failure }) => {
-            budget::failed(tx, op, failure.kind, failure.usage);
+            budget::failed(tx, op, &failure);
             tx.settle(op, Settlement::Failed);
             model_round::attempt_failed(tx, op, &failure);
         }

@@ -243,11 +243,13 @@ fn paid(id: &AgentId, attempt: &AttemptRecord, settled: Sum, config: &Config) ->
     let tokens = usage.total_tokens.max(usage.input_tokens.saturating_add(usage.output_tokens));
     let known = config.prices.0.iter().find(|known| known.model == attempt.model_ref);
     let cached = usage.cached_input_tokens.min(usage.input_tokens);
+    // Whatever is no input was produced.
+    let produced = usage.total_tokens.saturating_sub(usage.input_tokens).max(usage.output_tokens);
     let micros = known.map_or(0, |known| {
         let parts = [
             (usage.input_tokens - cached, known.price.input),
             (cached, known.price.cached_input),
-            (usage.output_tokens, known.price.output),
+            (produced, known.price.output),
         ];
         let all: u128 = parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(price.0)).sum();
         all.div_ceil(1_000_000)

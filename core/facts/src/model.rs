@@ -391,6 +391,17 @@ impl AttemptRecord {
     }
 }
 
+impl TransportDiagnostics {
+    /// The stage of an answer that has begun as a stream.
+    pub const STREAM: &str = "stream";
+
+    /// Whether the server had begun with the request: its answer broke as a stream, or somebody in between gave up waiting
+    /// for it (504, and 524 of some proxies).
+    pub fn was_begun(&self) -> bool {
+        self.stage == Self::STREAM || matches!(self.status, Some(504 | 524))
+    }
+}
+
 impl AttemptFailure {
     /// Nothing was heard of it, not even a failure of its provider.
     pub fn unanswered(message: Text, now: Wall) -> Self {

@@ -10,7 +10,7 @@ use crate::model_ref::{ModelRef, is_version};
 use crate::usage::TokenUsage;
 
 /// No request takes more, whatever a provider says: what one of them makes of its counters is nobody's bankruptcy.
-const MOST: u64 = 1 << 40;
+pub const MOST: u64 = 1 << 40;
 const MILLION: u64 = 1_000_000;
 
 /// Millionths of a US dollar.
@@ -83,14 +83,12 @@ impl Price {
         self.of(TokenUsage { input_tokens, output_tokens, total_tokens: 0, cached_input_tokens: 0 })
     }
 
-    /// What a request took.
+    /// What a request took. Tokens that are only in the total are of the answer: what a model thinks, for some providers.
     pub fn of(&self, usage: TokenUsage) -> Cost {
         let cached = usage.cached_input_tokens.min(usage.input_tokens);
-        let parts = [
-            (usage.input_tokens - cached, self.input),
-            (cached, self.cached_input),
-            (usage.output_tokens, self.output),
-        ];
+        let output = usage.output_tokens.max(usage.total_tokens.saturating_sub(usage.input_tokens));
+        let parts =
+            [(usage.input_tokens - cached, self.input), (cached, self.cached_input), (output, self.output)];
         let all: u128 = parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(price.0)).sum();
         Cost(u64::try_from(all.div_ceil(u128::from(MILLION))).unwrap_or(MOST).min(MOST))
     }
@@ -170,6 +168,21 @@ mod tests {
         assert_eq!(price.of(usage(1_000, 0, 100)), Cost(3_000 + 1_500));
         assert_eq!(price.of(usage(1_000, 900, 100)), Cost(300 + 270 + 1_500));
         assert_eq!(price.of(usage(1, 1, 0)), Cost(1), "0.3 millionths are one");
+    }
+
+    #[test]
+    fn tokens_that_are_only_in_the_total_are_of_the_answer() {
+        let price = prices().of(&ModelRef::new("a/big").unwrap()).unwrap();
+        let usage = |input_tokens, output_tokens, total_tokens| TokenUsage {
+            input_tokens,
+            output_tokens,
+            total_tokens,
+            cached_input_tokens: 0,
+        };
+        assert_eq!(price.of(usage(1_000, 100, 21_100)), Cost(3_000 + 20_100 * 15));
+        assert_eq!(price.of(usage(0, 0, 50_000)), Cost(50_000 * 15));
+        assert_eq!(price.of(usage(1_000, 100, 7)), Cost(3_000 + 1_500), "a total that is too small");
+        assert_eq!(price.estimate(1_000, 100), Cost(3_000 + 1_500));
     }
 
     #[test]

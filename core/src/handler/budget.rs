@@ -7,7 +7,7 @@ use holon_facts::budget::{Budget, BudgetKind, Period, Scope};
 use holon_facts::event::scheduling::{HoldCause, HoldEnd, HoldEnded};
 use holon_facts::event::turn::{BudgetExhausted, BudgetReserved};
 use holon_facts::ids::{OpId, RunId};
-use holon_facts::model::{FailureKind, ModelAnswer};
+use holon_facts::model::{AttemptFailure, FailureKind, ModelAnswer, TransportDiagnostics};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::price::{self, Amount};
 use holon_facts::time::Millis;
@@ -35,6 +35,11 @@ impl Exhausted {
         let Self { budget: Budget { budget, limit }, used, wanted } = *self;
         let number_of = |number| budget.format(number);
         let next = match budget.period() {
+            Period::Turn | Period::Day | Period::All if wanted > limit => {
+                format!(
+                    "no such request fits in it: raise budget.{budget}, or lower runtime.max_output_tokens"
+                )
+            }
             Period::Turn => format!("send a prompt, whose turn has its own, or raise budget.{budget} before"),
             Period::Day => format!("raise budget.{budget}, or wait for the next day of UTC"),
             Period::All => format!("raise budget.{budget}"),
@@ -183,24 +188,31 @@ pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: &ModelAnswer) {
 
 /// An attempt has failed. What its provider says it took counts; where it says nothing, the question does if it may
 /// have been heard.
-pub(crate) fn failed(tx: &mut Tx<'_>, op: OpId, kind: FailureKind, usage: Option<TokenUsage>) {
-    let amount = match usage.filter(|usage| price::tokens(*usage).is_some()) {
-        Some(usage) => took(tx, op, usage),
-        None => match kind {
-            FailureKind::Timeout | FailureKind::StreamCut | FailureKind::InvalidResponse => {
-                return tx.settle_unknown(op);
-            }
-            FailureKind::Connect
-            | FailureKind::RateLimited
-            | FailureKind::Quota
-            | FailureKind::Server
-            | FailureKind::Auth
-            | FailureKind::Client
-            | FailureKind::UnsupportedTransport
-            | FailureKind::ContextLength => Amount::default(),
-        },
-    };
-    tx.settle_budget(op, amount);
+pub(crate) fn failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
+    match failure.usage.filter(|usage| price::tokens(*usage).is_some()) {
+        Some(usage) => {
+            let amount = took(tx, op, usage);
+            tx.settle_budget(op, amount);
+        }
+        None if may_be_heard(failure) => tx.settle_unknown(op),
+        None => tx.settle_budget(op, Amount::default()),
+    }
+}
+
+/// Whether the provider may have worked on the request, and did not only refuse it.
+fn may_be_heard(failure: &AttemptFailure) -> bool {
+    match failure.kind {
+        FailureKind::Timeout | FailureKind::StreamCut | FailureKind::InvalidResponse => true,
+        FailureKind::Server | FailureKind::RateLimited => {
+            failure.diagnostics.as_ref().is_some_and(TransportDiagnostics::was_begun)
+        }
+        FailureKind::Connect
+        | FailureKind::Quota
+        | FailureKind::Auth
+        | FailureKind::Client
+        | FailureKind::UnsupportedTransport
+        | FailureKind::ContextLength => false,
+    }
 }
 
 /// What a request took: of the model in turn, or of the one that is asked for a summary.

@@ -9,7 +9,7 @@ use holon_facts::config::Config;
 use holon_facts::decision::DecisionKind;
 use holon_facts::event::scheduling::{HoldCause, HoldEnd};
 use holon_facts::event::{Event, SchedulingFact, TurnFact};
-use holon_facts::model::FailureKind;
+use holon_facts::model::{FailureKind, TransportDiagnostics};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::Outcome;
 use holon_facts::price::{Amount, Cost, ModelPrice, Price, Prices};
@@ -122,6 +122,61 @@ fn where_nobody_says_what_a_request_took_it_is_estimated() {
     world.complete("main", context());
     world.crash();
     assert!(world.agent("main").account.total.tokens > before, "a crash tells nothing");
+}
+
+/// An error in a stream, and a proxy that gave up waiting, come after the request was heard; a plain refusal does not.
+#[test]
+fn a_request_that_was_begun_counts() {
+    let at =
+        |stage: &str, status| Some(TransportDiagnostics { stage: stage.into(), status, ..<_>::default() });
+    for (kind, diagnostics, counts) in [
+        (FailureKind::Server, at("stream", Some(200)), true),
+        (FailureKind::RateLimited, at("stream", Some(200)), true),
+        (FailureKind::Server, at("response", Some(504)), true),
+        (FailureKind::Server, at("response", Some(524)), true),
+        (FailureKind::Server, at("response", Some(500)), false),
+        (FailureKind::Server, at("response", Some(503)), false),
+        (FailureKind::RateLimited, at("response", Some(429)), false),
+        (FailureKind::Quota, at("stream", Some(200)), false),
+        (FailureKind::Auth, at("response", Some(401)), false),
+    ] {
+        let mut world = World::with_config("main", with(Budgets::default()));
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        let sent = world.agent("main").account.reserved.unwrap().sent;
+        let Outcome::AttemptFailed { mut failure } = fails(kind) else { panic!() };
+        failure.diagnostics.clone_from(&diagnostics);
+        let counted =
+            TokenUsage { input_tokens: 1_000, output_tokens: 100, total_tokens: 21_100, ..<_>::default() };
+        world.complete("main", Outcome::AttemptFailed { failure: failure.clone() });
+        let total = world.agent("main").account.total;
+        assert_eq!(total, if counts { sent } else { Amount::default() }, "{kind} {diagnostics:?}");
+        // What its provider reports counts in any case.
+        let mut world = World::with_config("main", with(Budgets::default()));
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        failure.usage = Some(counted);
+        world.complete("main", Outcome::AttemptFailed { failure });
+        let reported = Amount { tokens: 21_100, cost_micros: Cost(1_000 + 201_000) };
+        assert_eq!(world.agent("main").account.total, reported, "{kind} {diagnostics:?}");
+    }
+}
+
+#[test]
+fn a_budget_below_one_request_names_what_helps() {
+    for (budgets, key) in [
+        (Budgets { turn: tokens(1_000), ..Budgets::default() }, "turn_tokens"),
+        (Budgets { agent_day: tokens(1_000), ..Budgets::default() }, "agent_day_tokens"),
+        (Budgets { agent: tokens(1_000), ..Budgets::default() }, "agent_tokens"),
+    ] {
+        let mut world = World::with_config("main", with(budgets));
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        let helps =
+            format!("no such request fits in it: raise budget.{key}, or lower runtime.max_output_tokens");
+        assert!(described(&world).contains(&helps), "{}", described(&world));
+        assert!(!described(&world).contains("next day of UTC"), "{}", described(&world));
+    }
 }
 
 #[test]

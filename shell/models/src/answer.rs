@@ -55,6 +55,13 @@ impl Failure {
         Self { kind, message, retry_after_ms, resets_at, usage, diagnostics: None, delivery: None }
     }
 
+    /// Adds what its provider had counted until then.
+    pub(crate) fn after(mut self, counted: TokenUsage) -> Self {
+        let counted = Some(counted).filter(|counted| *counted != TokenUsage::default());
+        self.usage = self.usage.or(counted);
+        self
+    }
+
     /// Without secrets, as it crosses the border.
     pub(crate) fn redacted(self, texts: &Texts, timing: Timing) -> AttemptFailure {
         let diagnostics = self.diagnostics.map(|mut found| {

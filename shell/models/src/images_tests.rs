@@ -199,3 +199,42 @@ async fn refused_images_are_left_out_once() {
         assert!(second.contains("the provider refused it"), "{id}: {second}");
     }
 }
+
+/// A request that is refused without its images too was not refused for them.
+#[tokio::test]
+async fn images_that_nobody_judged_are_sent_again() {
+    let says = |status, text: &str| {
+        let body = json!({"error": {"message": text}}).to_string();
+        vec![Send::Bytes(answer(status, &[], body.as_bytes()))]
+    };
+    let done = || {
+        let body = json!({"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}).to_string();
+        vec![Send::Bytes(answer(200, &[], body.as_bytes()))]
+    };
+    let down = || says(404, "no vision backend is up");
+    let missing = || says(404, "model 'llama3.2-vision' not found");
+    for (refusals, sent) in [
+        (vec![down(), down()], vec![true, false, true]),
+        (vec![missing()], vec![true, true]),
+        (vec![down(), says(429, "busy")], vec![true, false, true]),
+        // The repeated request is cut off.
+        (vec![down(), Vec::new()], vec![true, false, true]),
+    ] {
+        // A missing model has its neighbours looked up, which this server does not answer.
+        let listed = sent.len() == 2;
+        let lists = if listed { vec![says(404, "no list")] } else { Vec::new() };
+        let server = Server::start([refusals, lists, vec![done()]].concat()).await;
+        let asking = Asking::new("openai-chat", &server.base, ProviderOptions::default());
+        let mut request = seeing(asking.texts(), "openai-chat/gpt-4o", false);
+        request.timeout = asking.request().timeout;
+        let failure = asking.ask_for(&request).await.unwrap_err();
+        assert!(failure.delivery.is_none_or(|delivery| !delivery.images_refused));
+        let said = asking.ask_for(&request).await.unwrap();
+        assert!(said.delivery.is_none_or(|delivery| !delivery.images_refused));
+        let asked = server.asked.lock().unwrap().clone();
+        let posted = asked.iter().filter(|(head, _)| head.starts_with("post"));
+        let shown: Vec<bool> =
+            posted.map(|(_, body)| body.to_string().contains(&STANDARD.encode(BYTES))).collect();
+        assert_eq!(shown, sent);
+    }
+}

@@ -74,7 +74,11 @@ fn meaning(attempt: Result<ModelAnswer, AttemptFailure>, shown: &str, base: &str
             let host = base.trim_end_matches("/v1");
             let message = failure.message.preview().replace(host, "http://server");
             let stage = failure.diagnostics.map(|found| found.stage);
-            json!({"kind": failure.kind, "message": message, "stage": stage, "shown": shown})
+            let mut found = json!({"kind": failure.kind, "message": message, "stage": stage, "shown": shown});
+            if let Some(usage) = failure.usage {
+                found["usage"] = json!(usage);
+            }
+            found
         }
     }
 }

@@ -122,7 +122,7 @@ fn answer_text(answer: &ModelAnswer) -> Option<Text> {
 
 /// The attempt has failed: the digest stands alone.
 pub(crate) fn failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
-    budget::failed(tx, op, failure.kind, failure.usage);
+    budget::failed(tx, op, failure);
     not_made(tx, op, Settlement::Failed, failure);
 }
 

@@ -66,11 +66,11 @@ pub(super) fn refuses_images(status: u16, said: &ReportedError) -> bool {
 /// A quota that is full again so soon is a limit on the rate.
 const SOON: u64 = 120_000;
 
-/// A refusal by its status and by what comes with it.
-pub(super) fn status(status: u16, said: &ReportedError) -> FailureKind {
+/// A refusal by its status, by what comes with it, and by how many milliseconds it asks to wait.
+pub(super) fn status(status: u16, said: &ReportedError, wait: Option<u64>) -> FailureKind {
     match status {
         402 => FailureKind::Quota,
-        429 if said.retry_in.is_some_and(|wait| wait <= SOON) => FailureKind::RateLimited,
+        429 if wait.is_some_and(|wait| wait <= SOON) => FailureKind::RateLimited,
         400 | 403 | 429 if said.mentions(&NO_QUOTA) => FailureKind::Quota,
         429 => FailureKind::RateLimited,
         401 | 403 => FailureKind::Auth,
@@ -85,9 +85,9 @@ pub(super) fn status(status: u16, said: &ReportedError) -> FailureKind {
 }
 
 /// An error that came with a status of success: by the status that it names, or by its words.
-pub(crate) fn reported(said: &ReportedError) -> Option<FailureKind> {
+pub(super) fn reported(said: &ReportedError, wait: Option<u64>) -> Option<FailureKind> {
     if let Some(own) = said.status {
-        return Some(status(own, said));
+        return Some(status(own, said, wait));
     }
     let kinds: [(&[&str], FailureKind); 7] = [
         (&TOO_LONG, FailureKind::ContextLength),
@@ -139,7 +139,8 @@ mod tests {
             (503, "", FailureKind::Server),
             (529, r#"{"type":"error","error":{"type":"overloaded_error"}}"#, FailureKind::Server),
         ] {
-            assert_eq!(status(code, &ReportedError::body(body.as_bytes())), expected, "{code} {body}");
+            let said = ReportedError::body(body.as_bytes());
+            assert_eq!(status(code, &said, said.retry_in), expected, "{code} {body}");
         }
     }
 
@@ -157,8 +158,8 @@ mod tests {
             "`inputs` tokens + `max_new_tokens` must be <= 4096",
         ] {
             let said = ReportedError::of(&json!({"message": text}));
-            assert_eq!(status(400, &said), FailureKind::ContextLength, "{text}");
-            assert_eq!(reported(&said), Some(FailureKind::ContextLength), "{text}");
+            assert_eq!(status(400, &said, None), FailureKind::ContextLength, "{text}");
+            assert_eq!(reported(&said, None), Some(FailureKind::ContextLength), "{text}");
         }
     }
 
@@ -175,7 +176,7 @@ mod tests {
             (json!({"code": 503, "message": "x"}), Some(FailureKind::Server)),
             (json!({"message": "model not loaded"}), None),
         ] {
-            assert_eq!(reported(&ReportedError::of(&error)), expected, "{error}");
+            assert_eq!(reported(&ReportedError::of(&error), None), expected, "{error}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What an answer that is no answer means.
 
-use holon_facts::model::FailureKind;
+use holon_facts::model::{FailureKind, TransportDiagnostics};
 use holon_facts::model_ref::ModelRef;
 use holon_facts::usage::TokenUsage;
 use holon_text::Texts;
@@ -44,13 +44,19 @@ impl AttemptContext<'_> {
             Some(advice) => format!("{message}; {advice}"),
             None => message,
         };
-        self.refused(classify::status(status.as_u16(), &said), message, &said, received, body)
+        let wait = wait::retry_after(&received.headers, &said);
+        let kind = classify::status(status.as_u16(), &said, wait);
+        let failure = self.refused((kind, wait), message, &said, received, body);
+        self.located(failure, "response", received)
     }
 
     /// A whole answer that can't be used although its status is success.
     pub(super) fn of_document(&self, problem: &Malformed, received: &Received, body: &[u8]) -> Failure {
         match problem {
-            Malformed::Reported(said) => self.reported(said, received, FailureKind::InvalidResponse, body),
+            Malformed::Reported(said) => {
+                let failure = self.reported(said, received, FailureKind::InvalidResponse, body);
+                self.located(failure, "response", received)
+            }
             Malformed::Shape(problem) => self.invalid(problem, received, body),
             Malformed::TooLong(usage) => self.too_long(*usage, received),
         }
@@ -59,7 +65,10 @@ impl AttemptContext<'_> {
     /// An event that ends a stream early. A server that fails after it has begun may not fail the next time.
     pub(super) fn of_event(&self, problem: &Malformed, received: &Received) -> Failure {
         match problem {
-            Malformed::Reported(said) => self.reported(said, received, FailureKind::Server, b""),
+            Malformed::Reported(said) => {
+                let failure = self.reported(said, received, FailureKind::Server, b"");
+                self.located(failure, TransportDiagnostics::STREAM, received)
+            }
             Malformed::Shape(problem) => self.invalid(problem, received, b""),
             Malformed::TooLong(usage) => self.too_long(*usage, received),
         }
@@ -75,7 +84,7 @@ impl AttemptContext<'_> {
     /// A stream that ended too early.
     pub(super) fn of_cut(&self, received: &Received) -> Failure {
         let message = format!("the stream of {} ended before its last event", shown(self.url));
-        self.located(Failure::new(FailureKind::StreamCut, message), "stream", received)
+        self.located(Failure::new(FailureKind::StreamCut, message), TransportDiagnostics::STREAM, received)
     }
 
     fn located(&self, failure: Failure, stage: &str, received: &Received) -> Failure {
@@ -98,7 +107,9 @@ impl AttemptContext<'_> {
             Some(status) => self.answered(status),
             None => format!("{} reports an error", self.shown()),
         };
-        self.refused(classify::reported(said).unwrap_or(otherwise), message, said, received, body)
+        let wait = wait::retry_after(&received.headers, said);
+        let kind = classify::reported(said, wait).unwrap_or(otherwise);
+        self.refused((kind, wait), message, said, received, body)
     }
 
     fn answered(&self, status: StatusCode) -> String {
@@ -108,7 +119,7 @@ impl AttemptContext<'_> {
 
     fn refused(
         &self,
-        kind: FailureKind,
+        (kind, wait): (FailureKind, Option<u64>),
         message: String,
         said: &ReportedError,
         received: &Received,
@@ -124,11 +135,11 @@ impl AttemptContext<'_> {
         };
         let message = if quoted.is_empty() { message } else { format!("{message}: {quoted}") };
         let mut failure = Failure::new(kind, message);
-        failure.retry_after_ms = wait::retry_after(&received.headers, said);
+        failure.retry_after_ms = wait;
         if kind == FailureKind::Quota {
-            failure.resets_at = wait::resets_at(&received.headers, said);
+            failure.resets_at = wait::resets_at(&received.headers, said, wait);
         }
-        self.located(failure, "response", received)
+        failure
     }
 
     fn invalid(&self, problem: &str, received: &Received, body: &[u8]) -> Failure {

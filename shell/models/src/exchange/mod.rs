@@ -115,12 +115,23 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// What a whole answer means.
     fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed>;
+
+    /// What the usage object of an answer, or of a part of one, counts.
+    fn usage(reported: Option<&Value>) -> TokenUsage;
 }
 
 /// Adds the events of a stream up to the document that a server would have sent without streaming.
 pub(super) trait Fold: Default {
     /// Takes an event in; `shown` gets what of it is text for people.
     fn push(&mut self, name: &str, event: Value, shown: &mut Shown<'_>) -> Result<Flow, Malformed>;
+
+    /// Whether what may still come is usage at most.
+    fn is_complete(&self) -> bool {
+        false
+    }
+
+    /// The usage that was reported so far.
+    fn usage(&self) -> &Value;
 
     /// The document; none before the event that ends an answer was seen.
     fn finish(self) -> Option<Value>;
@@ -345,13 +356,17 @@ async fn document<P: Protocol>(
     }
     debug_assert!(body.len() <= BODY_BYTES);
     let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&body);
+    let mut counted = TokenUsage::default();
     let read = match json::parse(text) {
-        Ok(root) => match ReportedError::reported(&root) {
-            Some(said) => Err(Malformed::Reported(said)),
-            None => P::read(context.texts, &root),
-        },
+        Ok(root) => {
+            counted = P::usage(root.get("usage"));
+            match ReportedError::reported(&root) {
+                Some(said) => Err(Malformed::Reported(said)),
+                None => P::read(context.texts, &root),
+            }
+        }
         Err(_) if text.is_empty() => Err(Malformed::shape("it is empty")),
         Err(_) => Err(Malformed::shape("it is not JSON")),
     };
-    read.map_err(|problem| context.of_document(&problem, &received, &body))
+    read.map_err(|problem| context.of_document(&problem, &received, &body).after(counted))
 }

@@ -1,5 +1,5 @@
 //! Images that a provider has refused: lines stand for them in later requests to the same model, so that each is sent in
-//! vain once. Which of the images of a request was meant no refusal names, so all of them are. Kept in memory alone: another
+//! vain once. What is refused without them too was not refused for them. Which of the images of a request was meant no refusal names, so all of them are. Kept in memory alone: another
 //! process sends them once again.
 
 use std::collections::BTreeSet;
@@ -25,18 +25,19 @@ impl RefusedImages {
         images(request).filter(|image| kept.contains(&(request.model.clone(), *image))).collect()
     }
 
-    /// All of a request are refused.
-    pub(super) fn all_of(&self, request: &ModelRequest) -> BTreeSet<ContentId> {
+    /// These are refused: the request was taken without them.
+    pub(super) fn keep(&self, model: &ModelRef, refused: &BTreeSet<ContentId>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: BTreeSet<ContentId> = images(request).collect();
-        if kept.len() + all.len() > MOST {
+        let pairs = refused.iter().map(|image| (model.clone(), *image));
+        let new: Vec<_> = pairs.filter(|pair| !kept.contains(pair)).collect();
+        if kept.len() + new.len() > MOST {
             kept.clear();
         }
-        kept.extend(all.iter().map(|image| (request.model.clone(), *image)));
-        all
+        kept.extend(new);
     }
 }
 
-fn images(request: &ModelRequest) -> impl Iterator<Item = ContentId> {
+/// The images of a request.
+pub(super) fn images(request: &ModelRequest) -> impl Iterator<Item = ContentId> {
     request.conversation.iter().flat_map(Item::images).map(|image| image.sha256)
 }

@@ -9,7 +9,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use url::Url;
 
 use super::endpoint::Endpoint;
-use super::refused_images::RefusedImages;
+use super::refused_images::{RefusedImages, images};
 use super::turn_state::stated;
 use super::{Lowering, Protocol, ReportedError, advice, classify};
 use crate::answer::{Failure, Reply};
@@ -70,10 +70,16 @@ impl<'a> Sender<'a> {
 
     /// The answer, or what refuses the request; what is refused for its form is repeated in another one.
     pub(super) async fn send<P: Protocol>(&mut self) -> Result<(Received, Option<Vec<u8>>), Failure> {
+        let answered = self.send_in_turn::<P>().await;
+        self.remember(matches!(answered, Ok((_, None))));
+        answered
+    }
+
+    async fn send_in_turn<P: Protocol>(&mut self) -> Result<(Received, Option<Vec<u8>>), Failure> {
         let mut received = self.post::<P>().await?;
         let mut refusal = received.refused().await;
         if let Some(said) = &refusal
-            && classify::status(received.status.as_u16(), &ReportedError::body(said)) == FailureKind::Client
+            && is_client_error(received.status, said)
             && self.forget_response()
         {
             received = self.post::<P>().await?;
@@ -89,9 +95,9 @@ impl<'a> Sender<'a> {
         }
         if let Some(said) = &refusal
             && self.lowering.shows_images()
-            && classify::refuses_images(received.status.as_u16(), &ReportedError::body(said))
+            && refuses_images(received.status, said)
         {
-            self.lowering.refused = self.refused_images.all_of(self.lowering.request);
+            self.lowering.refused = images(self.lowering.request).collect();
             received = self.post::<P>().await?;
             refusal = received.refused().await;
         }
@@ -107,6 +113,17 @@ impl<'a> Sender<'a> {
             }
         }
         Ok((received, refusal))
+    }
+
+    /// What was left out of a request counts as refused once the request is taken without it.
+    fn remember(&mut self, taken: bool) {
+        let request = self.lowering.request;
+        if taken {
+            self.refused_images.keep(&request.model, &self.lowering.refused);
+        } else {
+            self.lowering.thoughts = true;
+            self.lowering.refused = self.refused_images.of(request);
+        }
     }
 
     /// From now on the request goes on from no response. False where it went on from none.
@@ -155,6 +172,16 @@ impl<'a> Sender<'a> {
         self.quotas = P::quotas(&received.headers);
         Ok(received)
     }
+}
+
+fn is_client_error(status: StatusCode, said: &[u8]) -> bool {
+    classify::status(status.as_u16(), &ReportedError::body(said), None) == FailureKind::Client
+}
+
+/// Whether a refusal is about images. The name of a model that isn't there may have one of their words.
+fn refuses_images(status: StatusCode, said: &[u8]) -> bool {
+    let said = ReportedError::body(said);
+    classify::refuses_images(status.as_u16(), &said) && !advice::lacks_model(status, &said)
 }
 
 fn headers(spec: &ProviderSpec, mut headers: HeaderMap) -> HeaderMap {

@@ -41,6 +41,42 @@ async fn refusals_are_classified() {
     assert!(moved.message.preview().contains("to http://elsewhere/v1; redirects are not followed"));
 }
 
+/// Headers count first, then the error's own fields and words.
+#[tokio::test]
+async fn a_quota_ends_when_its_wait_does() {
+    let quota = |text: &str| json!({"error": {"message": text, "code": "insufficient_quota"}}).to_string();
+    let google = json!({"error": {"message": "exceeded your current quota", "code": 429,
+        "details": [{"@type": "x"}, {"retryDelay": "2461s"}]}});
+    for (headers, body, seconds) in [
+        (&[("retry-after", "2461")][..], quota("pay"), 2_461),
+        (&[("retry-after-ms", "2461000")], quota("pay"), 2_461),
+        (&[("retry-after", "2461")], quota("please retry in 5s"), 2_461),
+        (&[], quota("Please retry in 41m1s."), 2_461),
+        (&[], google.to_string(), 2_461),
+    ] {
+        let before = holon_platform::clock::now().wall;
+        let failure = refused(429, headers, &body).await;
+        assert_eq!(failure.kind, FailureKind::Quota, "{headers:?} {body}");
+        let resets = failure.resets_at.unwrap_or_else(|| panic!("{headers:?} {body}"));
+        let wait = resets.0 - before.0 - seconds * 1_000_000;
+        assert!((0..60_000_000).contains(&wait), "{headers:?} {body}: {wait}");
+    }
+    let both = [("retry-after", "2461"), ("x-ratelimit-reset-tokens", "1767322800")];
+    let named = refused(429, &both, &quota("pay")).await.resets_at;
+    assert_eq!(named, Some(holon_facts::Wall(1_767_322_800_000_000)), "a reset is named");
+    let soon = json!({"error": {"type": "usage_limit_reached", "resets_in_seconds": 90}}).to_string();
+    for (headers, body, ms) in [
+        (&[("retry-after", "30")][..], quota("pay"), 30_000),
+        (&[("retry-after-ms", "900")], quota("pay"), 900),
+        (&[("retry-after", "30")], quota("Please retry in 41m1s."), 30_000),
+        (&[], soon, 90_000),
+    ] {
+        let failure = refused(429, headers, &body).await;
+        let found = (failure.kind, failure.retry_after_ms, failure.resets_at);
+        assert_eq!(found, (FailureKind::RateLimited, Some(Millis(ms)), None), "{headers:?} {body}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_no_answer_is_invalid() {
     for (body, expected) in [
@@ -124,6 +160,36 @@ async fn errors_inside_a_stream_are_classified() {
     }
     let nonsense = local(events("data: {\"choices\": [\n\n")).await.failure().await;
     assert_eq!(nonsense.kind, FailureKind::InvalidResponse);
+}
+
+/// Some servers end a stream with neither a mark nor a close.
+#[tokio::test]
+async fn a_complete_answer_waits_little_for_the_end_of_its_stream() {
+    let usage = r#""usage":{"prompt_tokens":3,"completion_tokens":4}"#;
+    let with_reason = FINISH.replace("}]}", &format!("}}],{usage}}}"));
+    let behind = format!("{FINISH}data: {{\"choices\":[],{usage}}}\n\n");
+    for (end, counted, most) in [(with_reason, 7, 2_000), (behind, 7, 2_000), (FINISH.to_owned(), 0, 8_000)] {
+        let body = events(&format!("{}{end}", chunk("hi")));
+        let server = Server::start([vec![Send::Bytes(body), Send::Hold]]).await;
+        let asking = Asking::new("local", &server.base, ProviderOptions::default()).within(30_000);
+        let began = holon_platform::clock::now();
+        let said = asking.answer().await;
+        let took = holon_platform::clock::since(began).0;
+        assert_eq!((said.blocks.len(), said.usage.total_tokens), (1, counted), "{end}");
+        assert!(took < most, "{end}: {took} ms");
+    }
+    // Where each event has a reason and counts, the text goes on.
+    let every = |text: &str| {
+        let chunk = chunk(text).replace("}}]}", &format!("}},\"finish_reason\":\"stop\"}}],{usage}}}"));
+        Send::Bytes(chunk.into_bytes())
+    };
+    let pause = || Send::Wait(Duration::from_millis(1_200));
+    let steps =
+        [Send::Bytes(events("")), every("a"), pause(), every("b"), pause(), every("c"), pause(), every("d")];
+    let server = Server::start([steps.to_vec()]).await;
+    let asking = Asking::new("local", &server.base, ProviderOptions::default());
+    asking.answer().await;
+    assert_eq!(asking.shown(), "abcd");
 }
 
 #[tokio::test]

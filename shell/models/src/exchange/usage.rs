@@ -1,12 +1,13 @@
 //! Numbers of tokens, as servers report them.
 
+use holon_facts::price::MOST;
 use holon_facts::usage::TokenUsage;
 use serde_json::Value;
 
-/// The number at `path` of a usage object: negative ones are none, huge ones the largest.
+/// The number at `path` of a usage object: negative ones are none, and none is more than counts.
 pub(crate) fn count(usage: Option<&Value>, path: &str) -> u64 {
     let Some(value) = usage.and_then(|usage| usage.pointer(path)) else { return 0 };
-    match (value.as_u64(), value.as_f64()) {
+    let count = match (value.as_u64(), value.as_f64()) {
         (Some(count), _) => count,
         #[expect(
             clippy::cast_possible_truncation,
@@ -15,7 +16,8 @@ pub(crate) fn count(usage: Option<&Value>, path: &str) -> u64 {
         )]
         (None, Some(count)) => count as u64,
         (None, None) => 0,
-    }
+    };
+    count.min(MOST)
 }
 
 /// `total` is what the server says of both together.
@@ -23,7 +25,7 @@ pub(crate) fn usage(input: u64, output: u64, total: u64, cached: u64) -> TokenUs
     TokenUsage {
         input_tokens: input,
         output_tokens: output,
-        total_tokens: total.max(input.saturating_add(output)),
+        total_tokens: total.max(input.saturating_add(output)).min(MOST),
         cached_input_tokens: cached.min(input),
     }
 }
@@ -37,9 +39,9 @@ mod tests {
     fn nonsense_saturates() {
         let reported = json!({"a": -5, "b": 1e300, "c": 3.7, "d": "7", "e": {"f": 9}, "g": null});
         let counts = ["/a", "/b", "/c", "/d", "/e/f", "/g", "/h"].map(|path| count(Some(&reported), path));
-        assert_eq!(counts, [0, u64::MAX, 3, 0, 9, 0, 0]);
-        let all = usage(u64::MAX, 5, 0, 7);
-        assert_eq!((all.total_tokens, all.cached_input_tokens), (u64::MAX, 7));
+        assert_eq!(counts, [0, MOST, 3, 0, 9, 0, 0]);
+        let all = usage(MOST, 5, 0, 7);
+        assert_eq!((all.total_tokens, all.cached_input_tokens), (MOST, 7));
         assert_eq!(usage(3, 4, 1, 9), TokenUsage { cached_input_tokens: 3, ..usage(3, 4, 7, 0) });
     }
 }

@@ -10,7 +10,8 @@ use super::ReportedError;
 
 /// How long to wait, in milliseconds: as the headers say, otherwise as the error does.
 pub(super) fn retry_after(headers: &HeaderMap, said: &ReportedError) -> Option<u64> {
-    named(headers).or(said.retry_in)
+    let resets_in = || Some(said.resets_in?.saturating_mul(1_000));
+    named(headers).or(said.retry_in).or_else(resets_in)
 }
 
 /// `retry-after-ms`, or `retry-after` in seconds or as a date.
@@ -28,12 +29,13 @@ fn named(headers: &HeaderMap) -> Option<u64> {
     Some(u64::try_from(left).unwrap_or(0).div_ceil(1_000))
 }
 
-/// When a quota is full again: what the error says, otherwise the latest of the headers that name a reset.
-pub(super) fn resets_at(headers: &HeaderMap, said: &ReportedError) -> Option<Wall> {
+/// When a quota is full again: what the error says, otherwise the latest of the headers that name a reset, otherwise the
+/// end of the wait that is asked for.
+pub(super) fn resets_at(headers: &HeaderMap, said: &ReportedError, wait: Option<u64>) -> Option<Wall> {
     let now = clock::now().wall;
     let own = said.resets_at.map(|seconds| Wall(seconds.saturating_mul(1_000_000)));
     let own = own.or_else(|| Some(later(now, whole(said.resets_in? as f64 * 1_000.0))));
-    own.or_else(|| {
+    let reset = || {
         let named = headers.iter().filter(|(name, _)| {
             let name = name.as_str();
             name.starts_with("x-ratelimit-reset")
@@ -41,7 +43,8 @@ pub(super) fn resets_at(headers: &HeaderMap, said: &ReportedError) -> Option<Wal
                 || (name.starts_with("anthropic-ratelimit-") && name.ends_with("-reset"))
         });
         named.filter_map(|(_, value)| moment(value.to_str().ok()?.trim(), now)).max()
-    })
+    };
+    own.or_else(reset).or_else(|| Some(later(now, wait?)))
 }
 
 /// A date, seconds since 1970, or a time from now: `2026-01-02T03:04:05Z`, `1767322800`, `6m0s`, `20ms`, `30`.
@@ -201,6 +204,8 @@ mod tests {
         let said = ReportedError::of(&json!({"message": "Please try again in 2s"}));
         assert_eq!(retry_after(&headers(&[]), &said), Some(2_000));
         assert_eq!(retry_after(&headers(&[("retry-after", "7")]), &said), Some(7_000), "a header is plainer");
+        let said = ReportedError::of(&json!({"message": "m", "resets_in_seconds": 90}));
+        assert_eq!(retry_after(&headers(&[]), &said), Some(90_000));
     }
 
     #[test]
@@ -226,12 +231,14 @@ mod tests {
             ("anthropic-ratelimit-tokens-reset", "2426-01-02T03:00:00Z"),
             ("anthropic-ratelimit-tokens-limit", "9426-01-02T03:00:00Z"),
         ]);
-        let found = resets_at(&all, &ReportedError::default()).unwrap();
+        let found = resets_at(&all, &ReportedError::default(), Some(7_000)).unwrap();
         assert_eq!(found, moment("2426-01-02T03:00:00Z", now).unwrap());
         let said = ReportedError::of(&json!({"resets_at": 1_767_322_800}));
-        assert_eq!(resets_at(&all, &said), Some(Wall(1_767_322_800_000_000)));
+        assert_eq!(resets_at(&all, &said, None), Some(Wall(1_767_322_800_000_000)));
         let said = ReportedError::of(&json!({"resets_in_seconds": u64::MAX}));
-        assert_eq!(resets_at(&all, &said), Some(Wall(i64::MAX)));
-        assert_eq!(resets_at(&headers(&[]), &ReportedError::default()), None);
+        assert_eq!(resets_at(&all, &said, None), Some(Wall(i64::MAX)));
+        let none = (headers(&[]), ReportedError::default());
+        assert_eq!(resets_at(&none.0, &none.1, None), None);
+        assert_eq!(resets_at(&none.0, &none.1, Some(u64::MAX)), Some(Wall(i64::MAX)));
     }
 }

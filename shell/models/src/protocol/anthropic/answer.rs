@@ -64,7 +64,7 @@ fn stop(reason: Option<&str>, calls: bool) -> StopReason {
 }
 
 /// The provider counts as input only what was neither read from its cache nor written to it.
-fn tokens(reported: Option<&Value>) -> TokenUsage {
+pub(super) fn tokens(reported: Option<&Value>) -> TokenUsage {
     let count = |path: &str| count(reported, path);
     let cached = count("/cache_read_input_tokens");
     let written = count("/cache_creation_input_tokens");

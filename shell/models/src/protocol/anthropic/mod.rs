@@ -8,6 +8,7 @@ mod request;
 mod stream;
 mod thinking;
 
+use holon_facts::usage::TokenUsage;
 use holon_text::{TextError, Texts};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
@@ -59,5 +60,9 @@ impl Protocol for AnthropicMessages {
 
     fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
         answer::read(texts, root)
+    }
+
+    fn usage(reported: Option<&Value>) -> TokenUsage {
+        answer::tokens(reported)
     }
 }

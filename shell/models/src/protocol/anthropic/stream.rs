@@ -52,6 +52,10 @@ impl Fold for Blocks {
         Ok(Flow::More)
     }
 
+    fn usage(&self) -> &Value {
+        &self.usage
+    }
+
     fn finish(self) -> Option<Value> {
         let content: Vec<Value> = self
             .blocks

@@ -94,7 +94,7 @@ fn stop(reason: Option<&str>, calls: bool, refused: bool) -> StopReason {
     }
 }
 
-fn tokens(reported: Option<&Value>) -> TokenUsage {
+pub(super) fn tokens(reported: Option<&Value>) -> TokenUsage {
     let count = |path: &str| count(reported, path);
     let cached = count("/prompt_tokens_details/cached_tokens");
     usage(count("/prompt_tokens"), count("/completion_tokens"), count("/total_tokens"), cached)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::answer::content;
+use super::answer::{content, tokens};
 use crate::answer::arguments;
 use crate::exchange::{Flow, Fold, Malformed, Shown};
 
@@ -29,12 +29,15 @@ struct Call {
 
 impl Fold for Chunks {
     fn push(&mut self, _name: &str, mut event: Value, shown: &mut Shown<'_>) -> Result<Flow, Malformed> {
+        let before = self.written();
+        let mut counted = false;
         if let Some(usage) = event.get_mut("usage").filter(|usage| usage.is_object()) {
             self.usage = usage.take();
+            counted = tokens(Some(&self.usage)).total_tokens > 0;
         }
         let first = |choice: &&Value| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
         let choices = match event.get("choices") {
-            None | Some(Value::Null) => return Ok(Flow::More),
+            None | Some(Value::Null) => &Vec::new(),
             Some(Value::Array(choices)) => choices,
             Some(_) => return Err(Malformed::shape("the choices of one of its events are not a list")),
         };
@@ -43,11 +46,23 @@ impl Fold for Chunks {
             if let Some(delta) = choice.get("delta").or_else(|| choice.get("message")) {
                 self.delta(delta, shown)?;
             }
-            if let Some(reason) = choice.get("finish_reason").filter(|reason| !reason.is_null()) {
+            // Some servers write an empty one where there is none yet.
+            let reason = choice.get("finish_reason").filter(|reason| !reason.is_null() && **reason != "");
+            if let Some(reason) = reason {
                 self.finish = Some(reason.clone());
             }
         }
-        Ok(Flow::More)
+        // Some servers count in each event, and some give a reason in each.
+        let ends = counted && self.finish.is_some() && self.written() == before;
+        Ok(if ends { Flow::Last } else { Flow::More })
+    }
+
+    fn is_complete(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn usage(&self) -> &Value {
+        &self.usage
     }
 
     /// What comes after the reason to finish is usage at most, so a stream may end there.
@@ -67,6 +82,12 @@ impl Fold for Chunks {
 }
 
 impl Chunks {
+    /// How much of the answer is there, in bytes.
+    fn written(&self) -> usize {
+        let calls = self.calls.iter().map(|call| call.id.len() + call.name.len() + call.arguments.len());
+        self.text.len() + self.refusal.len() + calls.sum::<usize>()
+    }
+
     fn delta(&mut self, delta: &Value, shown: &mut Shown<'_>) -> Result<(), Malformed> {
         let said = content(delta.get("content"))?;
         shown.push(&said.text);

@@ -3,6 +3,7 @@
 
 use holon_facts::Wall;
 use holon_facts::delivery::{QuotaUse, QuotaWindow};
+use holon_facts::usage::TokenUsage;
 use holon_text::{TextError, Texts};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
@@ -88,6 +89,10 @@ impl Protocol for OpenaiCodex {
 
     fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
         OpenaiResponses::read(texts, root)
+    }
+
+    fn usage(reported: Option<&Value>) -> TokenUsage {
+        OpenaiResponses::usage(reported)
     }
 }
 

@@ -118,7 +118,7 @@ fn stop(status: Option<&str>, reason: Option<&str>, calls: bool) -> StopReason {
     }
 }
 
-fn tokens(reported: Option<&Value>) -> TokenUsage {
+pub(super) fn tokens(reported: Option<&Value>) -> TokenUsage {
     let count = |path: &str| count(reported, path);
     let cached = count("/input_tokens_details/cached_tokens");
     usage(count("/input_tokens"), count("/output_tokens"), count("/total_tokens"), cached)

@@ -7,6 +7,7 @@ mod incremental;
 mod request;
 mod stream;
 
+use holon_facts::usage::TokenUsage;
 use holon_text::{TextError, Texts};
 use serde_json::Value;
 
@@ -39,5 +40,9 @@ impl Protocol for OpenaiResponses {
 
     fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
         answer::read(texts, root)
+    }
+
+    fn usage(reported: Option<&Value>) -> TokenUsage {
+        answer::tokens(reported)
     }
 }

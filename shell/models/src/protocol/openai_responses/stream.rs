@@ -12,6 +12,8 @@ pub(crate) struct Items {
     /// Done, by their position in the output.
     done: BTreeMap<u64, Value>,
     response: Option<Value>,
+    /// What a response that failed has taken.
+    usage: Value,
 }
 
 impl Fold for Items {
@@ -31,6 +33,9 @@ impl Fold for Items {
                 Ok(Flow::More)
             }
             "response.failed" => {
+                if let Some(usage) = event.pointer("/response/usage") {
+                    self.usage = usage.clone();
+                }
                 let error = event.pointer("/response/error").filter(|error| !error.is_null());
                 Err(Malformed::Reported(ReportedError::of(error.unwrap_or(&json!({"code": "server_error"})))))
             }
@@ -48,6 +53,10 @@ impl Fold for Items {
             }
             _ => Ok(Flow::More),
         }
+    }
+
+    fn usage(&self) -> &Value {
+        &self.usage
     }
 
     fn finish(self) -> Option<Value> {
