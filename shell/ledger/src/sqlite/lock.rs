@@ -116,9 +116,7 @@ impl HomeLock {
             Some(Err(TryLockError::WouldBlock)) => Ok(Attempt::Held(owner_of(home))),
             Some(Ok(())) => Ok(Attempt::Locked(Self { _folder: folder, file })),
             // Not every file system locks folders.
-            Some(Err(TryLockError::Error(_))) | None => {
-                Ok(Attempt::Locked(Self { _folder: None, file }))
-            }
+            Some(Err(TryLockError::Error(_))) | None => Ok(Attempt::Locked(Self { _folder: None, file })),
         }
     }
 }

@@ -3,8 +3,10 @@
 
 use std::net::SocketAddr;
 
+use holon_ledger::LedgerPlace;
 use holon_ledger::error::LedgerError;
-use holon_platform::spawn;
+use holon_ledger::read::check_restorable;
+use holon_platform::{clock, spawn};
 
 use super::{DaemonHome, StartArgs};
 use crate::cli::addresses::{self, Held};
@@ -26,9 +28,12 @@ pub(super) async fn check(
     backup::could_start(&daemon.home, args.options.accept_restored())?;
     effective.check_secrets_of(&daemon.home)?;
     let ledger = daemon.home.ledger();
-    match spawn::blocking(move || ledger.check_start()).await? {
+    match spawn::blocking(move || startable(&ledger)).await? {
         // It is free again in a moment.
         Ok(()) | Err(LedgerError::Locked { .. }) => {}
+        Err(error @ LedgerError::Damaged { .. }) => {
+            return Err(Failure::from(error).hint("holon ledger verify"));
+        }
         Err(error) if error.is_for_newer_builds() => {
             return Err(
                 Failure::new(Exit::RefusedByState, error).hint("the build that wrote it, or a later one")
@@ -40,4 +45,15 @@ pub(super) async fn check(
     let by_choice = effective.setup.settings.origin("server.listen") != Origin::Default;
     let endpoint = effective.endpoint.clone();
     spawn::blocking(move || addresses::check(&endpoint, by_choice, Held { pid, listens })).await?
+}
+
+/// Whether its end and those agents are in order that a start brings in.
+fn startable(ledger: &LedgerPlace) -> Result<(), LedgerError> {
+    ledger.check_start()?;
+    match ledger.reader() {
+        Ok(reader) => check_restorable(&reader, clock::now().wall).map(drop),
+        Err(LedgerError::NoCell { .. }) => Ok(()),
+        Err(error) if error.is_empty() => Ok(()),
+        Err(error) => Err(error),
+    }
 }
