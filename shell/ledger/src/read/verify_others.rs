@@ -113,7 +113,7 @@ impl Check<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::{VerifyReport, verify};
+    use crate::read::{VerifyReport, verify, verify_some_at_once};
     use crate::sqlite::testing::Home;
 
     /// More agents than are folded at once, whose records lie between one another.
@@ -136,7 +136,7 @@ mod tests {
     }
 
     fn at_once(home: &Home, most: usize) -> Result<VerifyReport, VerifyError> {
-        super::super::verify::verify_some_at_once(&home.reader(), most, &mut Laws::new())
+        verify_some_at_once(&home.reader(), most, &mut Laws::new())
     }
 
     #[test]
@@ -165,8 +165,8 @@ mod tests {
             }
         }
         let home = home();
-        super::super::verify::verify_some_at_once(&home.reader(), 2, &mut Most(Vec::new())).unwrap();
-        assert!(super::super::verify::verify_some_at_once(&home.reader(), 3, &mut Most(Vec::new())).is_err());
+        verify_some_at_once(&home.reader(), 2, &mut Most(Vec::new())).unwrap();
+        assert!(verify_some_at_once(&home.reader(), 3, &mut Most(Vec::new())).is_err());
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
         for (sql, problem) in [
             ("UPDATE agents SET event_seq = event_seq - 1 WHERE agent = 'third'", "row has"),
             ("UPDATE agents SET account = NULL WHERE agent = 'third'", "was spent"),
-            ("DELETE FROM agents WHERE agent = 'third'", "agent third: the agent has a log, but no row"),
+            ("DELETE FROM agents WHERE agent = 'third'", NO_ROW),
             (
                 "INSERT INTO agents SELECT 'nobody', event_seq, status, next_deadline, open_work, account, private, archived, \
              standing, asks, NULL FROM agents WHERE agent = 'third'",
@@ -192,6 +192,7 @@ mod tests {
             for most in [1, 9] {
                 let error = at_once(&home, most).expect_err(sql).to_string();
                 assert!(error.contains(problem), "{most}: {sql}: {error}");
+                assert!(["third", "other", "nobody"].iter().any(|name| error.contains(name)), "{error}");
             }
         }
     }
