@@ -20,13 +20,15 @@ const SOON: Duration = Duration::from_mins(10);
 /// A check that is to stop is interrupted so often until it does.
 const AGAIN: Duration = Duration::from_millis(200);
 
+/// Agents that a check has in memory at once, each with some ten kilobytes. Those beyond are read once more, one after the other.
+const AGENTS: usize = 5_000;
+
 /// Everything that can be checked about a ledger, the laws among it.
 ///
 /// # Errors
 /// The first problem, with its position.
 pub fn verify(reader: &Reader) -> Result<VerifyReport, VerifyError> {
-    let mut laws = Laws::new();
-    read::verify(reader, &mut |record| laws.step(record).map_err(|violation| violation.to_string()))
+    read::verify_some_at_once(reader, AGENTS, &mut Laws::new())
 }
 
 /// What is in order, for people.

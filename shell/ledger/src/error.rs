@@ -1,11 +1,12 @@
 //! What can be wrong with a ledger: what happened, where, and what to do next.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use holon_facts::event::DecodeError;
 use holon_facts::{AgentId, ContentId};
 use rusqlite::{ErrorCode, ffi};
+use rustix::io::Errno;
 
 use crate::report::{Holders, Stall};
 use crate::sql::SqlError;
@@ -201,6 +202,11 @@ impl LedgerError {
         matches!(self, Self::NotALedger { problem, .. } if problem == Self::EMPTY)
     }
 
+    /// Whether another build can use it, and this one can't.
+    pub fn is_for_newer_builds(&self) -> bool {
+        matches!(self, Self::NewerSchema { .. } | Self::NewerEvents { .. })
+    }
+
     /// Whether one place can't be read, and others may.
     pub fn is_damage(&self) -> bool {
         matches!(
@@ -221,7 +227,8 @@ impl LedgerError {
 
     pub(crate) fn sqlite(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
         move |source| {
-            if is_full(&source) {
+            // The write that failed is the last thing that did on this thread.
+            if is_full(&source, io::Error::last_os_error().raw_os_error()) {
                 Self::Full
             } else if is_locked(&source) {
                 Self::Locked { by: Holders::default() }
@@ -307,9 +314,36 @@ pub(crate) fn is_locked(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// No space for the file, or for the shared index beside it, which holds no data.
-fn is_full(error: &rusqlite::Error) -> bool {
+/// No space for the file, or for the shared index beside it, which holds no data; or the quota of its owner is used up. SQLite
+/// knows no quota: it reports a write that failed, and `errno` why.
+fn is_full(error: &rusqlite::Error, errno: Option<i32>) -> bool {
     error.sqlite_error().is_some_and(|error| {
-        error.code == ErrorCode::DiskFull || error.extended_code == ffi::SQLITE_IOERR_SHMSIZE
+        let quota = errno == Some(Errno::DQUOT.raw_os_error());
+        error.code == ErrorCode::DiskFull
+            || error.extended_code == ffi::SQLITE_IOERR_SHMSIZE
+            || (error.extended_code == ffi::SQLITE_IOERR_WRITE && quota)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_that_is_used_up_is_a_full_disk_and_another_failed_write_is_none() {
+        let failed = |extended| rusqlite::Error::SqliteFailure(ffi::Error::new(extended), None);
+        let (quota, broken) = (Some(Errno::DQUOT.raw_os_error()), Some(Errno::IO.raw_os_error()));
+        for (extended, errno, full) in [
+            (ffi::SQLITE_FULL, None, true),
+            (ffi::SQLITE_IOERR_SHMSIZE, None, true),
+            (ffi::SQLITE_IOERR_WRITE, quota, true),
+            (ffi::SQLITE_IOERR_WRITE, broken, false),
+            (ffi::SQLITE_IOERR_WRITE, None, false),
+            // What reached the disk is not known then.
+            (ffi::SQLITE_IOERR_FSYNC, quota, false),
+            (ffi::SQLITE_CORRUPT, quota, false),
+        ] {
+            assert_eq!(is_full(&failed(extended), errno), full, "{extended} {errno:?}");
+        }
+    }
 }

@@ -15,6 +15,7 @@ use crate::postgres::node::{ClaimedWriter, Lot, OpenedLot};
 #[cfg(feature = "postgres")]
 use crate::postgres::{self, CellWriter, Server};
 use crate::read::{self, OldTexts, Plan, Reader};
+use crate::rows::schema::check_kinds;
 use crate::sqlite::{self, Copied, Ledger};
 #[cfg(feature = "postgres")]
 use crate::transfer;
@@ -134,6 +135,28 @@ impl LedgerPlace {
             // It was compared with what was acknowledged when it was claimed.
             #[cfg(feature = "postgres")]
             Self::Lot(_) => Ok(()),
+        }
+    }
+
+    /// Whether a start of this build takes it, as far as that shows while another runtime has it: it has lost nothing, and nothing in it
+    /// is for newer builds alone. One that is not there yet is made by the start. Changes nothing.
+    ///
+    /// # Errors
+    /// What a start would be refused for; or it can't be read.
+    pub fn check_start(&self) -> Result<(), LedgerError> {
+        if self.file().is_some()
+            && let Err(error @ LedgerError::Lost { .. }) = self.check_end()
+        {
+            return Err(error);
+        }
+        if self.is_absent() {
+            return Ok(());
+        }
+        match self.reader().and_then(|reader| reader.read(check_kinds)) {
+            Err(LedgerError::NoCell { .. }) => Ok(()),
+            // A start that was cut short leaves an empty one, and the next start goes on with it.
+            Err(error) if error.is_empty() => Ok(()),
+            checked => checked,
         }
     }
 

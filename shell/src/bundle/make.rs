@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use holon_core::replay::Replay;
 use holon_core::tool;
@@ -33,7 +34,8 @@ pub struct Request<'a> {
     pub redact: Redact,
     /// What hashes of a strict bundle are made with.
     pub key: &'a [u8],
-    pub secrets: &'a Secrets,
+    /// What stands in no bundle, whatever its level.
+    pub secrets: Arc<Secrets>,
     pub config: Value,
     pub why: Value,
     pub file: &'a Path,
@@ -88,7 +90,7 @@ pub fn make(request: &Request<'_>) -> Result<Made, MakeError> {
     let mut raw = tempfile::tempfile_in(folder)?;
     read::export_recorder(request.reader, &mut BufWriter::new(&raw))?;
     let scan = scanned(&mut raw)?;
-    let mut redactor = redactor(request)?;
+    let mut redactor = redactor(request, &mut raw)?;
     let (mut words, mut passes, mut folds, mut differs) = (0, 0, 0, None);
     let mut pieces = loop {
         let mut pieces = Pieces {
@@ -131,15 +133,27 @@ pub fn make(request: &Request<'_>) -> Result<Made, MakeError> {
     Ok(Made { path: request.file.to_owned(), size_bytes, description })
 }
 
-/// What takes texts out, where they are to be taken out.
-fn redactor(request: &Request<'_>) -> Result<Option<Redactor>, MakeError> {
-    if request.redact == Redact::None {
+/// What takes texts out, where they are to be taken out; where they stay, secrets alone, if there is one.
+fn redactor(request: &Request<'_>, raw: &mut File) -> Result<Option<Redactor>, MakeError> {
+    if request.redact == Redact::None && !has_secret(&request.secrets, raw)? {
         return Ok(None);
     }
     let agents = request.reader.agents()?.into_iter().map(|row| row.agent.to_string());
     let keys = request.config["values"].as_array().into_iter().flatten();
     let keys = keys.filter_map(|entry| entry["key"].as_str().map(ToOwned::to_owned));
-    Ok(Some(Redactor::new(request.redact, request.key, agents.chain(keys).chain(words_of_tools()))))
+    let keep = agents.chain(keys).chain(words_of_tools());
+    Ok(Some(Redactor::new(request.redact, request.key, keep).with_secrets(request.secrets.clone())))
+}
+
+/// Whether a secret stands in what was recorded: one that nobody knew as such when it was.
+fn has_secret(secrets: &Secrets, raw: &mut File) -> io::Result<bool> {
+    raw.rewind()?;
+    for line in BufReader::new(raw).lines() {
+        if secrets.are_in(line?.as_bytes()).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Words that arguments of tools may have, by their schemas.
@@ -311,8 +325,11 @@ fn pack(
     if request.redact == Redact::None {
         writer.folder(Path::new(CONTENTS))?;
         for id in &pieces.named {
-            // One that was erased, or that another program has taken, is not there.
-            if let Ok(Some(text)) = request.reader.content(*id) {
+            // One that was erased, or that another program has taken, is not there. One with a secret would have another hash
+            // without it.
+            if let Ok(Some(text)) = request.reader.content(*id)
+                && request.secrets.are_in(text.as_bytes()).is_none()
+            {
                 writer.text(&format!("{CONTENTS}/{id}"), text.as_bytes())?;
             }
         }

@@ -1,12 +1,15 @@
 //! Takes texts out of JSON. Every string is a text, unless its key has strings of another kind (hashes, times, names, paths), or it
-//! is an id of the core or a word of this program. So what nobody has thought of does not get out.
+//! is an id of the core or a word of this program. So what nobody has thought of does not get out. Where texts stay, secrets alone
+//! are replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use holon_core::tool::Tool;
 use holon_facts::Wall;
 use holon_facts::workspace::ExecutionBinding;
 use holon_platform::hex;
+use holon_text::Secrets;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -127,6 +130,8 @@ pub(super) struct Redactor {
     level: Redact,
     /// Keeps others from comparing hashes with guesses.
     key: Vec<u8>,
+    /// What stays at no level, wherever it stands.
+    secrets: Arc<Secrets>,
     /// Strings that stay: names of agents, and words of this program.
     keep: BTreeSet<String>,
     /// What stands for which string.
@@ -140,10 +145,18 @@ impl Redactor {
         Self {
             level,
             key: key.to_vec(),
+            secrets: Arc::default(),
             keep: keep.into_iter().collect(),
             made: BTreeMap::new(),
             derived: BTreeMap::new(),
         }
+    }
+
+    /// The same for who knows secrets.
+    #[must_use]
+    pub(super) fn with_secrets(mut self, secrets: Arc<Secrets>) -> Self {
+        self.secrets = secrets;
+        self
     }
 
     /// Takes the texts out of a document and gives it to `read`. What `read` takes for no word of this program was none of a user:
@@ -202,6 +215,7 @@ impl Redactor {
             Value::String(text) if self.level == Redact::Strict && text.starts_with('/') => {
                 *text = self.path(text);
             }
+            Value::String(text) if self.has_secret(text) => *text = self.secrets.redact_known(text),
             Value::String(_) => {}
             Value::Array(items) => items.iter_mut().for_each(|item| self.paths(item)),
             Value::Object(fields) => fields.values_mut().for_each(|field| self.paths(field)),
@@ -247,12 +261,15 @@ impl Redactor {
                 let tool = called(fields);
                 for (name, mut field) in std::mem::take(fields) {
                     match (&mut field, &tool) {
-                        (Value::String(text), Some(tool)) if ARGUMENTS.contains(&name.as_str()) => {
+                        (Value::String(text), Some(tool))
+                            if ARGUMENTS.contains(&name.as_str()) && self.level != Redact::None =>
+                        {
                             *text = self.arguments(tool, text);
                         }
                         (field, _) => self.value(&name, field),
                     }
-                    let name = if is_key(&name) { name } else { self.string("", &name) };
+                    let stays = is_key(&name) && !self.has_secret(&name);
+                    let name = if stays { name } else { self.string("", &name) };
                     fields.insert(name, field);
                 }
             }
@@ -284,12 +301,19 @@ impl Redactor {
         if text.is_empty() {
             return String::new();
         }
+        if self.level == Redact::None {
+            return self.secrets.redact_known(text);
+        }
         if TEXTS.contains(&key) {
             return self.stands_for(text);
         }
         let is_time = || is_time_key(key) && Wall::parse(text).is_some();
         let is_named = || NAMES.contains(&key) && is_name(text);
-        if self.keep.contains(text) || is_id(text) || is_time() || is_named() {
+        if self.keep.contains(text) || is_id(text) || is_time() {
+            return text.to_owned();
+        }
+        let has_secret = self.has_secret(text);
+        if is_named() && !has_secret {
             return text.to_owned();
         }
         if HASHES.contains(&key) && is_hash(text) {
@@ -304,10 +328,16 @@ impl Redactor {
         if is_path(key, text) {
             return match self.level {
                 Redact::Strict => self.path(text),
+                Redact::Texts | Redact::None if has_secret => self.path(text),
                 Redact::Texts | Redact::None => text.to_owned(),
             };
         }
         self.stands_for(text)
+    }
+
+    /// Whether somebody's secret stands in it.
+    pub(super) fn has_secret(&self, text: &str) -> bool {
+        self.secrets.are_in(text.as_bytes()).is_some()
     }
 
     /// Whether this is a word of the program, or the name of an agent.
@@ -322,6 +352,9 @@ impl Redactor {
 
     /// As many bytes of its hash as it has itself, but never so few that two texts become one.
     pub(super) fn stands_for(&mut self, text: &str) -> String {
+        if self.level == Redact::None {
+            return self.secrets.redact_known(text);
+        }
         let hash = self.hash(text);
         let stands: String = hash.chars().cycle().take(text.len().max(HASH - 1)).collect();
         self.made.insert(stands.clone(), text.to_owned());

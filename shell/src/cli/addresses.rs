@@ -1,6 +1,6 @@
 //! Where a runtime listens: addresses that are taken before anything else, and opened to everybody at the end.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use super::output::Failure;
 use super::service_manager;
 use crate::daemon::Endpoint;
-use crate::daemon::socket::Claim;
+use crate::daemon::socket::{Claim, SocketError, is_leftover, listener};
 use crate::daemon::watch::Removals;
 use crate::home::Home;
 use crate::http::{self, Shutdown};
@@ -36,35 +36,79 @@ enum Tcp {
     Given(TcpListener),
 }
 
+/// What the runtime of the home has, and lets go of before another one starts.
+pub(super) struct Held {
+    pub(super) pid: u32,
+    pub(super) listens: Option<SocketAddr>,
+}
+
+impl Held {
+    /// Whether it is why an address is in use.
+    fn has(&self, listen: SocketAddr) -> bool {
+        self.listens.is_some_and(|held| {
+            let overlap =
+                held.ip() == listen.ip() || held.ip().is_unspecified() || listen.ip().is_unspecified();
+            held.port() == listen.port() && overlap
+        })
+    }
+}
+
+/// Whether [`Addresses::take`] would get them once the runtime that holds some has ended. Takes nothing; blocks on the socket.
+///
+/// # Errors
+/// What else stands there, or listens there.
+pub(super) fn check(endpoint: &Endpoint, by_choice: bool, held: Held) -> Result<(), Failure> {
+    match is_leftover(&endpoint.socket) {
+        Err(SocketError::InUse { path }) if listener(&path).ok() == Some(held.pid) => {}
+        found => drop(found.map_err(unclaimed)?),
+    }
+    let listen = endpoint.listen;
+    let bound = unbound(listen)?.bind(listen);
+    match bound {
+        Err(error) if error.kind() == ErrorKind::AddrInUse && (!by_choice || held.has(listen)) => Ok(()),
+        bound => bound.map_err(|error| in_use(listen, &error)),
+    }
+}
+
+fn unclaimed(error: SocketError) -> Failure {
+    match error.hint() {
+        Some(hint) => Failure::new(super::Exit::NotReachable, error).hint(hint),
+        None => Failure::from(error),
+    }
+}
+
+/// A runtime that is started again right away must get its port.
+fn unbound(listen: SocketAddr) -> io::Result<TcpSocket> {
+    let tcp = if listen.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    tcp.set_reuseaddr(true)?;
+    Ok(tcp)
+}
+
+fn in_use(listen: SocketAddr, error: &io::Error) -> Failure {
+    Failure::new(super::Exit::NotReachable, anyhow!("{listen} can't be listened on: {error}"))
+        .hint("--port with another one, or --port 0 for any that is free")
+}
+
 impl Addresses {
     /// An address that nobody has chosen may be the one of another home's runtime: then a free port does as well.
     pub(super) fn take(endpoint: &Endpoint, by_choice: bool) -> Result<Self, Failure> {
-        let socket = Claim::new(&endpoint.socket).map_err(|error| match error.hint() {
-            Some(hint) => Failure::new(super::Exit::NotReachable, error).hint(hint),
-            None => Failure::from(error),
-        })?;
+        let socket = Claim::new(&endpoint.socket).map_err(unclaimed)?;
         if let Some(given) = service_manager::listener()? {
             let listen = given.local_addr()?;
             return Ok(Self { socket, tcp: Tcp::Given(given), listen });
         }
         let listen = endpoint.listen;
-        let in_use = |error: std::io::Error| {
-            Failure::new(super::Exit::NotReachable, anyhow!("{listen} can't be listened on: {error}"))
-                .hint("--port with another one, or --port 0 for any that is free")
-        };
-        let tcp = if listen.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // A runtime that is started again right away must get its port.
-        tcp.set_reuseaddr(true)?;
+        let tcp = unbound(listen)?;
         match tcp.bind(listen) {
             Err(error) if error.kind() == ErrorKind::AddrInUse && !by_choice => {
-                tcp.bind(SocketAddr::new(listen.ip(), 0)).map_err(in_use)?;
+                tcp.bind(SocketAddr::new(listen.ip(), 0)).map_err(|error| in_use(listen, &error))?;
                 let free = tcp.local_addr()?;
                 tracing::warn!(
                     "another process listens at {listen}; this runtime listens at {free} until it ends; \
                      `holon config set server.listen ADDRESS` chooses one"
                 );
             }
-            bound => bound.map_err(in_use)?,
+            bound => bound.map_err(|error| in_use(listen, &error))?,
         }
         let listen = tcp.local_addr()?;
         Ok(Self { socket, tcp: Tcp::Taken(tcp), listen })
@@ -94,10 +138,7 @@ impl Addresses {
         let unix = UnixListener::from_std(socket.listen()?)?;
         let tcp = match tcp {
             Tcp::Given(listener) => listener,
-            Tcp::Taken(socket) => socket.listen(BACKLOG).map_err(|error| {
-                Failure::new(super::Exit::NotReachable, anyhow!("{listen} can't be listened on: {error}"))
-                    .hint("--port with another one, or --port 0 for any that is free")
-            })?,
+            Tcp::Taken(socket) => socket.listen(BACKLOG).map_err(|error| in_use(listen, &error))?,
         };
         let serving = vec![
             spawn::task(http::serve(unix, router.clone(), shutdown.asked())),

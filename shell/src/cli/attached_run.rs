@@ -13,7 +13,7 @@ use holon_facts::{EventSeq, MessageId, Record};
 use holon_ledger::read::text_reader;
 use holon_platform::clock;
 use holon_supervise::confine::{Confinement, Network, Policy, Unconfinable};
-use holon_text::{Secrets, Texts, variables};
+use holon_text::Texts;
 
 use super::attached_input::{Instructed, Seen};
 use super::exit::Exit;
@@ -21,6 +21,7 @@ use super::interrupts::Ending;
 use super::output::Failure;
 use super::prompt::{Sent, patiently, send};
 use super::run_request::{RunRequest, Target, Task};
+use super::setup::known_secrets;
 use crate::changes::{Before, Changes};
 use crate::client;
 use crate::daemon::{Metadata, ProbeResult, Token, look};
@@ -225,7 +226,7 @@ impl Attached<'_> {
 /// The texts that the records of the runtime name. What it knows as secrets was replaced before they were stored.
 fn texts_of(request: &RunRequest) -> Result<Texts, Failure> {
     let reader = Arc::new(request.home.ledger().reader()?);
-    Ok(Texts::new(Secrets::new(variables::secrets(&request.environment)), text_reader(reader)))
+    Ok(Texts::new(known_secrets(&request.home, &request.environment), text_reader(reader)))
 }
 
 /// Makes the agent if that was asked for; gives its last event.

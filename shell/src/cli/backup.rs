@@ -180,15 +180,24 @@ fn not_restored(error: RestoreError) -> Failure {
 
 /// Refuses to start a runtime in a home that was restored, unless that is accepted. Only who has the home may call this.
 pub(super) fn may_start(home: &Home, accepted: bool) -> Result<(), Failure> {
-    let refused = |error: backup::Unaccepted| {
-        let hint = error.hint();
-        Failure::new(Exit::RefusedByState, error).hint(hint)
-    };
     if !accepted {
-        return backup::may_start(home).map_err(refused);
+        return backup::may_start(home).map_err(unaccepted);
     }
-    if backup::accept(home).map_err(refused)? {
+    if backup::accept(home).map_err(unaccepted)? {
         tracing::warn!("it was accepted that {} was restored from a backup", home.root().display());
     }
     Ok(())
+}
+
+/// Whether [`may_start`] would refuse; accepts nothing yet.
+pub(super) fn could_start(home: &Home, accepted: bool) -> Result<(), Failure> {
+    match backup::may_start(home) {
+        Err(backup::Unaccepted::Restored { .. }) if accepted => Ok(()),
+        found => found.map_err(unaccepted),
+    }
+}
+
+fn unaccepted(error: backup::Unaccepted) -> Failure {
+    let hint = error.hint();
+    Failure::new(Exit::RefusedByState, error).hint(hint)
 }

@@ -1,6 +1,7 @@
 //! `holon agent bundle` and `holon bundle`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
@@ -9,12 +10,12 @@ use holon_facts::EventSeq;
 use holon_law::replay::Again;
 use holon_ledger::error::LedgerError;
 use holon_platform::build;
-use holon_text::{Secrets, variables};
 use serde_json::{Value, json};
 
 use super::client_context::ClientContext;
 use super::exit::Exit;
 use super::output::{self, Failure};
+use super::setup::known_secrets;
 use super::size::size;
 use crate::archive::{ArchiveError, DraftError};
 use crate::bundle::{self, Description, LookError, MakeError, Redact, Request};
@@ -85,7 +86,7 @@ async fn make(cli: &ClientContext, args: BundleArgs) -> Result<Exit, Failure> {
     let status = cli.client.status(&named).await?;
     let agent = status.summary.agent_id.clone();
     let why = serde_json::to_value(&cli.client.why(&agent).await?)?;
-    let secrets = Secrets::new(variables::secrets(&cli.environment)).with_shapes(true);
+    let secrets = known_secrets(cli.home(), &cli.environment).with_shapes(true);
     let reader = cli.home().ledger().reader()?;
     let key = std::fs::read(cli.home().trigger_key()).unwrap_or_default();
     let request = Request {
@@ -99,7 +100,7 @@ async fn make(cli: &ClientContext, args: BundleArgs) -> Result<Exit, Failure> {
             Level::None => Redact::None,
         },
         key: &key,
-        secrets: &secrets,
+        secrets: Arc::new(secrets),
         config: configuration(cli)?,
         why,
         file: &args.output,

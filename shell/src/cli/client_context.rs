@@ -14,14 +14,15 @@ use holon_api::{Client, ClientError, Control, ListQuery, Listed};
 use holon_facts::{AgentId, Millis};
 use holon_ledger::read::text_reader;
 use holon_platform::Environment;
+use holon_text::Texts;
 use holon_text::nearest::did_you_mean;
-use holon_text::{Secrets, Texts, variables};
 
 use super::daemon;
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::new_home;
 use super::output::{self, Failure};
+use super::setup::known_secrets;
 use super::stopped::{self, Exported, Stopped};
 use crate::activity::TextSource;
 use crate::client;
@@ -278,7 +279,7 @@ impl ClientContext {
     pub(super) fn texts(&self) -> TextSource {
         let texts = TextSource::default();
         if let Ok(reader) = self.home.ledger().reader() {
-            let secrets = Secrets::new(variables::secrets(&self.environment));
+            let secrets = known_secrets(&self.home, &self.environment);
             drop(texts.set(Texts::new(secrets, text_reader(Arc::new(reader)))));
         }
         texts

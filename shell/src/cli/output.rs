@@ -13,6 +13,7 @@ use unicode_width::UnicodeWidthStr;
 use super::exit::Exit;
 use super::hints;
 use super::table::{self, Width};
+use crate::driver::{DriverError, StartError};
 use crate::home::HomeError;
 use crate::screen::{Tone, columns, harmless, painted, wrapped, wrapped_by};
 use crate::settings::{EditError, SettingsError};
@@ -40,6 +41,10 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             (None, None, Some(client)) => (of_client(client), client.hint()),
             (None, None, None) if error.is::<HomeError>() => (Exit::Usage, None),
             (None, None, None) if is_loss(&error) => (Exit::Failed, Some("holon ledger recover".to_owned())),
+            (None, None, None) if is_damaged_start(&error) => (
+                Exit::Failed,
+                Some("holon ledger verify, then holon --home OTHER ledger restore FILE".to_owned()),
+            ),
             (None, None, None) => (Exit::Failed, None),
         };
         Self { exit, error, hint }
@@ -49,6 +54,12 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 /// Whether a ledger has lost something that was acknowledged.
 fn is_loss(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| matches!(cause.downcast_ref(), Some(LedgerError::Lost { .. })))
+}
+
+/// Whether a runtime was not started since what one of its agents has to go on with is damaged.
+fn is_damaged_start(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StartError::Driver(DriverError::Damaged { .. })))
+        || matches!(error.downcast_ref(), Some(StartError::Ledger(LedgerError::Damaged { .. })))
 }
 
 /// What is wrong with a configuration is wrong usage, and knows its remedy.

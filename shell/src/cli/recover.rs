@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use holon_law::Laws;
+use holon_ledger::LedgerPlace;
+use holon_ledger::error::LedgerError;
+use holon_ledger::read::{check_restorable, verify_newest};
+use holon_platform::clock;
 use serde_json::json;
 
 use super::exit::Exit;
@@ -73,13 +77,46 @@ fn accept(path: &Path, as_json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
+/// It has lost nothing. Whether a start takes it is another question.
 fn in_order(path: &Path, as_json: bool) -> Result<Exit, Failure> {
+    let place = LedgerPlace::from(path.to_owned());
+    if let Err(error) = startable(&place) {
+        let problem = error.to_string();
+        if as_json {
+            output::document(&json!({ "in_order": false, "accepted": false, "problem": problem }))?;
+        } else {
+            output::line(&format!(
+                "{place} has lost nothing that was acknowledged, and a start is refused: {problem}"
+            ))?;
+            output::line("Nothing was changed.")?;
+        }
+        if error.is_for_newer_builds() {
+            output::hint("use", "the build that wrote it, or a later one");
+        } else {
+            output::hint("make another home of a backup", "holon --home OTHER ledger restore FILE");
+        }
+        return Ok(Exit::Failed);
+    }
     if as_json {
         output::document(&json!({ "in_order": true, "accepted": false }))?;
     } else {
         output::line(&format!("{} holds everything that was acknowledged", path.display()))?;
     }
     Ok(Exit::Completed)
+}
+
+/// What a start reads of it before it is ready.
+fn startable(place: &LedgerPlace) -> Result<(), LedgerError> {
+    place.check_start()?;
+    match place.reader() {
+        Ok(reader) => {
+            verify_newest(&reader)?;
+            check_restorable(&reader, clock::now().wall).map(drop)
+        }
+        // A start makes one.
+        Err(error) if place.is_absent() || error.is_empty() => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// What is gone, and what is left.

@@ -122,6 +122,18 @@ impl Effective {
         self.setup.secrets.extend(setup::of_home(home));
         Ok(self)
     }
+
+    /// Whether those that are there can be used. Makes none.
+    ///
+    /// # Errors
+    /// A file of theirs that can't be used.
+    pub(super) fn check_secrets_of(&self, home: &Home) -> Result<(), Failure> {
+        TriggerKey::known(home).map_err(|error| hinted(&error, error.hint()))?;
+        if self.endpoint.has_own_token() {
+            Token::known(home).map_err(|error| hinted(&error, error.hint()))?;
+        }
+        Ok(())
+    }
 }
 
 fn hinted(error: &dyn Display, hint: String) -> Failure {

@@ -91,6 +91,25 @@ impl Setup {
     }
 }
 
+/// Whatever is secret in a home, for who shows what is stored there: variables, every credential, what is configured, and what the
+/// home has made for itself. A file that can't be used gives none, and keeps nobody from looking.
+pub(super) fn known_secrets(home: &Home, environment: &Environment) -> Secrets {
+    let home = Home::at(Home::shared(home.root()));
+    let credentials = Credentials::survey(&home.credentials()).unwrap_or_default().0;
+    let mut secrets: Vec<_> = credentials.secrets().chain(variables::secrets(environment)).collect();
+    let mut shapes = true;
+    if let Ok((mut settings, _)) = Settings::survey(&home.config(), environment) {
+        let configured = settings.choose_model(environment, &credentials);
+        secrets.extend(configured.providers().secrets());
+        secrets.extend(configured.secrets);
+        let token = Token::find(None, environment, settings.server.token_file.as_deref()).ok().flatten();
+        secrets.extend(token.map(|token| (TOKEN_VARIABLE.to_owned(), token.expose().to_owned())));
+        shapes = settings.redact_token_shapes;
+    }
+    secrets.extend(of_home(&home));
+    Secrets::new(secrets).with_shapes(shapes)
+}
+
 /// Secrets that a home has made for itself, as far as they can be read: commands may print them.
 pub(super) fn of_home(home: &Home) -> Vec<(String, String)> {
     let token = Token::known(home).ok().flatten().map(|token| token.expose().to_owned());

@@ -20,12 +20,12 @@ use holon_ledger::read::{Reader, text_reader};
 use holon_ledger::sqlite::import;
 use holon_models::{Providers, Tools};
 use holon_platform::{Environment, clock, regular, spawn};
-use holon_text::{Secrets, Texts, moment, variables};
+use holon_text::{Texts, moment};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
 
 use super::output::Failure;
-use super::setup::commands_see;
+use super::setup::{commands_see, known_secrets};
 use crate::daemon::{ProbeResult, look};
 use crate::events::Hub;
 use crate::home::Home;
@@ -188,7 +188,7 @@ pub(super) fn parts(
     };
     let default = settings.as_ref().map_or("main", |settings| &settings.server.default_agent);
     // What is secret was replaced before it was stored; what an operator has set since is replaced here.
-    let secrets = Secrets::new(variables::secrets(environment));
+    let secrets = known_secrets(home, environment);
     let stored = text_reader(reader.clone());
     let shown = move |id| stored(id).map(|text| text.or_else(|| left_out.map(str::to_owned)));
     let texts = Texts::new(secrets, Box::new(shown));

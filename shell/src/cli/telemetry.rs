@@ -10,10 +10,10 @@ use holon_facts::{AgentId, EventSeq, Wall};
 use holon_ledger::error::LedgerError;
 use holon_ledger::read::Reader;
 use holon_platform::Environment;
-use holon_text::{Secrets, variables};
 
 use super::exit::Exit;
 use super::output::Failure;
+use super::setup::known_secrets;
 use crate::settings::{Settings, find_home};
 use crate::telemetry::{Contents, Fold, Resource, document, of_ledger};
 
@@ -61,9 +61,7 @@ fn export(home: Option<PathBuf>, args: &ExportArgs) -> Result<Exit, Failure> {
     let reader = Arc::new(place.reader()?);
     let settings = Settings::load(&home.config(), &environment)?;
     let contents = if settings.telemetry.include_content {
-        let secrets =
-            Secrets::new(variables::secrets(&environment)).with_shapes(settings.redact_token_shapes);
-        Contents::of(of_ledger(&reader, secrets))
+        Contents::of(of_ledger(&reader, known_secrets(&home, &environment)))
     } else {
         Contents::default()
     };

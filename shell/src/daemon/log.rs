@@ -114,8 +114,16 @@ fn previous(path: &Path, number: u32) -> PathBuf {
 #[derive(Debug)]
 pub struct Tail {
     path: PathBuf,
-    /// Which file it was read from, and how far.
-    file: Option<(u64, u64)>,
+    followed: Option<Followed>,
+}
+
+/// A file of which whole lines are read. It stays open: by the next look it may have another name.
+#[derive(Debug)]
+struct Followed {
+    file: File,
+    inode: u64,
+    /// How far it was read.
+    at: u64,
 }
 
 impl Tail {
@@ -124,13 +132,13 @@ impl Tail {
     /// # Errors
     /// The log can't be read.
     pub fn read(path: &Path, lines: u32) -> io::Result<(Vec<String>, Self)> {
-        let mut tail = Self { path: path.to_owned(), file: None };
-        let Some(mut file) = tail.open()? else { return Ok((Vec::new(), tail)) };
-        let about = file.metadata()?;
-        let begin = about.len().saturating_sub(TAIL_BYTES);
-        file.seek(SeekFrom::Start(begin))?;
-        let text = text(&file)?;
-        tail.file = Some((about.ino(), begin + text.len() as u64));
+        let mut tail = Self { path: path.to_owned(), followed: None };
+        let Some(mut followed) = Followed::open(path)? else { return Ok((Vec::new(), tail)) };
+        let begin = followed.file.metadata()?.len().saturating_sub(TAIL_BYTES);
+        followed.at = begin;
+        let text = followed.text()?;
+        followed.at += text.len() as u64;
+        tail.followed = Some(followed);
         let text = String::from_utf8_lossy(&text).into_owned();
         // A line whose beginning is missing is none.
         let skipped = usize::from(begin > 0);
@@ -139,39 +147,88 @@ impl Tail {
         Ok((all.into_iter().skip(from).map(ToOwned::to_owned).collect(), tail))
     }
 
-    /// The whole lines that were written since.
+    /// The whole lines that were written since, also to a log that is a previous one by now.
     ///
     /// # Errors
     /// The log can't be read.
     pub fn more(&mut self) -> io::Result<Vec<String>> {
-        let Some(mut file) = self.open()? else { return Ok(Vec::new()) };
-        let about = file.metadata()?;
-        let begin = match self.file {
-            Some((inode, at)) if inode == about.ino() && at <= about.len() => at,
-            // Another file, or one that was emptied.
-            Some(_) | None => 0,
-        };
-        file.seek(SeekFrom::Start(begin))?;
-        let mut text = text(&file)?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        text.truncate(whole);
-        self.file = Some((about.ino(), begin + whole as u64));
-        Ok(String::from_utf8_lossy(&text).lines().map(ToOwned::to_owned).collect())
+        let mut lines = Vec::new();
+        let now = Followed::open(&self.path)?;
+        if let Some(before) = &mut self.followed {
+            if now.as_ref().is_some_and(|now| now.inode == before.inode) {
+                before.lines(&mut lines)?;
+                return Ok(lines);
+            }
+            before.rest(&mut lines)?;
+            for mut between in self.rotated_since()? {
+                between.rest(&mut lines)?;
+            }
+        }
+        self.followed = now;
+        if let Some(now) = &mut self.followed {
+            now.lines(&mut lines)?;
+        }
+        Ok(lines)
     }
 
-    fn open(&self) -> io::Result<Option<File>> {
-        match File::open(&self.path) {
-            Ok(file) => Ok(Some(file)),
+    /// Logs that were begun after the one that was read, and are previous ones, too. The oldest is the first.
+    fn rotated_since(&self) -> io::Result<Vec<Followed>> {
+        let Some(before) = self.followed.as_ref().map(|before| before.inode) else { return Ok(Vec::new()) };
+        let mut since = Vec::new();
+        for number in 1..=KEPT {
+            match Followed::open(&previous(&self.path, number))? {
+                Some(log) if log.inode == before => {
+                    since.reverse();
+                    return Ok(since);
+                }
+                found => since.extend(found),
+            }
+        }
+        // Somebody has removed it: which of the others are older does not show.
+        Ok(Vec::new())
+    }
+}
+
+impl Followed {
+    fn open(path: &Path) -> io::Result<Option<Self>> {
+        match File::open(path) {
+            Ok(file) => Ok(Some(Self { inode: file.metadata()?.ino(), file, at: 0 })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
-}
 
-fn text(file: &File) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut text)?;
-    Ok(text)
+    /// What was written since, as much of it as is looked at at once.
+    fn text(&mut self) -> io::Result<Vec<u8>> {
+        if self.file.metadata()?.len() < self.at {
+            // It was emptied.
+            self.at = 0;
+        }
+        self.file.seek(SeekFrom::Start(self.at))?;
+        let mut text = Vec::new();
+        (&self.file).take(TAIL_BYTES).read_to_end(&mut text)?;
+        Ok(text)
+    }
+
+    /// Whole lines; says whether there may be more. What is longer than is looked at at once is handed over in pieces.
+    fn lines(&mut self, lines: &mut Vec<String>) -> io::Result<bool> {
+        let mut text = self.text()?;
+        let full = text.len() as u64 == TAIL_BYTES;
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map(|end| end + 1);
+        text.truncate(whole.unwrap_or(if full { text.len() } else { 0 }));
+        self.at += text.len() as u64;
+        lines.extend(String::from_utf8_lossy(&text).lines().map(ToOwned::to_owned));
+        Ok(full)
+    }
+
+    /// Everything up to the end, which no line comes after any more.
+    fn rest(&mut self, lines: &mut Vec<String>) -> io::Result<()> {
+        while self.lines(lines)? {}
+        let text = self.text()?;
+        self.at += text.len() as u64;
+        lines.extend(String::from_utf8_lossy(&text).lines().map(ToOwned::to_owned));
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -192,7 +249,7 @@ mod tests {
         write("line 3\nhal");
         assert_eq!(tail.more().unwrap(), ["line 3"]);
         write("new\n");
-        assert_eq!(tail.more().unwrap(), ["new"], "the file is another one");
+        assert_eq!(tail.more().unwrap(), ["hal", "new"], "the file is another one");
         for number in 0..100 {
             write(&format!("line number {number} is longer\n"));
         }
@@ -200,6 +257,44 @@ mod tests {
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names.len(), 4, "{names:?}");
         assert!(fs::metadata(&path).unwrap().len() < 80);
+    }
+
+    #[test]
+    fn no_line_is_lost_where_a_log_is_rotated_between_two_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("daemon.log");
+        let mut log = Log::new(&path, 30, false).unwrap();
+        let mut write = |text: &str| log.write_all(text.as_bytes()).unwrap();
+        write("line 0\n");
+        let (_, mut tail) = Tail::read(&path, 5).unwrap();
+        // Five lines fill a log: the second look comes after one rotation, the third after two.
+        let numbers = [1..6, 6..12, 12..24, 24..25, 25..26];
+        for number in numbers {
+            let lines: Vec<String> = number.map(|number| format!("line {number}")).collect();
+            lines.iter().for_each(|line| write(&format!("{line}\n")));
+            assert_eq!(tail.more().unwrap(), lines);
+        }
+        // Somebody takes it away: what was in it before that is not lost, and nothing older is repeated.
+        write("line 26\n");
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "line 27\n").unwrap();
+        assert_eq!(tail.more().unwrap(), ["line 26", "line 27"]);
+    }
+
+    #[test]
+    fn a_line_of_any_length_is_passed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("daemon.log");
+        fs::write(&path, "first\n").unwrap();
+        let (_, mut tail) = Tail::read(&path, 5).unwrap();
+        let long = "x".repeat(usize::try_from(TAIL_BYTES).unwrap() + 10);
+        let mut file = open(&path).unwrap();
+        file.write_all(format!("{long}\nlast\n").as_bytes()).unwrap();
+        let mut lines = Vec::new();
+        for _ in 0..3 {
+            lines.extend(tail.more().unwrap());
+        }
+        assert_eq!((lines.concat(), lines.last().map(String::as_str)), (format!("{long}last"), Some("last")));
     }
 
     #[test]

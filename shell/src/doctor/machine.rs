@@ -27,17 +27,16 @@ pub(super) fn examine(home: &Home, settings: Option<&Settings>, environment: &En
 
 fn ledger(home: &Home) -> Finding {
     let (check, ledger) = ("ledger", home.ledger());
-    // A start would be refused.
-    if ledger.file().is_some()
-        && let Err(error @ LedgerError::Lost { .. }) = ledger.check_end()
-    {
-        return Finding::problem(check, error.to_string(), "holon ledger recover");
-    }
-    if ledger.is_absent() {
-        return Finding::fine(check, format!("{ledger} is made when it is needed"));
-    }
-    match ledger.reader() {
-        Ok(_) | Err(LedgerError::NoCell { .. }) => Finding::fine(check, format!("{ledger} opens")),
+    match ledger.check_start() {
+        Ok(()) if ledger.is_absent() => Finding::fine(check, format!("{ledger} is made when it is needed")),
+        Ok(()) => Finding::fine(check, format!("{ledger} opens")),
+        // A start would be refused.
+        Err(error @ LedgerError::Lost { .. }) => {
+            Finding::problem(check, error.to_string(), "holon ledger recover")
+        }
+        Err(error) if error.is_for_newer_builds() => {
+            Finding::problem(check, error.to_string(), "the build that wrote it, or a later one")
+        }
         Err(error) => Finding::problem(check, error.to_string(), "holon ledger verify"),
     }
 }

@@ -160,5 +160,5 @@ fn write(here: &Here<'_>, home: &Path, item: WorkItemId, arguments: &Text) -> Re
     let write = || work_items::write_plan(home, item, &plan);
     let written =
         here.settings.within_home(here.agent, write).map_err(|problem| failed(problem.to_string()))?;
-    written.map_err(failed)
+    written.map_err(|problem| failed(problem.to_string()))
 }

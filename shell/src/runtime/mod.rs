@@ -24,7 +24,7 @@ use holon_ledger::error::LedgerError;
 use holon_ledger::read::Reader;
 use holon_ledger::write::ForkError;
 use holon_ledger::{LedgerReader, Restored, Stall};
-use holon_platform::spawn;
+use holon_platform::{clock, spawn};
 use holon_supervise::confine::Readable;
 use holon_text::Texts;
 use mailbox::{Asker, Mailbox, MailboxSender, Request, Urgency};
@@ -192,6 +192,19 @@ impl Runtime {
     pub fn as_stored(&self, reader: &Reader, agent: &AgentId) -> Result<Host, StoredError> {
         let Restored { snapshot, tail, .. } = reader.load(agent)?;
         self.host_of(agent, snapshot, tail)
+    }
+
+    /// The same at this moment, of an agent that is not in memory: nothing of it is newer. None for one that has a supervisor: what
+    /// its family has spent is known in memory alone.
+    ///
+    /// # Errors
+    /// As [`Runtime::as_stored`].
+    pub fn at_rest(&self, reader: &Reader, agent: &AgentId) -> Result<Option<Host>, StoredError> {
+        let mut host = self.as_stored(reader, agent)?;
+        // What is due, and since when, is a matter of the present.
+        host.resume_clock(clock::now().wall);
+        let is_alone = host.view().agent(agent).is_some_and(|agent| agent.spec.supervisor.is_none());
+        Ok(is_alone.then_some(host))
     }
 
     /// A host to look at that has this agent alone.

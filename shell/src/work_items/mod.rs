@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use holon_api::{ItemState, PlanArtifact, WorkItemSnapshot};
 use holon_core::agent::work::WorkItem;
@@ -96,17 +97,48 @@ fn beginning(file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes the first plan of an item.
+/// A plan that was not written. Nothing of it is there.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", path.display())]
+pub struct PlanError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl PlanError {
+    /// Whether it would be written if there were space for it.
+    pub fn is_full(&self) -> bool {
+        matches!(self.source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+    }
+}
+
+/// Writes the first plan of an item: it is there whole or not at all.
 ///
 /// # Errors
 /// With the path, when it can't be written.
-pub fn write_plan(home: &Path, item: WorkItemId, text: &str) -> Result<(), String> {
+pub fn write_plan(home: &Path, item: WorkItemId, text: &str) -> Result<(), PlanError> {
     let path = plan(home, item);
-    let written = || {
-        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        std::fs::write(&path, text)
-    };
-    written().map_err(|problem: io::Error| format!("{}: {problem}", path.display()))
+    put(&path, text.as_bytes()).map_err(|source| PlanError { path, source })
+}
+
+fn put(path: &Path, text: impl Read) -> io::Result<()> {
+    static DRAFTS: AtomicU64 = AtomicU64::new(0);
+    let Some(folder) = path.parent() else { return Err(ErrorKind::InvalidInput.into()) };
+    std::fs::create_dir_all(folder)?;
+    let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+    let draft = folder.join(format!(".plan.md.{}-{number}.draft", std::process::id()));
+    let put = write(&draft, text).and_then(|()| std::fs::rename(&draft, path));
+    if put.is_err() {
+        // One that can't be removed is in nobody's way.
+        std::fs::remove_file(&draft).unwrap_or_default();
+    }
+    put
+}
+
+fn write(draft: &Path, mut text: impl Read) -> io::Result<()> {
+    let mut file = File::create(draft)?;
+    io::copy(&mut text, &mut file)?;
+    file.sync_all()
 }
 
 /// Where the plan of an item is.
@@ -127,6 +159,36 @@ mod tests {
     use holon_text::Secrets;
 
     use super::*;
+
+    #[test]
+    fn a_plan_is_there_whole_or_not_at_all() {
+        /// A disk that becomes full in the middle.
+        struct Full(bool);
+        impl Read for Full {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                if std::mem::replace(&mut self.0, true) {
+                    return Err(ErrorKind::StorageFull.into());
+                }
+                buffer[..4].copy_from_slice(b"STEP");
+                Ok(4)
+            }
+        }
+        let home = tempfile::tempdir().unwrap();
+        let (item, path) = (WorkItemId(1), plan(home.path(), WorkItemId(1)));
+        let names = || fs::read_dir(path.parent().unwrap()).unwrap().count();
+        let source = put(&path, Full(false)).unwrap_err();
+        assert!(PlanError { path: path.clone(), source }.is_full());
+        assert_eq!((path.exists(), names()), (false, 0));
+        write_plan(home.path(), item, "STEP ONE").unwrap();
+        assert!(put(&path, Full(false)).is_err());
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), names()), ("STEP ONE", 1));
+        // What can't be replaced leaves no draft.
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let error = write_plan(home.path(), item, "STEP ONE").unwrap_err();
+        assert!(!error.is_full() && error.to_string().contains("plan.md"), "{error}");
+        assert_eq!(names(), 1);
+    }
 
     #[test]
     fn a_plan_is_a_file_of_the_home_and_no_link() {

@@ -375,3 +375,46 @@ fn a_text_that_looks_like_something_else_is_left_out() {
         assert_eq!(replayed["calls"], made["recorder"]["calls"], "{level}: {replayed}");
     }
 }
+
+/// Typed into a prompt before it was set as a credential: the ledger has it, and nothing that is given away does.
+#[test]
+fn a_secret_that_became_known_later_is_in_no_bundle_and_no_export() {
+    let late = "zebra-late-4711-quux";
+    let answers = move |number| says(&format!("You wrote {late}, {} {number}.", "word ".repeat(100)));
+    let asked = AtomicUsize::new(0);
+    let provider = Provider::answering(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+        0 => calls(&[
+            ("ExecCommand", json!({ "cmd": format!("echo {late}"), "login": false })),
+            ("CreateWorkItem", json!({ "objective": format!("use {late}"), "plan": "a plan" })),
+        ]),
+        1 => calls(&[("CompleteWorkItem", json!({ "work_item_id": "work_1" }))]),
+        number => answers(number),
+    });
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.ok(&["prompt", "--wait=settled", &format!("{late} is short")]);
+    daemon.ok(&["prompt", "--wait=settled", &format!("{late} {}", "long ".repeat(100))]);
+    wait_for("end of all work", || quiet(&daemon, &["main"]));
+    daemon.ok(&["config", "set", "telemetry.include_content", "true"]);
+    let (file, _) = bundle(&daemon, "none", "before", &[]);
+    assert!(content(&file).contains(late), "nobody knows it as a secret yet");
+    assert!(daemon.ok(&["telemetry", "export"]).stdout.contains(late));
+    let set = daemon.0.run_with_input(&["config", "credentials", "set", "team", "-"], late.as_bytes());
+    assert_eq!(set.code, Some(0), "{set:?}");
+    for level in ["none", "texts", "strict"] {
+        let (file, made) = bundle(&daemon, level, level, &[]);
+        assert!(!content(&file).contains(late), "{level}");
+        assert_eq!(content(&file).contains("[redacted:team]"), level == "none", "{level}");
+        assert_eq!(made["recorder"]["differs"], Value::Null, "{level}: {made}");
+        let verified = daemon.ok(&["bundle", "verify", &at(&file), "--json"]).json();
+        assert_eq!(verified["records"], made["to"], "{level}: {verified}");
+        let replayed = daemon.ok(&["bundle", "replay", &at(&file), "--json"]).json();
+        assert_eq!(replayed["calls"], made["recorder"]["calls"], "{level}: {replayed}");
+    }
+    let exported = daemon.ok(&["telemetry", "export"]).stdout;
+    assert!(!exported.contains(late) && exported.contains("[redacted:team]"), "{exported}");
+    // Without a runtime the ledger alone is read.
+    daemon.ok(&["daemon", "stop"]);
+    let transcript = daemon.ok(&["agent", "transcript", "main"]).stdout;
+    assert!(!transcript.contains(late) && transcript.contains("[redacted:team]"), "{transcript}");
+}

@@ -74,6 +74,48 @@ fn another_configuration_is_refused_until_a_restart() {
     std::fs::remove_file(daemon.0.home().join("config.toml")).unwrap();
 }
 
+/// What a start would be refused for is found out while the runtime still works.
+#[test]
+fn a_restart_that_could_not_start_stops_nothing() {
+    let daemon = Daemon::hello();
+    let pid = daemon.start();
+    let home = daemon.0.home();
+    let stays = |arguments: &[&str], code: i32, cause: &[&str]| {
+        daemon.0.run(&[&["daemon", "restart"], arguments].concat()).refused(code, cause);
+        assert_eq!(daemon.metadata().unwrap()["pid"], pid, "{cause:?}");
+        assert_eq!(daemon.ok(&["daemon", "status", "--json"]).json()["state"], "running", "{cause:?}");
+    };
+    let replaced = |name: &str, text: &str, cause: &[&str]| {
+        let path = home.join(name);
+        let before = std::fs::read(&path).ok();
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        stays(&[], if name == "restored.json" { 4 } else { 2 }, cause);
+        match before {
+            Some(before) => std::fs::write(&path, before).unwrap(),
+            None => std::fs::remove_file(&path).unwrap(),
+        }
+    };
+    let mark = json!({ "whole": true, "backup": "b", "of_home": "/h", "made_at": "2026-11-27T00:00:00Z",
+        "restored_at": "2026-11-27T00:00:00Z" });
+    replaced("restored.json", &mark.to_string(), &["was restored from a backup", "--accept-restored"]);
+    replaced("trigger.key", "nonsense", &["no key of trigger addresses"]);
+    replaced("control.token", "short", &["control token"]);
+    let socket = daemon.0.folder().join("foreign.sock");
+    std::fs::write(&socket, "mine").unwrap();
+    daemon.ok(&["config", "set", "server.socket", &socket.display().to_string()]);
+    stays(&[], 5, &["is not a socket"]);
+    daemon.ok(&["config", "unset", "server.socket"]);
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    stays(&["--listen", &taken], 5, &[&taken, "--port"]);
+    // Its own addresses are no obstacle: it lets go of them.
+    let own = daemon.metadata().unwrap()["http_addr"].as_str().unwrap().to_owned();
+    let restarted = daemon.ok(&["daemon", "restart", "--listen", &own, "--json"]).json();
+    assert_ne!(restarted["pid"], pid);
+    assert_eq!(restarted["http_addr"], own);
+}
+
 #[test]
 fn a_second_runtime_of_a_home_is_refused() {
     let daemon = Daemon::hello();

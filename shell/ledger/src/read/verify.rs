@@ -13,6 +13,7 @@ use holon_text::hash;
 use super::agents_left::agents_left;
 use super::reader::Reader;
 use super::restore;
+use super::verify_others::{InOrder, NO_ROW, RecordLaws};
 use crate::error::{LedgerError, Position};
 use crate::rows::link::{self, BATCH_COLUMNS, BatchRow, Ends, Part};
 use crate::rows::packed::Kept;
@@ -62,12 +63,24 @@ pub fn verify(
     reader: &Reader,
     laws: &mut dyn FnMut(&Record) -> Result<(), String>,
 ) -> Result<VerifyReport, VerifyError> {
+    verify_some_at_once(reader, usize::MAX, &mut InOrder(laws))
+}
+
+/// The same with at most so many agents in memory: those that appear first are folded while everything is read, and the others
+/// afterwards, one after the other. `laws` sees the records of each agent in their order.
+///
+/// # Errors
+/// The first problem, with its position.
+pub fn verify_some_at_once(
+    reader: &Reader,
+    most: usize,
+    laws: &mut dyn RecordLaws,
+) -> Result<VerifyReport, VerifyError> {
     reader.at_one_moment(|source| {
         let snapshots = snapshot_positions(source)?;
         let left = agents_left(source)?;
-        let agents = BTreeMap::new();
-        let report = VerifyReport::default();
-        let mut check = Check { source, laws, agents, left, snapshots, report };
+        let (agents, report) = (BTreeMap::new(), VerifyReport::default());
+        let mut check = Check { source, laws, most, agents, has_others: false, left, snapshots, report };
         let last = check.batches()?;
         check.nothing_behind(last)?;
         check.agents()?;
@@ -77,15 +90,19 @@ pub fn verify(
     })
 }
 
-struct Check<'a> {
-    source: Source<'a>,
-    laws: &'a mut dyn FnMut(&Record) -> Result<(), String>,
-    agents: BTreeMap<AgentId, Agent>,
+pub(super) struct Check<'a> {
+    pub(super) source: Source<'a>,
+    pub(super) laws: &'a mut dyn RecordLaws,
+    /// Agents that are folded at once.
+    most: usize,
+    pub(super) agents: BTreeMap<AgentId, Agent>,
+    /// Whether there are more, which are folded afterwards.
+    pub(super) has_others: bool,
     /// Agents that go on in another cell, with the batch after which they do.
-    left: BTreeMap<AgentId, i64>,
+    pub(super) left: BTreeMap<AgentId, i64>,
     /// Snapshots that the fold has not come by yet.
     snapshots: BTreeSet<(String, i64)>,
-    report: VerifyReport,
+    pub(super) report: VerifyReport,
 }
 
 impl Check<'_> {
@@ -137,6 +154,20 @@ impl Check<'_> {
             let problem = "the agent had gone to another cell before";
             return Err(LedgerError::damaged(at.clone(), problem).into());
         }
+        if self.agents.len() < self.most || self.agents.contains_key(&record.agent) {
+            self.fold(record, at)?;
+        } else {
+            self.has_others = true;
+        }
+        let mut named = Vec::new();
+        record.event.contents(&mut |content| named.push(content.id));
+        for id in named {
+            self.is_stored(id, at, ends)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn fold(&mut self, record: &Record, at: &Position) -> Result<(), VerifyError> {
         let fold = |source| VerifyError::Fold { at: Box::new(at.clone()), source };
         match self.agents.get_mut(&record.agent) {
             Some(agent) => agent.fold(record).map_err(fold)?,
@@ -144,12 +175,7 @@ impl Check<'_> {
                 self.agents.insert(record.agent.clone(), Agent::created(record).map_err(fold)?);
             }
         }
-        (self.laws)(record).map_err(|problem| VerifyError::Law { at: Box::new(at.clone()), problem })?;
-        let mut named = Vec::new();
-        record.event.contents(&mut |content| named.push(content.id));
-        for id in named {
-            self.is_stored(id, at, ends)?;
-        }
+        self.laws.step(record).map_err(|problem| VerifyError::Law { at: Box::new(at.clone()), problem })?;
         let here = (record.agent.as_str().to_owned(), i64::try_from(record.event_seq.0).unwrap_or(i64::MAX));
         if self.snapshots.remove(&here) { self.snapshot(record, at) } else { Ok(()) }
     }
@@ -210,15 +236,20 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn agents(&mut self) -> Result<(), LedgerError> {
+    fn agents(&mut self) -> Result<(), VerifyError> {
         let accounts = self.accounts()?;
+        self.laws.forget();
+        self.those_who_left()?;
         self.agents.retain(|agent, _| !self.left.contains_key(agent));
         let rows = restore::agent_rows(self.source)?;
         let at = |row: &AgentRow| {
             Position::event(row.agent.as_str(), i64::try_from(row.event_seq.0).unwrap_or(i64::MAX), None)
         };
         for row in rows {
-            let agent = self.agents.remove(&row.agent);
+            let agent = match self.agents.remove(&row.agent) {
+                None if self.has_others => self.fold_log(&row.agent)?,
+                folded => folded,
+            };
             let folded = agent.as_ref().map(|agent| AgentRow::of(agent).without_standing());
             let told_before = |agent: &Agent| {
                 let row = AgentRow::of(agent).without_standing();
@@ -227,24 +258,25 @@ impl Check<'_> {
             let told_before = agent.as_ref().map(told_before);
             if folded.as_ref() != Some(&row) && !told_before.is_some_and(|rows| rows.contains(&row)) {
                 let problem = format!("the agent's row has {row:?}, its log {folded:?}");
-                return Err(LedgerError::damaged(at(&row), problem));
+                return Err(LedgerError::damaged(at(&row), problem).into());
             }
             let spent = agent.map(|agent| agent.account).unwrap_or_default();
             let told = accounts.as_ref().map(|told| told.get(&row.agent).copied().unwrap_or_default());
             if let Some(told) = told.filter(|told| *told != spent) {
                 let problem = format!("by the agent's row {told:?} was spent, its log {spent:?}");
-                return Err(LedgerError::damaged(at(&row), problem));
+                return Err(LedgerError::damaged(at(&row), problem).into());
             }
             self.report.agents += 1;
         }
         if let Some(agent) = self.agents.values().next() {
-            return Err(LedgerError::damaged(at(&AgentRow::of(agent)), "the agent has a log, but no row"));
+            return Err(LedgerError::damaged(at(&AgentRow::of(agent)), NO_ROW).into());
         }
+        self.nobody_else()?;
         match self.snapshots.first() {
             None => Ok(()),
             Some((agent, event_seq)) => {
                 let at = Position::event(agent, *event_seq, None);
-                Err(LedgerError::damaged(at, "there is a snapshot, but no record"))
+                Err(LedgerError::damaged(at, "there is a snapshot, but no record").into())
             }
         }
     }

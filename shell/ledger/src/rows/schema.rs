@@ -1,5 +1,8 @@
 //! The versions of the tables: which columns a ledger of an older build lacks.
 
+use std::collections::BTreeMap;
+
+use holon_facts::Event;
 use serde::Deserialize;
 
 use crate::error::{LedgerError, WrittenBy};
@@ -56,6 +59,22 @@ pub(crate) fn version(source: Source<'_>) -> Result<i64, LedgerError> {
 /// What is wrong with a ledger whose schema this build does not know.
 pub(crate) fn newer(source: Source<'_>, found: i64) -> LedgerError {
     LedgerError::NewerSchema { found, known: SCHEMA_VERSION, by: written_by(source) }
+}
+
+/// The newest version of each kind of event that was ever written.
+pub(crate) fn kinds(source: Source<'_>) -> Result<BTreeMap<String, i64>, LedgerError> {
+    let kinds = source.all("SELECT kind, v FROM kinds", &[], |row| Ok((row.get(0)?, row.get(1)?)));
+    Ok(kinds.map_err(LedgerError::database("reading the kinds"))?.into_iter().collect())
+}
+
+/// Refuses events that this build does not know.
+pub(crate) fn check_kinds(source: Source<'_>) -> Result<(), LedgerError> {
+    for (kind, version) in kinds(source)? {
+        if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= version) {
+            return Err(LedgerError::NewerEvents { kind, version, by: written_by(source) });
+        }
+    }
+    Ok(())
 }
 
 /// The build of the newest start of a runtime, if that can be read.

@@ -26,6 +26,7 @@ use crate::rows::head::HeadFile;
 use crate::rows::link::{self, BatchRow};
 use crate::rows::packed::Packed;
 use crate::rows::row::RecordRow;
+use crate::rows::schema;
 
 /// Pages of 4 KiB in the write-ahead log from which on they are moved into the file.
 const CHECKPOINT_PAGES: i32 = if cfg!(feature = "crash-points") { 40 } else { 1_000 };
@@ -90,7 +91,7 @@ impl Ledger {
         let (head, warnings) = open::compare(&connection, path, files, durability)?;
         let epoch = open::take_over(&mut connection)?;
         reached(Point::TakenOver);
-        let kinds = open::kinds(&connection)?;
+        let kinds = schema::kinds((&connection).into())?;
         let last = link::newest((&connection).into())?;
         let wal_pages = Arc::new(AtomicI32::new(0));
         let seen = wal_pages.clone();

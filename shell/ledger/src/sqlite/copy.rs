@@ -17,7 +17,6 @@ use crate::error::LedgerError;
 use crate::read::Reader;
 use crate::rows::head::{Head, HeadFile};
 use crate::rows::{link, schema};
-use crate::sql::Source;
 
 /// Pages of 4 KiB that are copied at once: so much of the disk a commit may have to wait for.
 const PAGES: std::ffi::c_int = 256;
@@ -108,9 +107,7 @@ pub fn check(copy: &Path) -> Result<Head, LedgerError> {
             let problem = LedgerError::EMPTY.to_owned();
             return Err(LedgerError::NotALedger { path: copy.to_owned(), problem });
         }
-        if let Source::Sqlite(connection) = source {
-            open::check_kinds(connection)?;
-        }
+        schema::check_kinds(source)?;
         link::newest(source).map(|newest| Head::of(&newest))
     })
 }

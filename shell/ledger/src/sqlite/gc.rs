@@ -13,8 +13,10 @@ use crate::read::garbage::PAGE;
 use crate::rows::row::Hash;
 use crate::rows::schema;
 
+const TEMPORARY_FILES: &str = "temp_store_directory";
+
 /// Takes away what may go, some at a time, and gives the space back to the disk: for that the ledger is written anew, which takes
-/// its size once more meanwhile. Nobody else may write it. Wherever it is cut short, the ledger is in order, and the next time goes on.
+/// twice its size on its disk meanwhile. Nobody else may write it. Wherever it is cut short, the ledger is in order, and the next time goes on.
 ///
 /// # Errors
 /// When the ledger can't be written, or a row is damaged. [`LedgerError::Full`] only leaves the file as large as it was.
@@ -26,7 +28,7 @@ pub fn collect(path: &Path, plan: &Plan) -> Result<(), LedgerError> {
     }
     remove_calls(&mut connection, plan)?;
     erase(&mut connection, &plan.texts)?;
-    shrink(&connection)?;
+    with_temporary_files_beside(&connection, path, shrink)?;
     connection.close().map_err(|(_, error)| LedgerError::sqlite("closing")(error))
 }
 
@@ -62,6 +64,24 @@ fn erase(connection: &mut Connection, texts: &BTreeSet<Hash>) -> Result<(), Ledg
         transaction.commit().map_err(failed())?;
     }
     Ok(())
+}
+
+/// Lets SQLite put its temporary files where the ledger is, for the time of `work`: elsewhere may be less space than the ledger has,
+/// and the disk that is full would not be the one that is named. The whole process does so then.
+fn with_temporary_files_beside<T>(
+    connection: &Connection,
+    ledger: &Path,
+    work: impl FnOnce(&Connection) -> Result<T, LedgerError>,
+) -> Result<T, LedgerError> {
+    let set = |folder: &str| connection.pragma_update(None, TEMPORARY_FILES, folder);
+    let folder = ledger.parent().filter(|folder| !folder.as_os_str().is_empty());
+    // Where that can't be, they are where they always were.
+    let is_set = folder.and_then(Path::to_str).is_some_and(|folder| set(folder).is_ok());
+    let done = work(connection);
+    if is_set {
+        set("").unwrap_or_default();
+    }
+    done
 }
 
 /// Writes the file anew without what is free in it.
@@ -209,6 +229,19 @@ mod tests {
         assert!(0 < rest.garbage().calls && rest.garbage().calls < whole.calls, "{rest:?}");
         collect(&home.ledger(), &rest).unwrap();
         assert_eq!(in_order(&home).0, 2);
+    }
+
+    #[test]
+    fn a_file_is_written_anew_where_it_is() {
+        let home = home();
+        let connection = open::connect(&home.ledger(), Durability::Full).unwrap();
+        let folder = |connection: &Connection| {
+            let folder = connection.pragma_query_value(None, TEMPORARY_FILES, |row| row.get::<_, String>(0));
+            Ok(folder.unwrap_or_default())
+        };
+        let during = with_temporary_files_beside(&connection, &home.ledger(), folder).unwrap();
+        assert_eq!(Some(Path::new(&during)), home.ledger().parent());
+        assert_ne!(folder(&connection).unwrap(), during, "it is so for that time alone");
     }
 
     #[test]

@@ -1,10 +1,12 @@
-//! One runtime per home: a lock on `run/lock` within it, held for the life of the process.
+//! One runtime per home: a lock on `run/lock` within it, and one on its folder, held for the life of the process.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use super::locked::owner_of;
 
 /// Whoever looks whether a home is taken holds its lock for a moment: that long it may seem to be.
 const PROBE: Duration = Duration::from_millis(5);
@@ -15,7 +17,18 @@ const PROBES_OF_NOBODY: u32 = 400;
 /// Held until it is dropped, or its process ends in whatever way.
 #[derive(Debug)]
 pub struct HomeLock {
-    _file: File,
+    /// The folder of the home itself, where it can be locked: whoever removes the file does not free the home.
+    _folder: Option<File>,
+    file: File,
+}
+
+/// What became of one attempt.
+enum Attempt {
+    Locked(HomeLock),
+    /// By this process, where it shows.
+    Held(Option<u32>),
+    /// Somebody has put another file in the place of the one that is locked now.
+    Replaced,
 }
 
 /// A home that can't be locked.
@@ -36,54 +49,89 @@ pub enum LockError {
 impl HomeLock {
     /// Whether a runtime has this home. Makes nothing, and keeps nothing.
     pub fn probe(home: &Path) -> Result<(), LockError> {
-        let unusable =
-            |error: std::io::Error| LockError::Unusable { home: home.to_owned(), problem: error.to_string() };
+        let unusable = unusable(home);
         let file = match File::open(home.join("run").join("lock")) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(unusable(error)),
         };
-        match file.try_lock_shared() {
-            Ok(()) => Ok(()),
+        match file.as_ref().map_or(Ok(()), File::try_lock_shared) {
+            Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                Err(LockError::Held { home: home.to_owned(), pid: holder(&file) })
+                let pid = file.as_ref().and_then(holder);
+                return Err(LockError::Held { home: home.to_owned(), pid });
             }
-            Err(TryLockError::Error(error)) => Err(unusable(error)),
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+        }
+        match File::open(home).ok().map(|folder| folder.try_lock_shared()) {
+            Some(Err(TryLockError::WouldBlock)) => {
+                Err(LockError::Held { home: home.to_owned(), pid: owner_of(home) })
+            }
+            // Not every file system locks folders.
+            Some(Ok(()) | Err(TryLockError::Error(_))) | None => Ok(()),
         }
     }
 
     /// Locks a home; the file then names this process.
     pub fn acquire(home: &Path) -> Result<Self, LockError> {
-        let unusable =
-            |error: std::io::Error| LockError::Unusable { home: home.to_owned(), problem: error.to_string() };
-        let folder = home.join("run");
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unusable)?;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(folder.join("lock"))
-            .map_err(unusable)?;
         let mut tries = 0;
         loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) => {
-                    let holder = holder(&file);
-                    let limit = if holder.is_some_and(is_gone) { PROBES_OF_NOBODY } else { PROBES };
-                    if tries >= limit {
-                        return Err(LockError::Held { home: home.to_owned(), pid: holder });
-                    }
-                    tries += 1;
-                    std::thread::sleep(PROBE);
+            let holder = match Self::attempt(home).map_err(unusable(home))? {
+                Attempt::Locked(mut lock) => {
+                    let named = lock.file.set_len(0);
+                    named
+                        .and_then(|()| writeln!(lock.file, "{}", std::process::id()))
+                        .map_err(unusable(home))?;
+                    return Ok(lock);
                 }
-                Err(TryLockError::Error(error)) => return Err(unusable(error)),
+                Attempt::Held(holder) => holder,
+                Attempt::Replaced => None,
+            };
+            let limit = if holder.is_some_and(is_gone) { PROBES_OF_NOBODY } else { PROBES };
+            if tries >= limit {
+                return Err(LockError::Held { home: home.to_owned(), pid: holder });
             }
+            tries += 1;
+            std::thread::sleep(PROBE);
         }
-        file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(unusable)?;
-        Ok(Self { _file: file })
+    }
+
+    fn attempt(home: &Path) -> io::Result<Attempt> {
+        let folder = home.join("run");
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let path = folder.join("lock");
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(&path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(Attempt::Held(holder(&file))),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        if !is_at(&file, &path)? {
+            return Ok(Attempt::Replaced);
+        }
+        let folder = File::open(home).ok();
+        match folder.as_ref().map(File::try_lock) {
+            Some(Err(TryLockError::WouldBlock)) => Ok(Attempt::Held(owner_of(home))),
+            Some(Ok(())) => Ok(Attempt::Locked(Self { _folder: folder, file })),
+            // Not every file system locks folders.
+            Some(Err(TryLockError::Error(_))) | None => Ok(Attempt::Locked(Self { _folder: None, file })),
+        }
+    }
+}
+
+fn unusable(home: &Path) -> impl Fn(io::Error) -> LockError {
+    |error| LockError::Unusable { home: home.to_owned(), problem: error.to_string() }
+}
+
+/// Whether the file that is open still stands at its path.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let about = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (about.dev(), about.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -120,6 +168,42 @@ mod tests {
         });
         assert!(free);
         assert!(HomeLock::acquire(home.path()).is_ok());
+    }
+
+    /// Somebody tidies up.
+    #[test]
+    fn a_home_stays_taken_when_the_file_is_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let own = std::process::id();
+        let held = HomeLock::acquire(home.path()).unwrap();
+        let is_held = |found: Result<(), LockError>| matches!(found, Err(LockError::Held { pid, .. }) if pid.is_none_or(|pid| pid == own));
+        for gone in ["run/lock", "run"] {
+            let gone = home.path().join(gone);
+            if gone.is_dir() {
+                std::fs::remove_dir_all(gone).unwrap()
+            } else {
+                std::fs::remove_file(gone).unwrap()
+            }
+            assert!(is_held(HomeLock::probe(home.path())));
+            assert!(is_held(HomeLock::acquire(home.path()).map(drop)));
+            assert!(is_held(HomeLock::probe(home.path())), "with a file that nobody has locked");
+        }
+        drop(held);
+        let free = (0..200).any(|_| HomeLock::acquire(home.path()).is_ok());
+        assert!(free);
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_is_not_the_one_that_is_locked() {
+        let home = tempfile::tempdir().unwrap();
+        drop(HomeLock::acquire(home.path()).unwrap());
+        let path = home.path().join("run").join("lock");
+        let file = File::open(&path).unwrap();
+        assert!(is_at(&file, &path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_at(&file, &path).unwrap());
+        std::fs::write(&path, "").unwrap();
+        assert!(!is_at(&file, &path).unwrap());
     }
 
     #[test]

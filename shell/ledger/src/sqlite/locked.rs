@@ -44,6 +44,14 @@ pub(super) fn holders_of(ledger: &Path) -> Holders {
     Holders(pids.into_iter().map(|pid| (pid, name(pid).map(|name| name.trim().to_owned()))).collect())
 }
 
+/// Who has locked a file or a folder as a whole.
+pub(super) fn owner_of(path: &Path) -> Option<u32> {
+    let (locks, file) = (std::fs::read_to_string("/proc/locks").ok()?, name_of(path)?);
+    let held = locks.lines().filter_map(parse).find(|lock| lock.exclusive && lock.file == file)?;
+    // A process of another container has no number here.
+    held.pid.filter(|pid| *pid != 0)
+}
+
 impl LedgerError {
     /// Names who has the ledger locked, where somebody has.
     pub(super) fn naming_holders(self, path: &Path) -> Self {

@@ -1,10 +1,8 @@
 //! Opening a ledger for writing: nothing is changed before it is clear that this build may write it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use holon_facts::Event;
 use holon_platform::crash_point::{Point, reached};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -21,6 +19,8 @@ use crate::rows::schema;
 
 /// How long another program may keep the file locked.
 const BUSY: Duration = Duration::from_secs(5);
+/// A write-ahead log that has grown is cut to this when it begins anew.
+pub(super) const LOG_BYTES: i64 = 16 << 20;
 
 /// Creates the file where there is none, for this user alone: it holds everything that was said.
 pub(super) fn create(path: &Path) -> Result<bool, LedgerError> {
@@ -67,6 +67,8 @@ pub(super) fn connect(path: &Path, durability: Durability) -> Result<Connection,
     connection
         .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
         .and_then(|_| connection.pragma_update(None, "synchronous", synchronous))
+        // A reader kept it from being moved into the file once: it does not stay that long for ever.
+        .and_then(|()| connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(())))
         .map_err(failed)?;
     Ok(connection)
 }
@@ -101,7 +103,7 @@ pub(super) fn take_over(connection: &mut Connection) -> Result<i64, LedgerError>
         .map_err(LedgerError::sqlite(failed))?;
     migrate(&transaction)?;
     reached(Point::SchemaChanged);
-    check_kinds(&transaction)?;
+    schema::check_kinds((&*transaction).into())?;
     transaction
         .execute("UPDATE meta SET value = value + 1 WHERE key = 'writer_epoch'", [])
         .map_err(LedgerError::sqlite(failed))?;
@@ -110,27 +112,9 @@ pub(super) fn take_over(connection: &mut Connection) -> Result<i64, LedgerError>
     Ok(epoch)
 }
 
-/// Refuses events that this build does not know.
-pub(super) fn check_kinds(connection: &Connection) -> Result<(), LedgerError> {
-    for (kind, version) in kinds(connection)? {
-        if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= version) {
-            let by = schema::written_by(connection.into());
-            return Err(LedgerError::NewerEvents { kind, version, by });
-        }
-    }
-    Ok(())
-}
-
 pub(super) fn epoch(connection: &Connection) -> Result<i64, LedgerError> {
     connection
         .prepare_cached("SELECT value FROM meta WHERE key = 'writer_epoch'")
         .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
         .map_err(LedgerError::sqlite("reading the writer's epoch"))
-}
-
-pub(super) fn kinds(connection: &Connection) -> Result<BTreeMap<String, i64>, LedgerError> {
-    let mut statement =
-        connection.prepare("SELECT kind, v FROM kinds").map_err(LedgerError::sqlite("reading the kinds"))?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
-    rows.and_then(Iterator::collect).map_err(LedgerError::sqlite("reading the kinds"))
 }

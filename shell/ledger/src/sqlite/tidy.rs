@@ -96,6 +96,7 @@ fn free_pages(connection: &Connection) -> Result<i64, LedgerError> {
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
+    use super::super::open::LOG_BYTES;
     use super::super::testing::{Home, World};
     use super::super::wal;
     use super::*;
@@ -144,6 +145,31 @@ mod tests {
         world.ledger.close().unwrap();
         home.start().prompt("main", "and on");
         verify(&home.reader(), &mut |_| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn a_write_ahead_log_that_a_reader_kept_is_cut_when_it_begins_anew() {
+        let home = Home::new();
+        let mut world = filled(&home);
+        let log = wal::path_of(&home.ledger());
+        let other = Connection::open(home.ledger()).unwrap();
+        other.execute_batch("BEGIN; SELECT count(*) FROM records").unwrap();
+        let limit = LOG_BYTES.unsigned_abs();
+        for turn in 0..60 {
+            if size(&log) > limit + (4 << 20) {
+                break;
+            }
+            world.prompt("main", &format!("{turn} {}", "xyz ".repeat(170_000)));
+            world.ledger.tend().unwrap();
+        }
+        assert!(size(&log) > limit + (4 << 20), "{}", size(&log));
+        other.execute_batch("ROLLBACK").unwrap();
+        for turn in 0..4 {
+            world.prompt("main", &format!("{turn} {}", "abc ".repeat(1_500_000)));
+            world.ledger.tend().unwrap();
+        }
+        assert!(size(&log) <= limit, "{}", size(&log));
+        verify(&world.reader, &mut |_| Ok(())).unwrap();
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Whether the ledger of a home can be read, where no runtime can be asked.
+//! Whether a start takes the ledger of a home, where no runtime can be asked.
 
 use std::path::Path;
 
@@ -6,7 +6,6 @@ use holon_platform::spawn;
 
 use crate::cli::output::Failure;
 use crate::home::Home;
-use holon_ledger::error::LedgerError;
 use holon_ledger::{LedgerPlace, unreadable};
 
 /// The file and what is wrong with it; none for one that is whole and can be read, and where none was ever written.
@@ -20,10 +19,11 @@ pub(super) fn look(ledger: &LedgerPlace) -> Option<String> {
         Ok(exists) => exists,
         Err(error) => return Some(format!("{ledger} can't be read: {error}")),
     };
-    if ledger.file().is_some()
-        && let Err(error @ LedgerError::Lost { .. }) = ledger.check_end()
-    {
-        return Some(unreadable(ledger, &error));
+    match ledger.check_start() {
+        // It can be read, and not be gone on with.
+        Err(error) if error.is_for_newer_builds() => return Some(format!("{ledger}: {error}")),
+        Err(error) => return Some(unreadable(ledger, &error)),
+        Ok(()) => {}
     }
     let read = || ledger.reader().and_then(|reader| reader.agents());
     let found = if exists { read().err() } else { None };
@@ -48,6 +48,13 @@ mod tests {
         home.vandal("ALTER TABLE agents RENAME TO gone");
         let problem = look(&home.ledger().into()).unwrap();
         assert!(problem.contains(&file) && problem.contains("no such table"), "{problem}");
+        let newer = Home::with_turns(1);
+        newer.vandal("INSERT INTO kinds VALUES ('agent_dreamt', 1)");
+        let problem = look(&newer.ledger().into()).unwrap();
+        assert!(problem.contains("agent_dreamt") && problem.contains("wrote it"), "{problem}");
+        newer.vandal("PRAGMA user_version = 99");
+        let problem = look(&newer.ledger().into()).unwrap();
+        assert!(problem.contains("schema version 99"), "{problem}");
         let lost = Home::with_turns(1);
         std::fs::remove_file(lost.ledger()).unwrap();
         let problem = look(&lost.ledger().into()).unwrap();

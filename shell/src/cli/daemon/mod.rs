@@ -4,6 +4,7 @@ mod find;
 mod launch;
 mod ledger;
 mod logs;
+mod may_restart;
 mod start;
 mod status;
 mod stop;

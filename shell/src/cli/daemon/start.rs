@@ -12,7 +12,9 @@ use tokio::time::Instant;
 
 use super::find::{at_socket, filled, find};
 use super::launch::{ended, kept, launch};
-use super::{ANSWER_TIMEOUT, DaemonHome, LOOK, MOMENT, START_SECONDS, StartArgs, StopArgs, stop, unusable};
+use super::{
+    ANSWER_TIMEOUT, DaemonHome, LOOK, MOMENT, START_SECONDS, StartArgs, StopArgs, may_restart, stop, unusable,
+};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::serve::unfiltered;
@@ -95,6 +97,16 @@ fn load(daemon: &DaemonHome, args: &StartArgs) -> Result<Effective, Failure> {
 /// Nothing is stopped that could not be started again.
 pub(super) async fn restart(daemon: &DaemonHome, args: StartArgs) -> Result<Exit, Failure> {
     let effective = load(daemon, &args)?;
+    match find(daemon).await? {
+        ProbeResult::Ready(metadata) => {
+            let running = (metadata.process.pid, Some(&*metadata));
+            may_restart::check(daemon, &args, &effective, running).await?;
+        }
+        ProbeResult::Busy { pid: Some(pid) } => {
+            may_restart::check(daemon, &args, &effective, (pid, None)).await?;
+        }
+        ProbeResult::Busy { pid: None } | ProbeResult::Nobody => {}
+    }
     stop::end(daemon, &StopArgs { wait: args.wait, json: args.json }).await?;
     let (started, metadata) = Box::pin(begin(daemon, &args, &effective)).await?;
     tell(started, &metadata, args.json)

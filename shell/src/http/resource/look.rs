@@ -1,5 +1,5 @@
 //! One agent at one moment: as it is now, or as the ledger has it while that waits for its disk. A read needs no
-//! room.
+//! room: whoever rests outside memory is read where it is, and stays there.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::runtime::Unavailable;
 
 /// A state that was just decided is durable after so long at the latest, or something is wrong with the disk.
 const DURABLE_WITHIN: u32 = 2_000;
-/// The runtime answers within so long, or it waits for its disk.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+/// The runtime answers within so long, or it waits for its disk. It is asked twice at most.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 
 /// What was seen; everything in it is durable.
 pub(super) struct Looked<T> {
@@ -39,16 +39,39 @@ pub(super) async fn look<T: Send + 'static>(
     app.blocking(move |app| app.last_event(&name)).await?;
     let problem = match app.runtime.problem() {
         Some(problem) => problem.to_string(),
-        None => match now(app, agent, read.clone()).await? {
-            Ok(seen) => return Ok(Looked { seen, waits: None }),
-            Err(problem) => problem,
-        },
+        None => {
+            if let Some(seen) = at_rest(app, agent, read.clone()).await? {
+                return Ok(Looked { seen, waits: None });
+            }
+            match now(app, agent, read.clone()).await? {
+                Ok(seen) => return Ok(Looked { seen, waits: None }),
+                Err(problem) => problem,
+            }
+        }
     };
     let agent = agent.clone();
     app.blocking(move |app| {
         let host = app.runtime.as_stored(&app.reader, &agent)?;
         let seen = read(host.view(), &agent).ok_or_else(|| Failure::unknown_agent(&agent))?;
         Ok(Looked { seen, waits: Some(waits(&problem)) })
+    })
+    .await
+}
+
+/// An agent that is not in memory, as its ledger has it. None where it is in memory, and where this can't be read: whoever brings it
+/// in finds out why.
+async fn at_rest<T: Send + 'static>(
+    app: &App,
+    agent: &AgentId,
+    read: impl Fn(View<'_>, &AgentId) -> Option<T> + Send + 'static,
+) -> Handled<Option<T>> {
+    let name = agent.clone();
+    let is_resident = app.runtime.read(None, move |view| view.agent(&name).is_some());
+    let Ok(Ok(false)) = tokio::time::timeout(ANSWERED_WITHIN, is_resident).await else { return Ok(None) };
+    let agent = agent.clone();
+    app.blocking(move |app| {
+        let host = app.runtime.at_rest(&app.reader, &agent).ok().flatten();
+        Ok(host.and_then(|host| read(host.view(), &agent)))
     })
     .await
 }

@@ -21,6 +21,8 @@ use crate::work_items::{self, Shown};
 /// Items of one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (100, 500);
 
+const BY_HAND: &str = "write the plan into its file yourself; don't create the item again";
+
 /// An item, and whether it is in focus.
 type Focused = (WorkItem, bool);
 
@@ -89,14 +91,18 @@ async fn write(app: &App, agent: AgentId, (item, is_new): (WorkItemId, bool), pl
         }
         let bound = app.about.confinement.as_ref().map(|_| std::slice::from_ref(&home));
         let written = confine::within(bound, || work_items::write_plan(&home, item, &plan));
-        let problem = match written {
+        let (problem, hint) = match written {
             Ok(Ok(())) => return Ok(()),
-            Ok(Err(problem)) => problem,
-            Err(problem) => problem.to_string(),
+            // The item is there: a code of what was not accepted would be wrong.
+            Ok(Err(problem)) if problem.is_full() => (
+                problem.to_string(),
+                "free space on that disk, then the same request with the same Idempotency-Key writes it",
+            ),
+            Ok(Err(problem)) => (problem.to_string(), BY_HAND),
+            Err(problem) => (problem.to_string(), BY_HAND),
         };
-        let message = format!("{item} was created, and its plan was not written: {problem}");
-        Err(Failure::internal(message)
-            .hint("write the plan into its file yourself; don't create the item again"))
+        Err(Failure::internal(format!("{item} was created, and its plan was not written: {problem}"))
+            .hint(hint))
     })
     .await
 }

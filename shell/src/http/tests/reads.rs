@@ -4,6 +4,7 @@ use axum::http::Method;
 use holon_api::{
     AgentListEntry, AgentState, AgentStatus, Briefs, EventsPage, Handshake, Models, RuntimeStatus, Transcript,
 };
+use holon_ledger::read::export_recorder;
 use serde_json::{Value, json};
 
 use super::{Scene, Setup, request};
@@ -17,11 +18,11 @@ async fn the_runtime_says_what_it_is() {
     let scene = Scene::start().await;
     assert_eq!(scene.get("/").await.ok().json["default_agent"], "main");
     assert_eq!(scene.get("/healthz").await.ok().json, json!({ "ok": true }));
-    let handshake: Handshake = decoded(&scene.get("/handshake").await.ok().json);
+    let handshake: Handshake = decoded(&scene.get("/handshake").await.ok().json.clone());
     assert_eq!(handshake.protocol.name, "holon-control");
     assert_eq!(handshake.runtime.listen, Some(scene.address.to_string()));
     assert_eq!(handshake.runtime.home_dir, Some(scene.home.root().display().to_string()));
-    let models: Models = decoded(&scene.get("/models").await.ok().json);
+    let models: Models = decoded(&scene.get("/models").await.ok().json.clone());
     assert_eq!(models.available_models.len(), 1);
     let ready = scene.get("/control/runtime/readiness").await;
     assert_eq!(
@@ -50,23 +51,54 @@ async fn an_agent_is_read_in_every_way() {
     let long = "a long text ".repeat(500);
     let message = scene.prompt("main", &long).await.ok().json["message_id"].clone();
     scene.at_rest("main").await;
-    let status: AgentStatus = decoded(&scene.get("/agents/main/status").await.ok().json);
+    let status: AgentStatus = decoded(&scene.get("/agents/main/status").await.ok().json.clone());
     assert_eq!(scene.get("/status").await.json, scene.get("/agents/main/status").await.json);
-    let transcript: Transcript = decoded(&scene.get("/transcript").await.ok().json);
+    let transcript: Transcript = decoded(&scene.get("/transcript").await.ok().json.clone());
     let first = serde_json::to_value(&transcript.entries[0]).unwrap();
     assert_eq!((&first["text"], &first["message_id"]), (&json!(long), &message), "the whole text");
     assert_eq!((transcript.entries.len(), transcript.more), (2, false));
-    let briefs: Briefs = decoded(&scene.get("/briefs").await.ok().json);
+    let briefs: Briefs = decoded(&scene.get("/briefs").await.ok().json.clone());
     assert_eq!((briefs.briefs.len(), briefs.briefs[0].text.as_str()), (1, "done"));
-    let state: AgentState = decoded(&scene.get("/state").await.ok().json);
+    let state: AgentState = decoded(&scene.get("/state").await.ok().json.clone());
     assert_eq!(
         (state.event_seq, state.briefs, state.transcript),
         (status.summary.event_seq, briefs.briefs, transcript.entries)
     );
     assert_eq!(state.agent, status);
     assert_eq!(scene.get("/agents/main/why").await.ok().json["woken_by"], json!(["new_message"]));
-    let none: AgentState = decoded(&scene.get("/agents/main/state?recent=0").await.ok().json);
+    let none: AgentState = decoded(&scene.get("/agents/main/state?recent=0").await.ok().json.clone());
     assert!(none.briefs.is_empty() && none.transcript.is_empty());
+}
+
+/// It is neither brought in nor evicted for that, which would be three rows of the ledger each time.
+#[tokio::test]
+async fn an_agent_outside_memory_is_read_without_a_word_in_the_ledger() {
+    let scene = Scene::with_main().await;
+    scene.prompt("main", &"a long text ".repeat(500)).await.ok();
+    scene.at_rest("main").await;
+    // A start brings in whoever has something to do.
+    let scene = scene.again(Setup::default()).await;
+    let recorder = || {
+        let mut lines = Vec::new();
+        export_recorder(&scene.app.reader, &mut lines).unwrap();
+        lines
+    };
+    let resident = || scene.runtime.read(None, |view| view.agent_ids().count());
+    let before = recorder();
+    let paths =
+        ["status", "why", "state", "transcript", "briefs", "timers", "tasks", "work-items", "events?limit=5"];
+    let mut shown = Vec::new();
+    for path in paths {
+        shown.push(scene.get(&format!("/agents/main/{path}")).await.ok().json.clone());
+    }
+    assert_eq!(scene.get("/agents/nobody/status").await.status, 404);
+    assert_eq!(resident().await.unwrap(), 0);
+    assert!(recorder() == before, "reading has written");
+    let main = scene.main();
+    assert!(scene.runtime.read(Some(&main), |view| view.agent_ids().count() == 1).await.unwrap());
+    for (path, shown) in paths.into_iter().zip(shown) {
+        assert_eq!(scene.get(&format!("/agents/main/{path}")).await.ok().json, shown, "{path}");
+    }
 }
 
 #[tokio::test]
@@ -161,7 +193,7 @@ async fn the_list_has_public_agents_alone_in_pages() {
         entries[0].is_default
             && entries[1].lifecycle_hint.as_ref().is_some_and(|hint| hint.contains("start"))
     );
-    let status: RuntimeStatus = decoded(&scene.get("/control/runtime/status").await.ok().json);
+    let status: RuntimeStatus = decoded(&scene.get("/control/runtime/status").await.ok().json.clone());
     assert_eq!(status.activity.active_agent_count, 3, "private ones work, too");
     assert_eq!(status.http_addr, Some(scene.address.to_string()));
 }
@@ -191,7 +223,7 @@ async fn events_come_in_pages() {
     let scene = Scene::with_main().await;
     scene.prompt("main", "go").await.ok();
     scene.at_rest("main").await;
-    let page: EventsPage = decoded(&scene.get("/agents/main/events").await.ok().json);
+    let page: EventsPage = decoded(&scene.get("/agents/main/events").await.ok().json.clone());
     let seqs: Vec<u64> = page.events.iter().map(|event| event.event_seq.0).collect();
     assert_eq!(seqs, (1..=page.last_event_seq.0).collect::<Vec<_>>());
     assert_eq!(page.events[0].kind, "agent_created");
