@@ -1,5 +1,7 @@
 //! What can be read, of agents and of the runtime.
 
+use std::time::Duration;
+
 use axum::http::Method;
 use holon_api::{
     AgentListEntry, AgentState, AgentStatus, Briefs, EventsPage, Handshake, Models, RuntimeStatus, Transcript,
@@ -84,7 +86,12 @@ async fn an_agent_outside_memory_is_read_without_a_word_in_the_ledger() {
         lines
     };
     let resident = || scene.runtime.read(None, |view| view.agent_ids().count());
-    let before = recorder();
+    // The start itself is written meanwhile.
+    let mut before = Vec::new();
+    while before != recorder() {
+        before = recorder();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
     let paths =
         ["status", "why", "state", "transcript", "briefs", "timers", "tasks", "work-items", "events?limit=5"];
     let mut shown = Vec::new();
