@@ -385,7 +385,7 @@ fn a_timer_that_is_forgotten_still_belongs_to_its_wait() {
                 misfire: holon_facts::timer::Misfire::Once,
                 summary: None,
             };
-            world.ask(|reply| Input::CreateTimer { agent: agent("main"), timer, reply });
+            world.ask(|reply| Input::CreateTimer { agent: agent("main"), timer, key: None, reply });
         }
         world.pass(Millis::seconds(32));
         assert!(world.agent("main").timers.get(TimerId(1)).is_none());
