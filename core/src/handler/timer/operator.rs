@@ -43,6 +43,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, spec: TimerSpec, key: Option<Idempotency>,
         misfire,
         summary,
         next_fire_at,
+        at: None,
     });
     keyed::keep(tx, key, Made::Timer(timer_id));
     answer(tx, timer_id, true, reply);

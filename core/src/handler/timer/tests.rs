@@ -291,3 +291,39 @@ fn a_step_fires_no_more_than_it_may() {
     let most = steps.values().max().copied().unwrap();
     assert!(most <= 8 + 3 * 4 + 8, "{most} records in a step");
 }
+
+/// A step back by so many seconds; nothing else is recorded in between.
+fn goes_back(world: &mut World, seconds: i64) {
+    world.now.wall = Wall(world.now.wall.0 - seconds * 1_000_000);
+    world.step(Input::Tick);
+}
+
+fn waits_for(world: &World) -> u64 {
+    world.host.next_deadline().unwrap().wait.0 / 1_000
+}
+
+/// What was left of a timer before the clock went back is left of it afterwards, whether the agent's last record is before
+/// or after what the clock shows then.
+#[test]
+fn a_timer_lasts_as_long_as_before_a_step_back() {
+    for (back, evicted) in [(7_200, false), (5_400, false), (7_200, true), (5_400, true)] {
+        let mut world = with(spec(14_400, None, Misfire::Once));
+        world.pass(Millis::seconds(6_000));
+        assert_eq!(waits_for(&world), 8_400);
+        if evicted {
+            world.evict("main");
+        }
+        goes_back(&mut world, back);
+        if evicted {
+            world.pass(Millis::seconds(60));
+            world.bring_in(&agent("main"));
+            world.pass(Millis::seconds(1));
+        }
+        let due = world.agent("main").timers.next().unwrap().0;
+        let passed = if evicted { 61 } else { 0 };
+        assert_eq!(world.now.wall.until(due).0 / 1_000, 8_400 - passed, "{back} {evicted}");
+        world.crash();
+        let due = world.agent("main").timers.next().unwrap().0;
+        assert_eq!(world.now.wall.until(due).0 / 1_000, 8_400 - passed, "once");
+    }
+}

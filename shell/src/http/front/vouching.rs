@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE, TRANSFER_ENCODING, UPGRADE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use holon_api::{Code, WEBHOOK_BYTES};
@@ -14,7 +14,6 @@ use holon_supervise::confine::peer::Standing;
 use hyper::body::Body as _;
 use subtle::ConstantTimeEq as _;
 
-use super::super::app::App;
 use super::super::auth::Caller;
 use super::super::body::collect;
 use super::super::console::{Lease, leased};
