@@ -62,7 +62,13 @@ pub enum Input {
     /// An operator writes to a task; answered when that is done.
     WriteTask { agent: AgentId, task: TaskId, text: Text, reply: ReplyId },
     /// An operator makes a timer.
-    CreateTimer { agent: AgentId, timer: TimerSpec, reply: ReplyId },
+    CreateTimer {
+        agent: AgentId,
+        timer: TimerSpec,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<Idempotency>,
+        reply: ReplyId,
+    },
     /// An operator ends a timer.
     CancelTimer { agent: AgentId, timer: TimerId, reply: ReplyId },
     /// An operator makes a work item; the focus stays where it is.

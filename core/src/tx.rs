@@ -113,6 +113,8 @@ pub(crate) struct Env<'a> {
     pub(crate) others: Others,
     pub(crate) grants: &'a Grants,
     pub(crate) mono: Mono,
+    /// What the wall clock would show without its last step back.
+    pub(crate) expected: Option<Wall>,
 }
 
 /// One agent, open for reading and recording.
@@ -160,8 +162,17 @@ impl<'a> Tx<'a> {
     /// Records that the clock went back, when it did so since the agent's last record.
     pub(crate) fn follow_clock(&mut self) {
         if self.env.host.now < self.agent.last_at {
-            let (from, to) = (self.agent.last_at, self.env.host.now);
-            self.append(ClockStepped { from, to }.into());
+            self.follow_step();
+        }
+    }
+
+    /// The same for an agent that has recorded nothing since the clock went back: its waits move by as much, also where the
+    /// clock is not behind its last record.
+    pub(crate) fn follow_step(&mut self) {
+        let (from, to) = (self.agent.last_at, self.env.host.now);
+        let expected = self.env.expected.filter(|expected| *expected >= from);
+        if expected.is_some() || to < from {
+            self.append(ClockStepped { from, to, expected }.into());
         }
     }
 

@@ -38,6 +38,8 @@ pub struct End {
     pub verdict: RunVerdict,
     /// What happens later by itself.
     pub due: Vec<ExplainedDeadline>,
+    /// Whether the turn that was waited for has ended. A prompt that is held back has not had its turn.
+    pub turn_ended: bool,
     /// Tasks of the prompt's turn that still run.
     pub tasks: Vec<TaskId>,
     pub why: AgentWhy,
@@ -50,7 +52,9 @@ impl End {
     /// # Errors
     /// A runtime whose verdict this build does not know.
     pub fn of(why: AgentWhy, turn: Option<&PromptTurn>) -> Result<Self, ClientError> {
+        let waited_for = turn.is_some();
         let turn = turn.and_then(|turn| Some((turn.ended()?.1, turn)));
+        let turn_ended = !waited_for || turn.is_some();
         let tasks = turn.map(|(_, turn)| turn.tasks().iter().copied().collect()).unwrap_or_default();
         let verdict = match turn {
             Some((ended, turn)) => turn.verdict(ended, why.explanation.verdict),
@@ -59,7 +63,24 @@ impl End {
             })?,
         };
         let due = why.explanation.due.clone().into_iter().collect();
-        Ok(Self { verdict, due, tasks, why })
+        Ok(Self { verdict, due, turn_ended, tasks, why })
+    }
+
+    /// What keeps a turn that has not ended.
+    pub fn kept_by(&self) -> String {
+        let Explanation { status, hold, .. } = &self.why.explanation;
+        if *status == Status::Stopped {
+            return "the agent is stopped".to_owned();
+        }
+        if let Some(hold) = hold {
+            let budget = hold.budget.map(|it| format!(" ({})", it.budget)).unwrap_or_default();
+            let until = hold.until.map(|until| format!(" until {until}")).unwrap_or_default();
+            return format!("held by {}{budget}{until}", hold.cause);
+        }
+        match self.due.first() {
+            Some(due) => format!("its turn has not ended: {} is due at {}", due.reason, due.at),
+            None => "its turn has not ended".to_owned(),
+        }
     }
 
     /// What whoever waited for a prompt is shown, in every surface.

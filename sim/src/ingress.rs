@@ -151,7 +151,7 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
         }
         Action::CreateTimer { seconds, every, misfire, summary } => {
             let timer = timer(*seconds, *every, *misfire, *summary);
-            Some(Input::CreateTimer { agent, timer, reply })
+            Some(Input::CreateTimer { agent, timer, key: None, reply })
         }
         Action::CancelTimer { timer } => Some(Input::CancelTimer { agent, timer: TimerId(*timer), reply }),
         Action::CreateWork => Some(Input::CreateWorkItem { agent, item: work_item(), key: None, reply }),

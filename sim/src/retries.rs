@@ -33,7 +33,8 @@ impl Held {
         if let Event::Lifecycle(LifecycleFact::ClockStepped(fact)) = &record.event {
             let own = self.0.iter_mut().filter(|((agent, _), _)| *agent == record.agent);
             own.for_each(|(_, since)| {
-                since.0 = since.0.saturating_add(fact.to.0.saturating_sub(fact.from.0))
+                since.0 =
+                    since.0.saturating_add(fact.to.0.saturating_sub(fact.expected.unwrap_or(fact.from).0))
             });
         }
         let Event::Inbox(fact) = &record.event else { return Ok(()) };

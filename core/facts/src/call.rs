@@ -112,6 +112,14 @@ impl Wake {
         }
     }
 
+    /// The time of the clock that is waited for.
+    pub fn time(&self) -> Option<Wall> {
+        match self {
+            Self::At { time } => Some(*time),
+            Self::Operator { .. } | Self::Task { .. } | Self::External { .. } | Self::After { .. } => None,
+        }
+    }
+
     pub fn task(&self) -> Option<TaskId> {
         match self {
             Self::Task { task } => Some(*task),

@@ -5,7 +5,7 @@ use core::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{TaskId, WorkItemId};
+use crate::ids::{TaskId, TimerId, WorkItemId};
 
 /// What a request has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +14,7 @@ pub enum Made {
     WorkItem(WorkItemId),
     /// The number that its command has: it has become a task once that was executed.
     Task(TaskId),
+    Timer(TimerId),
 }
 
 impl fmt::Display for Made {
@@ -21,6 +22,7 @@ impl fmt::Display for Made {
         match self {
             Self::WorkItem(id) => id.fmt(f),
             Self::Task(id) => id.fmt(f),
+            Self::Timer(id) => id.fmt(f),
         }
     }
 }

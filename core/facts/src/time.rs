@@ -168,9 +168,12 @@ impl Wall {
         {
             return None;
         }
+        let days = days_from_civil(year, month, day);
+        if civil_from_days(days) != (year, month, day) {
+            return None;
+        }
         let scale = 10_i64.pow(6 - u32::try_from(fraction.len()).ok()?);
-        let seconds =
-            days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset;
+        let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second - offset;
         let micros = i128::from(seconds) * 1_000_000 + i128::from(fraction.parse::<i64>().ok()? * scale);
         i64::try_from(micros).ok().map(Self)
     }
@@ -319,6 +322,17 @@ mod tests {
         assert_eq!(Wall(i64::MAX).after(Millis(u64::MAX)), Wall(i64::MAX));
         assert_eq!(Mono(5).since(Mono(9)), Millis(0));
         assert_eq!(Wall::parse("2024-13-01T00:00:00Z"), None);
+    }
+
+    #[test]
+    fn a_day_that_does_not_exist_is_no_time() {
+        for day in ["2027-02-29", "2027-02-31", "2100-02-29", "2026-04-31", "2026-00-10", "2026-01-00"] {
+            assert_eq!(Wall::parse(&alloc::format!("{day}T09:00:00Z")), None, "{day}");
+        }
+        for day in ["2024-02-29", "2000-02-29", "2026-12-31"] {
+            let time = alloc::format!("{day}T09:00:00.000000Z");
+            assert_eq!(Wall::parse(&time).map(|it| it.to_string()), Some(time));
+        }
     }
 
     #[test]

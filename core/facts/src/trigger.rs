@@ -1,8 +1,21 @@
 //! The trigger of an agent (contract: work.md, External triggers).
 
+use alloc::string::String;
+
 use serde::{Deserialize, Serialize};
 
+use crate::hash::Fnv;
 use crate::hint::Hint;
+
+/// Sources whose last delivery is remembered; then the one that was quiet for longest is forgotten.
+pub const REMEMBERED: usize = 64;
+
+/// The last delivery of a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastDelivery {
+    pub source: String,
+    pub digest: u64,
+}
 
 names! {
     /// Whether an address wakes its agent.
@@ -35,4 +48,17 @@ pub enum TriggerChange {
     Rotate,
     /// None does.
     Revoke,
+}
+
+/// Stands for the body of a delivery.
+pub fn body_digest(hint: &Hint) -> u64 {
+    hint.body.iter().fold(Fnv::START, |digest, body| digest.text(body)).0
+}
+
+/// Stands for all that tells a delivery from another one: not for its type, nor for the id of its cause.
+pub fn digest(hint: &Hint) -> u64 {
+    let told = hint.names().filter(|(name, _)| !matches!(*name, "content_type" | "causation_id"));
+    let named =
+        told.fold(Fnv::START, |digest, (name, text)| digest.piece(name.as_bytes()).piece(text.as_bytes()));
+    hint.body.iter().fold(named.piece(b"body"), |digest, body| digest.text(body)).0
 }

@@ -26,7 +26,11 @@ pub(super) fn d3(past: &Past, record: &Record) -> Checked {
 pub(super) fn w7(past: &Past, record: &Record) -> Checked {
     let Some(last) = past.last else { return Ok(false) };
     if let Event::Lifecycle(LifecycleFact::ClockStepped(fact)) = &record.event {
-        let recorded = (fact.from, fact.to) == (last.at, record.at) && fact.to < fact.from;
+        let back = match fact.expected {
+            Some(expected) => fact.from <= expected && fact.to < expected,
+            None => fact.to < fact.from,
+        };
+        let recorded = (fact.from, fact.to) == (last.at, record.at) && back;
         return rule(recorded, || {
             format!(
                 "the clock stepped from {} to {}, recorded time from {} to {}",

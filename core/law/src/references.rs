@@ -313,6 +313,7 @@ fn lifecycle(fact: &LifecycleFact, visit: &mut dyn FnMut(Name)) {
         | LifecycleFact::AgentLabelled(_) => {}
         LifecycleFact::RequestKeyed(fact) => match fact.made {
             Made::WorkItem(id) => visit(Name::WorkItem(id)),
+            Made::Timer(id) => visit(Name::Timer(id)),
             Made::Task(_) => {}
         },
         LifecycleFact::ControlApplied(fact) => {

@@ -44,7 +44,9 @@ fn passing(fact: &TimerFact) -> Option<Passing> {
 pub(super) fn w5(past: &Past, record: &Record) -> Checked {
     let Event::Timer(fact) = &record.event else { return Ok(false) };
     if let TimerFact::TimerCreated(fact) = fact {
-        return rule(fact.next_fire_at == record.at.after(fact.duration_ms), || {
+        let named =
+            fact.at.is_none_or(|at| fact.duration_ms == record.at.until(at) && fact.wait_id.is_some());
+        return rule(named && fact.next_fire_at == record.at.after(fact.duration_ms), || {
             format!("{} lasts {}, and is due at {}", fact.timer_id, fact.duration_ms, fact.next_fire_at)
         });
     }

@@ -12,12 +12,14 @@ use super::{Checked, rule};
 pub(super) fn a5(past: &Past, record: &Record) -> Checked {
     let trigger = &past.trigger;
     let hint = hint(&record.event);
-    if let Some((source, repeats)) = &trigger.delivered {
-        let delivered = hint.is_some_and(|hint| {
-            hint.external_trigger_id.is_some() && hint.source == *source && hint.repeats == *repeats
+    if let Some(delivered) = &trigger.delivered {
+        let becomes = hint.is_some_and(|hint| {
+            let own = delivered.by_body || (hint.body.is_some() && !past.ends_named_wait(hint));
+            let same = hint.source == delivered.source && hint.repeats == (delivered.again && own);
+            hint.external_trigger_id.is_some() && same
         });
-        return rule(delivered && !past.begins_step(record), || {
-            format!("the delivery of {source} is no such hint")
+        return rule(becomes && !past.begins_step(record), || {
+            format!("the delivery of {} is no such hint", delivered.source)
         });
     }
     if let Some(hint) = hint {

@@ -121,17 +121,18 @@ impl Agent {
             },
             LifecycleFact::SchedulerPostureDecision(fact) => self.set_status(at, fact.next),
             LifecycleFact::ClockStepped(fact) => {
+                let (from, to) = (fact.expected(), fact.to);
                 if let Some(hold) = &mut self.hold {
-                    hold.clock_stepped(fact.from, fact.to);
+                    hold.clock_stepped(from, to);
                 }
-                self.inbox.clock_stepped(fact.from, fact.to);
-                self.timers.clock_stepped(fact.from, fact.to);
-                self.work.clock_stepped(fact.from, fact.to);
-                self.waits.clock_stepped(fact.from, fact.to);
-                self.unattended.clock_stepped(fact.from, fact.to);
-                self.account.clock_stepped(fact.to);
+                self.inbox.clock_stepped(from, to);
+                self.timers.clock_stepped(from, to);
+                self.work.clock_stepped(from, to);
+                self.waits.clock_stepped(from, to);
+                self.unattended.clock_stepped(from, to);
+                self.account.clock_stepped(to);
                 if let Some(sleep) = &mut self.sleep {
-                    sleep.clock_stepped(fact.from, fact.to);
+                    sleep.clock_stepped(from, to);
                 }
             }
             LifecycleFact::AgentRetired(fact) => {

@@ -36,6 +36,9 @@ pub struct Timer {
     /// None once the last occurrence has come, or none comes any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_fire_at: Option<Wall>,
+    /// The time of the clock that it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Wall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_fired_at: Option<Wall>,
     /// Occurrences that have fired.
@@ -131,9 +134,9 @@ impl Timers {
         }
     }
 
-    /// Every wait moves with the clock.
+    /// Every wait moves with the clock, but for those for a time of the clock.
     pub(super) fn clock_stepped(&mut self, from: Wall, to: Wall) {
-        for timer in self.armed.values_mut() {
+        for timer in self.armed.values_mut().filter(|timer| timer.at.is_none()) {
             timer.next_fire_at = timer.next_fire_at.map(|at| at.shifted(from, to));
         }
         self.due = self.armed.values().filter_map(|timer| Some((timer.next_fire_at?, timer.id))).collect();
@@ -206,6 +209,7 @@ fn created(at: Wall, fact: &TimerCreated) -> Timer {
         misfire: fact.misfire,
         summary: fact.summary.clone(),
         next_fire_at: Some(fact.next_fire_at),
+        at: fact.at,
         last_fired_at: None,
         fire_count: 0,
         occurrence: 0,

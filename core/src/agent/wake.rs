@@ -14,6 +14,7 @@ use holon_facts::ids::{MessageId, WaitId};
 use holon_facts::message::Message;
 use holon_facts::subsystem::WAKE_HINT;
 use holon_facts::time::Wall;
+use holon_facts::trigger::{LastDelivery, REMEMBERED};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,9 +71,9 @@ pub struct Hints {
     pub(crate) sequence: u64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     delivered: BTreeMap<MessageId, Vec<Pending>>,
-    /// Stands for the body of the last delivery.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_body: Option<u64>,
+    /// The last delivery of each source, the latest one at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    last_deliveries: Vec<LastDelivery>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     lost: Vec<String>,
 }
@@ -133,9 +134,17 @@ impl Hints {
         self.sequence
     }
 
-    /// What stands for the body of the last delivery.
-    pub(crate) fn last_body(&self) -> Option<u64> {
-        self.last_body
+    /// What stands for the last delivery of a source.
+    pub(crate) fn last_delivery(&self, source: &str) -> Option<u64> {
+        self.last_deliveries.iter().find(|last| last.source == source).map(|last| last.digest)
+    }
+
+    fn delivered_through_trigger(&mut self, source: &str, digest: u64) {
+        self.last_deliveries.retain(|last| last.source != source);
+        if self.last_deliveries.len() >= REMEMBERED {
+            self.last_deliveries.remove(0);
+        }
+        self.last_deliveries.push(LastDelivery { source: source.into(), digest });
     }
 
     /// Whether the agent may have sent itself all that waits.
@@ -234,6 +243,15 @@ impl Agent {
         self.external_waits().find(|wait| wait.has_token(token)).map(|wait| wait.id)
     }
 
+    /// Whether it ends a wait that it names, by its token or its subject.
+    pub(crate) fn ends_named_wait(&self, hint: &Hint) -> bool {
+        let named = self.wait_named_by(hint);
+        self.external_waits().any(|wait| {
+            named == Some(wait.id)
+                || (wait.subject.is_some() && hint.is_about(wait.id, wait.subject.as_deref()))
+        })
+    }
+
     /// Whether somebody waits for one of the hints of a source.
     pub(crate) fn is_awaited(&self, pending: &Pending) -> bool {
         self.external_waits().any(|wait| pending.is_about(wait.id, wait.subject.as_deref()))
@@ -273,7 +291,9 @@ impl Agent {
                 self.external_trigger = Some(ExternalTrigger::provisioned(before, at, fact));
             }
             WakeFact::ExternalTriggerDelivered(fact) => {
-                self.hints.last_body = Some(fact.said);
+                if let Some(digest) = fact.digest {
+                    self.hints.delivered_through_trigger(&fact.source, digest);
+                }
                 self.external_trigger.iter_mut().for_each(|trigger| trigger.delivered(at));
             }
             WakeFact::ExternalTriggerRevoked(_) => {

@@ -5,12 +5,12 @@ use alloc::boxed::Box;
 use holon_facts::event::wake::{
     ExternalTriggerDelivered, ExternalTriggerProvisioned, ExternalTriggerRevoked,
 };
-use holon_facts::hash::Fnv;
 use holon_facts::hint::Hint;
 use holon_facts::ids::{ExternalTriggerId, ReplyId};
 use holon_facts::reject::Reject;
-use holon_facts::trigger::{Delivery, TriggerChange};
+use holon_facts::trigger::{self, Delivery, TriggerChange};
 
+use crate::agent::Agent;
 use crate::effect::Answer;
 use crate::handler::{admission, outside, wake};
 use crate::tx::Tx;
@@ -61,8 +61,8 @@ pub(crate) fn deliver(tx: &mut Tx<'_>, delivery: Delivery, reply: ReplyId) {
     let answer = match refused {
         Some(reject) => Answer::Refused { reject },
         None => {
-            let said = body_digest(&hint);
-            let repeats = tx.agent().hints.last_body() == Some(said);
+            let (said, digest) = (trigger::body_digest(&hint), trigger::digest(&hint));
+            let repeats = repeats(tx.agent(), &hint, digest);
             let (source, external_trigger_id) = (hint.source.clone(), ID);
             tx.record(ExternalTriggerDelivered {
                 external_trigger_id,
@@ -70,6 +70,7 @@ pub(crate) fn deliver(tx: &mut Tx<'_>, delivery: Delivery, reply: ReplyId) {
                 delivery_mode,
                 source,
                 said,
+                digest: Some(digest),
             });
             let hint = Hint { repeats, ..hint };
             Answer::Woken { disposition: wake::take(tx, hint) }
@@ -78,7 +79,9 @@ pub(crate) fn deliver(tx: &mut Tx<'_>, delivery: Delivery, reply: ReplyId) {
     tx.reply(reply, answer);
 }
 
-/// Stands for the body of a hint.
-pub(crate) fn body_digest(hint: &Hint) -> u64 {
-    hint.body.iter().fold(Fnv::START, |said, body| said.text(body)).0
+/// Whether the agent may have sent it itself: it is the same as the last one of its source. One that brings nothing but
+/// itself, or what somebody waits for by name, is never taken for that.
+fn repeats(agent: &Agent, hint: &Hint, digest: u64) -> bool {
+    let again = agent.hints.last_delivery(&hint.source) == Some(digest);
+    again && hint.body.is_some() && !agent.ends_named_wait(hint)
 }

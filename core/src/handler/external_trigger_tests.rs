@@ -2,7 +2,7 @@ use alloc::format;
 
 use holon_facts::content::Text;
 use holon_facts::hint::{Hint, WakeDisposition};
-use holon_facts::trigger::{TriggerChange, TriggerStatus};
+use holon_facts::trigger::{REMEMBERED, TriggerChange, TriggerStatus};
 
 use crate::agent::external_trigger::ExternalTrigger;
 use crate::effect::Answer;
@@ -84,6 +84,69 @@ fn the_same_body_again_counts_as_the_agents_own() {
     let other = Hint { body: Some(Text::short("one failed")), ..hint("ci") };
     delivers(&mut world, 1, other);
     assert!(woken(&world) && turns(&world) == 0);
+}
+
+/// Builds of one server end the same way, and are news all the same.
+#[test]
+fn other_builds_with_the_same_body_are_news() {
+    let mut world = World::with_agent("main");
+    for build in 1..=8 {
+        let resource = Some(format!("build-{build}"));
+        delivers(&mut world, 1, Hint { resource, ..hint_with_text("ci") });
+        idle(&mut world);
+    }
+    assert!(!world.kinds(0).contains(&"self_turn_counted"), "{:?}", world.kinds(0));
+}
+
+#[test]
+fn another_source_with_the_same_body_is_news_and_ends_a_self_hold() {
+    let mut world = World::with_agent("main");
+    for _ in 0..9 {
+        delivers(&mut world, 1, hint_with_text("ci"));
+        if !woken(&world) {
+            world.pass_to_deadline();
+        }
+        idle(&mut world);
+    }
+    assert!(world.agent("main").unattended.self_hold);
+    delivers(&mut world, 1, hint_with_text("web"));
+    assert!(woken(&world) && !world.agent("main").unattended.self_hold);
+    idle(&mut world);
+    delivers(&mut world, 1, hint_with_text("ci"));
+    idle(&mut world);
+    assert_eq!(world.agent("main").unattended.self_caused_turns, 1, "the first source is remembered");
+}
+
+#[test]
+fn sources_beyond_those_that_are_remembered_are_news() {
+    let mut world = World::with_agent("main");
+    let digests = |world: &World| {
+        let hints = &world.agent("main").hints;
+        (hints.last_delivery("ci").is_some(), hints.last_delivery("s63").is_some())
+    };
+    delivers(&mut world, 1, hint_with_text("ci"));
+    for nth in 0..REMEMBERED {
+        assert!(digests(&world).0);
+        delivers(&mut world, 1, hint_with_text(&format!("s{nth}")));
+    }
+    assert_eq!(digests(&world), (false, true));
+}
+
+/// Somebody outside calls an agent that waits for it, each time in the same words or without any.
+#[test]
+fn what_ends_a_wait_is_never_the_agents_own() {
+    let bare = r#"{"reason":"a ping","wake":"external"}"#;
+    let named = r#"{"reason":"a build","wake":"external","resource":"ci"}"#;
+    for (wait, hint) in [(bare, hint("external_trigger")), (named, hint_with_text("ci"))] {
+        let mut world = waits(("WaitFor", wait));
+        for _ in 0..8 {
+            delivers(&mut world, 1, hint.clone());
+            assert!(woken(&world), "{hint:?}");
+            world.complete("main", context());
+            world.complete("main", calls(&[("", "WaitFor", wait)]));
+        }
+        assert!(!world.kinds(0).contains(&"self_turn_counted"));
+    }
 }
 
 #[test]

@@ -10,12 +10,23 @@ pub(super) struct Clock {
     wall: Wall,
     /// None before the first reading: this clock starts anywhere, so nothing can have passed until then.
     mono: Option<Mono>,
+    last_step: Option<StepBack>,
+    /// Steps back that were believed.
+    steps: u64,
+}
+
+/// A step back that was believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StepBack {
+    /// What the clock would have shown without it.
+    expected: Wall,
+    to: Wall,
 }
 
 impl Default for Clock {
     /// Nothing is on record, and no reading can be behind it.
     fn default() -> Self {
-        Self { wall: Wall(i64::MIN), mono: None }
+        Self { wall: Wall(i64::MIN), mono: None, last_step: None, steps: 0 }
     }
 }
 
@@ -36,22 +47,38 @@ impl Clock {
         self.mono.unwrap_or_default()
     }
 
+    /// What the clock would show without its last step back.
+    pub(super) fn expected(&self) -> Option<Wall> {
+        self.last_step.map(|step| step.expected.shifted(step.to, self.wall))
+    }
+
+    /// Whether a record of that time was made before the last step back. Of times that came twice it is not known.
+    pub(super) fn was_before_step(&self, at: Wall) -> bool {
+        self.last_step.is_some_and(|step| at < step.to)
+    }
+
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// Reads both clocks. While the wall clock is a little behind what is on record, recorded time goes on
     /// at half speed until the clock has caught up, so that no wait lasts for ever.
-    /// Says whether it went back.
+    /// Says whether it went back, as far as is believed: seen from what it should show by now.
     pub(super) fn observe(&mut self, now: Now) -> bool {
         let passed = self.mono.map_or(0, |before| now.mono.0.saturating_sub(before.0));
         self.mono = self.mono.max(Some(now.mono));
-        let before = self.wall;
-        let behind = self.wall.since(now.wall);
-        self.wall = if behind == Millis(0) {
-            self.wall.max(now.wall)
-        } else if behind > BELIEVED {
+        let expected = Wall(self.wall.0.saturating_add_unsigned(passed));
+        let stepped = expected.since(now.wall) > BELIEVED;
+        if stepped {
+            self.last_step = Some(StepBack { expected, to: now.wall });
+            self.steps += 1;
+        }
+        self.wall = if stepped || now.wall >= self.wall {
             now.wall
         } else {
             Wall(self.wall.0.saturating_add_unsigned(passed / 2))
         };
-        self.wall < before
+        stepped
     }
 }
 
@@ -73,6 +100,19 @@ mod tests {
         assert_eq!(clock.wall(), Wall(10_006_000_000));
         clock.observe(at(30, 6_000));
         assert_eq!(clock.wall(), Wall(6_000_000_000));
+    }
+
+    /// It was not read for hours: what it shows is later than the last reading, and earlier than it should be.
+    #[test]
+    fn a_step_back_is_measured_from_what_the_clock_should_show() {
+        let mut clock = Clock::default();
+        clock.observe(at(0, 10_000));
+        assert!(!clock.observe(at(10_000, 17_000)), "less than an hour");
+        assert!(clock.observe(at(20_000, 22_000)));
+        assert_eq!((clock.wall(), clock.expected()), (at(0, 22_000).wall, Some(at(0, 27_000).wall)));
+        assert!(clock.was_before_step(at(0, 21_999).wall) && !clock.was_before_step(at(0, 22_000).wall));
+        assert!(!clock.observe(at(20_100, 22_100)));
+        assert_eq!(clock.expected(), Some(at(0, 27_100).wall));
     }
 
     #[test]

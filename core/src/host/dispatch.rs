@@ -64,8 +64,8 @@ impl Host {
             Input::WriteTask { agent, task, text, reply } => {
                 self.controlled(batch, &agent, reply, |tx| task::operator::input(tx, task, text, reply))
             }
-            Input::CreateTimer { agent, timer, reply } => {
-                self.controlled(batch, &agent, reply, |tx| timer::operator::create(tx, timer, reply))
+            Input::CreateTimer { agent, timer, key, reply } => {
+                self.controlled(batch, &agent, reply, |tx| timer::operator::create(tx, timer, key, reply))
             }
             Input::CancelTimer { agent, timer, reply } => {
                 self.controlled(batch, &agent, reply, |tx| timer::operator::cancel(tx, timer, reply))

@@ -206,7 +206,12 @@ impl Host {
         let mut batch = self.begin(now);
         if self.deadlines.wall_of(agent).is_some() {
             // The clock may have gone back while it was not in memory.
-            self.with(&mut batch, agent, |tx| tx.follow_clock());
+            let last_at = self.agent(agent).map(|agent| agent.last_at);
+            if last_at.is_some_and(|last_at| self.clock.was_before_step(last_at)) {
+                self.with(&mut batch, agent, |tx| tx.follow_step());
+            } else {
+                self.with(&mut batch, agent, |tx| tx.follow_clock());
+            }
         }
         self.with(&mut batch, agent, |tx| {
             crate::handler::external_trigger::provision(tx);
@@ -229,6 +234,11 @@ impl Host {
         self.step = self.step.next();
         records.iter_mut().for_each(|record| record.step = self.step);
         Step { seq: self.step, records, effects: Vec::new(), more: false }
+    }
+
+    /// How often the wall clock has gone back, as far as that is believed.
+    pub fn steps_back(&self) -> u64 {
+        self.clock.steps()
     }
 
     /// The earliest moment at which a decision could change by itself; after the last step's.
@@ -293,7 +303,7 @@ impl Host {
         let mut batch = Batch { seq: self.step, ..Batch::default() };
         if self.clock.observe(now) {
             for agent in self.deadlines.on_wall() {
-                self.with(&mut batch, &agent, |tx| tx.follow_clock());
+                self.with(&mut batch, &agent, |tx| tx.follow_step());
             }
         }
         batch

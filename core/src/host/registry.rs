@@ -211,7 +211,8 @@ impl Host {
         let others = Others { subtree, ..self.accounts.without(&account, host.now.day()) };
         let recorded = batch.records.len();
         let (config, names, occupied, seed) = (&self.config, &self.names, &self.occupied, self.seed);
-        let env = Env { config, names, occupied, seed, host, others, grants: &self.grants, mono };
+        let (grants, expected) = (&self.grants, self.clock.expected());
+        let env = Env { config, names, occupied, seed, host, others, grants, mono, expected };
         let Resident { agent, alarms, waiting, extended } = &mut **resident;
         let mut tx = Tx::new(agent, alarms, waiting, batch, extended, env);
         let result = work(&mut tx);

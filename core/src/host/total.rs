@@ -428,7 +428,7 @@ impl Act {
                 world.later(|reply| Input::WriteTask { agent, task, text, reply });
             }
             Self::CreateTimer(name, timer) => {
-                ask(world, |reply| Input::CreateTimer { agent: agent(name), timer, reply });
+                ask(world, |reply| Input::CreateTimer { agent: agent(name), timer, key: None, reply });
             }
             Self::CancelTimer(name, timer) => {
                 let timer = TimerId(timer);

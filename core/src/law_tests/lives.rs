@@ -140,7 +140,7 @@ fn timers(world: &mut World) {
         misfire,
         summary: None,
     };
-    world.ask(|reply| Input::CreateTimer { agent: main(), timer, reply });
+    world.ask(|reply| Input::CreateTimer { agent: main(), timer, key: None, reply });
     world.pass(Millis::minutes(5));
     world.complete("main", context());
     world.complete("main", answers("seen"));

@@ -387,7 +387,7 @@ fn log() -> Vec<Case> {
     alloc::vec![
         case("W7", "time goes back", |s| s.rows[5].at = Wall(0)),
         case("W7", "a step of the clock is made up", |s| {
-            s.replace("clock_stepped", 0, ClockStepped { from: Wall(9), to: Wall(8) });
+            s.replace("clock_stepped", 0, ClockStepped { from: Wall(9), to: Wall(8), expected: None });
         }),
         case("W10", "a run ends without closure", |s| s.remove("closure_decided", 0)),
         case("W10", "a closure without an end", |s| s.after(
@@ -451,7 +451,7 @@ fn life() -> Script {
         4,
     ));
     s.on(closed(ClosureOutcome::Completed));
-    s.step().back(ClockStepped { from: Wall(0), to: Wall(0) });
+    s.step().back(ClockStepped { from: Wall(0), to: Wall(0), expected: None });
     s.on(decided(DecisionKind::Sleep, None));
     s
 }

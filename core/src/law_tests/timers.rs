@@ -105,6 +105,7 @@ fn made(timer: u64, duration: u64, interval: Option<u64>, due: i64) -> TimerCrea
         misfire: Misfire::Once,
         summary: None,
         next_fire_at: at(due),
+        at: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
 use holon_facts::event::lifecycle::{AgentCreated, ControlApplied};
 use holon_facts::event::wake::{
     ExternalTriggerDelivered, ExternalTriggerProvisioned, ExternalTriggerRevoked, WakeHintCoalesced,
@@ -21,6 +22,10 @@ const TRIGGER: ExternalTriggerId = ExternalTriggerId(1);
 
 fn case(what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
     Case::of("A5", what, life(), sabotage)
+}
+
+fn of_sources(what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
+    Case::of("A5", what, sources(), sabotage)
 }
 
 pub(super) fn cases() -> Vec<Case> {
@@ -58,7 +63,41 @@ pub(super) fn cases() -> Vec<Case> {
                 WakeHintRecorded { sequence: 1, hint, folded, folded_as: None },
             );
         }),
+        of_sources("a delivery of one source repeats that of another", |s| {
+            let (hint, folded) = (Hint { repeats: true, ..with_body("web") }, None);
+            s.replace(
+                "wake_hint_recorded",
+                1,
+                WakeHintRecorded { sequence: 2, hint, folded, folded_as: None },
+            );
+        }),
+        of_sources("a delivery that came again is said to be new", |s| {
+            s.replace("wake_hint_coalesced", 0, WakeHintCoalesced { sequence: 3, hint: with_body("ci") });
+        }),
+        of_sources("a delivery without a body is said to have come again", |s| {
+            s.replace("wake_hint_coalesced", 2, WakeHintCoalesced { sequence: 5, hint: through(true) });
+        }),
     ]
+}
+
+fn with_body(source: &str) -> Hint {
+    Hint { body: Some(Text::short("passed")), external_trigger_id: Some(TRIGGER), ..hint(source) }
+}
+
+/// Two sources deliver the same; the first one does again, and then twice without a body.
+fn sources() -> Script {
+    let mut s = Script::default();
+    s.step().on(AgentCreated { spec: spec() }).on(provisioned(1));
+    for (sequence, source) in [(1, "ci"), (2, "web")] {
+        let hint = with_body(source);
+        s.step().on(told(source, 7));
+        s.on(WakeHintRecorded { sequence, hint, folded: None, folded_as: None });
+    }
+    let again = Hint { repeats: true, ..with_body("ci") };
+    for (sequence, digest, hint) in [(3, 7, again), (4, 8, through(false)), (5, 8, through(false))] {
+        s.step().on(told("ci", digest)).on(WakeHintCoalesced { sequence, hint });
+    }
+    s
 }
 
 fn through(repeats: bool) -> Hint {
@@ -75,10 +114,16 @@ fn revoked(generation: u64) -> ExternalTriggerRevoked {
 
 fn delivered(generation: u64, said: u64) -> ExternalTriggerDelivered {
     let (external_trigger_id, delivery_mode) = (TRIGGER, DeliveryMode::WakeHint);
-    ExternalTriggerDelivered { external_trigger_id, generation, delivery_mode, source: "ci".into(), said }
+    let source = "ci".into();
+    ExternalTriggerDelivered { external_trigger_id, generation, delivery_mode, source, said, digest: None }
 }
 
-/// Two deliveries say the same; the address is changed, one comes through the new one, and the agent is stopped.
+/// As this build records it.
+fn told(source: &str, digest: u64) -> ExternalTriggerDelivered {
+    ExternalTriggerDelivered { source: source.into(), digest: Some(digest), ..delivered(1, 7) }
+}
+
+/// As an earlier build recorded it: two deliveries say the same; the address is changed, one comes through the new one, and the agent is stopped.
 fn life() -> Script {
     let mut s = Script::default();
     s.step().on(AgentCreated { spec: spec() }).on(provisioned(1));

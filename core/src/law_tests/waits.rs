@@ -180,9 +180,16 @@ fn hinted() -> Script {
     let mut s = waiting();
     let (external_trigger_id, generation) = (ExternalTriggerId(1), 1);
     s.step().on(ExternalTriggerProvisioned { external_trigger_id, generation });
-    let said = crate::handler::external_trigger::body_digest(&Hint::new("mail", "it moved"));
+    let said = holon_facts::trigger::body_digest(&Hint::new("mail", "it moved"));
     let (source, delivery_mode) = ("mail".into(), DeliveryMode::WakeHint);
-    s.on(ExternalTriggerDelivered { external_trigger_id, generation, delivery_mode, source, said });
+    s.on(ExternalTriggerDelivered {
+        external_trigger_id,
+        generation,
+        delivery_mode,
+        source,
+        said,
+        digest: None,
+    });
     s.on(through_trigger("wait_1-secret"));
     s
 }

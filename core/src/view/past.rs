@@ -137,6 +137,7 @@ pub fn rendered_under(agent: &Agent, config: &Config) -> Result<Rendered, String
         others: Others::default(),
         grants: &Grants::default(),
         mono: Default::default(),
+        expected: None,
     };
     let mut anew = Extended::default();
     request::request(&mut Tx::new(&mut agent, &mut alarms, &mut waiting, &mut batch, &mut anew, env));

@@ -249,7 +249,7 @@ mod tests {
             let interval_ms = repeats.then_some(duration_ms);
             let misfire = holon_facts::timer::Misfire::Once;
             let timer = holon_facts::timer::TimerSpec { duration_ms, interval_ms, misfire, summary: None };
-            world.ask(|reply| crate::Input::CreateTimer { agent: agent("main"), timer, reply });
+            world.ask(|reply| crate::Input::CreateTimer { agent: agent("main"), timer, key: None, reply });
             let view = world.host.view();
             assert!(view.quiet(&main) && view.settled(&main, Millis::seconds(29)));
             assert_eq!(view.settled(&main, Millis::seconds(30)), !waits);

@@ -6,13 +6,14 @@ use holon_api::{Abort, ClientError, Control, Prompt, PromptImage, PromptOutcome,
 use holon_core::view::RunVerdict;
 use holon_facts::provenance::Priority;
 use holon_facts::{AgentId, EventSeq, MessageId};
-use holon_rpc::Error;
+use holon_rpc::{Error, Peer};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use url::Url;
 
 use crate::server::{AWAY, Connection, PAUSE, failed, invalid};
 pub(crate) use crate::session::Pending;
+use crate::update::{chunk, notify};
 
 /// Longest text of an embedded resource, in bytes.
 const EMBEDDED_BYTES: usize = 256 << 10;
@@ -26,17 +27,17 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Answers a prompt at the end of its turn.
 pub(crate) async fn answer<C: Control + Clone + Send + Sync + 'static>(
     connection: &Connection<C>,
-    params: &Value,
+    (params, peer): (&Value, &Peer),
     mut pending: Pending,
 ) -> Result<Value, Error> {
-    let told = ended(connection, params, &mut pending).await;
+    let told = ended(connection, (params, peer), &mut pending).await;
     connection.sessions.answered(&pending.agent, &pending.request);
     told
 }
 
 async fn ended<C: Control + Clone + Send + Sync + 'static>(
     connection: &Connection<C>,
-    params: &Value,
+    (params, peer): (&Value, &Peer),
     pending: &mut Pending,
 ) -> Result<Value, Error> {
     let runtime = &connection.runtime;
@@ -75,7 +76,13 @@ async fn ended<C: Control + Clone + Send + Sync + 'static>(
     // Everything that happened is shown before the response.
     let last = patiently(|| runtime.status(&agent)).await.map_err(|error| failed(&error, "sessionId"))?;
     shown(pending, last.summary.event_seq).await;
-    stopped(pending, message, outcome.verdict)
+    let (outcome, waits) = outcome;
+    if let Some(because) = &waits {
+        let text = format!("The prompt waits: {because}.");
+        let gone = || Error::failed("the editor has closed the connection");
+        notify(peer, &agent, &chunk("agent_message_chunk", &text)).await.ok_or_else(gone)?;
+    }
+    stopped(pending, message, outcome.verdict, waits)
 }
 
 /// Waits until an event was shown: not for ever, and not where nothing is shown any more.
@@ -98,16 +105,19 @@ where
     }
 }
 
+/// What came of a prompt; with the reason if it waits and has not had its turn.
 async fn outcome(
     runtime: &impl Control,
     agent: &AgentId,
     message: MessageId,
-) -> Result<PromptOutcome, ClientError> {
+) -> Result<(PromptOutcome, Option<String>), ClientError> {
     let query = PromptQuery { wait: Some(WaitUntil::Turn), timeout_ms: Some(PART_MS) };
     loop {
         let told = patiently(|| runtime.message((agent, message), query.clone())).await?;
-        if let Some(outcome) = told.into_reply().outcome {
-            return Ok(outcome);
+        let told = told.into_reply();
+        if let Some(outcome) = told.outcome {
+            let waits = told.problem.filter(|_| told.ended == Some(false));
+            return Ok((outcome, waits));
         }
     }
 }
@@ -126,7 +136,12 @@ async fn abort(runtime: &impl Control, agent: &AgentId, message: MessageId) {
 }
 
 /// Why the turn stopped, in the words of the protocol.
-fn stopped(pending: &Pending, message: MessageId, verdict: RunVerdict) -> Result<Value, Error> {
+fn stopped(
+    pending: &Pending,
+    message: MessageId,
+    verdict: RunVerdict,
+    waits: Option<String>,
+) -> Result<Value, Error> {
     let reason = match verdict {
         RunVerdict::Completed
         | RunVerdict::WaitingForOperator
@@ -146,7 +161,11 @@ fn stopped(pending: &Pending, message: MessageId, verdict: RunVerdict) -> Result
             }
         }
     };
-    Ok(json!({ "stopReason": reason, "_meta": { "holon": { "verdict": verdict, "message_id": message } } }))
+    let mut about = json!({ "verdict": verdict, "message_id": message });
+    if let Some(waits) = waits {
+        about["waits"] = waits.into();
+    }
+    Ok(json!({ "stopReason": reason, "_meta": { "holon": about } }))
 }
 
 /// The text of a prompt: its texts, what was embedded, and the names of what was linked; beside it its images.

@@ -76,7 +76,7 @@ impl<C: Control + Clone + Send + Sync + 'static> Server<C> {
             "session/delete" => self.delete(&params).await,
             "session/set_config_option" => self.choose(&params).await,
             "session/prompt" => match pending {
-                Some(pending) => prompt::answer(&self.0, &params, pending).await,
+                Some(pending) => prompt::answer(&self.0, (&params, &peer), pending).await,
                 None => Err(unknown_session(&params)),
             },
             other => Err(Error::unknown_method(other)),

@@ -42,9 +42,14 @@ pub struct Json<T, const BYTES: usize>(pub T);
 #[derive(Debug)]
 pub struct Optional<T, const BYTES: usize = OTHER_BYTES>(pub T);
 
-/// Any JSON document, as it came.
+/// Any JSON document.
 #[derive(Debug)]
-pub struct AnyJson<const BYTES: usize>(pub String);
+pub struct AnyJson<const BYTES: usize> {
+    /// As it came.
+    pub text: String,
+    /// The same for documents that differ in white space and in the order of their fields alone.
+    pub canonical: String,
+}
 
 /// Anything at all, as it came: JSON and text as they are, and bytes that are no text in base64.
 #[derive(Debug)]
@@ -94,7 +99,7 @@ impl<const BYTES: usize> Body for AnyJson<BYTES> {
     }
 
     fn write(&self) -> serde_json::Result<String> {
-        Ok(self.0.clone())
+        Ok(self.text.clone())
     }
 }
 

@@ -11,9 +11,9 @@ use holon_facts::provenance::Priority;
 use holon_facts::skill::GIVEN;
 use holon_facts::{AgentId, EventSeq, MessageId};
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
 use super::body::PROMPT_BYTES;
 use super::word::{optional_word, word};
@@ -70,7 +70,6 @@ pub struct Enqueue {
     /// `channel_event` by default.
     #[serde(default, deserialize_with = "word")]
     pub kind: EnqueueKind,
-    #[serde(deserialize_with = "from_object")]
     pub body: Payload,
     #[serde(default, deserialize_with = "word")]
     pub priority: EnqueuePriority,
@@ -121,30 +120,73 @@ pub enum EnqueuePriority {
 }
 
 /// The body of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Payload {
-    Text { text: String },
-    Json { value: serde_json::Value },
+    Text {
+        text: String,
+    },
+    Json {
+        value: serde_json::Value,
+        /// The value as it came: numbers have all their digits.
+        #[serde(skip)]
+        text: Option<String>,
+    },
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PayloadType {
+    Text,
+    Json,
+}
+
+#[derive(Deserialize)]
+struct TypeWord(#[serde(deserialize_with = "word")] PayloadType);
+
 /// From an object alone: an array would be taken for the values of its fields.
-fn from_object<'de, D: Deserializer<'de>>(from: D) -> Result<Payload, D::Error> {
-    struct Object;
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(PayloadFields)
+    }
+}
 
-    impl<'de> Visitor<'de> for Object {
-        type Value = Payload;
+struct PayloadFields;
 
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("an object")
-        }
+impl<'de> Visitor<'de> for PayloadFields {
+    type Value = Payload;
 
-        fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Payload, A::Error> {
-            Payload::deserialize(MapAccessDeserializer::new(fields))
-        }
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
     }
 
-    from.deserialize_map(Object)
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Payload, A::Error> {
+        let (mut kind, mut text, mut value) = (None, None, None);
+        while let Some(name) = fields.next_key::<String>()? {
+            let again = match name.as_str() {
+                "type" => kind.replace(fields.next_value::<TypeWord>()?.0).is_some().then_some("type"),
+                "text" => text.replace(fields.next_value::<serde_json::Value>()?).is_some().then_some("text"),
+                "value" => value.replace(fields.next_value::<Box<RawValue>>()?).is_some().then_some("value"),
+                other => return Err(A::Error::unknown_field(other, &["type", "text", "value"])),
+            };
+            if let Some(name) = again {
+                return Err(A::Error::duplicate_field(name));
+            }
+        }
+        match (kind.ok_or_else(|| A::Error::missing_field("type"))?, text, value) {
+            (PayloadType::Text, Some(text), None) => {
+                Ok(Payload::Text { text: String::deserialize(text).map_err(A::Error::custom)? })
+            }
+            (PayloadType::Json, None, Some(raw)) => {
+                let value = serde_json::from_str(raw.get()).map_err(A::Error::custom)?;
+                Ok(Payload::Json { value, text: Some(raw.get().to_owned()) })
+            }
+            (PayloadType::Text, _, Some(_)) => Err(A::Error::unknown_field("value", &["text"])),
+            (PayloadType::Json, Some(_), _) => Err(A::Error::unknown_field("text", &["value"])),
+            (PayloadType::Text, None, None) => Err(A::Error::missing_field("text")),
+            (PayloadType::Json, None, None) => Err(A::Error::missing_field("value")),
+        }
+    }
 }
 
 /// Where a webhook comes from; the body is whatever JSON it sends.
@@ -224,7 +266,7 @@ pub struct Prompted {
     /// With `wait`: the event before the prompt. Everything that comes of the prompt follows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_seq: Option<EventSeq>,
-    /// How it ended.
+    /// How it ended. With 202, how the agent is: the prompt waits, under a hold for example.
     #[serde(flatten)]
     pub outcome: Option<PromptOutcome>,
     /// Why the reply comes before the end.

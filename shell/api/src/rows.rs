@@ -101,8 +101,6 @@ const WORKSPACE: &[Code] =
     &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent, Code::InvalidWorkspace, Code::TooMany];
 const DELIVERED: &[Code] =
     &[Code::UnknownTrigger, Code::AgentStopped, Code::AgentDamaged, Code::OutOfRange, Code::InvalidHeader];
-const NEW: &[Code] =
-    &[Code::UnknownAgent, Code::AgentDamaged, Code::AgentStopped, Code::OutOfRange, Code::TooMany];
 const WORK: &[Code] = &[
     Code::UnknownAgent,
     Code::AgentDamaged,
@@ -415,7 +413,8 @@ endpoints! {
         ListTimers timers GET "/agents/{agent_id}/timers" "List timers, newest first",
             path AgentPath, query TimersQuery, fails READ => Timers;
         MakeTimer create_timer POST "/control/agents/{agent_id}/timers" "Create a timer that wakes the agent",
-            path AgentPath, body Json<CreateTimer, TIMER_BODY_BYTES>, fails NEW, status CREATED => TimerReply;
+            path AgentPath, body Json<CreateTimer, TIMER_BODY_BYTES>, once key, headers &[IDEMPOTENCY_KEY],
+            fails WORK, status CREATED => TimerReply;
         CancelTimer cancel_timer POST "/control/agents/{agent_id}/timers/{timer_id}/cancel" "Cancel a timer",
             path TimerPath, fails &[Code::UnknownAgent, Code::UnknownTimer, Code::AgentDamaged]
             => TimerReply;

@@ -32,7 +32,7 @@ pub(super) fn render(fact: &LifecycleFact) -> Rendered {
             Rendered::new(Visibility::Verbose, Category::Runtime, "recovery", summary)
         }
         LifecycleFact::ClockStepped(fact) => {
-            let summary = format!("the clock went back from {} to {}", fact.from, fact.to);
+            let summary = format!("the clock went back from {} to {}", fact.expected(), fact.to);
             Rendered::new(Visibility::Verbose, Category::Runtime, "clock", &summary)
         }
         LifecycleFact::AgentRetired(fact) => {

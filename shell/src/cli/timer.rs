@@ -115,7 +115,7 @@ async fn add(cli: &ClientContext, args: AddArgs) -> Result<Exit, Failure> {
         misfire: Some(args.misfire),
         summary: Some(args.summary.join(" ")).filter(|summary| !summary.is_empty()),
     };
-    let answer = cli.client.create_timer(&agent, timer).await?;
+    let answer = cli.client.create_timer(&agent, timer, None).await?;
     output::shown(&answer, args.json, || {
         let next = answer.timer.next_fire_at.map(moment::near).unwrap_or_default();
         output::line(&format!("{} fires at {next}", answer.timer.timer_id))

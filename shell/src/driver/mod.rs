@@ -51,6 +51,8 @@ const CLOCK_CHECK: Duration = Duration::from_secs(30);
 
 /// The wall clock has gone on without the timer when it is so much further since the last step.
 const CLOCK_JUMP: Millis = Millis::seconds(1);
+/// The wall clock has gone back when it is so far behind; a host believes no smaller step.
+const CLOCK_BACK: Millis = Millis::hours(1);
 /// Seconds for which a shutdown waits for a ledger that can't be written.
 const LEDGER_PATIENCE: u32 = 10;
 
@@ -83,9 +85,10 @@ pub struct Driver {
     stepped: Now,
 }
 
-/// Whether the wall clock has gone on further than the timer of the process.
+/// Whether the wall clock has gone on further than the timer of the process, or back.
 fn has_jumped(then: Now, now: Now) -> bool {
-    now.wall > then.wall.after(now.mono.since(then.mono)).after(CLOCK_JUMP)
+    let expected = then.wall.after(now.mono.since(then.mono));
+    now.wall > expected.after(CLOCK_JUMP) || now.wall.after(CLOCK_BACK) < expected
 }
 
 /// What the loop woke up for.

@@ -51,7 +51,9 @@ impl<const BYTES: usize> ReadBody for AnyJson<BYTES> {
     fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>> {
         json(headers)?;
         let document: serde_json::Value = parse(bytes)?;
-        Ok(Self(document.to_string()))
+        let text = std::str::from_utf8(bytes)
+            .map_err(|problem| Failure::new(Code::InvalidBody, format!("the body: {problem}")))?;
+        Ok(Self { text: text.trim().to_owned(), canonical: document.to_string() })
     }
 }
 

@@ -17,6 +17,8 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::App;
+use super::auth::Caller;
+use super::console::leased;
 use super::resource::sse::{ALIVE, HEARTBEAT, Steps, stream};
 use super::route::of_protocol;
 
@@ -34,11 +36,26 @@ type Answering = Pin<Box<dyn Future<Output = Result<Value, Error>> + Send>>;
 
 pub(super) async fn speak(State(app): State<App>, request: Request) -> Response {
     let streams = takes_streams(request.headers());
+    let lease = app.console.lease(request.headers());
     let (caller, body) = match of_protocol(&app, request, PROMPT_BODY_BYTES).await {
         Ok(received) => received,
         Err(failure) => return failure.into_response(),
     };
-    match Message::read(&body) {
+    // A subscription of a session ends with it.
+    let lease = match (caller, lease) {
+        (Caller::Session, Err(failure)) => return failure.into_response(),
+        (Caller::Session, Ok(lease)) => Some(lease),
+        (Caller::Token | Caller::Socket | Caller::Owner | Caller::Loopback, _) => None,
+    };
+    let response = spoken(app, caller, streams, &body).await;
+    match lease {
+        Some(lease) => leased(lease, response),
+        None => response,
+    }
+}
+
+async fn spoken(app: App, caller: Caller, streams: bool, body: &[u8]) -> Response {
+    match Message::read(body) {
         Message::Invalid(refusal) => (StatusCode::BAD_REQUEST, Json(refusal)).into_response(),
         Message::Notification { .. } | Message::Response => StatusCode::ACCEPTED.into_response(),
         Message::Request { id, method, params } => {

@@ -22,6 +22,7 @@ use serde::de::value::MapDeserializer;
 
 use super::auth::Caller;
 use super::body::{self, ReadBody};
+use super::console::Lease;
 use super::failure::Failure;
 use super::peer::{OtherEnd, Peer};
 use super::reply::Respond;
@@ -58,6 +59,8 @@ pub(super) struct Asker {
     pub(super) trigger: Option<(AgentId, u64)>,
     /// Where it was kept while nobody owned its agent.
     pub(super) deposit: Option<DepositId>,
+    /// The session with which the stream that was asked for ends.
+    pub(super) lease: Option<Lease>,
 }
 
 /// An endpoint at one of its paths.
@@ -113,12 +116,11 @@ where
                 Ok(call) => call,
                 Err(failure) => return failure.into_response(),
             };
-            let ends = (E::ROW.access == Access::Stream && call.from.caller == Some(Caller::Session))
-                .then(|| console::leased(&app, &call.from.headers));
+            let lease = call.from.lease.clone();
             let response =
                 handler(app, call).await.map_or_else(IntoResponse::into_response, Respond::respond);
-            match ends {
-                Some(ends) => ends(response),
+            match lease {
+                Some(lease) => console::leased(lease, response),
                 None => response,
             }
         })
@@ -144,7 +146,12 @@ impl<E: Endpoint> Call<E> {
         let trigger = path.token().and_then(|token| app.triggers.read(token));
         let other_end = OtherEnd::known(Peer::Socket);
         let caller = Some(app.asks());
-        Ok(Self { path, query, body, from: Asker { headers, other_end, caller, trigger, deposit: None } })
+        Ok(Self {
+            path,
+            query,
+            body,
+            from: Asker { headers, other_end, caller, trigger, deposit: None, lease: None },
+        })
     }
 }
 
@@ -170,8 +177,8 @@ impl<E: Endpoint<Body: ReadBody>> Call<E> {
             Ok(sent) => sent,
         };
         let (headers, other_end, caller) = (received.parts.headers, received.other_end, received.caller);
-        let deposit = received.parts.extensions.get().copied();
-        Ok(Self { path, query, body, from: Asker { headers, other_end, caller, trigger, deposit } })
+        let (deposit, lease) = (received.parts.extensions.get().copied(), received.lease);
+        Ok(Self { path, query, body, from: Asker { headers, other_end, caller, trigger, deposit, lease } })
     }
 }
 
@@ -182,6 +189,7 @@ struct Received {
     other_end: OtherEnd,
     caller: Option<Caller>,
     trigger: Option<(AgentId, u64)>,
+    lease: Option<Lease>,
 }
 
 impl Received {
@@ -194,6 +202,7 @@ impl Received {
             let text = "the head of the request names more than one Host";
             return Err(Failure::new(Code::InvalidHead, text).hint("send the header Host once"));
         }
+        let mut lease = None;
         let caller = match access {
             Access::Open | Access::Token => None,
             Access::Signed if app.signatures.are_required() => None,
@@ -206,18 +215,22 @@ impl Received {
                 if let Some(token) = &token
                     && parts.extensions.get::<HasToken>().is_none()
                 {
-                    app.stream_tokens.check(token)?;
+                    lease = app.stream_tokens.check(token)?;
                 }
-                Some(match token {
+                let caller = match token {
                     Some(_) if !parts.headers.contains_key(AUTHORIZATION) => {
                         let peer = other_end.peer(&app.peers, app.policy.care(&parts.headers)).await;
                         app.policy.admit_known(peer).map(|()| Caller::Token)?
                     }
                     Some(_) | None => app.admit(&other_end, &parts.method, &parts.headers).await?,
-                })
+                };
+                if access == Access::Stream && caller == Caller::Session {
+                    lease = Some(app.console.lease(&parts.headers)?);
+                }
+                Some(caller)
             }
         };
-        Ok(Self { parts, body, other_end, caller, trigger: None })
+        Ok(Self { parts, body, other_end, caller, trigger: None, lease })
     }
 
     /// What its path names, parsed once: nothing later sees a name that is none.

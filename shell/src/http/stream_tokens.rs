@@ -13,6 +13,8 @@ use holon_platform::{clock, entropy};
 use tokio::time::Instant;
 
 use super::App;
+use super::auth::Caller;
+use super::console::Lease;
 use super::failure::Failure;
 use super::route::{Call, Handled};
 
@@ -25,37 +27,49 @@ const ALIVE: usize = 1_024;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HasToken;
 
-/// The tokens that are alive, the oldest first; of each the hash.
+/// The tokens that are alive, the oldest first.
 #[derive(Debug, Default)]
-pub struct StreamTokens(Mutex<VecDeque<(ContentId, Instant)>>);
+pub struct StreamTokens(Mutex<VecDeque<Token>>);
+
+#[derive(Debug)]
+struct Token {
+    hash: ContentId,
+    until: Instant,
+    /// Of the session that it was made for: it ends with that, and so do its streams.
+    lease: Option<Lease>,
+}
 
 impl StreamTokens {
-    fn make(&self) -> std::io::Result<String> {
+    fn make(&self, lease: Option<Lease>) -> std::io::Result<String> {
         let token = entropy::key()?;
         let mut alive = self.alive();
         if alive.len() == ALIVE {
             alive.pop_front();
         }
-        alive.push_back((holon_text::hash(token.as_bytes()), Instant::now() + LIFETIME));
+        let (hash, until) = (holon_text::hash(token.as_bytes()), Instant::now() + LIFETIME);
+        alive.push_back(Token { hash, until, lease });
         Ok(token)
     }
 
+    /// The session with which a stream of this token ends, if one has made it.
+    ///
     /// # Errors
-    /// A token that was never made, or has expired.
-    pub(super) fn check(&self, token: &str) -> Handled<()> {
+    /// A token that was never made, or has expired, or whose session has ended.
+    pub(super) fn check(&self, token: &str) -> Handled<Option<Lease>> {
         // Hashes are compared: how far they agree says nothing about a token.
         let hash = holon_text::hash(token.as_bytes());
-        if self.alive().iter().any(|(known, _)| *known == hash) {
-            return Ok(());
+        let lease = self.alive().iter().find(|known| known.hash == hash).map(|known| known.lease.clone());
+        if let Some(lease) = lease.filter(|lease| lease.as_ref().is_none_or(Lease::is_open)) {
+            return Ok(lease);
         }
         let text = "the token of the stream is unknown or has expired";
         Err(Failure::new(Code::WrongToken, text).hint("POST /control/stream-token creates a new one"))
     }
 
-    fn alive(&self) -> std::sync::MutexGuard<'_, VecDeque<(ContentId, Instant)>> {
+    fn alive(&self) -> std::sync::MutexGuard<'_, VecDeque<Token>> {
         let mut alive = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        while alive.front().is_some_and(|(_, until)| *until <= now) {
+        while alive.front().is_some_and(|token| token.until <= now) {
             alive.pop_front();
         }
         alive
@@ -69,9 +83,11 @@ pub(super) fn in_query(uri: &Uri) -> Option<String> {
 }
 
 /// `POST /control/stream-token`
-pub(super) async fn create(app: App, _: Call<MakeStreamToken>) -> Handled<StreamToken> {
+pub(super) async fn create(app: App, call: Call<MakeStreamToken>) -> Handled<StreamToken> {
     let expires_at = clock::now().wall.after(Millis::seconds(LIFETIME.as_secs()));
-    let token = app.stream_tokens.make().map_err(Failure::internal)?;
+    let of_session = call.from.caller == Some(Caller::Session);
+    let lease = of_session.then(|| app.console.lease(&call.from.headers)).transpose()?;
+    let token = app.stream_tokens.make(lease).map_err(Failure::internal)?;
     Ok(StreamToken { ok: true, token, expires_at })
 }
 
@@ -82,16 +98,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn tokens_live_for_minutes_and_there_are_so_many() {
         let tokens = StreamTokens::default();
-        let first = tokens.make().unwrap();
+        let first = tokens.make(None).unwrap();
         tokens.check(&first).unwrap();
         tokio::time::advance(LIFETIME - Duration::from_secs(1)).await;
-        let second = tokens.make().unwrap();
+        let second = tokens.make(None).unwrap();
         tokens.check(&first).unwrap();
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(tokens.check(&first).unwrap_err().code(), Code::WrongToken);
         tokens.check(&second).unwrap();
         for _ in 0..ALIVE {
-            tokens.make().unwrap();
+            tokens.make(None).unwrap();
         }
         assert!(tokens.check(&second).is_err(), "the oldest ends");
         assert_eq!(tokens.alive().len(), ALIVE);

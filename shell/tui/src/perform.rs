@@ -270,7 +270,7 @@ async fn timed(
 ) -> Result<String, ClientError> {
     let summary = Some(text).filter(|text| !text.is_empty());
     let body = CreateTimer { duration_ms: after.0, interval_ms: None, misfire: None, summary };
-    let timer = client.create_timer(agent, body).await?.into_reply().timer;
+    let timer = client.create_timer(agent, body, None).await?.into_reply().timer;
     let due = timer.next_fire_at.map(moment::near).unwrap_or_default();
     Ok(format!("{} fires at {due}", timer.timer_id))
 }

@@ -76,6 +76,13 @@ export const ROUTES = {
 /** How long a request may take before the page gives up on it, in milliseconds. */
 const PATIENT_MS = 30_000;
 
+/** After so long without a key or a click, requests are the page's own and keep no session open, in milliseconds. */
+const UNUSED_MS = 60_000;
+let usedAt = Date.now();
+for (const kind of ["pointerdown", "keydown", "wheel"]) {
+  globalThis.addEventListener?.(kind, () => (usedAt = Date.now()), { capture: true, passive: true });
+}
+
 /**
  * Whether the page is let in: `unknown` until it has asked, then `in` or `out`.
  * @type {import("./vendor/signals.js").Signal<{ state: "unknown" | "in" | "out", csrf: string | null, sessionId: string | null }>}
@@ -152,6 +159,7 @@ function request(name, options) {
     headers["Content-Type"] = "application/json";
     if (session.value.csrf) headers["x-holon-csrf"] = session.value.csrf;
   }
+  if (Date.now() - usedAt > UNUSED_MS) headers["x-holon-background"] = "1";
   if (options.key) headers["Idempotency-Key"] = options.key;
   const body = method === "POST" ? JSON.stringify(options.body ?? {}) : undefined;
   const url = address(name, options.params ?? {}, options.query ?? {});

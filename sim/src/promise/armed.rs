@@ -187,7 +187,9 @@ impl Sleeps {
             // A step of the clock does not change the length of a sleep.
             Event::Lifecycle(LifecycleFact::ClockStepped(fact)) => {
                 if let Some(until) = self.until.get_mut(agent) {
-                    until.0 = until.0.saturating_sub(fact.from.0.saturating_sub(fact.to.0));
+                    until.0 = until
+                        .0
+                        .saturating_sub(fact.expected.unwrap_or(fact.from).0.saturating_sub(fact.to.0));
                 }
             }
             _ => {}

@@ -95,7 +95,7 @@ impl Model {
         if let Event::Wake(fact) = &record.event {
             self.hinted(fact);
             self.others.hinted(record.at, fact, &config.unattended)?;
-            self.trigger.apply(fact)?;
+            self.trigger.apply(fact, |hint| self.unattended.is_named(hint))?;
         }
         match &record.event {
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => {

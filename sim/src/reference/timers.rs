@@ -35,6 +35,8 @@ struct Timer {
     next: Option<Wall>,
     fired: u64,
     delivered: u64,
+    /// It is for a time of the clock.
+    named: bool,
 }
 
 impl Timers {
@@ -44,8 +46,8 @@ impl Timers {
         match &record.event {
             Event::Timer(fact) => self.timer(fact),
             Event::Lifecycle(LifecycleFact::ClockStepped(fact)) => {
-                let back = fact.from.0.saturating_sub(fact.to.0);
-                for timer in self.all.values_mut() {
+                let back = fact.expected.unwrap_or(fact.from).0.saturating_sub(fact.to.0);
+                for timer in self.all.values_mut().filter(|timer| !timer.named) {
                     timer.next = timer.next.map(|next| Wall(next.0.saturating_sub(back)));
                 }
             }
@@ -56,7 +58,8 @@ impl Timers {
     fn timer(&mut self, fact: &TimerFact) {
         match fact {
             TimerFact::TimerCreated(fact) => {
-                let timer = Timer { next: Some(fact.next_fire_at), fired: 0, delivered: 0 };
+                let timer =
+                    Timer { next: Some(fact.next_fire_at), fired: 0, delivered: 0, named: fact.at.is_some() };
                 self.all.insert(fact.timer_id, timer);
             }
             TimerFact::TimerFired(fact) => {

@@ -1,6 +1,5 @@
 //! The trigger of one agent, by requests and records: the address in force, and the last delivery through it.
 
-use holon_facts::content::Text;
 use holon_facts::event::WakeFact;
 use holon_facts::hint::Hint;
 use holon_facts::trigger::TriggerChange;
@@ -18,8 +17,8 @@ pub(super) fn is_changed(before: &Before, change: TriggerChange) -> Vec<Reply> {
 pub(super) struct Trigger {
     generation: u64,
     active: bool,
-    /// The last body; none before the first delivery.
-    last: Option<Option<Text>>,
+    /// The last delivery of each source, the latest one at the end.
+    last: Vec<Hint>,
 }
 
 impl Trigger {
@@ -36,7 +35,8 @@ impl Trigger {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other one is skipped")]
-    pub(super) fn apply(&mut self, fact: &WakeFact) -> Result<(), Failure> {
+    /// `is_named` says whether a wait names a hint by its token or its subject.
+    pub(super) fn apply(&mut self, fact: &WakeFact, is_named: impl Fn(&Hint) -> bool) -> Result<(), Failure> {
         match fact {
             WakeFact::ExternalTriggerProvisioned(fact) => {
                 (self.generation, self.active) = (fact.generation, true);
@@ -46,18 +46,29 @@ impl Trigger {
                 self.active = false;
                 Ok(())
             }
-            WakeFact::WakeHintRecorded(fact) => self.came(&fact.hint),
-            WakeFact::WakeHintCoalesced(fact) => self.came(&fact.hint),
+            WakeFact::WakeHintRecorded(fact) => self.came(&fact.hint, is_named(&fact.hint)),
+            WakeFact::WakeHintCoalesced(fact) => self.came(&fact.hint, is_named(&fact.hint)),
             _ => Ok(()),
         }
     }
 
-    fn came(&mut self, hint: &Hint) -> Result<(), Failure> {
-        if hint.external_trigger_id.is_some() {
-            let last = self.last.replace(hint.body.clone());
-            let again = last == Some(hint.body.clone());
-            ensure!(hint.repeats == again, "A5", "what {} says came again: {again}", hint.source);
+    fn came(&mut self, hint: &Hint, is_named: bool) -> Result<(), Failure> {
+        if hint.external_trigger_id.is_none() {
+            return Ok(());
         }
+        let before = self.last.iter().position(|last| last.source == hint.source);
+        let before = before.map(|before| self.last.remove(before));
+        let same = before.is_some_and(|before| alike(&before) == alike(hint));
+        let again = same && hint.body.is_some() && !is_named;
+        self.last.push(hint.clone());
+        self.last.drain(..self.last.len().saturating_sub(64));
+        ensure!(hint.repeats == again, "A5", "what {} says came again: {again}", hint.source);
         Ok(())
     }
+}
+
+/// What a delivery has in common with one that it repeats.
+fn alike(hint: &Hint) -> impl PartialEq {
+    let Hint { source, reason, description, resource, correlation_id, body, .. } = hint.clone();
+    (source, reason, description, resource, correlation_id, body)
 }

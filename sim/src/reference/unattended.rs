@@ -65,6 +65,14 @@ impl Unattended {
         }
     }
 
+    /// Whether an external wait names it by its number or its subject.
+    pub(super) fn is_named(&self, hint: &Hint) -> bool {
+        self.external.iter().any(|(id, subject)| {
+            let about = [Some(&hint.source), hint.resource.as_ref()];
+            hint.wait_id.as_ref() == Some(id) || subject.as_ref().is_some_and(|it| about.contains(&Some(it)))
+        })
+    }
+
     /// A hint about an external wait, or with a body, counts as external activity.
     fn hinted(&mut self, hint: &Hint) {
         let about = |(id, subject): (&WaitId, &Option<String>)| {

@@ -281,6 +281,21 @@ fn why_a_turn_stopped_is_said_in_the_words_of_the_protocol() {
 }
 
 #[test]
+fn a_prompt_that_is_held_is_shown_to_wait() {
+    let provider = Provider::start([fails(401, "no such key"), says("Done.")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let mut editor = Editor::of(&daemon);
+    let session = editor.open(&daemon.0.work());
+    let held = editor.prompt(&session, "go");
+    assert_eq!(held["result"]["stopReason"], "end_turn", "{held}");
+    let about = &held["result"]["_meta"]["holon"];
+    assert!(about["waits"].as_str().is_some_and(|why| why.contains("held by credentials")), "{held}");
+    let shown = editor.said("agent_message_chunk");
+    assert!(shown.contains("The prompt waits: held by credentials"), "{shown}");
+}
+
+#[test]
 fn a_prompt_has_images_and_a_session_a_model_and_an_end() {
     let provider = Provider::start([says("A picture."), says("The other model.")]);
     let holon = end_to_end::Holon::new()

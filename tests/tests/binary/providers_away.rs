@@ -3,6 +3,8 @@
 
 use std::net::SocketAddr;
 
+use end_to_end::daemon::Daemon;
+use end_to_end::http::{Answered, ask};
 use end_to_end::provider::{Fault, Place, Provider, Reply, calls, command, fails, says};
 use end_to_end::trial::{MODELS, Trial, both, streamed};
 use serde_json::{Value, json};
@@ -268,7 +270,7 @@ fn a_prompt_waits_for_the_right_key() {
     let refused =
         fails(401, r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#);
     let provider = Provider::start([refused.clone(), refused, says("Done.")]);
-    let daemon = end_to_end::daemon::Daemon::new(&provider);
+    let daemon = Daemon::new(&provider);
     daemon.start();
     let ended = daemon.0.run(&["prompt", "--wait", "go"]);
     assert_eq!(ended.code, Some(6), "it waits for its operator: {ended:?}");
@@ -291,4 +293,34 @@ fn a_prompt_waits_for_the_right_key() {
     end_to_end::wait_for("brief", || daemon.ok(&["why", "--json"]).json()["verdict"] == "completed");
     assert!(daemon.ok(&["tail", "--events", "512", "--json"]).stdout.contains("Done."));
     assert_eq!(activity()["state"], "idle");
+}
+
+/// Whoever waits for it over HTTP is not given the hold for the end of its turn.
+#[test]
+fn a_prompt_that_is_held_has_not_ended() {
+    let refused =
+        fails(401, r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#);
+    let provider = Provider::start([refused, says("Done.")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let waited = |daemon: &Daemon| {
+        let (path, key) = ("/control/agents/main/prompt?wait=turn", [("Idempotency-Key", "once")]);
+        let body = json!({ "text": "go" });
+        ask(&daemon.run_file("holon.sock"), "POST", path, &key, Some(&body)).expect("an answer")
+    };
+    let Answered { status, body: held } = waited(&daemon);
+    assert_eq!((status, &held["ended"], &held["final_text"]), (202, &json!(false), &Value::Null), "{held}");
+    assert_eq!((&held["verdict"], &held["exit_code"]), (&json!("waiting_for_operator"), &json!(6)), "{held}");
+    let because = held["problem"].as_str().expect("a problem");
+    assert!(because.contains("held by credentials"), "{held}");
+    assert!(held["hint"].as_str().is_some_and(|hint| hint.contains("Idempotency-Key")), "{held}");
+    // The next start tries the key again.
+    daemon.ok(&["daemon", "restart"]);
+    let Answered { status, body: ended } = waited(&daemon);
+    assert_eq!(
+        (status, &ended["ended"], &ended["final_text"]),
+        (200, &json!(true), &json!("Done.")),
+        "{ended}"
+    );
+    assert_eq!(ended["message_id"], held["message_id"]);
 }

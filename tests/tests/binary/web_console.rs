@@ -314,6 +314,71 @@ fn a_session_is_listed_and_revoked_and_its_stream_ends() {
     second.get(&daemon, "/agents/list").fails(401, "session_ended");
 }
 
+/// Whatever goes on for a session ends with it: what its tokens have opened, and subscriptions.
+#[test]
+fn a_stream_that_a_session_has_opened_by_another_way_ends_with_it() {
+    let daemon = asking_for_a_token();
+    let browser = Browser::log_in(&daemon);
+    let csrf = ("x-holon-csrf", browser.csrf.as_str());
+    let token = || browser.post(&daemon, "/control/stream-token", &[csrf]).json()["token"].clone();
+    let (used, unused) = (token(), token());
+    let events = |token: &Value| format!("/events/stream?after=0&token={}", token.as_str().expect("a token"));
+    let listen = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
+        "params": {
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+            "notifications": { "resourceSubscriptions": ["holon://agents/main"] },
+        },
+    });
+    let accepts = ("Accept", "application/json, text/event-stream");
+    let cookie = ("Cookie", browser.cookie.as_str());
+    let mut streams = [
+        connect(&daemon, "GET", &events(&used), &[], None),
+        connect(&daemon, "POST", "/mcp", &[cookie, csrf, accepts], Some(&listen)),
+    ];
+    for stream in &mut streams {
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).expect("a reply");
+        assert_eq!(&head, b"HTTP/1.1 200");
+    }
+    daemon.ok(&["console", "revoke", &browser.session_id]);
+    for mut stream in streams {
+        stream.read_to_end(&mut Vec::new()).expect("the stream ends");
+    }
+    for token in [used, unused] {
+        get(&daemon, &events(&token), &[]).fails(401, "wrong_token");
+    }
+}
+
+#[test]
+fn what_a_page_asks_by_itself_is_no_use_of_its_session() {
+    let daemon = asking_for_a_token();
+    let browser = Browser::log_in(&daemon);
+    // That a session is used is noted once a minute: this one was used last an hour ago.
+    daemon.ok(&["daemon", "stop"]);
+    let path = daemon.run_file("console.json");
+    let mut stored: Value = serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
+    let before = format!("{:.6}", jiff::Timestamp::now() - jiff::SignedDuration::from_hours(1));
+    for name in ["created_at", "last_seen_at"] {
+        stored["sessions"][0][name] = json!(before);
+    }
+    std::fs::write(&path, stored.to_string()).expect("it is written");
+    daemon.start();
+    let used_at = || {
+        let listed = daemon.ok(&["console", "sessions", "--json"]).json();
+        listed["sessions"][0]["last_seen_at"].as_str().expect("a time").to_owned()
+    };
+    let cookie = ("Cookie", browser.cookie.as_str());
+    let by_itself = get(&daemon, "/agents/list", &[cookie, ("x-holon-background", "1")]);
+    assert_eq!((by_itself.status, used_at()), (200, before.clone()));
+    assert_eq!(browser.get(&daemon, "/agents/list").status, 200);
+    assert_ne!(used_at(), before);
+}
+
 #[test]
 fn a_session_survives_a_runtime_that_is_killed_and_an_end_does_too() {
     let daemon = asking_for_a_token();

@@ -112,8 +112,20 @@ pub struct RuntimeRecovered {
 /// The wall clock went back by more than an hour, and recorded time follows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockStepped {
+    /// The time of the record before.
     pub from: Wall,
     pub to: Wall,
+    /// What the clock would show without the step; waits move by the difference. Earlier builds did not record it: there
+    /// they move from `from` to `to`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Wall>,
+}
+
+impl ClockStepped {
+    /// Whence waits move to `to`.
+    pub fn expected(&self) -> Wall {
+        self.expected.unwrap_or(self.from)
+    }
 }
 
 /// An operator gave the agent another primary model, from its next turn on; none is the runtime's own.

@@ -37,6 +37,9 @@ pub struct TimerCreated {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     pub next_fire_at: Wall,
+    /// It is for this time of the clock: it does not move when the clock is set back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Wall>,
 }
 
 /// One occurrence has come, or several at once.

@@ -85,6 +85,10 @@ pub struct ExternalTriggerDelivered {
     pub source: String,
     /// Stands for the body: equal bodies have equal numbers.
     pub said: u64,
+    /// Stands for the source, resource, reason, description, correlation and body. Earlier builds recorded none: there
+    /// a delivery repeats the previous one of any source if `said` is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<u64>,
 }
 
 /// No address of this generation wakes the agent any more.

@@ -61,16 +61,17 @@ impl Past {
                 self.promised.end_of = fact.interrupted_run_id;
             }
             LifecycleFact::ClockStepped(fact) => {
+                let (from, to) = (fact.expected(), fact.to);
                 if let Some(hold) = &mut self.hold {
-                    hold.until = hold.until.map(|until| until.shifted(fact.from, fact.to));
+                    hold.until = hold.until.map(|until| until.shifted(from, to));
                 }
-                self.timers_stepped(fact.from, fact.to);
-                self.work_stepped(fact.from, fact.to);
-                self.waits_stepped(fact.from, fact.to);
-                self.unattended.stepped(fact.from, fact.to);
-                self.spending.stepped(fact.to);
+                self.timers_stepped(from, to);
+                self.work_stepped(from, to);
+                self.waits_stepped(from, to);
+                self.unattended.stepped(from, to);
+                self.spending.stepped(to);
                 if let Some(sleep) = &mut self.sleep {
-                    sleep.stepped(fact.from, fact.to);
+                    sleep.stepped(from, to);
                 }
                 self.keys.muddle();
                 self.made.muddle();

@@ -22,6 +22,8 @@ pub(crate) struct Timer {
     /// The wait that it ends.
     pub(crate) wait: Option<WaitId>,
     duration: Millis,
+    /// It is for a time of the clock.
+    named: bool,
 }
 
 impl Past {
@@ -44,6 +46,7 @@ impl Past {
                     tick: None,
                     wait: fact.wait_id,
                     duration: fact.duration_ms,
+                    named: fact.at.is_some(),
                 };
                 self.timers.insert(fact.timer_id, timer);
             }
@@ -91,7 +94,7 @@ impl Past {
     }
 
     pub(super) fn timers_stepped(&mut self, from: Wall, to: Wall) {
-        for timer in self.timers.values_mut() {
+        for timer in self.timers.values_mut().filter(|timer| !timer.named) {
             timer.next = timer.next.map(|at| at.shifted(from, to));
         }
     }

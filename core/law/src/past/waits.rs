@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use holon_facts::event::WaitFact;
 use holon_facts::event::inbox::MessageAdmitted;
 use holon_facts::event::wait::{Rechecked, WaitRegistered};
+use holon_facts::hint::Hint;
 use holon_facts::ids::{MessageId, TaskId, TimerId, WaitId, WorkItemId};
 use holon_facts::message::{AdmissionContext, MessageKind, Origin};
 use holon_facts::time::{Millis, Wall};
@@ -117,6 +118,16 @@ impl Past {
 
     pub(super) fn settled_about(&mut self, message: MessageId) {
         self.waits.about.remove(&message);
+    }
+
+    /// Whether an active wait names a hint by its token or its subject.
+    pub(crate) fn ends_named_wait(&self, hint: &Hint) -> bool {
+        let mut waits = self.waits.active.values().filter(|wait| wait.kind == WaitKind::External);
+        waits.any(|wait| {
+            let subject = wait.subject.as_ref();
+            let named = subject.is_some_and(|it| hint.source == *it || hint.resource.as_ref() == Some(it));
+            named || hint.wait_id == Some(wait.id)
+        })
     }
 
     /// Whether a hint is about what somebody waits for.

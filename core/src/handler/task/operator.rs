@@ -69,7 +69,9 @@ fn run_before(tx: &mut Tx<'_>, made: Made, reply: ReplyId) {
             Some(op) => tx.answer_later(op, reply),
             None => tx.reply(reply, Answer::Refused { reject: Reject::KeySpent { made } }),
         },
-        Made::WorkItem(_) => tx.reply(reply, Answer::Refused { reject: Reject::KeyTaken { made } }),
+        Made::WorkItem(_) | Made::Timer(_) => {
+            tx.reply(reply, Answer::Refused { reject: Reject::KeyTaken { made } })
+        }
     }
 }
 

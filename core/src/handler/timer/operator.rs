@@ -5,17 +5,24 @@ use alloc::boxed::Box;
 use holon_facts::event::timer::{TimerCancelled, TimerCreated};
 use holon_facts::event::wait::WaitEnd;
 use holon_facts::ids::{ReplyId, TimerId};
+use holon_facts::made::Made;
+use holon_facts::message::Idempotency;
 use holon_facts::reject::Reject;
 use holon_facts::timer::{DURATION, SUMMARY_BYTES, TimerOwner, TimerSpec};
 
 use crate::agent::timer::ARMED;
 use crate::agent::wait::Wait;
 use crate::effect::Answer;
-use crate::handler::admission;
 use crate::handler::wait::resolve;
+use crate::handler::{admission, keyed};
 use crate::tx::Tx;
 
-pub(crate) fn create(tx: &mut Tx<'_>, spec: TimerSpec, reply: ReplyId) {
+pub(crate) fn create(tx: &mut Tx<'_>, spec: TimerSpec, key: Option<Idempotency>, reply: ReplyId) {
+    match keyed::known(tx, key.as_ref()) {
+        Ok(None) => {}
+        Ok(Some(made)) => return made_before(tx, made, reply),
+        Err(reject) => return tx.reply(reply, Answer::Refused { reject }),
+    }
     if let Some(reject) = admission::closed(tx).or_else(|| refusal(tx, &spec)) {
         tx.reply(reply, Answer::Refused { reject });
         return;
@@ -36,8 +43,20 @@ pub(crate) fn create(tx: &mut Tx<'_>, spec: TimerSpec, reply: ReplyId) {
         misfire,
         summary,
         next_fire_at,
+        at: None,
     });
+    keyed::keep(tx, key, Made::Timer(timer_id));
     answer(tx, timer_id, true, reply);
+}
+
+fn made_before(tx: &mut Tx<'_>, made: Made, reply: ReplyId) {
+    match made {
+        Made::Timer(id) if tx.agent().timers.get(id).is_some() => answer(tx, id, false, reply),
+        Made::Timer(_) => tx.reply(reply, Answer::Refused { reject: Reject::KeySpent { made } }),
+        Made::Task(_) | Made::WorkItem(_) => {
+            tx.reply(reply, Answer::Refused { reject: Reject::KeyTaken { made } });
+        }
+    }
 }
 
 /// Cancelling what has ended changes nothing. Whoever waited for it waits no more.

@@ -1,12 +1,17 @@
 use alloc::vec::Vec;
 
 use holon_facts::config::{Config, HostLimits};
+use holon_facts::content::ContentId;
 use holon_facts::event::{Event, InboxFact, TimerFact};
 use holon_facts::ids::TimerId;
 use holon_facts::lifecycle::Status;
+use holon_facts::made::Made;
+use holon_facts::message::Idempotency;
 use holon_facts::provenance::MessageKind;
+use holon_facts::reject::Reject;
 use holon_facts::time::{Millis, Wall};
 use holon_facts::timer::{Misfire, TimerSpec, TimerStatus};
+use holon_facts::work::{NewWorkItem, PlanStatus};
 
 use crate::agent::hold::Hold;
 use crate::agent::timer::Timer;
@@ -25,7 +30,39 @@ fn spec(seconds: u64, interval: Option<u64>, misfire: Misfire) -> TimerSpec {
 }
 
 fn make(world: &mut World, timer: TimerSpec) -> Answer {
-    world.ask(|reply| Input::CreateTimer { agent: agent("main"), timer, reply })
+    world.ask(|reply| Input::CreateTimer { agent: agent("main"), timer, key: None, reply })
+}
+
+#[test]
+fn a_key_makes_one_timer() {
+    let mut world = World::with_agent("main");
+    let make = |world: &mut World, seconds: u64, key: (&str, u8)| {
+        let timer = spec(seconds, None, Misfire::Once);
+        let key = Some(Idempotency { key: key.0.into(), payload: ContentId([key.1; 32]) });
+        world.ask(|reply| Input::CreateTimer { agent: agent("main"), timer, key, reply })
+    };
+    let made = |answer: Answer| {
+        let Answer::Timer { timer, changed } = answer else { panic!("{answer:?}") };
+        (timer.id.0, changed)
+    };
+    assert_eq!(made(make(&mut world, 60, ("a", 1))), (1, true));
+    world.crash();
+    assert_eq!(made(make(&mut world, 60, ("a", 1))), (1, false));
+    let taken = Answer::Refused { reject: Reject::KeyTaken { made: Made::Timer(TimerId(1)) } };
+    assert_eq!(make(&mut world, 90, ("a", 2)), taken);
+    let item = NewWorkItem {
+        objective: "go".into(),
+        plan_status: PlanStatus::Draft,
+        todo_list: Vec::new(),
+        plan: false,
+    };
+    let key = Some(Idempotency { key: "a".into(), payload: ContentId([1; 32]) });
+    let other = world.ask(|reply| Input::CreateWorkItem { agent: agent("main"), item, key, reply });
+    assert_eq!(other, taken, "the key stands for the timer");
+    assert_eq!(made(make(&mut world, 90, ("b", 2))), (2, true));
+    assert_eq!(world.agent("main").timers.armed_count(), 2);
+    world.pass(Millis::hours(25));
+    assert_eq!(made(make(&mut world, 60, ("a", 1))), (3, true), "a key is kept for a day");
 }
 
 fn cancel(world: &mut World, timer: u64) -> Answer {
@@ -253,4 +290,40 @@ fn a_step_fires_no_more_than_it_may() {
     }
     let most = steps.values().max().copied().unwrap();
     assert!(most <= 8 + 3 * 4 + 8, "{most} records in a step");
+}
+
+/// A step back by so many seconds; nothing else is recorded in between.
+fn goes_back(world: &mut World, seconds: i64) {
+    world.now.wall = Wall(world.now.wall.0 - seconds * 1_000_000);
+    world.step(Input::Tick);
+}
+
+fn waits_for(world: &World) -> u64 {
+    world.host.next_deadline().unwrap().wait.0 / 1_000
+}
+
+/// What was left of a timer before the clock went back is left of it afterwards, whether the agent's last record is before
+/// or after what the clock shows then.
+#[test]
+fn a_timer_lasts_as_long_as_before_a_step_back() {
+    for (back, evicted) in [(7_200, false), (5_400, false), (7_200, true), (5_400, true)] {
+        let mut world = with(spec(14_400, None, Misfire::Once));
+        world.pass(Millis::seconds(6_000));
+        assert_eq!(waits_for(&world), 8_400);
+        if evicted {
+            world.evict("main");
+        }
+        goes_back(&mut world, back);
+        if evicted {
+            world.pass(Millis::seconds(60));
+            world.bring_in(&agent("main"));
+            world.pass(Millis::seconds(1));
+        }
+        let due = world.agent("main").timers.next().unwrap().0;
+        let passed = if evicted { 61 } else { 0 };
+        assert_eq!(world.now.wall.until(due).0 / 1_000, 8_400 - passed, "{back} {evicted}");
+        world.crash();
+        let due = world.agent("main").timers.next().unwrap().0;
+        assert_eq!(world.now.wall.until(due).0 / 1_000, 8_400 - passed, "once");
+    }
 }

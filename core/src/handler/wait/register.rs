@@ -12,7 +12,7 @@ use holon_facts::event::wait::{Resolution, WaitEnd, WaitRegistered, WaitResolved
 use holon_facts::event::wake::WakeHintsShown;
 use holon_facts::ids::{RunId, TaskId, TimerId, WaitId, WorkItemId};
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
-use holon_facts::time::Millis;
+use holon_facts::time::{Millis, Wall};
 use holon_facts::timer::{DURATION, Misfire, TimerOwner};
 use holon_facts::wait::WaitKind;
 
@@ -57,7 +57,7 @@ pub(crate) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &WaitCall) -> Result<Re
     resolve::cancel(tx, owner, WaitEnd::Replaced);
     tx.follow_clock();
     let wait_id = tx.agent().next.wait;
-    let timer_id = timer.map(|duration_ms| arm(tx, wait_id, duration_ms, &call.reason));
+    let timer_id = timer.map(|duration_ms| arm(tx, wait_id, (duration_ms, call.wake.time()), &call.reason));
     let kind = call.wake.kind();
     let default = (kind == WaitKind::External).then_some(DEFAULT);
     tx.record(WaitRegistered {
@@ -130,7 +130,8 @@ fn unknown(task: TaskId) -> ToolError {
     error.field("resource").hint("TaskList names those that run and those that ended lately")
 }
 
-fn arm(tx: &mut Tx<'_>, wait_id: WaitId, duration_ms: Millis, reason: &str) -> TimerId {
+/// `at` is the time of the clock that is waited for.
+fn arm(tx: &mut Tx<'_>, wait_id: WaitId, (duration_ms, at): (Millis, Option<Wall>), reason: &str) -> TimerId {
     let timer_id = tx.agent().next.timer;
     tx.record(TimerCreated {
         timer_id,
@@ -141,6 +142,7 @@ fn arm(tx: &mut Tx<'_>, wait_id: WaitId, duration_ms: Millis, reason: &str) -> T
         misfire: Misfire::Once,
         summary: Some(clip(reason, SUMMARY_BYTES)),
         next_fire_at: tx.now().after(duration_ms),
+        at,
     });
     timer_id
 }

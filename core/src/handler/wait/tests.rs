@@ -10,7 +10,7 @@ use holon_facts::ids::{TimerId, WorkItemId};
 use holon_facts::message::{Ingress, Origin};
 use holon_facts::outcome::CommandEnd;
 use holon_facts::provenance::{AdmissionContext, MessageKind, Priority};
-use holon_facts::time::Millis;
+use holon_facts::time::{Millis, Wall};
 use holon_facts::wait::WaitKind;
 use holon_facts::work::WorkState;
 
@@ -385,7 +385,7 @@ fn a_timer_that_is_forgotten_still_belongs_to_its_wait() {
                 misfire: holon_facts::timer::Misfire::Once,
                 summary: None,
             };
-            world.ask(|reply| Input::CreateTimer { agent: agent("main"), timer, reply });
+            world.ask(|reply| Input::CreateTimer { agent: agent("main"), timer, key: None, reply });
         }
         world.pass(Millis::seconds(32));
         assert!(world.agent("main").timers.get(TimerId(1)).is_none());
@@ -498,4 +498,24 @@ fn an_agent_that_waits_for_a_task_is_labelled_so() {
     assert_eq!(label(&world), Some(StatusLabel::AwaitingTask));
     world.control("main", ControlRequest::Stop);
     assert_eq!(label(&world), None, "a stopped agent waits for its start");
+}
+
+/// The clock was hours ahead, and is set right: what was to happen at a time happens then, and not so long after it was
+/// asked for.
+#[test]
+fn a_wait_for_a_time_of_the_clock_stays_there_when_that_goes_back() {
+    let mut world = World::with_agent("main");
+    let time = world.now.wall.after(Millis::hours(3));
+    world.admit("main", prompt("go"));
+    let wait = alloc::format!(r#"{{"reason":"the report","wake":"timer","resource":"{time}"}}"#);
+    assert!(!makes(&mut world, &[("WaitFor", &wait)]));
+    world.pass(Millis::hours(1));
+    world.now.wall = Wall(world.now.wall.0 - 2 * 3_600_000_000);
+    world.step(Input::Tick);
+    assert_eq!(world.agent("main").timers.next().unwrap().0, time);
+    assert!(world.kinds(0).contains(&"clock_stepped"));
+    world.pass(Millis::hours(3));
+    assert!(world.agent("main").run.is_none());
+    world.pass(Millis::hours(1));
+    assert!(world.agent("main").run.is_some());
 }

@@ -44,7 +44,9 @@ fn made_before(tx: &mut Tx<'_>, made: Made, reply: ReplyId) {
     match made {
         Made::WorkItem(id) if tx.agent().work.get(id).is_some() => answer(tx, id, false, reply),
         Made::WorkItem(_) => tx.reply(reply, Answer::Refused { reject: Reject::KeySpent { made } }),
-        Made::Task(_) => tx.reply(reply, Answer::Refused { reject: Reject::KeyTaken { made } }),
+        Made::Task(_) | Made::Timer(_) => {
+            tx.reply(reply, Answer::Refused { reject: Reject::KeyTaken { made } })
+        }
     }
 }
 

@@ -74,6 +74,8 @@ pub struct Engine<W, R, C> {
     pub(crate) arrived: Vec<AgentId>,
     /// The host's clock after the last step.
     wall: Wall,
+    /// Steps back of the clock by then.
+    steps_back: u64,
 }
 
 /// A step on its way to the disk.
@@ -146,6 +148,7 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
             absent,
             arrived: Vec::new(),
             wall,
+            steps_back: 0,
         };
         let mut batch = W::Batch::default();
         engine.writer.call(&mut batch, engine.writer.encode(started)?);
@@ -256,8 +259,9 @@ impl<W: LedgerWriter, R: LedgerReader<Error = W::Error>, C> Engine<W, R, C> {
     /// Hands a step to the ledger; its effects wait here.
     pub(crate) fn stage(&mut self, now: Now, call: W::Call, step: Step) -> Result<(), EngineError<W::Error>> {
         (self.stepped_at, self.look) = (now.mono, false);
-        let wall = self.host.facts().now;
-        if wall < mem::replace(&mut self.wall, wall) {
+        let (wall, steps_back) = (self.host.facts().now, self.host.steps_back());
+        let stepped = steps_back > mem::replace(&mut self.steps_back, steps_back);
+        if wall < mem::replace(&mut self.wall, wall) || stepped {
             self.absent.clock_went_back();
         }
         let new = step.records().iter().filter(|record| record.event_seq == EventSeq(1));

@@ -19,6 +19,8 @@ use crate::http::peer::OtherEnd;
 use crate::http::route::Handled;
 
 const CSRF: HeaderName = HeaderName::from_static("x-holon-csrf");
+/// Of a request that a page makes by itself, long after anybody has used it.
+const BACKGROUND: HeaderName = HeaderName::from_static("x-holon-background");
 /// What a browser says of where a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -36,9 +38,13 @@ impl Console {
     }
 
     /// For what goes on as long as the session of the caller.
-    pub(super) fn lease(&self, headers: &HeaderMap) -> Option<Lease> {
-        let (_, session) = self.own(headers)?;
-        self.0.sessions.lease(&session.session_id, clock::now().wall)
+    ///
+    /// # Errors
+    /// The session has ended meanwhile.
+    pub(in crate::http) fn lease(&self, headers: &HeaderMap) -> Handled<Lease> {
+        let own = self.own(headers);
+        let lease = own.and_then(|(_, it)| self.0.sessions.lease(&it.session_id, clock::now().wall));
+        lease.ok_or_else(session_ended)
     }
 
     fn shows_cookie(&self, headers: &HeaderMap) -> bool {
@@ -65,8 +71,7 @@ impl App {
         let peer = end.peer(&self.peers, self.policy.care_of_commands()).await;
         self.policy.admit_known(peer)?;
         let Some((secret, session)) = self.console.own(headers) else {
-            let text = "the session of the web console has ended";
-            return Err(Failure::new(Code::SessionEnded, text).hint("`holon console` opens another one"));
+            return Err(session_ended());
         };
         self.check_page(headers)?;
         if !matches!(*method, Method::GET | Method::HEAD) {
@@ -76,7 +81,9 @@ impl App {
                 return Err(Failure::new(Code::WrongCsrf, text).hint("GET /console/session shows it"));
             }
         }
-        if self.console.0.sessions.touch(&session.session_id, clock::now().wall) {
+        // What a page loads by itself does not keep a session open that nobody uses.
+        let used = !headers.contains_key(BACKGROUND);
+        if used && self.console.0.sessions.touch(&session.session_id, clock::now().wall) {
             self.console.store_later();
         }
         Ok(Caller::Session)
@@ -134,6 +141,11 @@ impl App {
             "open the console at the address of its link, or set server.advertise to the one that others use";
         Err(Failure::new(Code::ForbiddenOrigin, text).hint(hint))
     }
+}
+
+fn session_ended() -> Box<Failure> {
+    let text = "the session of the web console has ended";
+    Failure::new(Code::SessionEnded, text).hint("`holon console` opens another one")
 }
 
 /// Whether the page of the caller came over TLS, as its browser says.

@@ -5,13 +5,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::Body as HttpBody;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::sessions::Lease;
-use crate::http::App;
 
 /// A body that ends with a session.
 struct Leased {
@@ -19,13 +17,9 @@ struct Leased {
     ended: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-/// What makes a reply to a caller end with the session that its headers show.
-pub(in crate::http) fn leased(app: &App, headers: &HeaderMap) -> impl FnOnce(Response) -> Response + use<> {
-    let lease = app.console.lease(headers);
-    move |response| match lease {
-        Some(lease) => response.map(|body| HttpBody::new(Leased::new(body, lease))),
-        None => response,
-    }
+/// A reply that ends with a session.
+pub(in crate::http) fn leased(lease: Lease, response: Response) -> Response {
+    response.map(|body| HttpBody::new(Leased::new(body, lease)))
 }
 
 impl Leased {

@@ -22,6 +22,7 @@ use self::cookie::Cookie;
 pub(super) use self::files::{page, without_slash};
 pub(super) use self::lease::leased;
 use self::links::Links;
+pub(super) use self::sessions::Lease;
 use self::sessions::{Session, Sessions};
 use self::store::Store;
 use super::App;

@@ -1,9 +1,10 @@
 //! Sessions of browsers: a secret for each, of which only the hash is kept.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use holon_facts::{ContentId, Millis, Wall};
-use holon_platform::entropy;
+use holon_platform::{clock, entropy};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
@@ -16,6 +17,8 @@ const LONGEST: Millis = Millis::seconds(30 * 24 * 60 * 60);
 const SESSIONS: usize = 100;
 /// That a session was used is noted so often.
 const NOTED: Millis = Millis::seconds(60);
+/// Whether a session has expired is looked at so often at least.
+const LOOK: Duration = Duration::from_secs(60);
 /// Most characters of what a browser calls itself.
 const USER_AGENT: usize = 120;
 
@@ -41,12 +44,13 @@ impl Session {
 #[derive(Debug)]
 struct Entry {
     session: Session,
-    open: watch::Sender<()>,
+    /// When it ends if it is not used any more.
+    expires_at: watch::Sender<Wall>,
 }
 
 /// Whether a session is still open.
 #[derive(Debug, Clone)]
-pub(super) struct Lease(watch::Receiver<()>);
+pub(in crate::http) struct Lease(watch::Receiver<Wall>);
 
 /// The sessions that are open.
 #[derive(Debug)]
@@ -92,12 +96,13 @@ impl Sessions {
     pub(super) fn touch(&self, session_id: &str, now: Wall) -> bool {
         let mut entries = self.entries(now);
         let found = entries.iter_mut().find(|entry| entry.session.session_id == session_id);
-        let Some(Entry { session, .. }) =
+        let Some(Entry { session, expires_at }) =
             found.filter(|entry| entry.session.last_seen_at.after(NOTED) <= now)
         else {
             return false;
         };
         session.last_seen_at = now;
+        expires_at.send_replace(session.expires_at());
         true
     }
 
@@ -117,7 +122,7 @@ impl Sessions {
     pub(super) fn lease(&self, session_id: &str, now: Wall) -> Option<Lease> {
         let entries = self.entries(now);
         let entry = entries.iter().find(|entry| entry.session.session_id == session_id)?;
-        Some(Lease(entry.open.subscribe()))
+        Some(Lease(entry.expires_at.subscribe()))
     }
 
     /// Those that have not expired: the others are forgotten, and what goes on for them ends.
@@ -129,10 +134,19 @@ impl Sessions {
 }
 
 impl Lease {
-    /// Waits for the end of the session.
+    pub(in crate::http) fn is_open(&self) -> bool {
+        // The channel closes when the session is forgotten.
+        self.0.has_changed().is_ok() && *self.0.borrow() > clock::now().wall
+    }
+
+    /// Waits for the end of the session: somebody ends it, or it is not used for too long.
     pub(super) async fn ended(mut self) {
-        // Nothing is ever sent: the channel closes when the session is forgotten.
-        while self.0.changed().await.is_ok() {}
+        while self.is_open() {
+            let left = clock::now().wall.until(*self.0.borrow_and_update());
+            let looks = Duration::from_millis(left.0).min(LOOK);
+            // The clock may be set meanwhile, so the lease looks again.
+            drop(tokio::time::timeout(looks, self.0.changed()).await);
+        }
     }
 }
 
@@ -144,7 +158,7 @@ impl Entry {
 
 impl From<Session> for Entry {
     fn from(session: Session) -> Self {
-        Self { session, open: watch::Sender::new(()) }
+        Self { expires_at: watch::Sender::new(session.expires_at()), session }
     }
 }
 
@@ -204,15 +218,43 @@ mod tests {
 
     #[tokio::test]
     async fn what_goes_on_for_a_session_ends_with_it() {
-        let sessions = none();
-        let (_, session) = sessions.begin(None, BEGIN).unwrap();
-        let lease = sessions.lease(&session.session_id, BEGIN).unwrap();
+        let (sessions, now) = (none(), clock::now().wall);
+        let (_, session) = sessions.begin(None, now).unwrap();
+        let lease = sessions.lease(&session.session_id, now).unwrap();
+        assert!(lease.is_open());
         let waiting = holon_platform::spawn::task(lease.clone().ended());
         assert!(!waiting.is_finished());
         assert!(sessions.end(&session.session_id));
         waiting.await.unwrap();
+        assert!(!lease.is_open());
         lease.ended().await;
-        assert!(sessions.lease(&session.session_id, BEGIN).is_none());
+        assert!(sessions.lease(&session.session_id, now).is_none());
+    }
+
+    /// Nobody asks for anything meanwhile: the session ends all the same.
+    #[tokio::test]
+    async fn what_goes_on_for_a_session_ends_when_that_expires() {
+        let (sessions, now) = (none(), clock::now().wall);
+        let begun = Wall(now.0 - i64::try_from(IDLE.0).unwrap() * 1_000 + 200_000);
+        let (_, session) = sessions.begin(None, begun).unwrap();
+        let lease = sessions.lease(&session.session_id, now).unwrap();
+        let waiting = holon_platform::spawn::task(lease.clone().ended());
+        assert!(lease.is_open() && !waiting.is_finished());
+        tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap().unwrap();
+        assert!(!lease.is_open() && clock::now().wall >= session.expires_at());
+    }
+
+    #[tokio::test]
+    async fn what_goes_on_for_a_session_that_is_used_goes_on() {
+        let (sessions, now) = (none(), clock::now().wall);
+        let begun = Wall(now.0 - i64::try_from(IDLE.0).unwrap() * 1_000 + 200_000);
+        let (_, session) = sessions.begin(None, begun).unwrap();
+        let lease = sessions.lease(&session.session_id, now).unwrap();
+        let waiting = holon_platform::spawn::task(lease.clone().ended());
+        assert!(sessions.touch(&session.session_id, now));
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(lease.is_open() && !waiting.is_finished());
+        waiting.abort();
     }
 
     #[test]

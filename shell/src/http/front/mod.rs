@@ -431,7 +431,7 @@ impl Front {
                             },
                         };
                         let answer = self.send(url, &vouched.parts, body.clone()).await;
-                        answer.map(|response| vouched.leased(&parts.headers, response))
+                        answer.map(|response| vouched.leased(response))
                     }
                 }
             };

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE, TRANSFER_ENCODING, UPGRADE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use holon_api::{Code, WEBHOOK_BYTES};
@@ -14,10 +14,9 @@ use holon_supervise::confine::peer::Standing;
 use hyper::body::Body as _;
 use subtle::ConstantTimeEq as _;
 
-use super::super::app::App;
 use super::super::auth::Caller;
 use super::super::body::collect;
-use super::super::console::leased;
+use super::super::console::{Lease, leased};
 use super::super::failure::Failure;
 use super::super::peer::{OtherEnd, Peer};
 use super::super::route::Handled;
@@ -49,7 +48,7 @@ pub(super) struct PassedOn {
 pub(super) struct Vouched {
     pub(super) parts: Parts,
     /// What has the session that it came with.
-    session: Option<App>,
+    session: Option<Lease>,
 }
 
 /// What this node knows of whoever asks.
@@ -57,18 +56,18 @@ enum Known {
     /// Let in.
     Admitted,
     /// Let in by a session of this node's web console.
-    Session(App),
-    /// Shows a token for streams that this node has made.
-    Stream,
+    Session(Lease),
+    /// Shows a token for streams that this node has made; of a session if one has asked for it.
+    Stream(Option<Lease>),
     /// Somebody else has to know; and what this node would answer.
     Stranger(Peer, Box<Failure>),
 }
 
 impl Vouched {
     /// A stream of a session ends with it.
-    pub(super) fn leased(&self, headers: &HeaderMap, response: Response) -> Response {
+    pub(super) fn leased(&self, response: Response) -> Response {
         match &self.session {
-            Some(app) => leased(app, headers)(response),
+            Some(lease) => leased(lease.clone(), response),
             None => response,
         }
     }
@@ -98,7 +97,7 @@ impl Front {
             match (self.known(parts, end).await?, sender(&parts.method, &parts.uri)) {
                 (Known::Stranger(..), Some(Sender::Address | Sender::Signed)) => WEBHOOK_BYTES,
                 (Known::Stranger(_, failure), Some(Sender::Known) | None) => return Err(failure),
-                (Known::Admitted | Known::Session(_) | Known::Stream, _) => BODY,
+                (Known::Admitted | Known::Session(_) | Known::Stream(_), _) => BODY,
             }
         };
         collect(body, limit).await
@@ -122,14 +121,14 @@ impl Front {
                 headers.insert(AUTHORIZATION, self.0.bearer.clone());
                 None
             }
-            Known::Session(app) => {
+            Known::Session(lease) => {
                 headers.remove(COOKIE);
                 headers.insert(AUTHORIZATION, self.0.bearer.clone());
-                Some(app)
+                Some(lease)
             }
-            Known::Stream => {
+            Known::Stream(lease) => {
                 headers.insert(STREAM, set);
-                None
+                lease
             }
             Known::Stranger(Peer::Tcp(Standing::Other), _) => {
                 headers.insert(OTHER_USER, set);
@@ -153,11 +152,11 @@ impl Front {
         let app = self.0.about.process.any();
         if let Some(app) = app.filter(|_| !headers.contains_key(AUTHORIZATION)) {
             let token = stream_tokens::in_query(&parts.uri);
-            if token.is_some_and(|token| app.stream_tokens.check(&token).is_ok()) {
-                return Ok(Known::Stream);
+            if let Some(Ok(lease)) = token.map(|token| app.stream_tokens.check(&token)) {
+                return Ok(Known::Stream(lease));
             }
             return match app.admit(end, &parts.method, headers).await {
-                Ok(Caller::Session) => Ok(Known::Session(app)),
+                Ok(Caller::Session) => Ok(Known::Session(app.console.lease(headers)?)),
                 Ok(_) => Ok(Known::Admitted),
                 Err(failure) if failure.code() == Code::WrongCsrf => Err(failure),
                 // It may have a session of another node.

@@ -54,7 +54,10 @@ pub(in super::super) async fn enqueue(app: App, call: Call<PostMessage>) -> Hand
     };
     let body = match message.body {
         Payload::Text { text } => Body { kind: BodyType::Text, text: texts.take(&text) },
-        Payload::Json { value } => Body { kind: BodyType::Json, text: texts.take(&value.to_string()) },
+        Payload::Json { value, text } => {
+            let text = text.unwrap_or_else(|| value.to_string());
+            Body { kind: BodyType::Json, text: texts.take(&text) }
+        }
     };
     let metadata =
         message.metadata.map(|metadata| texts.take(&serde_json::Value::Object(metadata).to_string()));
@@ -82,7 +85,7 @@ pub(in super::super) async fn enqueue(app: App, call: Call<PostMessage>) -> Hand
 }
 
 pub(in super::super) async fn webhook(app: App, call: Call<DeliverWebhook>) -> Handled<Admitted> {
-    let (AnyJson(document), query) = (call.body, call.query);
+    let (AnyJson { text, canonical }, query) = (call.body, call.query);
     check_names(
         Code::InvalidQuery,
         &[("source", &query.source), ("event_type", &query.event_type), ("delivery_id", &query.delivery_id)],
@@ -92,12 +95,12 @@ pub(in super::super) async fn webhook(app: App, call: Call<DeliverWebhook>) -> H
     let delivery = query.delivery_id.or(first(&call.from.headers, ["x-delivery-id", "x-github-delivery"])?);
     let delivery = delivery.map(|id| delivered(&source, &id));
     let key = key(&call.from.headers)?.or(delivery);
-    let idempotency = keyed(key, "webhook", &(&source, &event_type, &document))?;
+    let idempotency = keyed(key, "webhook", &(&source, &event_type, &canonical))?;
     let ingress = Ingress {
         kind: MessageKind::WebhookEvent,
         origin: Origin::Webhook { source, event_type },
         priority: Priority::Normal,
-        body: Body { kind: BodyType::Json, text: app.runtime.texts().take(&document) },
+        body: Body { kind: BodyType::Json, text: app.runtime.texts().take(&text) },
         images: Vec::new(),
         skills: Vec::new(),
         metadata: None,
@@ -231,9 +234,10 @@ fn header(headers: &HeaderMap, name: &str) -> Handled<Option<String>> {
 }
 
 /// The key of a delivery of a source; of a long one the hash: thousands are kept, and anybody may send them.
+/// No source has the key of another one, and no header can name it: a header has no tab.
 fn delivered(source: &str, id: &str) -> String {
-    let key = format!("webhook:{source}:{id}");
-    if key.len() > NAME { format!("webhook:{}", holon_text::hash(key.as_bytes())) } else { key }
+    let key = format!("webhook\t{}", serde_json::json!([source, id]));
+    if key.len() > NAME { format!("webhook\t{}", holon_text::hash(key.as_bytes())) } else { key }
 }
 
 /// A key stands for everything that was asked for, and for the surface that it was asked on.

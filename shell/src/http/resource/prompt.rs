@@ -188,7 +188,8 @@ impl Waiting {
             () = tokio::time::sleep(self.limit) => Err("the wait timed out".to_owned()),
         };
         match ended {
-            Ok(outcome) => self.ended(after, outcome),
+            Ok((end, text)) if end.turn_ended => self.ended(after, end.outcome(text)),
+            Ok((end, text)) => self.held(after, &end, text),
             Err(problem) => self.not_ended(Some(after), problem),
         }
     }
@@ -232,6 +233,12 @@ impl Waiting {
         })
     }
 
+    /// Nothing more happens soon, and the turn has not ended: the prompt waits.
+    fn held(&self, after: EventSeq, end: &End, text: Option<String>) -> OrStatus<Prompted> {
+        let waits = self.waits_on(Some(after), end.kept_by());
+        OrStatus::Other(Prompted { outcome: Some(end.outcome(text)), ..waits })
+    }
+
     async fn text(&self, answer: &Answer) -> Result<Option<String>, ClientError> {
         match answer.told() {
             Some(told) => whole_text(&self.app, &self.admitted.agent_id, told).await.map(Some),
@@ -260,28 +267,33 @@ impl Waiting {
         Ok(Watched::after(&self.app, agent, self.before().await?))
     }
 
-    async fn outcome(&self, source: Watched) -> Result<PromptOutcome, ClientError> {
+    /// How the wait ended, and what the agent reports.
+    async fn outcome(&self, source: Watched) -> Result<(End, Option<String>), ClientError> {
         let Admitted { agent_id: agent, message_id: message, .. } = &self.admitted;
         let mut answer = Answer::to(*message);
         let wait = Wait::over(&self.app, agent, source, self.app.idle_limit).for_prompt(*message, self.until);
         let end = wait.until_end(&mut |record| answer.record(record)).await?;
-        Ok(end.outcome(self.text(&answer).await?))
+        Ok((end, self.text(&answer).await?))
     }
 
     fn not_ended(&self, after: Option<EventSeq>, problem: String) -> OrStatus<Prompted> {
+        OrStatus::Other(self.waits_on(after, problem))
+    }
+
+    fn waits_on(&self, after: Option<EventSeq>, problem: String) -> Prompted {
         let Admitted { agent_id: agent, message_id: message, .. } = &self.admitted;
         let hint = if self.has_key {
             "send the same request again, with the same Idempotency-Key, to wait on".to_owned()
         } else {
             format!("GET /agents/{agent}/messages/{message}?wait=turn waits on")
         };
-        OrStatus::Other(Prompted {
+        Prompted {
             ended: Some(false),
             after_seq: after,
             problem: Some(problem),
             hint: Some(hint),
             ..prompted(&self.admitted)
-        })
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::control::unexpected;
+use super::ingress::{key, keyed};
 use super::look::{Looked, look};
 
 pub(in super::super) async fn list(app: App, call: Call<ListTimers>) -> Handled<Timers> {
@@ -28,7 +29,9 @@ pub(in super::super) async fn list(app: App, call: Call<ListTimers>) -> Handled<
 }
 
 pub(in super::super) async fn create(app: App, call: Call<MakeTimer>) -> Handled<TimerReply> {
+    let key = key(&call.from.headers)?;
     let (agent, Json(asked)) = (call.path.agent_id, call.body);
+    let key = keyed(key, "timer", &asked)?;
     let timer = TimerSpec {
         duration_ms: Millis(asked.duration_ms),
         interval_ms: asked.interval_ms.map(Millis),
@@ -36,7 +39,7 @@ pub(in super::super) async fn create(app: App, call: Call<MakeTimer>) -> Handled
         summary: asked.summary.map(|summary| app.runtime.texts().redact(&summary)),
     };
     let named = agent.clone();
-    let ask = move |reply| Input::CreateTimer { agent: named, timer, reply };
+    let ask = move |reply| Input::CreateTimer { agent: named, timer, key, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     reply(agent, answered)
 }

@@ -16,7 +16,7 @@ async fn what_is_asked_in_the_process_is_what_is_asked_over_http() {
     assert_eq!(serde_json::to_value(&*status).unwrap()["agent_id"], served["agent_id"]);
     assert_eq!(json!(status.summary.event_seq), served["event_seq"]);
     let timer = CreateTimer { duration_ms: 60_000, interval_ms: None, misfire: None, summary: None };
-    let made = app.create_timer(&main, timer).await.unwrap();
+    let made = app.create_timer(&main, timer, None).await.unwrap();
     assert!(made.changed);
     let cancelled = app.cancel_timer((&main, made.timer.timer_id)).await.unwrap();
     assert!(cancelled.changed);

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Reply, Scene, Setup, request};
 
+const JSON: (&str, &str) = ("content-type", "application/json");
+
 const SLOW: fn() -> Value = || json!([{ "text": "done", "delay_ms": 60_000 }]);
 
 async fn keyed(scene: &Scene, path: &str, headers: &[(&str, &str)], body: &Value) -> Reply {
@@ -31,7 +33,7 @@ async fn a_key_stands_for_one_message() {
 }
 
 #[tokio::test]
-async fn a_key_stands_for_one_work_item_and_one_task() {
+async fn a_key_stands_for_one_work_item_one_task_and_one_timer() {
     let scene = Scene::with_main().await;
     let key = [("idempotency-key", "one")];
     let work = json!({ "objective": "Write the report", "plan": "First, look." });
@@ -58,6 +60,15 @@ async fn a_key_stands_for_one_work_item_and_one_task() {
     }
     let tasks = scene.get("/agents/main/tasks").await.ok().json["tasks"].clone();
     assert_eq!(tasks.as_array().map(Vec::len), Some(0), "{tasks}");
+    let path = "/control/agents/main/timers";
+    let first = keyed(&scene, path, &key, &json!({ "duration_ms": 60_000 })).await;
+    let again = keyed(&scene, path, &key, &json!({ "duration_ms": 60_000 })).await;
+    assert_eq!(
+        (&again.created().json["changed"], &again.json["timer"]["timer_id"]),
+        (&json!(false), &first.created().json["timer"]["timer_id"])
+    );
+    let other = keyed(&scene, path, &key, &json!({ "duration_ms": 90_000 })).await;
+    other.fails(409, "idempotency_conflict");
 }
 
 #[tokio::test]
@@ -85,6 +96,54 @@ async fn a_delivery_of_a_source_stands_for_one_message() {
     let origin = json!({ "kind": "webhook", "source": "forge", "event_type": "push" });
     assert_eq!((&entries[0]["origin"], &entries[0]["text"]), (&origin, &json!(r#"{"ref":"main"}"#)));
     assert_eq!(entries[0]["trust"], "trusted_integration");
+}
+
+/// `a:b` with the delivery `c`, and `a` with `b:c`; and a key that somebody has chosen to look like one of them.
+#[tokio::test]
+async fn deliveries_of_two_sources_are_never_taken_for_each_other() {
+    let scene = Scene::with_main().await;
+    let send = async |query: &str, headers: &[(&str, &str)], body: &Value| {
+        keyed(&scene, &format!("/webhooks/generic/main{query}"), headers, body).await
+    };
+    for (nth, query) in ["?source=a:b&delivery_id=c", "?source=a&delivery_id=b:c"].into_iter().enumerate() {
+        assert_eq!(send(query, &[], &json!(nth)).await.ok().json["duplicate"], false, "{query}");
+        assert_eq!(send(query, &[], &json!(nth)).await.ok().json["duplicate"], true, "{query}");
+    }
+    for key in ["webhook:forge:7", r#"webhook ["forge","7"]"#] {
+        send("", &[("idempotency-key", key)], &json!({ "by": key })).await.ok();
+    }
+    let key = [("idempotency-key", "webhook\t[\"forge\",\"7\"]")];
+    send("", &key, &json!({})).await.fails(400, "invalid_header");
+    assert_eq!(send("?source=forge&delivery_id=7", &[], &json!(7)).await.ok().json["duplicate"], false);
+}
+
+/// Digits that no floating-point number has reach the agent; a repeat may have its fields in another order.
+#[tokio::test]
+async fn numbers_from_outside_stay_as_they_are() {
+    let scene = Scene::with_main().await;
+    let sent = r#"{"id": 12345678901234567890123, "ratio": 0.10000000000000000555}"#;
+    let reordered = r#"{"ratio":0.10000000000000000555,"id":12345678901234567890123}"#;
+    let enqueued = |value: &str| format!(r#"{{"body":{{"type":"json","value":{value}}}}}"#);
+    for (path, key, first, again) in [
+        ("/webhooks/generic/main", "one", sent.to_owned(), reordered.to_owned()),
+        ("/agents/main/enqueue", "two", enqueued(sent), enqueued(reordered)),
+    ] {
+        let send = async |body: &str| {
+            let headers = [JSON, ("idempotency-key", key)];
+            scene.send(request(Method::POST, path, &headers, body)).await
+        };
+        let first = send(&first).await;
+        assert_eq!(first.ok().json["duplicate"], false, "{path}");
+        let again = send(&again).await;
+        assert_eq!(
+            (&again.ok().json["duplicate"], &again.json["message_id"]),
+            (&json!(true), &first.json["message_id"])
+        );
+    }
+    scene.at_rest("main").await;
+    let entries = scene.get("/transcript").await.ok().json["entries"].clone();
+    let texts: Vec<&Value> = entries.as_array().unwrap().iter().map(|entry| &entry["text"]).collect();
+    assert_eq!(texts.iter().filter(|text| ***text == json!(sent)).count(), 2, "{texts:?}");
 }
 
 #[tokio::test]
