@@ -41,12 +41,13 @@ fn of(agent: &AgentId) -> Position {
 
 /// Damage without a place is at least of this agent.
 fn named(agent: &AgentId, error: LedgerError) -> LedgerError {
-    match error {
-        LedgerError::Damaged { at, problem } if at.agent.is_none() => {
-            LedgerError::Damaged { at: Box::new(Position { agent: of(agent).agent, ..*at }), problem }
-        }
-        other => other,
+    if let LedgerError::Damaged { at, problem } = &error
+        && at.agent.is_none()
+    {
+        let at = Position { agent: of(agent).agent, ..(**at).clone() };
+        return LedgerError::damaged(at, problem);
     }
+    error
 }
 
 #[cfg(test)]
