@@ -133,7 +133,7 @@ fn progress_counts_anew_and_deferrals_move_with_the_clock() {
     follow_up(&mut world);
     let wall = world.now.wall;
     world.now.wall = Wall(wall.0 - 7_200_000_000);
-    world.pass(Millis(1));
+    world.step(Input::Tick);
     assert_eq!(waits(&world), Some(5_000), "as long as before");
     world.pass_to_deadline();
     world.complete("main", context());

@@ -39,7 +39,7 @@ use crate::record::Step;
 use crate::recovery::RecoveryReport;
 use crate::scheduler::HostFacts;
 use crate::summary::children::ChildObservability;
-use crate::tx::{Alarm, Batch};
+use crate::tx::{Alarm, Batch, Tx};
 
 /// Every call changes state only through records, and in an order that is the same for the same calls. A copy
 /// decides as the original would: whoever explores tries both sides of a race.
@@ -204,14 +204,13 @@ impl Host {
     /// message of the interrupted run, and lets the scheduler decide.
     pub fn recover(&mut self, now: Now, agent: &AgentId, report: RecoveryReport) -> Step {
         let mut batch = self.begin(now);
-        if self.deadlines.wall_of(agent).is_some() {
-            // The clock may have gone back while it was not in memory.
-            let last_at = self.agent(agent).map(|agent| agent.last_at);
-            if last_at.is_some_and(|last_at| self.clock.was_before_step(last_at)) {
-                self.with(&mut batch, agent, |tx| tx.follow_step());
-            } else {
-                self.with(&mut batch, agent, |tx| tx.follow_clock());
-            }
+        // The clock may have gone back while it was not in memory.
+        let wall = self.clock.wall();
+        let waits = self.agent(agent).filter(|agent| agent.next_deadline(wall).is_some());
+        if let Some(last_at) = waits.map(|agent| agent.last_at) {
+            let moves = self.clock.was_before_step(last_at);
+            let follow = |tx: &mut Tx<'_>| if moves { tx.follow_step() } else { tx.follow_clock() };
+            self.with(&mut batch, agent, follow);
         }
         self.with(&mut batch, agent, |tx| {
             crate::handler::external_trigger::provision(tx);
@@ -304,6 +303,8 @@ impl Host {
         if self.clock.observe(now) {
             for agent in self.deadlines.on_wall() {
                 self.with(&mut batch, &agent, |tx| tx.follow_step());
+                // What it waits for may be due already.
+                self.unsettled.insert(agent);
             }
         }
         batch

@@ -67,7 +67,8 @@ pub(super) fn is_repeatable(method: &Method, uri: &Uri, headers: &HeaderMap) -> 
 
 fn takes_key(path: &str) -> bool {
     let last = path.rsplit('/').next().unwrap_or_default();
-    matches!(last, "prompt" | "enqueue" | "tasks" | "work-items" | "timers") || path.starts_with("/webhooks/generic/")
+    matches!(last, "prompt" | "enqueue" | "tasks" | "work-items" | "timers")
+        || path.starts_with("/webhooks/generic/")
 }
 
 /// The cell that a request goes to which is about no agent, where this node serves none: one that its owner serves, if there is
