@@ -21,7 +21,9 @@ pub(super) fn e3(past: &Past, record: &Record) -> Checked {
     rule(recorded == right, || format!("it reports that it ended {recorded:?}, in truth {right:?}"))?;
     let stops = fact.action == ControlAction::Stop;
     let ending: Vec<_> = if stops { past.tasks.live.keys().copied().collect() } else { done.ending.clone() };
-    rule(fact.cancelling_tasks == ending, || {
+    // Earlier builds named none at an abort.
+    let unnamed = !stops && fact.cancelling_tasks.is_empty();
+    rule(fact.cancelling_tasks == ending || unnamed, || {
         format!("it reports that {:?} are to end, in truth {ending:?}", fact.cancelling_tasks)
     })?;
     let undelivered: BTreeSet<_> = fact.untold_tasks.iter().copied().collect();

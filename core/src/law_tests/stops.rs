@@ -95,7 +95,6 @@ pub(super) fn cases() -> Vec<Case> {
         stop("an operation that it gave up is not named", |fact| fact.cancelled_ops.clear()),
         stop("a task that is to end is not named", |fact| fact.cancelling_tasks.clear()),
         stop("a task is named that nobody asked to end", |fact| fact.cancelling_tasks.push(TaskId(9))),
-        abort("the command that it ends is not named", |fact| fact.cancelling_tasks.clear()),
         abort("a task is named that goes on", |fact| fact.cancelling_tasks.push(TaskId(9))),
         stop("a hint that nobody hears of is not named", |fact| fact.lost_hints.clear()),
         stop("the end of a task is said to be untold", |fact| fact.untold_tasks.push(TaskId(1))),
