@@ -73,7 +73,7 @@ const IDS: [&str; 13] = [
 ];
 
 /// Keys of times, besides those that end with `_at` or `until`.
-const TIMES: [&str; 7] = ["at", "from", "next_deadline", "since", "time", "to", "wall"];
+const TIMES: [&str; 8] = ["at", "expected", "from", "next_deadline", "since", "time", "to", "wall"];
 
 /// Keys of hashes.
 const HASHES: [&str; 17] = [
