@@ -86,7 +86,7 @@ pub struct ExternalTriggerDelivered {
     /// Stands for the body: equal bodies have equal numbers.
     pub said: u64,
     /// Stands for the source, resource, reason, description, correlation and body. Earlier builds recorded none: there
-    /// a delivery repeats the previous one of any source if `said` is the same.
+    /// a delivery repeats the previous one of any source if their bodies are equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<u64>,
 }

@@ -107,11 +107,11 @@ impl Ended {
 fn picked(run: &Run) -> Option<WorkItemId> {
     let rounds = run.conversation.rounds.iter();
     let calls = rounds.flat_map(|round| round.verdicts.iter().zip(&round.results));
-    let picks = calls.filter_map(|(verdict, result)| match (verdict, &result.error) {
+    let mut picks = calls.rev().filter_map(|(verdict, result)| match (verdict, &result.error) {
         (Verdict::OnWork(WorkCall::Pick { work_item, .. }), None) => Some(*work_item),
         (_, _) => None,
     });
-    picks.last()
+    picks.next()
 }
 
 /// An item for which nothing more is done, and why.
