@@ -115,6 +115,21 @@ fn within(mut item: WorkItemSnapshot, bytes: usize) -> (Value, bool) {
     (shown, left_out > 0)
 }
 
+/// Writes the plan of a new item. The item is there whatever becomes of it.
+fn write(here: &Here<'_>, home: &Path, item: WorkItemId, arguments: &Text) -> Result<(), ToolError> {
+    let failed = |problem: String| {
+        let message = format!("{item} was created, and its plan was not written: {problem}");
+        ToolError::new(ToolErrorKind::ToolExecutionFailed, message)
+            .hint("write the plan into its file yourself; don't create the item again")
+    };
+    let json = here.texts.resolve(arguments).map_err(|problem| failed(problem.to_string()))?;
+    let Some(plan) = arguments::parse::<CreateWorkItem>(&json)?.plan else { return Ok(()) };
+    let write = || work_items::write_plan(home, item, &plan);
+    let written =
+        here.settings.within_home(here.agent, write).map_err(|problem| failed(problem.to_string()))?;
+    written.map_err(|problem| failed(problem.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use holon_api::ItemState;
@@ -146,19 +161,4 @@ mod tests {
         let there = shown["todo_list"].as_array().unwrap().len() as u64;
         assert_eq!(there + shown["todo_list_left_out"].as_u64().unwrap(), 100);
     }
-}
-
-/// Writes the plan of a new item. The item is there whatever becomes of it.
-fn write(here: &Here<'_>, home: &Path, item: WorkItemId, arguments: &Text) -> Result<(), ToolError> {
-    let failed = |problem: String| {
-        let message = format!("{item} was created, and its plan was not written: {problem}");
-        ToolError::new(ToolErrorKind::ToolExecutionFailed, message)
-            .hint("write the plan into its file yourself; don't create the item again")
-    };
-    let json = here.texts.resolve(arguments).map_err(|problem| failed(problem.to_string()))?;
-    let Some(plan) = arguments::parse::<CreateWorkItem>(&json)?.plan else { return Ok(()) };
-    let write = || work_items::write_plan(home, item, &plan);
-    let written =
-        here.settings.within_home(here.agent, write).map_err(|problem| failed(problem.to_string()))?;
-    written.map_err(|problem| failed(problem.to_string()))
 }
