@@ -38,7 +38,7 @@ pub struct PromptBlock {
 pub enum Part {
     Rendered(String),
     Given(Text),
-    /// At most so many characters: the beginning and the end, on one line.
+    /// At most so many characters: the beginning and the end, on one line unless there are many.
     Excerpt {
         text: Text,
         chars: u32,
