@@ -181,11 +181,11 @@ pub struct ServerCall {
 }
 
 /// The folder that an agent wants to work in.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedWorkspace {
     pub target: WorkspaceTarget,
     /// Where commands are to start, from the execution root on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<alloc::string::String>,
     /// Where the agent works now: what a relative path is relative to.
     pub from: ExecutionBinding,
@@ -193,7 +193,6 @@ pub struct WantedWorkspace {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<alloc::string::String>,
     /// It is to be a worktree of the repository that is found there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolated: Option<Isolated>,
 }
 
@@ -283,20 +282,18 @@ names! {
 }
 
 /// Work items as a call left them.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkView {
     pub shown: WorkShown,
     /// The item in focus.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<WorkItemId>,
     /// Whether the call changed anything.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub changed: bool,
     /// Why a completion has no report.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<NoReport>,
     /// Arguments whose plan is to be written into the item's file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Text>,
     /// Most of the result that is shown.
     pub output_tokens: u64,

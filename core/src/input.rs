@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::grants::Grant;
 
 /// One input of [`crate::Host::step`].
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
@@ -36,12 +37,7 @@ pub enum Input {
     /// Start, stop or abort; applied in this step, whatever the agent does.
     Control { agent: AgentId, request: ControlRequest, reply: ReplyId },
     /// Another primary model for one agent, from its next turn on; none goes back to the runtime's own.
-    SetModel {
-        agent: AgentId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        model: Option<ModelRef>,
-        reply: ReplyId,
-    },
+    SetModel { agent: AgentId, model: Option<ModelRef>, reply: ReplyId },
     /// An operator wants the open episode of an agent to close.
     Compact { agent: AgentId, reply: ReplyId },
     /// An operator closes what an agent has asked, without an answer.
@@ -50,35 +46,17 @@ pub enum Input {
     Label { agent: AgentId, change: LabelChange, reply: ReplyId },
     /// An operator starts a command as a task; answered when it has the word to execute. `arguments` is the JSON of
     /// `ExecCommand`.
-    RunTask {
-        agent: AgentId,
-        arguments: Text,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        key: Option<Idempotency>,
-        reply: ReplyId,
-    },
+    RunTask { agent: AgentId, arguments: Text, key: Option<Idempotency>, reply: ReplyId },
     /// An operator asks a task to end.
     StopTask { agent: AgentId, task: TaskId, force: bool, reply: ReplyId },
     /// An operator writes to a task; answered when that is done.
     WriteTask { agent: AgentId, task: TaskId, text: Text, reply: ReplyId },
     /// An operator makes a timer.
-    CreateTimer {
-        agent: AgentId,
-        timer: TimerSpec,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        key: Option<Idempotency>,
-        reply: ReplyId,
-    },
+    CreateTimer { agent: AgentId, timer: TimerSpec, key: Option<Idempotency>, reply: ReplyId },
     /// An operator ends a timer.
     CancelTimer { agent: AgentId, timer: TimerId, reply: ReplyId },
     /// An operator makes a work item; the focus stays where it is.
-    CreateWorkItem {
-        agent: AgentId,
-        item: NewWorkItem,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        key: Option<Idempotency>,
-        reply: ReplyId,
-    },
+    CreateWorkItem { agent: AgentId, item: NewWorkItem, key: Option<Idempotency>, reply: ReplyId },
     /// An operator completes a work item.
     CompleteWorkItem { agent: AgentId, item: WorkItemId, reply: ReplyId },
     /// An operator changes which folders an agent knows, or where it works.
@@ -92,12 +70,7 @@ pub enum Input {
     /// The outcome of an operation. An operation that is unknown or settled is counted and ignored.
     Completed { agent: AgentId, op: OpId, outcome: Outcome },
     /// Somebody has looked at the plan of a work item; the hash of its file, if there is one.
-    PlanProbed {
-        agent: AgentId,
-        item: WorkItemId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        hash: Option<ContentId>,
-    },
+    PlanProbed { agent: AgentId, item: WorkItemId, hash: Option<ContentId> },
     /// Somebody has kept the files where the agent works, as a turn has found or left them.
     TreeKept {
         agent: AgentId,

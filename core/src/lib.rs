@@ -22,7 +22,10 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[macro_use]
 extern crate alloc;
+#[macro_use]
+extern crate holon_omit;
 #[cfg(test)]
 extern crate std;
 

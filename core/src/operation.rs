@@ -1,8 +1,6 @@
 //! How what was performed for an operation comes back: its outcome, its failure or its time goes to whoever the operation
 //! belongs to.
 
-use alloc::format;
-
 use holon_facts::content::Text;
 use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::ids::{OpId, TaskId};

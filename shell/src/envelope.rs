@@ -23,34 +23,23 @@ mod subject;
 const REMEMBERED: usize = 1_024;
 
 /// Where an event came from, as far as that is known.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Provenance {
-    #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<Origin>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     trust: Option<Trust>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     authority_class: Option<AuthorityClass>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     delivery_surface: Option<Surface>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     admission_context: Option<AdmissionContext>,
     /// How it was brought: `http`, `cli` or `runtime`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     transport: Option<&'static str>,
     /// What the sender is called there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     message_id: Option<MessageId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     task_id: Option<TaskId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     work_item_id: Option<WorkItemId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     correlation_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     causation_id: Option<String>,
 }
 

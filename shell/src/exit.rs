@@ -1,5 +1,6 @@
 //! Exit codes (contract: surface.md).
 
+use holon_api::Code;
 use holon_core::view::RunVerdict;
 use holon_facts::Reject;
 
@@ -41,11 +42,24 @@ impl Exit {
         all.into_iter().find(|exit| exit.code() == code)
     }
 
-    /// Of a command that nothing was executed of, by the kind of its error (contract: tools.md).
-    pub fn of_refused_command(kind: &str) -> Self {
-        match kind {
-            "limit_reached" | "policy_denied" | "workspace_occupied" => Self::RefusedByState,
-            "invalid_tool_input" | "execution_root_violation" => Self::Usage,
+    /// Of a refusal by its status, its code and, of a command that nothing was executed of, the kind of its error (contract:
+    /// tools.md): in another process it means the same as here.
+    pub fn of_refusal(status: u16, code: &str, kind: &str) -> Self {
+        match (status, code) {
+            (404, _) => Self::NotFound,
+            // What stands against these is what was asked for, not what is there.
+            (409, "invalid_model" | "invalid_workspace") => Self::Usage,
+            (409, "command_refused") => match kind {
+                "limit_reached" | "policy_denied" | "workspace_occupied" => Self::RefusedByState,
+                "invalid_tool_input" | "execution_root_violation" => Self::Usage,
+                _ => Self::Failed,
+            },
+            // What is not stored yet was not refused: it is known to be neither done nor undone.
+            (409 | 410 | 429, _)
+            | (503, "draining" | "disk_full" | "ledger_locked" | "database_away" | "moving") => {
+                Self::RefusedByState
+            }
+            (400 | 401 | 403 | 413 | 414 | 422, _) => Self::Usage,
             _ => Self::Failed,
         }
     }
@@ -67,37 +81,9 @@ impl From<RunVerdict> for Exit {
 
 impl From<&Reject> for Exit {
     fn from(reject: &Reject) -> Self {
-        match reject {
-            Reject::UnknownAgent { .. }
-            | Reject::UnknownTask { .. }
-            | Reject::UnknownTimer { .. }
-            | Reject::UnknownAsk { .. }
-            | Reject::UnknownTrigger
-            | Reject::UnknownWorkspace { .. }
-            | Reject::UnknownWorkItem { .. } => Self::NotFound,
-            Reject::CommandRefused { error } => Self::of_refused_command(error.kind.name()),
-            Reject::AgentStopped { .. }
-            | Reject::AgentArchived { .. }
-            | Reject::PrivateAgent { .. }
-            | Reject::WorkspaceActive { .. }
-            | Reject::Draining
-            | Reject::AgentExists { .. }
-            | Reject::NameTaken { .. }
-            | Reject::QueueFull { .. }
-            | Reject::IdempotencyConflict { .. }
-            | Reject::KeyTaken { .. }
-            | Reject::KeySpent { .. }
-            | Reject::StaleRunId { .. }
-            | Reject::NoCurrentRun
-            | Reject::TooManyEvents { .. }
-            | Reject::TooManyAgents { .. } => Self::RefusedByState,
-            Reject::KindFromOrigin { .. }
-            | Reject::PriorityFromOrigin { .. }
-            | Reject::TooLarge { .. }
-            | Reject::OutOfRange { .. }
-            | Reject::ReservedAgentId { .. }
-            | Reject::TooMany { .. } => Self::Usage,
-        }
+        let kind = if let Reject::CommandRefused { error } = reject { error.kind.name() } else { "" };
+        let code = Code::from(reject);
+        Self::of_refusal(code.status().as_u16(), code.name(), kind)
     }
 }
 

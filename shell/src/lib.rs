@@ -1,6 +1,9 @@
 //! The shell: performs what the core decides. The only crate that may name a clock, a socket, a process, a
 //! file or a thread; it decides nothing that a user could notice.
 
+#[macro_use]
+extern crate holon_omit;
+
 pub mod activity;
 pub mod answer;
 pub mod archive;

@@ -1,8 +1,5 @@
 //! The binary: everything is in the library.
 
-#[cfg(feature = "crash-points")]
-compile_error!("crash points are for the binary `holon-crash` alone: --bin holon-crash");
-
 /// That of musl has one lock for all threads.
 #[cfg(target_env = "musl")]
 #[global_allocator]

@@ -65,16 +65,14 @@ pub struct Ended {
 }
 
 /// Whether the conditions of a run held when it ended.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verified {
     /// The final answer as JSON that fits the schema.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
     /// Why the final answer does not fit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_problem: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckOutcome>,
 }
 
@@ -188,6 +186,7 @@ pub enum ChangesSource {
 }
 
 /// Every attempt of the run (spec: ProviderAttemptTimeline).
+#[omit_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AttemptTimeline {
@@ -195,12 +194,9 @@ pub struct AttemptTimeline {
     /// Attempts beyond the first thousand, which are not listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted_attempts: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_model_ref: Option<ModelRef>,
     /// The model that was asked last.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub active_model_ref: Option<ModelRef>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub winning_model_ref: Option<ModelRef>,
     pub aggregated_token_usage: TokenUsage,
 }

@@ -1,6 +1,6 @@
 //! A home with a runtime in the background, which ends with its test.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
@@ -44,13 +44,6 @@ impl Daemon {
         let holon = Holon::new();
         let model = holon.scenario(rounds);
         Self::of(holon.with("HOLON_MODEL", &model))
-    }
-
-    /// The same with another build of the binary.
-    #[must_use]
-    pub fn built_as(mut self, program: &'static Path) -> Self {
-        self.0.program = program;
-        self
     }
 
     fn of(holon: Holon) -> Self {

@@ -44,30 +44,21 @@ pub fn use_binary(path: PathBuf) {
 
 /// The binary under test, built once per test process.
 pub fn binary() -> &'static Path {
-    BINARY.get_or_init(|| build("holon", &[]))
-}
-
-/// The same binary with crash points: a build of its own beside the other one.
-pub fn crash_binary() -> &'static Path {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| build("holon-crash", &["--features", "crash-points"]))
+    BINARY.get_or_init(build)
 }
 
 /// Names a folder with binaries that are built already, for whoever may not build where the sources are, or has just done so.
 /// What is not there is built.
 const BINARIES: &str = "HOLON_TEST_BINARIES";
 
-fn build(name: &str, options: &[&str]) -> PathBuf {
-    let built = std::env::var_os(BINARIES).map(|folder| PathBuf::from(folder).join(name));
+fn build() -> PathBuf {
+    let built = std::env::var_os(BINARIES).map(|folder| PathBuf::from(folder).join("holon"));
     if let Some(built) = built.filter(|built| built.is_file()) {
         return built;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo
-        .args(["build", "--quiet", "--offline", "-p", "holon", "--bin", name])
-        .args(options)
-        .current_dir(root);
+    cargo.args(["build", "--quiet", "--offline", "-p", "holon", "--bin", "holon"]).current_dir(root);
     // What cargo tells this test of its own package makes build scripts of dependencies run again, and everything
     // after them.
     let own = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
@@ -76,7 +67,7 @@ fn build(name: &str, options: &[&str]) -> PathBuf {
     }
     assert!(cargo.status().expect("cargo runs").success(), "the binary builds");
     let tests = std::env::current_exe().expect("a test has a path");
-    tests.ancestors().nth(2).expect("target/debug/deps").join(name)
+    tests.ancestors().nth(2).expect("target/debug/deps").join("holon")
 }
 
 /// Tests that run under `nohup`, or in the background of a script, ignore signals, and their children would, too. What is
@@ -97,7 +88,6 @@ pub fn signals_as_in_a_terminal() {
 
 /// A home and a folder to work in, both temporary.
 pub struct Holon {
-    program: &'static Path,
     folder: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
@@ -137,7 +127,7 @@ impl Holon {
     fn at(folder: tempfile::TempDir) -> Self {
         signals_as_in_a_terminal();
         std::fs::create_dir(folder.path().join("work")).expect("a folder to work in");
-        Self { program: binary(), folder, variables: Vec::new() }
+        Self { folder, variables: Vec::new() }
     }
 
     #[must_use]
@@ -181,7 +171,7 @@ impl Holon {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(self.program);
+        let mut command = Command::new(binary());
         command
             .args(arguments)
             .current_dir(self.work())

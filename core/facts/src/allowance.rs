@@ -1,6 +1,5 @@
 //! What is used up when an event from outside is refused.
 
-use alloc::format;
 use alloc::string::String;
 
 use crate::config::UnattendedPolicy;

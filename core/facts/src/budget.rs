@@ -1,6 +1,5 @@
 //! Budgets by what they bound, and over what time.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 
 use schemars::JsonSchema;
@@ -132,11 +131,10 @@ pub struct Budgets {
 }
 
 /// Input and output tokens of all requests, and what they cost.
+#[omit_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<Cost>,
 }
 

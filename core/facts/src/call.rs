@@ -68,38 +68,26 @@ pub enum DuplicatePolicy {
 }
 
 /// A call that registers a wait.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitCall {
     pub reason: String,
     pub wake: Wake,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item: Option<WorkItemId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_after: Option<Millis>,
 }
 
 /// What ends it, as it was understood.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "on", rename_all = "snake_case")]
 #[schemars(rename = "WakeCall")]
 pub enum Wake {
-    Operator {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        subject: Option<String>,
-    },
-    Task {
-        task: TaskId,
-    },
-    External {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        subject: Option<String>,
-    },
-    After {
-        duration: Millis,
-    },
-    At {
-        time: Wall,
-    },
+    Operator { subject: Option<String> },
+    Task { task: TaskId },
+    External { subject: Option<String> },
+    After { duration: Millis },
+    At { time: Wall },
 }
 
 impl Wake {
@@ -139,26 +127,23 @@ impl Wake {
 pub const MESSAGE_BYTES: usize = 16 * 1024;
 
 /// Begin another agent.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpawnAgent {
     /// Required for a child.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_message: Option<String>,
     #[serde(default)]
     #[schemars(description = "")]
     pub preset: SpawnPreset,
     /// Required for public_named, and only there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     #[serde(default, skip_serializing_if = "crate::is_default")]
     #[schemars(description = "")]
     pub workspace_mode: WorkspaceMode,
     /// As provider/name; default: your own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
     /// The id of a role to begin with, like holon-reviewer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<TemplateId>,
 }
 
@@ -172,23 +157,20 @@ pub enum SpawnPreset {
 }
 
 /// Work in another folder.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UseWorkspace {
     /// A folder; in a git repository its top is the execution root. Either path or workspace_id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// One that you used before, or `agent_home`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<WorkspaceId>,
     #[serde(default, skip_serializing_if = "crate::is_default")]
     #[schemars(description = "")]
     pub mode: WorkMode,
     /// Names the worktree; the same label returns to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation_label: Option<String>,
     /// Where commands start, relative to the execution root.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
 }
 

@@ -31,12 +31,11 @@ names! {
 names! { RuntimePosture { Awake "awake", Sleeping "sleeping" } }
 
 /// The outcome with its row and evidence.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClosureDecision {
     pub outcome: ClosureOutcome,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_reason: Option<WaitingReason>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_signal: Option<WorkSignal>,
     pub runtime_posture: RuntimePosture,
     /// Row of the contract's table.

@@ -2,7 +2,6 @@
 //! in the flight recorder, so that a replay decides under the same rules.
 
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -137,15 +136,16 @@ pub struct ContextLimits {
     pub summary: SummaryBy,
 }
 
-/// Who sums up an episode that closes because a request would be too long, or was refused as too long.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SummaryBy {
-    /// The records alone.
-    #[default]
-    Facts,
-    /// The records, and the model that the turn asks.
-    Model,
+names! {
+    /// Who sums up an episode that closes because a request would be too long, or was refused as too long.
+    #[derive(Default)]
+    SummaryBy {
+        /// The records alone.
+        #[default]
+        Facts "facts",
+        /// The records, and the model that the turn asks.
+        Model "model",
+    }
 }
 
 /// A part of something, in thousandths.
@@ -336,12 +336,9 @@ impl Default for UnattendedPolicy {
     }
 }
 
-/// What happens to ingress for a stopped agent (contract: decisions.md, 3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WhileStopped {
-    Refuse,
-    Queue,
+names! {
+    /// What happens to ingress for a stopped agent (contract: decisions.md, 3).
+    WhileStopped { Refuse "refuse", Queue "queue" }
 }
 
 /// A configuration that contradicts itself.

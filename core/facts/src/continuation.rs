@@ -17,17 +17,16 @@ names! {
 }
 
 /// The resolution with what it was derived from.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContinuationResolution {
     pub trigger_kind: TriggerKind,
     pub class: ContinuationClass,
     /// Row of the contract's table, 0 for what is waited for. Earlier builds named none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<u8>,
     pub model_reentry: bool,
     pub model_visible: bool,
     pub prior_closure_outcome: ClosureOutcome,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prior_waiting_reason: Option<WaitingReason>,
     pub matched_waiting_reason: bool,
     pub evidence: Vec<ContinuationEvidence>,

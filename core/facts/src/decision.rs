@@ -38,6 +38,7 @@ names! {
 }
 
 /// What happens next, with the facts that caused it.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SchedulerDecision {
     pub kind: DecisionKind,
@@ -47,23 +48,17 @@ pub struct SchedulerDecision {
     pub boundary: Boundary,
     pub model_reentry: bool,
     pub liveness_only: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
     /// Results of tasks that the turn takes as well, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_message_ids: Vec<MessageId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
     /// The task whose end is waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
     /// What is waited for, or is over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
     /// Of a tick: its subject and the state of the subject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_deadline: Option<Wall>,
     /// At most 16.
     pub evidence: Vec<Evidence>,

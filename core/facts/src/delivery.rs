@@ -37,15 +37,14 @@ pub struct Delivery {
 }
 
 /// What is used of a quota that is full again after some time.
+#[omit_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaUse {
     pub window: QuotaWindow,
     /// Of 100, rounded up.
     pub used_percent: u8,
     /// How long the window is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_minutes: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<Wall>,
 }
 
@@ -78,13 +77,12 @@ impl Delivery {
 }
 
 /// What of a request was sent to a provider that keeps its responses.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Incremental {
     /// The response that it went on from; none where all of it was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
     /// Why all of it was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<WholeReason>,
     /// Elements of its input.
     pub items: u32,

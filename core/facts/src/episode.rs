@@ -65,6 +65,7 @@ pub struct EventSpan {
 }
 
 /// What stands for an episode after its end: facts, which the prompt words.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Digest {
     pub turns: u32,
@@ -78,7 +79,6 @@ pub struct Digest {
     /// How many other messages of each kind there were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<KindCount>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<Focus>,
     /// Files that were changed, in order; at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -96,10 +96,8 @@ pub struct Digest {
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub more_done: u32,
     /// How the last turn ended; none where none has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<TurnKind>,
     /// The agent's last text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_text: Option<Text>,
 }
 
@@ -153,16 +151,15 @@ pub struct Focus {
 }
 
 /// A call that had an effect, and what came of it.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {
     pub tool_name: String,
     pub arguments: Text,
     /// How often it was made with the same outcome.
     pub times: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
     /// What it failed by; none where it was carried out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<ToolErrorKind>,
 }
 

@@ -1,7 +1,6 @@
 //! Where and how tools run, as the model and the operator are notified (contract: decisions.md, 25): what is said to be
 //! enforced the performer has found to be.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -131,6 +130,7 @@ impl fmt::Display for WorkTree {
 }
 
 /// Where tools run, as the model is shown.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutionSnapshot {
     pub binding: ExecutionBinding,
@@ -148,10 +148,8 @@ pub struct ExecutionSnapshot {
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub external_trigger: bool,
     /// Where its files can be read. Earlier builds left it out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitHead>,
     /// Counted where an episode began with it, and the workspace is trusted. Earlier builds did not count.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_tree: Option<WorkTree>,
     /// Programs that commands find, of those that are looked for, in their order. Earlier builds left them out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

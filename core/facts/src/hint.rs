@@ -28,34 +28,26 @@ names! {
 }
 
 /// Content of an external sender.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hint {
     pub source: String,
     pub reason: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its subject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
     /// The trigger that it came through.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_trigger_id: Option<ExternalTriggerId>,
     /// Repeats the previous delivery: the agent may have sent it itself.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeats: bool,
     /// The wait that it addresses, named by an operator, or by the wait's token as `correlation_id`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Text>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causation_id: Option<String>,
     /// It was kept while nobody owned its agent: it counts as judged with the record that has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deposit: Option<DepositId>,
 }
 

@@ -21,6 +21,7 @@ names! { Ownership { SelfOwned "self_owned", ParentSupervised "parent_supervised
 names! { ProfilePreset { PublicNamed "public_named", PrivateChild "private_child" } }
 
 /// What is fixed when an agent is created.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentSpec {
     pub kind: AgentKind,
@@ -28,19 +29,15 @@ pub struct AgentSpec {
     pub ownership: Ownership,
     pub profile_preset: ProfilePreset,
     /// Who created it; audit only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lineage_parent_agent_id: Option<AgentId>,
     /// Who supervises it; none for those that look after themselves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<Supervisor>,
     /// How many supervisors there are above it.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub depth: u32,
     /// Of whose log its own begins as a copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
     /// Who is at the top of its supervision tree; none is itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<AgentId>,
     /// It works in a worktree of its own.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -51,7 +48,6 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<String>,
     /// What its home was made from; none is the runtime's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<AgentTemplate>,
     /// Those of them, and of where it works first, that no operator has named: whoever created it had chosen them itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -59,13 +55,12 @@ pub struct AgentSpec {
 }
 
 /// What a new agent begins with and an operator may change at any time: recorded in the step that creates it.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitialSettings {
     /// Asked first instead of the runtime's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
     /// What the agent is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
 }
 

@@ -1,7 +1,6 @@
 //! Images: what is known of one, and how many of them go together. Their bytes are stored like long texts, in base64, as
 //! requests carry them; no decision reads them.
 
-use alloc::format;
 use alloc::string::String;
 
 use schemars::JsonSchema;

@@ -13,14 +13,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::ids::AgentId;
 
 /// What an agent is shown as.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentLabel {
     /// A second name, in the form of an id: no other agent has it as its id or its name. None where the id is the only
     /// one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<AgentId>,
     /// What the agent is for, in one line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
     /// Stopped, and shown only in lists that ask for archived agents.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -28,16 +27,15 @@ pub struct AgentLabel {
 }
 
 /// What an operator changes of it. Start and archive are control commands.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum LabelChange {
     /// Its own id, or none, takes the name away.
     Rename {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<AgentId>,
     },
     Describe {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<Description>,
     },
 }

@@ -6,7 +6,10 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[macro_use]
 extern crate alloc;
+#[macro_use]
+extern crate holon_omit;
 #[cfg(test)]
 extern crate std;
 
@@ -32,6 +35,7 @@ pub mod hint;
 pub mod identity;
 pub mod ids;
 pub mod image;
+pub mod json;
 pub mod label;
 pub mod lifecycle;
 pub mod made;

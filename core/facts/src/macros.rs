@@ -11,6 +11,7 @@ macro_rules! names {
 
         impl $name {
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+            pub const NAMES: &'static [&'static str] = &[$($text),*];
 
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text),* }

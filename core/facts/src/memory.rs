@@ -23,21 +23,18 @@ pub const WAITS: usize = 4;
 pub const FOLLOW_UPS: usize = 6;
 
 /// As a turn left it.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkingMemory {
     /// The item in focus.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
     /// At most 200 bytes of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_status: Option<PlanStatus>,
     /// Files that were changed while that item was in focus, the newest last; at most 8.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// The last command that builds, checks or tests, and how it ended, while that item was in focus.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
     /// What the agent waits for, in its own words; at most 4.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

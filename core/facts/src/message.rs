@@ -2,7 +2,6 @@
 //! and with which authority (contract: agent.md, Messages).
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -22,37 +21,17 @@ pub use crate::provenance::{
 };
 
 /// Who a message comes from.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Origin {
-    Operator {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        actor_id: Option<String>,
-    },
-    Channel {
-        channel_id: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        sender_id: Option<String>,
-    },
-    Webhook {
-        source: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        event_type: Option<String>,
-    },
-    Callback {
-        descriptor_id: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        source: Option<String>,
-    },
-    Timer {
-        timer_id: String,
-    },
-    System {
-        subsystem: String,
-    },
-    Task {
-        task_id: String,
-    },
+    Operator { actor_id: Option<String> },
+    Channel { channel_id: String, sender_id: Option<String> },
+    Webhook { source: String, event_type: Option<String> },
+    Callback { descriptor_id: String, source: Option<String> },
+    Timer { timer_id: String },
+    System { subsystem: String },
+    Task { task_id: String },
 }
 
 /// The payload, as text or as JSON text.
@@ -71,6 +50,7 @@ pub const NAME_BYTES: usize = 4 * 256;
 pub const SOURCE_REFS: usize = 16;
 
 /// What a caller may say about a message. Authority and trust are not among it: they follow from origin.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ingress {
     pub kind: MessageKind,
@@ -84,20 +64,15 @@ pub struct Ingress {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<GivenSkill>,
     /// JSON text of the transport's own context; provenance only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Text>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub source_refs: BTreeMap<String, String>,
     pub delivery_surface: Surface,
     pub admission_context: AdmissionContext,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causation_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency: Option<Idempotency>,
     /// It was kept while nobody owned its agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deposit: Option<DepositId>,
 }
 
@@ -132,6 +107,7 @@ pub struct Idempotency {
 }
 
 /// An admitted message. Everything in it is fixed at admission.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
     pub id: MessageId,
@@ -149,15 +125,12 @@ pub struct Message {
     /// Skills that the operator wants to be used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<GivenSkill>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Text>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub source_refs: BTreeMap<String, String>,
     pub delivery_surface: Surface,
     pub admission_context: AdmissionContext,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causation_id: Option<String>,
 }
 

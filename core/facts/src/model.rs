@@ -27,6 +27,7 @@ pub use crate::usage::TokenUsage;
 pub const PROBE: Millis = Millis::minutes(5);
 
 /// One request, whole: what a transport lowers to its wire format.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
     pub agent: AgentId,
@@ -38,7 +39,6 @@ pub struct ModelRequest {
     /// Those that are on record for the run, in the fixed order of the catalogue.
     pub tools: Arc<[ToolName]>,
     /// Those of other programs among them, and what they are described with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_tools: Option<Arc<ServerTools>>,
     pub max_output_tokens: u64,
     pub timeout: Millis,
@@ -46,7 +46,6 @@ pub struct ModelRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub continues: Vec<Text>,
     /// A response that its provider may have kept, where this request may go on from it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goes_on_from: Option<Box<GoesOnFrom>>,
     /// It asks for a summary of the conversation: text alone is of use.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -198,6 +197,7 @@ impl RoundEnd {
 }
 
 /// What a model answered.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelAnswer {
     pub blocks: Vec<AnswerBlock>,
@@ -205,12 +205,9 @@ pub struct ModelAnswer {
     pub usage: TokenUsage,
     pub timing: Timing,
     /// The texts that the answer continues and its own, as one; only where it continues any and calls no tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<Text>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Box<Delivery>>,
     /// The answer as its provider keeps it, where it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<Box<StoredResponse>>,
 }
 
@@ -280,31 +277,26 @@ names! {
 }
 
 /// An attempt that brought no answer.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptFailure {
     pub kind: FailureKind,
     pub message: Text,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<Millis>,
     /// When a quota says that it will be full again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<Wall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
     pub timing: Timing,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<TransportDiagnostics>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Box<Delivery>>,
 }
 
 /// Where in the transport an attempt failed.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TransportDiagnostics {
     pub stage: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// At most 8 causes, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -327,6 +319,7 @@ impl AttemptOutcome {
 }
 
 /// One attempt in the timeline of a round (spec: ProviderAttemptTimeline).
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptRecord {
     pub provider: String,
@@ -337,22 +330,15 @@ pub struct AttemptRecord {
     pub started_at: Wall,
     pub completed_at: Wall,
     pub duration_ms: Millis,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_kind: Option<FailureKind>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Text>,
     pub outcome: AttemptOutcome,
     pub advanced_to_fallback: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff_ms: Option<Millis>,
     /// When a quota is available again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<Wall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_usage: Option<TokenUsage>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport_diagnostics: Option<TransportDiagnostics>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Box<Delivery>>,
 }
 

@@ -13,17 +13,12 @@ use crate::price::Amount;
 use crate::task::{Need, TaskStatus};
 use crate::workspace::Worktree;
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "letter", rename_all = "snake_case")]
 pub enum Letter {
     /// There is to be an agent of that name.
-    Spawn {
-        spec: Box<AgentSpec>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        model: Option<ModelRef>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<Text>,
-    },
+    Spawn { spec: Box<AgentSpec>, model: Option<ModelRef>, message: Option<Text> },
     /// To a child: its supervisor adds a message.
     FollowUp { text: Text },
     /// To a child: it is to end.
@@ -33,7 +28,6 @@ pub enum Letter {
     /// From a child, its last one: how it ended.
     Result {
         status: TaskStatus,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         report: Option<Text>,
         /// By it and all whom it supervised.
         #[serde(default, skip_serializing_if = "Amount::is_nothing")]

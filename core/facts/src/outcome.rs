@@ -20,6 +20,7 @@ use crate::workspace::{ExecutionBinding, Retained};
 pub use crate::receipt::InputTarget;
 
 /// The end of one operation.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -39,14 +40,12 @@ pub enum Outcome {
     Prepared {
         supervisor: SupervisorIdentity,
         /// What it will execute.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         command: Option<Box<CommandSpec>>,
     },
     /// A folder to work in.
     Workspace {
         execution: ExecutionBinding,
         /// Of a worktree that is new: the commit that its branch begins at.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         base: Option<String>,
     },
     /// What became of a worktree that nobody needs.
@@ -94,6 +93,7 @@ pub enum Certainty {
 }
 
 /// Instruction files and the execution environment, read at the start of a turn.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadedContext {
     pub sources: Vec<InstructionSource>,
@@ -101,25 +101,22 @@ pub struct LoadedContext {
     pub context_build_ms: Millis,
     /// The skills that are there, if there are any. A turn's record leaves them out: `skills_catalogued` has them where they
     /// are others than before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Arc<SkillCatalogue>>,
     /// The tools of other programs, if there are any. A turn's record leaves them out: `tools_catalogued` has them where they
     /// are others than before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Arc<ServerTools>>,
 }
 
 /// One file of standing instructions.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstructionSource {
     pub scope: SourceScope,
     pub path: String,
     pub content: Text,
     /// The hash of `content`, also where it is short. Earlier builds left it out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_id: Option<ContentId>,
     /// Of an import, the file that names it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported_by: Option<String>,
 }
 

@@ -1,7 +1,6 @@
 //! What a tool call came to: the text for the model, or an error in one shape.
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -17,12 +16,11 @@ use crate::time::Millis;
 use crate::work::{PlanStatus, Todo};
 
 /// The one result of an accepted or refused call.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// Success: what the model reads, already bounded by the performer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Text>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
     #[serde(default)]
     pub facts: ToolFacts,
@@ -32,9 +30,9 @@ pub struct Receipt {
 }
 
 /// What happened, for the runtime's own use.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolFacts {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub truncated: bool,
@@ -45,46 +43,39 @@ pub struct ToolFacts {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skill_files: Vec<String>,
     /// The ended task whose result this shows: its own message need not show it again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_task: Option<TaskId>,
     /// What became of text for a task.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<InputReceipt>,
     /// The turn ends after this round.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub ends_turn: bool,
     /// What the agent begins with that the call asks for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Box<AgentTemplate>>,
     /// The name that was claimed for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed: Option<AgentId>,
 }
 
 /// What became of text for a task (contract: tasks.md). A rejection is no error.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputReceipt {
     pub accepted_input: bool,
     /// None where the task takes no input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_target: Option<InputTarget>,
     pub bytes_written: u64,
     /// Why not all of it went in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 /// A failure in the one shape of tools.md.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolError {
     pub kind: ToolErrorKind,
     pub message: Text,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     pub retryable: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
 }
 
@@ -180,6 +171,7 @@ pub enum Verdict {
 }
 
 /// A call about the agent's tasks.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum TaskCall {
@@ -190,13 +182,11 @@ pub enum TaskCall {
     Output {
         task: TaskId,
         /// How long to wait for the end; none looks only.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         wait: Option<Millis>,
     },
     Input {
         task: TaskId,
         /// The message to a child.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
     Stop {
@@ -206,6 +196,7 @@ pub enum TaskCall {
 }
 
 /// A call about the agent itself.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum SelfCall {
@@ -218,17 +209,14 @@ pub enum SelfCall {
         urgency: Urgency,
     },
     Sleep {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// None is without an end.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         duration: Option<Millis>,
     },
     Wait(WaitCall),
     Spawn(SpawnAgent),
     Workspace(UseWorkspace),
     Get {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<AgentId>,
     },
 }
@@ -248,6 +236,7 @@ impl SelfCall {
 }
 
 /// A call about the agent's work items.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum WorkCall {
@@ -262,7 +251,6 @@ pub enum WorkCall {
     },
     Pick {
         work_item: WorkItemId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         clear_blocker: bool,
     },
@@ -277,17 +265,12 @@ pub enum WorkCall {
     },
     Update {
         work_item: WorkItemId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         objective: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         plan_status: Option<PlanStatus>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         todo_list: Option<Vec<Todo>>,
         /// An empty text for nothing any more.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         blocked_by: Option<String>,
         /// Until the blocker is looked at again.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         recheck_after: Option<Millis>,
     },
     Complete {

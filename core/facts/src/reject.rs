@@ -88,73 +88,51 @@ pub enum Reject {
 /// The name of an origin, as in [`crate::message::Origin::name`].
 pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
 
-impl Reject {
-    /// Every code that there is.
-    pub const CODES: [&'static str; 27] = [
-        "unknown_agent",
-        "agent_exists",
-        "agent_stopped",
-        "agent_archived",
-        "private_agent",
-        "reserved_agent_id",
-        "name_taken",
-        "draining",
-        "queue_full",
-        "too_many_events",
-        "idempotency_conflict",
-        "kind_from_origin",
-        "priority_from_origin",
-        "too_large",
-        "too_many",
-        "stale_run_id",
-        "no_current_run",
-        "too_many_agents",
-        "unknown_task",
-        "unknown_ask",
-        "unknown_timer",
-        "unknown_work_item",
-        "unknown_workspace",
-        "workspace_active",
-        "unknown_trigger",
-        "out_of_range",
-        "command_refused",
-    ];
+macro_rules! codes {
+    ($($($name:ident)|+ $code:literal)*) => {
+        impl Reject {
+            /// Every code that there is.
+            pub const CODES: &'static [&'static str] = &[$($code),*];
 
-    /// The stable code, as it stands in replies and exit codes.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::UnknownAgent { .. } => "unknown_agent",
-            Self::AgentExists { .. } => "agent_exists",
-            Self::AgentStopped { .. } => "agent_stopped",
-            Self::AgentArchived { .. } => "agent_archived",
-            Self::PrivateAgent { .. } => "private_agent",
-            Self::ReservedAgentId { .. } => "reserved_agent_id",
-            Self::NameTaken { .. } => "name_taken",
-            Self::Draining => "draining",
-            Self::QueueFull { .. } => "queue_full",
-            Self::TooManyEvents { .. } => "too_many_events",
-            Self::IdempotencyConflict { .. } | Self::KeyTaken { .. } | Self::KeySpent { .. } => {
-                "idempotency_conflict"
+            /// The stable code, as it stands in replies and exit codes.
+            pub fn code(&self) -> &'static str {
+                match self { $($(Self::$name { .. })|+ => $code),* }
             }
-            Self::KindFromOrigin { .. } => "kind_from_origin",
-            Self::PriorityFromOrigin { .. } => "priority_from_origin",
-            Self::TooLarge { .. } => "too_large",
-            Self::TooMany { .. } => "too_many",
-            Self::StaleRunId { .. } => "stale_run_id",
-            Self::NoCurrentRun => "no_current_run",
-            Self::TooManyAgents { .. } => "too_many_agents",
-            Self::UnknownTask { .. } => "unknown_task",
-            Self::UnknownAsk { .. } => "unknown_ask",
-            Self::UnknownTimer { .. } => "unknown_timer",
-            Self::UnknownWorkItem { .. } => "unknown_work_item",
-            Self::UnknownWorkspace { .. } => "unknown_workspace",
-            Self::WorkspaceActive { .. } => "workspace_active",
-            Self::UnknownTrigger => "unknown_trigger",
-            Self::OutOfRange { .. } => "out_of_range",
-            Self::CommandRefused { .. } => "command_refused",
         }
-    }
+    };
+}
 
+codes! {
+    UnknownAgent "unknown_agent"
+    AgentExists "agent_exists"
+    AgentStopped "agent_stopped"
+    AgentArchived "agent_archived"
+    PrivateAgent "private_agent"
+    ReservedAgentId "reserved_agent_id"
+    NameTaken "name_taken"
+    Draining "draining"
+    QueueFull "queue_full"
+    TooManyEvents "too_many_events"
+    IdempotencyConflict | KeyTaken | KeySpent "idempotency_conflict"
+    KindFromOrigin "kind_from_origin"
+    PriorityFromOrigin "priority_from_origin"
+    TooLarge "too_large"
+    TooMany "too_many"
+    StaleRunId "stale_run_id"
+    NoCurrentRun "no_current_run"
+    TooManyAgents "too_many_agents"
+    UnknownTask "unknown_task"
+    UnknownAsk "unknown_ask"
+    UnknownTimer "unknown_timer"
+    UnknownWorkItem "unknown_work_item"
+    UnknownWorkspace "unknown_workspace"
+    WorkspaceActive "workspace_active"
+    UnknownTrigger "unknown_trigger"
+    OutOfRange "out_of_range"
+    CommandRefused "command_refused"
+}
+
+impl Reject {
     /// What to do next.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -32,14 +32,13 @@ names! {
 names! { TimerOwner { Operator "operator", Wait "wait" } }
 
 /// What whoever makes a timer asks for.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerSpec {
     /// Until the first occurrence.
     pub duration_ms: Millis,
     /// Between further ones; without, there is one occurrence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ms: Option<Millis>,
     pub misfire: Misfire,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }

@@ -1,6 +1,5 @@
 //! Where an agent's tools run, and what that place is called (contract: tasks.md, Workspaces).
 
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -226,21 +225,18 @@ impl WorktreePlan {
 }
 
 /// One worktree, as its agent knows it.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Worktree {
     #[serde(flatten)]
     pub plan: WorktreePlan,
     pub state: WorktreeState,
     /// The commit where its branch began; none until it is read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// The task of the child that works in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retained: Option<Retained>,
     /// The child that left it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_by: Option<AgentId>,
 }
 

@@ -1,7 +1,5 @@
 //! Laws about answers: which of them end a turn, and how.
 
-use alloc::format;
-
 use holon_facts::content::Text;
 use holon_facts::event::turn::{AssistantRoundRecorded, ReminderKind, TurnTerminal};
 use holon_facts::event::{Event, TurnFact};

@@ -1,7 +1,5 @@
 //! Laws about who may say what: authority is fixed at admission, and nothing that a model says adds to it.
 
-use alloc::format;
-
 use holon_facts::event::{Event, InboxFact, LifecycleFact, OutboxFact};
 use holon_facts::message::{AuthorityClass, MessageKind, Origin, Priority, Trust};
 use holon_facts::record::Record;

@@ -1,7 +1,5 @@
 //! Laws about what may be spent.
 
-use alloc::format;
-
 use holon_facts::budget::Period;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::scheduling::{HoldCause, HoldEnd, HoldSet};

@@ -1,7 +1,5 @@
 //! Laws about agents under supervision, and about what one agent has for another, as far as the log of one of them tells.
 
-use alloc::format;
-
 use holon_facts::event::task::TaskCause;
 use holon_facts::event::{Event, LifecycleFact, OutboxFact, TaskFact};
 use holon_facts::identity::{AgentKind, AgentSpec, Ownership, Visibility};

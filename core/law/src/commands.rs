@@ -1,7 +1,5 @@
 //! Laws about commands: who executes them is on record first, and nobody executes one twice.
 
-use alloc::format;
-
 use holon_facts::event::operation::{OpKind, OperationOpened};
 use holon_facts::event::{Event, OperationFact};
 use holon_facts::record::Record;

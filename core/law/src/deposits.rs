@@ -1,7 +1,5 @@
 //! The law about what was deposited while nobody owned an agent.
 
-use alloc::format;
-
 use holon_facts::record::Record;
 
 use super::past::Past;

@@ -1,7 +1,5 @@
 //! Laws about the episodes of a conversation.
 
-use alloc::format;
-
 use holon_facts::episode::EpisodeBoundary;
 use holon_facts::event::operation::{OpKind, OperationFact};
 use holon_facts::event::{EpisodeClosed, EpisodeFact, Event, LifecycleFact, TurnFact};

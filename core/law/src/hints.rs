@@ -1,6 +1,5 @@
 //! The law about hints: they are one by source, and none is forgotten.
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::event::wake::WakeTickQueued;

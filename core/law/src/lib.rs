@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::wildcard_enum_match_arm, reason = "a law is silent about each fact that it does not name")]
 
+#[macro_use]
 extern crate alloc;
 
 mod answers;

@@ -1,6 +1,5 @@
 //! Laws about start, stop, abort and posture.
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::decision::DecisionKind;

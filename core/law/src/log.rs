@@ -1,7 +1,5 @@
 //! Laws about the log itself: positions, time, and what an end of a run leaves behind.
 
-use alloc::format;
-
 use holon_facts::closure::ClosureOutcome;
 use holon_facts::event::{Event, LifecycleFact, SchedulingFact, TurnFact};
 use holon_facts::record::Record;

@@ -1,7 +1,5 @@
 //! Laws about what an agent has in mind, and what it remembers.
 
-use alloc::format;
-
 use holon_facts::event::{EpisodeFact, Event, SchedulingFact, TurnFact};
 use holon_facts::outcome::SourceScope;
 use holon_facts::receipt::ToolFacts;

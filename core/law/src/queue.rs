@@ -1,7 +1,5 @@
 //! Laws about messages: where each of them is, and in which order they are taken.
 
-use alloc::format;
-
 use holon_facts::event::inbox::{MessageDequeued, MessageRequeued, RequeueCause};
 use holon_facts::event::turn::TurnTerminal;
 use holon_facts::event::{Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};

@@ -1,7 +1,5 @@
 //! Ids: given once, in order, and named only afterwards.
 
-use alloc::format;
-
 use holon_facts::decision::{Evidence, SchedulerDecision};
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::wait::Resolution;

@@ -1,7 +1,5 @@
 //! Laws about requests to models: they go on with each other, and they fit.
 
-use alloc::format;
-
 use holon_facts::event::Event;
 use holon_facts::event::operation::{OpKind, OperationFact, OperationOpened};
 use holon_facts::record::Record;

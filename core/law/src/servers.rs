@@ -1,6 +1,5 @@
 //! Laws about tools of other programs.
 
-use alloc::format;
 use alloc::sync::Arc;
 
 use holon_facts::call::ToolName;

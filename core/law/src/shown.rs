@@ -1,8 +1,6 @@
 //! Laws about what a model is shown, as far as records alone say it: the requests themselves are judged where they are
 //! sent.
 
-use alloc::format;
-
 use holon_facts::event::inbox::MessageRequeued;
 use holon_facts::event::turn::TurnTerminal;
 use holon_facts::event::{Event, InboxFact, TurnFact};

@@ -1,7 +1,6 @@
 //! Laws about skills.
 
 use alloc::collections::BTreeSet;
-use alloc::format;
 
 use holon_facts::event::{Event, InboxFact, SkillActivated, SkillFact, SkillsCatalogued};
 use holon_facts::provenance::MessageKind;

@@ -1,7 +1,5 @@
 //! The law about sleep that an agent chose.
 
-use alloc::format;
-
 use holon_facts::event::{Event, SchedulingFact};
 use holon_facts::message::MessageKind;
 use holon_facts::record::Record;

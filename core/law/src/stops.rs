@@ -1,7 +1,6 @@
 //! Laws about what a stop or an abort says of itself, and about turns that have nothing to ask.
 
 use alloc::collections::BTreeSet;
-use alloc::format;
 use alloc::vec::Vec;
 
 use holon_facts::event::operation::OpKind;

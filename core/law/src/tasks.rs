@@ -1,7 +1,5 @@
 //! Laws about background tasks: their phases, and that each end is told once.
 
-use alloc::format;
-
 use holon_facts::decision::DecisionKind;
 use holon_facts::event::{Event, SchedulingFact, TaskFact, TurnFact};
 use holon_facts::message::MessageKind;

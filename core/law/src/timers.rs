@@ -1,7 +1,5 @@
 //! Laws about timers: each occurrence comes once, and what was missed follows the timer's policy.
 
-use alloc::format;
-
 use holon_facts::event::{Event, TimerFact};
 use holon_facts::ids::TimerId;
 use holon_facts::message::MessageKind;

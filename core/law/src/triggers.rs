@@ -1,7 +1,5 @@
 //! The law about triggers: what their addresses bring about, and when no more.
 
-use alloc::format;
-
 use holon_facts::event::{Event, WakeFact};
 use holon_facts::hint::Hint;
 use holon_facts::record::Record;

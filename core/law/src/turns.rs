@@ -1,7 +1,5 @@
 //! Laws about runs: rounds, calls, attempts, and how they end.
 
-use alloc::format;
-
 use holon_facts::episode::EpisodeBoundary;
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::turn::{

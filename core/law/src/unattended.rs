@@ -1,7 +1,5 @@
 //! The law about turns that no operator caused: they are counted, wait, and come to an end.
 
-use alloc::format;
-
 use holon_facts::decision::DecisionReason;
 use holon_facts::event::{Event, SchedulingFact, TurnFact};
 use holon_facts::record::Record;

@@ -1,7 +1,6 @@
 //! Laws about waits: whoever waits is woken by what it waits for and by nothing else, and nobody is forgotten.
 
 use alloc::collections::BTreeSet;
-use alloc::format;
 use alloc::vec::Vec;
 
 use holon_facts::decision::DecisionKind;

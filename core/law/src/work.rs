@@ -1,8 +1,6 @@
 //! Laws about work items: what is completed stays completed, the focus is on what is open, and what can be worked on is
 //! owed something.
 
-use alloc::format;
-
 use holon_facts::event::work::{StallReason, WorkChange, WorkTick};
 use holon_facts::event::{Event, SchedulingFact, TurnFact, WorkFact};
 use holon_facts::ids::RunId;

@@ -1,7 +1,5 @@
 //! Laws about where an agent works, as far as its own log tells. Who else works there, only the logs of all do.
 
-use alloc::format;
-
 use holon_facts::event::operation::OpKind;
 use holon_facts::event::workspace::ReleaseCause;
 use holon_facts::event::{Event, OperationFact, WorkspaceFact};

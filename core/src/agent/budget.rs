@@ -9,6 +9,7 @@ use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
 /// What an agent has spent, and what it may be about to.
+#[omit_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// In all.
@@ -21,10 +22,8 @@ pub struct Account {
     /// On that day.
     pub of_day: Amount,
     /// For the request of a turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Reservation>,
     /// For a summary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Reservation>,
 }
 
@@ -41,10 +40,6 @@ pub struct Reservation {
 }
 
 impl Account {
-    pub(crate) fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// What was spent on that day.
     pub fn on(&self, day: i64) -> Amount {
         if day == self.day { self.of_day } else { Amount::default() }

@@ -1,7 +1,6 @@
 //! The life of an agent under supervision, on its own side: it ends when nothing is left to do or when it is told to,
 //! and says so when it can't go on by itself (contract: tasks.md, Child agents). Its parent is its operator.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 
 use holon_facts::content::clip;
@@ -18,19 +17,16 @@ use crate::agent::work::WorkItem;
 const ABOUT: usize = 200;
 
 /// How far a supervised agent is, as its supervisor sees it.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Supervision {
     /// The need that was delivered to its parent last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_need: Option<Need>,
     /// The beginning of what it said last while it worked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
     /// The beginning of what it said last at the end of a turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// It takes nothing any more, and what it still has is ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired: Option<TaskStatus>,
     /// Its end was reported to its parent.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -41,10 +37,6 @@ pub struct Supervision {
 }
 
 impl Supervision {
-    pub(crate) fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-
     pub(super) fn brief_created(&mut self, fact: &BriefCreated) {
         let text = Some(clip(fact.text.preview(), ABOUT));
         match fact.kind {

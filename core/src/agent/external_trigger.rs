@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A trigger, as of its last change. Its address is nowhere on record: it follows from the generation.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExternalTrigger {
     pub external_trigger_id: ExternalTriggerId,
@@ -19,9 +20,7 @@ pub struct ExternalTrigger {
     pub generation: u64,
     /// Since when that one is.
     pub created_at: Wall,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Wall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_delivered_at: Option<Wall>,
     /// Of all generations together.
     pub delivery_count: u64,

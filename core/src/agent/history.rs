@@ -13,22 +13,19 @@ use holon_facts::usage::TokenUsage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     /// The newest turn, however it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<LastTurn>,
     /// How the newest turn ended that was not interrupted; a failure stands until a turn succeeds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_settled: Option<TurnKind>,
     /// What the newest turn said that did not come again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_answer: Option<Text>,
     pub usage: TokenUsage,
     pub last_turn_usage: TokenUsage,
     pub model_rounds: u64,
     pub messages_settled: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_brief: Option<(BriefId, Wall)>,
     /// The instruction files that the newest turn was given, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -13,23 +13,21 @@ use serde::{Deserialize, Serialize};
 
 /// Set by a turn that met an outage or an exhausted budget, ended by one that succeeds. Between its deadline and the
 /// next trial the queue runs as always: whatever is first is the trial.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hold {
     pub cause: HoldCause,
     pub since: Wall,
     pub step: u32,
     /// Without one, the budget has to be raised.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Wall>,
     /// What is exhausted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     /// Providers whose keys or logins are refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_by: Vec<String>,
     /// The first operator prompt admitted since the step began, and after it the next one. After one that was aborted
     /// the next that comes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<MessageId>,
 }
 

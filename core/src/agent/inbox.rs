@@ -42,6 +42,7 @@ struct Totals {
 }
 
 /// A message on its way, with what its earlier runs left behind.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub message: Message,
@@ -55,7 +56,6 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub own: bool,
     /// When an outage first put the message back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_since: Option<Wall>,
     /// Rounds of interrupted runs, which the next run continues from; they are with the run while there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -80,10 +80,8 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interjected: Vec<MessageId>,
     /// The message into whose turn it was taken: it waits with that one, and not for itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<MessageId>,
     /// What the tags of fences are derived from, since its first run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
 }
 

@@ -19,10 +19,6 @@ pub struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// The operator has written while something was asked of them.
     pub(super) fn decided(&mut self, message: &Message) {
         if self.decisions.len() == DECISIONS {

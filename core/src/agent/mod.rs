@@ -116,17 +116,17 @@ pub struct Agent {
     pub external_trigger: Option<ExternalTrigger>,
     #[serde(default, skip_serializing_if = "RecentCommands::is_empty")]
     pub novelty: RecentCommands,
-    #[serde(default, skip_serializing_if = "Unattended::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub unattended: Unattended,
     /// Events from outside that it was sent.
-    #[serde(default, skip_serializing_if = "Outside::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub outside: Outside,
-    #[serde(default, skip_serializing_if = "Account::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub account: Account,
-    #[serde(default, skip_serializing_if = "Outbox::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub outbox: Outbox,
     /// Of one under supervision.
-    #[serde(default, skip_serializing_if = "Supervision::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub childhood: Supervision,
     pub workspaces: Workspaces,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,19 +134,19 @@ pub struct Agent {
     pub hold: Option<Hold>,
     pub history: History,
     /// The conversation that its requests go on with.
-    #[serde(default, skip_serializing_if = "Episodes::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub episodes: Episodes,
     /// What it has in mind from one turn to the next.
-    #[serde(default, skip_serializing_if = "Memory::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub memory: Memory,
     /// Skills that it is offered, and those in use.
-    #[serde(default, skip_serializing_if = "Skills::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub skills: Skills,
     /// Tools of other programs that it is offered.
-    #[serde(default, skip_serializing_if = "ToolCatalogue::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub servers: ToolCatalogue,
     /// What it has asked models.
-    #[serde(default, skip_serializing_if = "Requests::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub requests: Requests,
     pub last_decision: Option<SchedulerDecision>,
     /// What the requests of the last run offered.
@@ -170,28 +170,22 @@ pub struct Agent {
 }
 
 /// An operation whose outcome is awaited.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenOp {
     pub kind: OpKind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
     pub opened_at: Wall,
     /// Who executes the command: whom a start of the runtime asks for its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<SupervisorIdentity>,
     /// What that one executes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSpec>,
     /// What it needs for itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_root: Option<String>,
     /// The worktree that it makes or removes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<WorktreeId>,
     /// What the agent begins with that the worktree is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Box<AgentTemplate>>,
     /// The agent had begun the same one before.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]

@@ -26,10 +26,6 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    pub(crate) fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }

@@ -3,7 +3,6 @@
 //! was accepted has its turn.
 
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::allowance::Allowance;
@@ -40,7 +39,7 @@ pub struct Outside {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, SourceCount>,
     /// Of further sources together.
-    #[serde(default, skip_serializing_if = "SourceCount::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub others: SourceCount,
 }
 
@@ -56,20 +55,10 @@ pub struct SourceCount {
     pub events_of_minute: u32,
 }
 
-impl SourceCount {
-    fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 impl Outside {
-    pub(crate) fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// For those who look at it.
     pub(crate) fn shown(&self) -> Option<Self> {
-        Some(self.clone()).filter(|counted| !counted.is_fresh())
+        Some(self.clone()).filter(|counted| !holon_facts::is_default(counted))
     }
 
     fn of(&self, source: &str) -> &SourceCount {

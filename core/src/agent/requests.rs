@@ -20,15 +20,14 @@ const MEMORY: u32 = 8;
 /// What a tokenizer may count: less or more is a mistake of the provider's, and is not learnt from.
 const PLAUSIBLE: core::ops::RangeInclusive<u32> = 500..=5_000;
 
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Box<RequestRecord>>,
     /// The model that answered last comes last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibrations: Vec<Calibration>,
     /// What the provider keeps that answered last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Box<Kept>>,
 }
 
@@ -50,10 +49,6 @@ pub struct Calibration {
 }
 
 impl Requests {
-    pub(crate) fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// By how much more than estimated the provider of a model is expected to count.
     pub(crate) fn ratio(&self, model: &ModelRef) -> Ratio {
         match self.calibrations.iter().find(|it| it.model == *model) {

@@ -6,21 +6,16 @@ use holon_facts::event::turn::ToolsCatalogued;
 use holon_facts::tool::{ServerTool, ServerTools};
 use serde::{Deserialize, Serialize};
 
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCatalogue {
     /// What requests of the open episode may offer; none where there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Arc<ServerTools>>,
     /// What those of the next episode may, where that is something else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Arc<ServerTools>>,
 }
 
 impl ToolCatalogue {
-    pub(crate) fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// What is newest on record.
     pub(crate) fn newest(&self) -> Option<&Arc<ServerTools>> {
         self.next.as_ref().or(self.offered.as_ref()).filter(|tools| !tools.is_empty())

@@ -40,10 +40,6 @@ pub struct ActiveSkill {
 }
 
 impl Skills {
-    pub(crate) fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Whether the turn in progress has used it in that way.
     pub(crate) fn is_used(&self, skill_id: &str, reason: LoadReason) -> bool {
         let used = |skill: &ActiveSkill| skill.skill_id == skill_id && skill.load_reason == reason;

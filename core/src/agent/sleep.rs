@@ -14,19 +14,16 @@ use serde::{Deserialize, Serialize};
 use crate::agent::timer::DELIBERATE;
 
 /// A sleep that no turn has ended.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sleep {
     pub since: Wall,
     /// Its obligations wait until then; none when the sleep has no end, or has been delivered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Wall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Millis>,
     /// In the agent's own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The message that delivers its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<MessageId>,
 }
 

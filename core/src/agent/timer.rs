@@ -18,28 +18,23 @@ pub const ARMED: usize = 256;
 /// Timers that have ended and stay in the state; older ones are in the log.
 pub const KEPT: usize = 64;
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Timer {
     pub id: TimerId,
     pub owner: TimerOwner,
     /// The wait that it ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
     pub status: TimerStatus,
     pub created_at: Wall,
     pub duration_ms: Millis,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ms: Option<Millis>,
     pub misfire: Misfire,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// None once the last occurrence has come, or none comes any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_fire_at: Option<Wall>,
     /// The time of the clock that it is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Wall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_fired_at: Option<Wall>,
     /// Occurrences that have fired.
     pub fire_count: u64,
@@ -49,7 +44,6 @@ pub struct Timer {
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub undelivered: u64,
     /// The last message that told of some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<MessageId>,
 }
 

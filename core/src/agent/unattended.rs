@@ -13,13 +13,13 @@ use crate::agent::inbox::Entry;
 use crate::agent::outside;
 
 /// What is counted of them.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unattended {
     /// Turns in a row that the agent caused itself and that brought nothing on.
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub self_caused_turns: u32,
     /// A further one does not begin before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_deferred_until: Option<Wall>,
     /// Another one does not begin before external activity.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -34,7 +34,6 @@ pub struct Unattended {
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub outside_turns_of_day: u32,
     /// As many as a day may have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exhausted: Option<Exhausted>,
 }
 
@@ -47,13 +46,9 @@ pub struct Exhausted {
 }
 
 impl Unattended {
-    pub(crate) fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// For those who look at it: none before the first turn that no operator caused.
     pub(crate) fn shown(&self) -> Option<Self> {
-        Some(self.clone()).filter(|counted| !counted.is_fresh())
+        Some(self.clone()).filter(|counted| !holon_facts::is_default(counted))
     }
 
     /// Somebody outside has said something, or a turn has brought something on.

@@ -1,6 +1,5 @@
 //! Reserves what a request may take before it is sent, and settles what it took after it (contract: agent.md, Turns).
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::budget::{Budget, BudgetKind, Period, Scope};

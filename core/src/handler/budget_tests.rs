@@ -1,6 +1,5 @@
 //! Budgets of turns, agents, days and the runtime: what exhausts them, what waits for them, and what ends that.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -1,8 +1,6 @@
 //! The life of an agent under supervision: it ends when nothing is left to do or when it is stopped, and reports to its
 //! parent, who is its operator (contract: tasks.md, Child agents).
 
-use alloc::format;
-
 use holon_facts::content::Text;
 use holon_facts::event::lifecycle::{AgentArchived, AgentRetired, SchedulerPostureDecision};
 use holon_facts::event::task::TaskCause;

@@ -1,6 +1,5 @@
 //! Agents under supervision, and those who supervise them.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -1,5 +1,3 @@
-use alloc::format;
-
 use holon_facts::content::Text;
 use holon_facts::hint::{Hint, WakeDisposition};
 use holon_facts::trigger::{REMEMBERED, TriggerChange, TriggerStatus};

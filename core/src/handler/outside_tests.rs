@@ -1,5 +1,3 @@
-use alloc::format;
-
 use holon_facts::allowance::Allowance;
 use holon_facts::config::{Config, UnattendedPolicy};
 use holon_facts::content::Text;

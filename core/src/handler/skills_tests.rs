@@ -1,6 +1,5 @@
 //! Skills on offer and in use, in a world without I/O.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -1,7 +1,5 @@
 //! Ends a sleep that an agent chose (contract: tools.md, Sleep; scheduler.md, row 8).
 
-use alloc::format;
-
 use holon_facts::content::Text;
 use holon_facts::event::scheduling::SleepElapsed;
 use holon_facts::message::Origin;

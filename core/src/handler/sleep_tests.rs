@@ -1,4 +1,3 @@
-use alloc::format;
 use alloc::vec::Vec;
 
 use holon_facts::closure::{ClosureOutcome, WaitingReason};

@@ -1,8 +1,6 @@
 //! Counts turns that no operator caused, and holds an agent that has used up its own (contract: scheduler.md, Nothing
 //! spins).
 
-use alloc::format;
-
 use holon_facts::config::UnattendedPolicy;
 use holon_facts::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted, UnattendedTurnsRaised};
 use holon_facts::hash;

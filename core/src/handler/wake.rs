@@ -1,6 +1,5 @@
 //! Records wake hints and queues the tick for them (contract: work.md, Wake hints).
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -5,7 +5,6 @@ mod tight;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use holon_facts::config::Config;

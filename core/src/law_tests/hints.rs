@@ -1,6 +1,5 @@
 //! An eighth hand-made life, of hints, and ways to break the law about them.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -1,7 +1,6 @@
 //! What holds otherwise than the conversation has shown: work items, environment, instruction files. It is said where it
 //! is new, and nothing above it is rewritten.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -1,7 +1,6 @@
 //! What a request says after its frame: the turns of the episode as they were, then the turn in progress. Whatever was
 //! said once is said in the same words again, so each request begins with all of the one before.
 
-use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;

@@ -1,6 +1,5 @@
 //! What stands for an episode that is over: what was asked, what was done, and how it was left, from facts alone.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;

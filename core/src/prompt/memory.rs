@@ -1,7 +1,6 @@
 //! What the agent had in mind when an episode began. Its item, plan, steps and waits stand with the work items, and what
 //! changes within an episode its conversation shows.
 
-use alloc::format;
 use alloc::vec::Vec;
 
 use holon_facts::frame::Part;

@@ -1,7 +1,6 @@
 //! The beginning of a long turn told in short: what was said and called, and what came of it, each by its
 //! beginning and its end. The core decides what is told; the shell cuts the excerpts.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -1,7 +1,6 @@
 //! Sentences of the runtime in the middle of a turn. Handlers record them as they are: the transcript of a turn repeats what
 //! its model read, and the item that a reminder describes changes after it.
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::content::clip;

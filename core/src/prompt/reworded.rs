@@ -1,7 +1,6 @@
 //! Of tests alone. Another build words its prompts otherwise: within [`reworded`] every sentence of this module is another one. The
 //! scripted world folds all records so, and what comes out must be what the live state is.
 
-use alloc::format;
 use alloc::string::String;
 use core::cell::Cell;
 

@@ -1,7 +1,6 @@
 //! The prompt's blocks in their order, from facts and loaded sources.
 
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -1,7 +1,6 @@
 //! Skills as requests show them: the catalogue that is on offer, what has changed in it, and which of them are in use.
 //! Bodies are read by whoever uses them.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 

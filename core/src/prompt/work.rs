@@ -1,6 +1,5 @@
 //! What a prompt says of work items: the one in focus, and that there are others.
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::content::clip;

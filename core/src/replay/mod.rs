@@ -6,7 +6,6 @@ mod call;
 mod tests;
 
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::{String, ToString};
 
 use holon_facts::config::{Config, ConfigError};

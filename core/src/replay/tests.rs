@@ -1,6 +1,5 @@
 //! What is exported is read back as it was, and a difference says where it is and no more than a person reads.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

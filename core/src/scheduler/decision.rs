@@ -1,7 +1,6 @@
 //! The decision table: what happens next, as a pure and total function of one projection (contract:
 //! scheduler.md, Precedence). Rows keep the contract's numbers; those of later subjects are not here yet.
 
-use alloc::format;
 use alloc::vec::Vec;
 
 use holon_facts::continuation::ContinuationClass;

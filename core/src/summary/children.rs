@@ -19,24 +19,19 @@ const SUMMARY: usize = 200;
 
 names! { ChildPhase { Running "running", Blocked "blocked", Waiting "waiting", Terminal "terminal" } }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildObservability {
     pub phase: ChildPhase,
     /// Why it can't go on by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_reason: Option<String>,
     /// What it waits for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_reason: Option<WaitingReason>,
     /// Its item in focus, and what that is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_work_item_id: Option<WorkItemId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_summary: Option<String>,
     /// The start of its last text during work, and of its last text at the end of a turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_progress_brief: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_result_brief: Option<String>,
 }
 

@@ -12,17 +12,16 @@ use crate::agent::Agent;
 use crate::agent::requests::Calibration;
 
 /// The conversation that requests go on with, and what it costs.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextSummary {
     /// The open episode.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub episode_id: Option<EpisodeId>,
     pub last_request: RequestRecord,
     /// What the models' providers have counted so far, by what was estimated; the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibrations: Vec<Calibration>,
     /// The part of all input tokens that providers had in a cache, in thousandths.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_share: Option<Ratio>,
     /// How often what the agent has in mind has changed, and what it is.
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]

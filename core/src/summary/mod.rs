@@ -68,6 +68,7 @@ names! {
 }
 
 /// One agent for operators and clients.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentSummary {
     pub agent_id: AgentId,
@@ -78,17 +79,14 @@ pub struct AgentSummary {
     pub created_at: Wall,
     pub status: Status,
     pub status_since: Wall,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_label: Option<StatusLabel>,
     pub scheduling_posture: SchedulingPosture,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle_hint: Option<alloc::string::String>,
     pub model: ModelState,
     pub token_usage: TokenUsage,
     pub last_turn_token_usage: TokenUsage,
     pub model_rounds: u64,
     /// Once a model was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextSummary>,
     pub spending: Spending,
     pub workspace: WorkspaceState,
@@ -96,18 +94,13 @@ pub struct AgentSummary {
     /// Background tasks that have not ended.
     pub active_task_count: u64,
     /// The item in focus.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_work_item_id: Option<WorkItemId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
     /// Turns that no operator caused, once there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended: Option<Unattended>,
     /// Events from outside, once there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Outside>,
     /// The trigger through which other systems wake it; other routes show its address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_trigger: Option<ExternalTrigger>,
     /// What it waits for: for its work items in order, then for itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -115,9 +108,7 @@ pub struct AgentSummary {
     /// How the last turn left the agent: history while something is pending. `completed` with the evidence
     /// `no_turn` where there was none.
     pub closure: ClosureDecision,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunSummary>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<LastTurn>,
     /// The instruction files that its newest turn was given, in the order of the prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

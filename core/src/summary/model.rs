@@ -17,15 +17,13 @@ names! {
 }
 
 /// How an agent's model is chosen, for operators.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelState {
     pub source: ModelSource,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_default_model: Option<ModelRef>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_model: Option<ModelRef>,
     pub effective_fallback_models: Vec<ModelRef>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub override_model: Option<ModelRef>,
 }
 

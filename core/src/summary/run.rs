@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::turn::{Phase, Run};
 use crate::agent::{Agent, OpenOp};
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     pub run_id: RunId,
@@ -24,10 +25,8 @@ pub struct RunSummary {
     pub since: Wall,
     pub rounds: u32,
     /// The tool call in flight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallSummary>,
     /// Why the attempt before, at the round in progress, brought no answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_attempt_error: Option<AttemptError>,
 }
 

@@ -1,6 +1,5 @@
 //! What must hold of arguments beyond their shape, where several tools ask for the same.
 
-use alloc::format;
 use alloc::string::ToString;
 
 use holon_facts::call::COMMAND_BYTES;

@@ -19,7 +19,6 @@ pub struct CreateWorkItem {
     #[serde(default = "draft")]
     pub plan_status: PlanStatus,
     /// Text of the plan's file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     /// At most 100 steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -17,10 +17,8 @@ pub struct ExecCommand {
     /// As typed into a shell.
     pub cmd: String,
     /// Relative to the current folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
     /// Default: bash, else sh.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
     /// Use a login shell.
     #[serde(default = "yes")]
@@ -29,7 +27,6 @@ pub struct ExecCommand {
     #[serde(default)]
     pub tty: bool,
     /// Keep stdin open for TaskInput; default: as tty.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepts_input: Option<bool>,
     /// When an equal command runs already.
     #[serde(default)]
@@ -38,7 +35,6 @@ pub struct ExecCommand {
     #[serde(default = "default_yield")]
     pub yield_time_ms: u64,
     /// Limit of the output shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
 }
 

@@ -1,6 +1,5 @@
 //! Several commands in a row.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -58,14 +57,11 @@ impl BuiltIn for ExecCommandBatch {
 #[serde(deny_unknown_fields)]
 pub struct BatchItem {
     pub cmd: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
     #[serde(default = "yes")]
     pub login: bool,
     #[serde(default = "default_yield")]
     pub yield_time_ms: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
 }

@@ -1,6 +1,5 @@
 //! What there is of work items.
 
-use alloc::format;
 
 use holon_facts::call::{WorkFilter};
 use holon_facts::receipt::{ToolError, Verdict, WorkCall};

@@ -1,6 +1,5 @@
 //! A text that an agent remembers, in full.
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::receipt::{ToolError, Verdict};

@@ -1,6 +1,5 @@
 //! A search of what an agent remembers.
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::receipt::{ToolError, Verdict};

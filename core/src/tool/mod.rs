@@ -6,7 +6,6 @@ mod check;
 pub mod schema;
 mod unreadable;
 
-use alloc::format;
 use alloc::vec::Vec;
 
 use holon_facts::call::ToolName;

@@ -14,7 +14,6 @@ use super::{BuiltIn, check};
 #[serde(deny_unknown_fields)]
 pub(super) struct PickWorkItem {
     work_item_id: WorkItemId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// Remove its blocker.
     #[serde(default)]

@@ -1,6 +1,5 @@
 //! Rest.
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::receipt::{SelfCall, ToolError, Verdict};
@@ -21,9 +20,7 @@ const LONGEST: u64 = 365 * 86_400_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sleep {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
 }
 

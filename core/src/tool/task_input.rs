@@ -1,6 +1,5 @@
 //! Writing to a background task.
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::call::{INPUT_BYTES};

@@ -1,6 +1,5 @@
 //! What a background task has written.
 
-use alloc::format;
 
 use holon_facts::ids::TaskId;
 use holon_facts::receipt::{TaskCall, ToolError, Verdict};

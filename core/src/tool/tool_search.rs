@@ -1,6 +1,5 @@
 //! A search of the tools of other programs, where requests don't have all of them.
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::receipt::{ToolError, Verdict};

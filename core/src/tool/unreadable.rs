@@ -1,6 +1,5 @@
 //! What is wrong with arguments that can't be read, in words that say what to send.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -17,17 +17,12 @@ use super::{BuiltIn, check};
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateWorkItem {
     work_item_id: WorkItemId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     objective: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     plan_status: Option<PlanStatus>,
     /// The whole list: it replaces the old one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     todo_list: Option<Vec<Todo>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     blocked_by: Option<String>,
     /// When to check the blocker again, at least 60000; default an hour.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     recheck_after_ms: Option<u64>,
 }
 

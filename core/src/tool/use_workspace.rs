@@ -1,6 +1,5 @@
 //! Where an agent works.
 
-use alloc::format;
 
 pub(super) use holon_facts::call::UseWorkspace;
 use holon_facts::call::{WorkMode};

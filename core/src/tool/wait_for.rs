@@ -23,13 +23,10 @@ pub(super) struct WaitFor {
     wake: WakeOn,
     /// Of `task_result` the task; of timer a duration (`90s`, `1h30m`, `2d`) or a UTC time; of external the source or reference
     /// of the event.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     resource: Option<String>,
     /// Default: the item in focus.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     work_item_id: Option<WorkItemId>,
     /// When to check again, at least 60000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     recheck_after_ms: Option<u64>,
 }
 

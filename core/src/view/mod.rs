@@ -60,30 +60,25 @@ names! {
 }
 
 /// Why an agent is as it is, and what would change it.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     pub agent_id: AgentId,
     pub status: Status,
     pub since: Wall,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_label: Option<StatusLabel>,
     pub scheduling_posture: SchedulingPosture,
     /// What the scheduler would decide at this moment.
     pub decision: SchedulerDecision,
     /// What it decided last, as recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_decision: Option<SchedulerDecision>,
     /// How the last turn left the agent: history while something is pending. `completed` with the evidence
     /// `no_turn` where there was none.
     pub closure: ClosureDecision,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<LastTurn>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunSummary>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
     /// The sleep that the agent chose, as long as no turn has ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep: Option<Sleep>,
     /// What it waits for: for its work items in order, then for itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -95,13 +90,10 @@ pub struct Explanation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<Pending>,
     /// Folded hints of which only the number is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_hints: Option<u64>,
     /// Turns that no operator caused, once there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended: Option<Unattended>,
     /// Events from outside, once there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Outside>,
     pub deadlines: Vec<ExplainedDeadline>,
     pub woken_by: Vec<WakeSource>,
@@ -111,10 +103,8 @@ pub struct Explanation {
     /// Whether nothing runs, and nothing is queued but what has to wait.
     pub quiet: bool,
     /// How things stand, from facts alone; none while something is pending that is not waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<RunVerdict>,
     /// What an agent without a run waits for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<ExplainedDeadline>,
     pub event_seq: EventSeq,
 }

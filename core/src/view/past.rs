@@ -1,7 +1,6 @@
 //! Requests of the past, rendered again from the state that their records fold to; and how one would be with another
 //! window.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

@@ -1,6 +1,5 @@
 //! How an agent stands, in short, from its own facts alone: what a list shows of it without loading it.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -21,6 +20,7 @@ use crate::view::RunVerdict;
 const WAITS_FOR_BYTES: usize = 200;
 
 /// An agent as it was after its newest event.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
     #[serde(flatten)]
@@ -28,14 +28,12 @@ pub struct Standing {
     #[serde(rename = "scheduling_posture")]
     pub posture: SchedulingPosture,
     /// None while a run, a message or a task that it waits for is pending.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<RunVerdict>,
     /// Since when.
     pub since: Wall,
     /// The folder where its commands start.
     pub works_in: String,
     /// In the agent's own words, the cause of its hold, or its children; of a long text the beginning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
     /// Briefs that require an action of the operator, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

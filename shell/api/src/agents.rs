@@ -18,14 +18,13 @@ use super::task::TaskLine;
 use super::{Boundaries, Brief, TranscriptEntry};
 
 /// Which part of the list of agents.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListQuery {
     /// Only agents whose names come after this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<AgentId>,
     /// At most so many, 1 to 1,000; 500 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u32>,
     /// Also those that are archived.
@@ -46,6 +45,7 @@ pub struct Agents {
 }
 
 /// One public agent, from its ledger row and its creation: a list loads no agent.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentListEntry {
     pub agent_id: AgentId,
@@ -58,7 +58,6 @@ pub struct AgentListEntry {
     /// Messages, operations and runs that are not settled, and a hold.
     pub open_work: u64,
     /// When something happens to it by itself, at the earliest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_deadline: Option<Wall>,
     /// None of an agent that an earlier build wrote, until its next event.
     #[serde(flatten)]
@@ -71,10 +70,8 @@ pub struct AgentListEntry {
     pub execution: ExecutionBinding,
     pub event_seq: EventSeq,
     /// What a stopped agent needs before it takes new input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle_hint: Option<String>,
     /// Why more than this may have been decided: the ledger waits for its disk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger_waits: Option<String>,
 }
 
@@ -130,6 +127,7 @@ pub struct AgentStatus {
 }
 
 /// Why an agent is in its state, with details from its events.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentWhy {
     #[serde(flatten)]
@@ -138,19 +136,14 @@ pub struct AgentWhy {
     #[serde(default)]
     pub active_tasks: Vec<TaskLine>,
     /// The event that `last_decision` is; none when it is far behind the newest events.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_decision_event: Option<EventMark>,
     /// What set the hold that there is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_error: Option<Trouble>,
     /// The failure of the newest turn, where its closure is `failed`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Trouble>,
     /// What is wrong with the events that were to be looked at: then some of the above may be missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events_damaged: Option<String>,
     /// Why this is about the last durable state, and not the present one: the ledger waits for its disk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger_waits: Option<String>,
 }
 
@@ -175,14 +168,13 @@ pub struct Trouble {
 }
 
 /// How much of the newest is wanted, and as of when.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecentQuery {
     /// The state right after this event, from records alone; the present state by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_seq: Option<EventSeq>,
     /// At most so many briefs and transcript entries each, 0 to 100; 20 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub recent: Option<u32>,
 }

@@ -6,6 +6,7 @@ use holon_facts::{EventSeq, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Brief {
     pub id: BriefId,
@@ -13,12 +14,9 @@ pub struct Brief {
     pub visibility: BriefVisibility,
     /// The whole text.
     pub text: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     /// The work item that the turn was about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub related_message_id: Option<MessageId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interjected_message_ids: Vec<MessageId>,

@@ -57,35 +57,30 @@ pub struct ControlReply {
 }
 
 /// A new agent.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateAgent {
     /// The folder that it works in, from the root; its own home by default. It must be there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^/"))]
     pub workspace_root: Option<String>,
     /// Where its commands run, inside of `workspace_root`, which it is by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^/"))]
     pub cwd: Option<String>,
     /// `public` by default; a private agent is in no list.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
+    #[serde(default, deserialize_with = "optional_word")]
     pub visibility: Option<Visibility>,
     /// The model that it asks first; the runtime's own by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
     /// Its standing instructions, which become `AGENTS.md` in its home: at most 256 KiB. A file that is there already is
     /// not overwritten, and the request is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 262_144))]
     pub instructions: Option<String>,
     /// What its home is made from: the id of a template, an absolute folder, or an address on GitHub. Not with
     /// `instructions`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4_096))]
     pub template: Option<String>,
     /// What it is for, in one line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
 }
 
@@ -140,19 +135,18 @@ pub struct Created {
 }
 
 /// A new agent whose log begins as a copy of this one's.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForkAgent {
     /// The name of the new agent.
     pub agent_id: AgentId,
     /// The last event to copy, or the end of the step before it; all of them by default.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_number")]
+    #[serde(default, deserialize_with = "whole_number")]
     pub event_seq: Option<EventSeq>,
     /// The model that the new agent asks first, instead of the one that the copied agent asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
     /// The first answer after that event; no model is asked for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<GivenAnswer>,
     /// Work in a new worktree with the files of that moment.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]

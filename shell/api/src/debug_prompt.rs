@@ -18,27 +18,23 @@ use serde_json::Value;
 use super::body::PROMPT_BYTES;
 
 /// Which request is shown: the first one of the turn that a next prompt would begin, or a past one by its turn or its id.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DebugPrompt {
     /// The next prompt, at most 1 MiB; a placeholder by default. Not with `turn` or `request`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = PROMPT_BYTES))]
     pub text: Option<String>,
     /// The last request of this turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnIndex>,
     /// The last request of this round of `turn`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<RoundIndex>,
     /// The request of this operation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<OpId>,
     /// Compares it with the request before it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub diff: bool,
     /// Renders it for models with a window of this many tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1_000, max = 100_000_000))]
     pub window: Option<u64>,
     /// Adds the body that its provider is sent, with the provider as it is configured now.
@@ -47,6 +43,7 @@ pub struct DebugPrompt {
 }
 
 /// A request to a model.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DebugPromptReply {
     pub ok: bool,
@@ -62,25 +59,19 @@ pub struct DebugPromptReply {
     pub est_tokens: u64,
     pub prompt_cache_key: String,
     /// The model that is asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
     /// What the request takes of the model's window, its tools included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Room>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_sizes: Vec<ToolSize>,
     /// Why the episode would close before it: it would show the conversation so far as a digest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_episode: Option<EpisodeBoundary>,
     /// What it does not show, or not in full.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omitted: Vec<Omission>,
     /// Of a past request: which one, and what came of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<PastRequest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<PromptDiff>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
     /// Where it may not be what was sent, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -138,6 +129,7 @@ pub struct ToolSize {
 }
 
 /// A request that was sent.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PastRequest {
     pub request_id: OpId,
@@ -145,28 +137,21 @@ pub struct PastRequest {
     pub run_id: RunId,
     pub round: RoundIndex,
     /// Number of the attempt at its model, from 1; absent where none is on record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// The record that precedes it.
     pub event_seq: EventSeq,
     pub sent_at: Wall,
     pub outcome: RequestOutcome,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_kind: Option<FailureKind>,
     /// As the provider reported it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_usage: Option<TokenUsage>,
     /// The build that sent it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
     /// What is on record of it. Earlier builds recorded nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<RequestRecord>,
     /// How it went over the wire, where its transport does more than send all of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Box<Delivery>>,
     /// Whether it is shown exactly as it was sent: what this build renders has the same fingerprints.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_recorded: Option<bool>,
     /// Records that were read to render it.
     pub records_read: u64,

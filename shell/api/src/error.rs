@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Every reply that is no success.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
     /// Always false.
@@ -13,10 +14,8 @@ pub struct ErrorBody {
     /// What happened, for programs; stable.
     pub code: String,
     /// What to do next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Facts beyond the code: the invalid field, the run in progress, the last event, …
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<serde_json::Map<String, serde_json::Value>>,
 }
 

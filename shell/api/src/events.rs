@@ -8,20 +8,17 @@ use serde::{Deserialize, Serialize};
 use super::reply::Document;
 
 /// Which page of an agent's events.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventsQuery {
     /// Only earlier events.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_seq: Option<EventSeq>,
     /// Only later events.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_seq: Option<EventSeq>,
     /// At most so many, 1 to 512; 128 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 512))]
     pub limit: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
     /// Adds to each event what it means to people, as `presentation`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -40,20 +37,17 @@ pub enum Order {
 }
 
 /// Which page of the events of all public agents.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllEventsQuery {
     /// Only earlier positions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<LedgerSeq>,
     /// Only later positions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<LedgerSeq>,
     /// At most so many, 1 to 512; 128 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 512))]
     pub limit: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
     /// Adds to each event what it means to people, as `presentation`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -106,17 +100,16 @@ pub enum DamagedKind {
 
 /// From where a stream of the events of all agents goes on. The header `Last-Event-ID` stands before `after`; without
 /// either there are only new events.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllStreamQuery {
     /// Only later positions; 0 begins with the first event.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<LedgerSeq>,
     /// Adds to each event what it means to people, as `presentation`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub present: bool,
     /// A token of `POST /control/stream-token`, where no header can be sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub token: Option<String>,
 }
@@ -150,10 +143,10 @@ pub struct EventsPage {
 }
 
 /// One durable event.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Envelope {
     /// Where it stands among the events of all agents, in pages and streams of those.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<LedgerSeq>,
     /// Unique within its agent.
     pub id: String,
@@ -168,7 +161,6 @@ pub struct Envelope {
     pub provenance: serde_json::Map<String, serde_json::Value>,
     pub payload: serde_json::Map<String, serde_json::Value>,
     /// What it means to people; only where `present` asks for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub presentation: Option<Presentation>,
 }
 
@@ -205,11 +197,11 @@ impl Envelope {
 
 /// From where a stream of events goes on. The header `Last-Event-ID` stands before `after_seq`; without
 /// either there are only new events.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamQuery {
     /// Only later events; 0 begins with the first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_seq: Option<EventSeq>,
     /// Also send `live_attempt` and `live_text`: pieces of the model's text as they arrive; and `live_output`: the last
     /// lines of a command in the foreground.
@@ -220,7 +212,6 @@ pub struct StreamQuery {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub present: bool,
     /// A token of `POST /control/stream-token`, where no header can be sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub token: Option<String>,
 }

@@ -8,14 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which part of the inbox.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InboxQuery {
     /// Only agents whose names come after this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<AgentId>,
     /// At most so many agents, 1 to 500; 100 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<u32>,
 }
@@ -45,20 +44,18 @@ pub struct ClosedAsk {
 
 /// A temporary run (`holon run` without an agent). Its agent is in a ledger of its own, so no route leads to it: it is
 /// resumed by `holon run --resume RUN`.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TemporaryRunSummary {
     pub run: AgentId,
     /// `in_progress`, `killed`, `ended`, or the verdict.
     pub state: String,
     pub began_at: Wall,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Wall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
     pub spent: Amount,
     pub folder: String,
     /// One line of the first prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     pub ledger: String,
 }

@@ -19,6 +19,7 @@ use super::body::PROMPT_BYTES;
 use super::word::{optional_word, word};
 
 /// A prompt of the operator.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prompt {
@@ -36,16 +37,13 @@ pub struct Prompt {
     #[schemars(length(max = GIVEN))]
     pub skills: Vec<String>,
     /// `interject` reaches a turn in progress at its next safe point.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
+    #[serde(default, deserialize_with = "optional_word")]
     pub priority: Option<Priority>,
     /// Who among the operators; at most 256 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub actor_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub correlation_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub causation_id: Option<String>,
 }
@@ -64,6 +62,7 @@ pub struct PromptImage {
 }
 
 /// A message from outside: evidence, never an instruction of the operator.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Enqueue {
@@ -74,15 +73,12 @@ pub struct Enqueue {
     #[serde(default, deserialize_with = "word")]
     pub priority: EnqueuePriority,
     /// The channel or the sending system; `http` by default. At most 256 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub source: Option<String>,
     /// Who sent it on the channel, or the type of a webhook's event.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub sender: Option<String>,
     /// Context of the transport: provenance only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<serde_json::Map<String, serde_json::Value>>,
     /// At most 16 references of at most 256 characters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -92,10 +88,8 @@ pub struct Enqueue {
         "additionalProperties" = { "type": "string", "maxLength": 256 },
     ))]
     pub source_refs: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub correlation_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub causation_id: Option<String>,
 }
@@ -190,20 +184,18 @@ impl<'de> Visitor<'de> for PayloadFields {
 }
 
 /// Where a webhook comes from; the body is whatever JSON it sends.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookQuery {
     /// The sending system; `generic` by default. At most 256 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub source: Option<String>,
     /// The type of the event; the header `X-Event-Type` replaces it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub event_type: Option<String>,
     /// The sender's own id of this delivery, which makes it idempotent together with `source`; the header
     /// `X-Delivery-Id` replaces it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub delivery_id: Option<String>,
 }
@@ -219,14 +211,13 @@ pub struct Admitted {
 }
 
 /// Whether a prompt's reply waits for what comes of it.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromptQuery {
     /// Reply at the end of the prompt's turn, or when no work is left; without it once the prompt is durable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<WaitUntil>,
     /// The longest wait in milliseconds, 0 to 3,600,000; 60,000 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 3_600_000))]
     pub timeout_ms: Option<u32>,
 }
@@ -253,6 +244,7 @@ pub enum WaitUntil {
 }
 
 /// The prompt is durable, and with `wait` what came of it.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prompted {
     pub ok: bool,
@@ -261,19 +253,15 @@ pub struct Prompted {
     /// The idempotency key was known: this is the first message's id, and nothing new was admitted.
     pub duplicate: bool,
     /// With `wait`: whether what was waited for has ended. If it has not, the status is 202.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<bool>,
     /// With `wait`: the event before the prompt. Everything that comes of the prompt follows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_seq: Option<EventSeq>,
     /// How it ended. With 202, how the agent is: the prompt waits, under a hold for example.
     #[serde(flatten)]
     pub outcome: Option<PromptOutcome>,
     /// Why the reply comes before the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// How to wait on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 

@@ -7,15 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which turns.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyQuery {
     /// This many of the newest turns, 1 to 1000; 10 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub last: Option<u32>,
     /// This turn alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnIndex>,
 }
 

@@ -40,15 +40,14 @@ pub enum LedgerCheckState {
 }
 
 /// One check, which begins with the ledger as it is at that moment.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerCheck {
     pub check: LedgerCheckKind,
     pub state: LedgerCheckState,
     pub started_at: Wall,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Wall>,
     /// What was found in order, the first problem with its position, or why it was stopped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
 }
 

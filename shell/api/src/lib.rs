@@ -1,6 +1,9 @@
 //! What goes over the wire, for the server, its description and every client: one file per resource. Requests
 //! refuse unknown fields; replies may gain fields, so a client ignores those that it does not know.
 
+#[macro_use]
+extern crate holon_omit;
+
 mod access;
 mod agents;
 mod body;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is searched for.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryQuery {
@@ -13,11 +14,9 @@ pub struct MemoryQuery {
     #[schemars(length(min = 1, max = 1_000))]
     pub query: String,
     /// At most so many results, 1 to 50; 10 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: Option<u32>,
     /// Whether all workspaces are searched, rather than the active one alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_all_workspaces: Option<bool>,
 }
 
@@ -52,6 +51,7 @@ pub struct MemoryHit {
 }
 
 /// What a text of the memory comes from.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemorySource {
     /// Stands for the text; only a search hands it out.
@@ -62,11 +62,9 @@ pub struct MemorySource {
     pub standing: String,
     /// `agent`, or `workspace`.
     pub scope_kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<WorkspaceId>,
     pub agent_id: AgentId,
     /// The file that it is, where it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_path: Option<String>,
     pub title: String,
     pub updated_at: Wall,

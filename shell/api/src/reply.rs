@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// What a route replies with.
 pub trait Reply: Sized + Send + 'static {
@@ -24,7 +25,7 @@ pub trait Reply: Sized + Send + 'static {
 pub struct Document<T> {
     reply: T,
     /// None where the reply never was JSON.
-    json: Option<Value>,
+    json: Option<Box<str>>,
 }
 
 /// Text of the format of that name.
@@ -45,7 +46,7 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Reply for T 
     }
 
     fn read(body: &[u8]) -> serde_json::Result<Document<Self>> {
-        serde_json::from_slice(body)
+        holon_facts::json::read(body)
     }
 }
 
@@ -107,7 +108,9 @@ impl<T> Deref for Document<T> {
 impl<T: Serialize> Serialize for Document<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.json {
-            Some(json) => json.serialize(serializer),
+            Some(json) => serde_json::from_str::<&RawValue>(json)
+                .map_err(serde::ser::Error::custom)?
+                .serialize(serializer),
             None => self.reply.serialize(serializer),
         }
     }
@@ -115,8 +118,8 @@ impl<T: Serialize> Serialize for Document<T> {
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Document<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json = Value::deserialize(deserializer)?;
-        let reply = T::deserialize(&json).map_err(D::Error::custom)?;
+        let json: Box<str> = Box::<RawValue>::deserialize(deserializer)?.into();
+        let reply = serde_json::from_str(&json).map_err(D::Error::custom)?;
         Ok(Self { reply, json: Some(json) })
     }
 }
@@ -148,7 +151,7 @@ mod tests {
     fn what_a_newer_runtime_adds_is_kept() {
         let read = Health::read(br#"{"ok":true,"new":1}"#).unwrap();
         assert!(read.ok);
-        assert_eq!(serde_json::to_string(&read).unwrap(), r#"{"new":1,"ok":true}"#);
+        assert_eq!(serde_json::to_string(&read).unwrap(), r#"{"ok":true,"new":1}"#);
         assert_eq!(serde_json::to_string(&Document::from(Health { ok: true })).unwrap(), r#"{"ok":true}"#);
     }
 }

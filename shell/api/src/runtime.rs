@@ -56,37 +56,35 @@ pub struct Auth {
     pub required: bool,
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuntimeInfo {
     pub default_agent: AgentId,
     /// Shown only to clients that need no token or have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home_dir: Option<String>,
     /// The address on TCP; none where only the socket is served.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advertise_url: Option<String>,
     pub version: String,
 }
 
 /// Whether the runtime takes new work.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Readiness {
     pub ok: bool,
     /// Whether new work is taken.
     pub ready: bool,
     /// Why not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     pub pid: u32,
     /// Of the configuration that is in effect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_fingerprint: Option<String>,
 }
 
 /// What the daemon's `status` shows of a runtime that lives. A client of another version leaves out what it
 /// does not know and finds defaults for what is missing.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuntimeStatus {
     pub ok: bool,
@@ -96,29 +94,20 @@ pub struct RuntimeStatus {
     pub home_dir: String,
     pub socket_path: String,
     /// The address on TCP; none where only the socket is served.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_addr: Option<String>,
     /// The address under which others reach it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advertise_url: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<AuthMode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_fingerprint: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Wall>,
     /// What keeps new work out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     #[serde(default)]
     pub activity: Document<Activity>,
     /// What all agents have spent together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spending: Option<Document<Spending>>,
     /// The newest turn that failed since the runtime began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<Document<LastFailure>>,
     /// Servers of tools; none where none are configured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -174,33 +163,33 @@ impl Activity {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RuntimeState {
-    #[default]
-    Idle,
-    Waiting,
-    Processing,
+holon_facts::names! {
+    #[derive(Default)]
+    RuntimeState {
+        #[default]
+        Idle "idle",
+        Waiting "waiting",
+        Processing "processing",
+    }
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastFailure {
     pub occurred_at: Wall,
     pub summary: String,
     pub phase: FailurePhase,
     /// Whose turn failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail_hint: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FailurePhase {
-    Startup,
-    Shutdown,
-    RuntimeTurn,
+holon_facts::names! {
+    FailurePhase {
+        Startup "startup",
+        Shutdown "shutdown",
+        RuntimeTurn "runtime_turn",
+    }
 }
 
 /// The runtime leaves: runs are interrupted, nothing is recorded as stopped, and the next start resumes all of it.
@@ -208,26 +197,6 @@ pub enum FailurePhase {
 pub struct Shutdown {
     pub ok: bool,
     pub pid: u32,
-}
-
-impl RuntimeState {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Waiting => "waiting",
-            Self::Processing => "processing",
-        }
-    }
-}
-
-impl FailurePhase {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Startup => "startup",
-            Self::Shutdown => "shutdown",
-            Self::RuntimeTurn => "runtime_turn",
-        }
-    }
 }
 
 /// A token for streams, where a client can send no headers: as `?token=` of a stream, and of nothing else.

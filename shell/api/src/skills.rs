@@ -24,6 +24,7 @@ pub struct Skills {
     pub problems: Vec<String>,
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillShown {
     /// Its scope and its folder.
@@ -32,54 +33,35 @@ pub struct SkillShown {
     pub scope: SkillScope,
     pub standing: SkillStanding,
     /// The one that is offered in its place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadowed_by: Option<String>,
     /// What is wrong with it; of one that is broken, first why it can't be used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its `SKILL.md`, without links.
     pub entrypoint_path: String,
     /// SHA-256 of that, and its size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<ContentId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub license: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compatibility: Option<String>,
     /// As its front matter has it; it grants nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_tools: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
 }
 
-/// Whether a skill is offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SkillStanding {
-    Offered,
-    /// Another one of that name, or with the same file, is offered.
-    Shadowed,
-    Broken,
-    /// No operator trusts the workspace.
-    Untrusted,
-    /// There are too many.
-    LeftOut,
-}
-
-impl SkillStanding {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Offered => "offered",
-            Self::Shadowed => "shadowed",
-            Self::Broken => "broken",
-            Self::Untrusted => "untrusted",
-            Self::LeftOut => "left_out",
-        }
+holon_facts::names! {
+    /// Whether a skill is offered.
+    SkillStanding {
+        Offered "offered",
+        /// Another one of that name, or with the same file, is offered.
+        Shadowed "shadowed",
+        Broken "broken",
+        /// No operator trusts the workspace.
+        Untrusted "untrusted",
+        /// There are too many.
+        LeftOut "left_out",
     }
 }
 
@@ -150,35 +132,23 @@ pub struct CheckedSkills {
     pub skills: Vec<CheckedSkill>,
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckedSkill {
     pub skill_name: String,
     pub state: InstalledState,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }
 
-/// How a skill stands to `skills.lock.json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum InstalledState {
-    Ok,
-    Modified,
-    Missing,
-    /// It was not installed by Holon.
-    Unmanaged,
-}
-
-impl InstalledState {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Modified => "modified",
-            Self::Missing => "missing",
-            Self::Unmanaged => "unmanaged",
-        }
+holon_facts::names! {
+    /// How a skill stands to `skills.lock.json`.
+    InstalledState {
+        Ok "ok",
+        Modified "modified",
+        Missing "missing",
+        /// It was not installed by Holon.
+        Unmanaged "unmanaged",
     }
 }
 

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The state of a task, without its output.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskSnapshot {
     pub task_id: TaskId,
@@ -23,33 +24,23 @@ pub struct TaskSnapshot {
     pub created_at: Wall,
     pub updated_at: Wall,
     /// The message whose turn began it; none when an operator did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_message_id: Option<MessageId>,
     /// The start of its command, or of the child's first message.
     pub summary: String,
     pub wait_policy: WaitPolicy,
     /// Of a command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSnapshot>,
     /// Of a child.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_agent_id: Option<AgentId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_supervision: Option<ChildSupervision>,
     /// The state of the child, while it lives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_observability: Option<ChildObservability>,
     /// The last request to end it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopRequest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Millis>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_artifact: Option<FailureArtifact>,
     /// The message that delivers the end to its agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_message_id: Option<MessageId>,
 }
 
@@ -100,6 +91,7 @@ pub struct TaskOutputResult {
     pub task: TaskResult,
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskResult {
     pub task_id: TaskId,
@@ -111,20 +103,14 @@ pub struct TaskResult {
     pub output_truncated: bool,
     pub artifacts: Vec<Artifact>,
     /// The artifact with all of the output: its place among them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_artifact: Option<usize>,
     /// Why what was kept is not all of the output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_problem: Option<String>,
     /// The outcome of the task, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_summary: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_artifact: Option<FailureArtifact>,
     /// Of a child.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_supervision: Option<ChildSupervision>,
 }
 

@@ -13,14 +13,13 @@ use super::task::{TaskInputResult, TaskLine, TaskSnapshot};
 use super::word::optional_word;
 
 /// Which tasks.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TasksQuery {
     /// Only tasks that stand like this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<TaskStatus>,
     /// At most so many, 1 to 500; 100 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<u32>,
 }
@@ -42,18 +41,16 @@ pub struct TaskShown {
 }
 
 /// How much of an output, and whether the end of the task is waited for.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutputQuery {
     /// Whether to wait for the end of the task; true by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<bool>,
     /// How long to wait for it, in milliseconds, at most 600,000; 30,000 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 600_000))]
     pub timeout_ms: Option<u32>,
     /// Most characters of the preview, at most 262,144; 8,000 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 262_144))]
     pub characters: Option<u32>,
 }
@@ -70,14 +67,13 @@ impl OutputQuery {
 }
 
 /// From where a stream of output goes on. The header `Last-Event-ID` stands before `offset`.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutputStreamQuery {
     /// Bytes of output that are left out; none by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// A token of `POST /control/stream-token`, where no header can be sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub token: Option<String>,
 }
@@ -108,6 +104,7 @@ pub struct OutputEnd {
 
 /// A command to run as a task, with the fields of `ExecCommand`. It does not wait, so
 /// `yield_time_ms` has no effect here, and an operator's command starts at once, whatever else runs.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunTask {
@@ -115,28 +112,21 @@ pub struct RunTask {
     #[schemars(length(min = 1, max = COMMAND_BYTES))]
     pub cmd: String,
     /// Folder to run in, relative to the agent's own and inside its execution root.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
     /// Shell to run it with; `bash` by default, `sh` where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
     /// Whether the shell is a login shell; true by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<bool>,
     /// Whether the command gets a terminal; false by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tty: Option<bool>,
     /// Whether input may be written to it; as with a terminal by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepts_input: Option<bool>,
     /// Whether an equal command of the agent may start later while this one runs.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
+    #[serde(default, deserialize_with = "optional_word")]
     pub duplicate_policy: Option<DuplicatePolicy>,
     /// Without effect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yield_time_ms: Option<u64>,
     /// Bound on the output that its agent is shown at the end, in estimated tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
 }
 

@@ -25,6 +25,7 @@ pub struct Timers {
     pub timers: Vec<TimerSnapshot>,
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerSnapshot {
     pub timer_id: TimerId,
@@ -36,14 +37,10 @@ pub struct TimerSnapshot {
     pub duration_ms: Millis,
     pub repeat: bool,
     /// Between further occurrences.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ms: Option<Millis>,
     pub misfire: Misfire,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_fire_at: Option<Wall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_fired_at: Option<Wall>,
     /// Occurrences that have fired.
     pub fire_count: u64,
@@ -73,6 +70,7 @@ impl TimerSnapshot {
 }
 
 /// A new timer.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateTimer {
@@ -80,15 +78,13 @@ pub struct CreateTimer {
     #[schemars(range(min = 1_000, max = 3_155_760_000_000_u64))]
     pub duration_ms: u64,
     /// Between further occurrences, within the same bounds; without it, there is one occurrence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1_000, max = 3_155_760_000_000_u64))]
     pub interval_ms: Option<u64>,
     /// What becomes of several occurrences that were missed; `once` by default.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
+    #[serde(default, deserialize_with = "optional_word")]
     pub misfire: Option<Misfire>,
     /// The text that is delivered when it fires; at most 200 bytes.
     #[schemars(length(max = SUMMARY_BYTES))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
 

@@ -13,17 +13,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which page of a history. Without a cursor: the newest.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageQuery {
     /// Only what is older than this event; the newest of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<EventSeq>,
     /// Only what is newer than this event; the oldest of it, also where there is a `before`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<EventSeq>,
     /// At most so many entries, 1 to 500; 50 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<u32>,
 }
@@ -50,6 +48,7 @@ pub struct TranscriptEntry {
 }
 
 /// A text and its author.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Item {
@@ -81,13 +80,10 @@ pub enum Item {
         round: RoundIndex,
         tool_name: String,
         /// What the model read of a call that succeeded.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_status: Option<i32>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed_files: Vec<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ToolError>,
     },
     RuntimeFailure {

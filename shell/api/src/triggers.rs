@@ -36,28 +36,23 @@ pub struct TriggerReply {
 }
 
 /// What a delivery is about. Its body is whatever it sends: JSON, text or bytes, at most 256 KiB.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveryQuery {
     /// The source of the hint; pending hints of one source are coalesced. `external_trigger` by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub source: Option<String>,
     /// Why the agent should look.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub description: Option<String>,
     /// Its subject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub resource: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub correlation_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub causation_id: Option<String>,
 }

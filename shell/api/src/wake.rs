@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::body::WEBHOOK_BYTES;
 
 /// A wake hint: one message delivers all pending hints.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wake {
@@ -16,30 +17,22 @@ pub struct Wake {
     #[schemars(length(min = 1, max = 256))]
     pub reason: String,
     /// The source of the hint; pending hints of one source are coalesced. `operator` by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub source: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub description: Option<String>,
     /// Its subject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub resource: Option<String>,
     /// The wait that it is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
     /// The text for the model; without it, and unless a wait matches, the hint starts no turn. At most 256 KiB.
     #[schemars(length(max = WEBHOOK_BYTES))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub content_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub correlation_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub causation_id: Option<String>,
 }

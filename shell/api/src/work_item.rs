@@ -11,12 +11,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One work item.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkItemSnapshot {
     pub work_item_id: WorkItemId,
     pub agent_id: AgentId,
     /// Where its agent worked when it was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<WorkspaceId>,
     /// One more with every change.
     pub revision: u64,
@@ -28,36 +28,25 @@ pub struct WorkItemSnapshot {
     /// Whether the agent's turns are about it.
     pub in_focus: bool,
     /// None where nothing was written yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_artifact: Option<PlanArtifact>,
     /// None where it was not asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todo_list: Option<Vec<Todo>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
     /// What it waits for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
     /// When its blocker or its wait is rechecked, unless it has changed by then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_at: Option<Wall>,
     /// When that was done last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_consumed_at: Option<Wall>,
     /// Since when it is stalled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled_at: Option<Wall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall_reason: Option<StallReason>,
     /// When its next turn is due, after turns without progress.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deferred_until: Option<Wall>,
     /// What the agent reported at its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_report: Option<String>,
     pub created_at: Wall,
     pub updated_at: Wall,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Wall>,
 }
 

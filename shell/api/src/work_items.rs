@@ -10,14 +10,13 @@ use super::word::optional_word;
 use super::work_item::WorkItemSnapshot;
 
 /// Which work items.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkItemsQuery {
     /// Only items of this kind; all by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<WorkFilter>,
     /// At most so many, 1 to 500; 100 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<u32>,
 }

@@ -17,18 +17,16 @@ pub struct AttachWorkspace {
 }
 
 /// Where an agent is to work: a folder, or a workspace that it knows.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UseWorkspace {
     /// From the root on. In a git repository its top is the execution root, and commands start in the folder itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub path: Option<String>,
     /// `agent_home` for its own home.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<WorkspaceId>,
     /// Where its commands start, from the execution root on and inside of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub cwd: Option<String>,
 }

@@ -14,7 +14,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path, most: u64) -> Option<T> {
     if !about.is_file() || about.len() > most {
         return None;
     }
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    holon_facts::json::read(&fs::read(path).ok()?).ok()
 }
 
 /// Writes a file, in the place of the one that is there, and makes its folder.

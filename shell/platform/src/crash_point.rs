@@ -1,11 +1,11 @@
-//! Named moments at which a test may let the process die, as `kill -9` would. Only a build with the feature
-//! `crash-points` has them, and only tests make one (`crash/main.rs`); everywhere else [`reached`] is nothing.
+//! Named moments at which a test may let the process die, as `kill -9` would. Only builds with debug assertions have them;
+//! in what users get, [`reached`] is nothing.
 //!
 //! `HOLON_CRASH_AT=committed:2` ends the process when that point is reached for the second time. The tests go
 //! through [`Point::ALL`], so a new point is tested by being named here and reached somewhere.
 
 use std::future::Future;
-#[cfg(not(feature = "crash-points"))]
+#[cfg(not(debug_assertions))]
 use std::path::Path;
 
 macro_rules! points {
@@ -93,12 +93,19 @@ points! {
 }
 
 /// Ends the process here if this is where it shall end.
-#[cfg(not(feature = "crash-points"))]
+#[cfg(not(debug_assertions))]
 #[inline(always)]
 pub fn reached(_: Point) {}
 
+/// Whether a test uses them with this process: what is rare has to come often then.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+pub fn in_use() -> bool {
+    false
+}
+
 /// Does work that changes a file, and ends the process in the middle of it if it shall end there.
-#[cfg(not(feature = "crash-points"))]
+#[cfg(not(debug_assertions))]
 #[inline(always)]
 pub fn half_of<T>(_: Point, _: &Path, work: impl FnOnce() -> T) -> T {
     work()
@@ -112,10 +119,10 @@ pub async fn between<T>(begins: Point, work: impl Future<Output = T>, ended: Poi
     done
 }
 
-#[cfg(feature = "crash-points")]
-pub use armed::{half_of, reached};
+#[cfg(debug_assertions)]
+pub use armed::{half_of, in_use, reached};
 
-#[cfg(feature = "crash-points")]
+#[cfg(debug_assertions)]
 mod armed {
     use std::path::Path;
     use std::sync::OnceLock;
@@ -134,11 +141,20 @@ mod armed {
         left: AtomicU32,
     }
 
+    /// The name of the variable.
+    const VARIABLE: &str = "HOLON_CRASH_AT";
+
+    /// Whether a test uses them with this process: what is rare has to come often then.
+    pub fn in_use() -> bool {
+        static IN_USE: OnceLock<bool> = OnceLock::new();
+        *IN_USE.get_or_init(|| Environment::of_process().get(VARIABLE).is_some())
+    }
+
     fn armed() -> Option<&'static Armed> {
         static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
         let read = || {
             let environment = Environment::of_process();
-            let (name, times) = environment.get("HOLON_CRASH_AT")?.split_once(':')?;
+            let (name, times) = environment.get(VARIABLE)?.split_once(':')?;
             let point = *Point::ALL.iter().find(|point| point.name() == name)?;
             Some(Armed { point, left: AtomicU32::new(times.parse().ok()?) })
         };

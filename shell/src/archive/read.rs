@@ -170,7 +170,7 @@ fn ended(path: &Path, entry: &mut Entry<'_, Unpacked>, sum: Sum) -> Result<End, 
     let damaged = |problem: String| ArchiveError::Damaged { path: path.to_owned(), problem };
     let mut text = Vec::new();
     entry.take(LONGEST_DESCRIPTION).read_to_end(&mut text).map_err(|error| broken(path, &error))?;
-    let end: End = serde_json::from_slice(&text).map_err(|error| damaged(format!("{END}: {error}")))?;
+    let end: End = holon_facts::json::read(&text).map_err(|error| damaged(format!("{END}: {error}")))?;
     if end == sum.end() {
         return Ok(end);
     }

@@ -109,7 +109,7 @@ fn described(backup: &Path) -> Result<Description, RestoreError> {
     let text = archive::beginning(backup, KIND, DESCRIPTION)?;
     let not_one = |problem: String| ArchiveError::NotOne { path: backup.to_owned(), kind: KIND, problem };
     let loose: serde_json::Value =
-        serde_json::from_slice(&text).map_err(|error| not_one(format!("{DESCRIPTION}: {error}")))?;
+        holon_facts::json::read(&text).map_err(|error| not_one(format!("{DESCRIPTION}: {error}")))?;
     let found = loose["format"].as_u64().unwrap_or(0);
     if found > FORMAT.into() {
         let build = loose["build"].as_str().unwrap_or("another").to_owned();

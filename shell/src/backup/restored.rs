@@ -94,7 +94,7 @@ pub fn accept(home: &Home) -> Result<bool, Unaccepted> {
 
 pub(super) fn read(path: &Path) -> io::Result<Option<Mark>> {
     match fs::read(path) {
-        Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
+        Ok(text) => Ok(Some(holon_facts::json::read(&text)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

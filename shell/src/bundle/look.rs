@@ -125,7 +125,7 @@ fn described(path: &Path) -> Result<Description, LookError> {
         let problem = format!("{DESCRIPTION}: {error}");
         ArchiveError::NotOne { path: path.to_owned(), kind: KIND, problem }
     };
-    let loose: serde_json::Value = serde_json::from_slice(&text).map_err(not_one)?;
+    let loose: serde_json::Value = holon_facts::json::read(&text).map_err(not_one)?;
     let found = loose["format"].as_u64().unwrap_or(0);
     if found > FORMAT.into() {
         let build = loose["build"].as_str().unwrap_or("another").to_owned();

@@ -42,14 +42,13 @@ pub(super) struct GcArgs {
 }
 
 /// What was removed, or would be.
+#[omit_none]
 #[derive(Debug, Serialize)]
 struct Removed {
     dry_run: bool,
     keep_days: u32,
     /// Of a ledger in a file; a database keeps the space for what comes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     before_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     after_bytes: Option<u64>,
     ledger: Garbage,
     /// Homes of temporary runs.

@@ -46,7 +46,7 @@ pub(super) fn print(
     };
     let exit = Exit::from(report.verdict);
     let written = match format {
-        Format::Json => output::line(&output::json(&serde_json::to_string_pretty(&report)?)),
+        Format::Json => output::line(&output::json(&output::pretty(&report)?)),
         Format::StreamJson => stream(&report, lines)?,
         Format::Text => match &report.verified.output {
             Some(output) => output::line(&output::json(&output.to_string())),

@@ -86,19 +86,9 @@ fn of_client(error: &ClientError) -> Exit {
         }
         ClientError::Odd { .. } => Exit::Failed,
         ClientError::Token { .. } => Exit::Usage,
-        ClientError::Refused { status, body } => match (status, body.code.as_str()) {
-            (404, _) => Exit::NotFound,
-            // What stands against these is what was asked for, not what is there.
-            (409, "invalid_model" | "invalid_workspace") => Exit::Usage,
-            (409, "command_refused") => Exit::of_refused_command(body.detail("kind").unwrap_or_default()),
-            // What is not stored yet was not refused: it is known to be neither done nor undone.
-            (409 | 410 | 429, _)
-            | (503, "draining" | "disk_full" | "ledger_locked" | "database_away" | "moving") => {
-                Exit::RefusedByState
-            }
-            (400 | 401 | 403 | 413 | 414 | 422, _) => Exit::Usage,
-            _ => Exit::Failed,
-        },
+        ClientError::Refused { status, body } => {
+            Exit::of_refusal(*status, &body.code, body.detail("kind").unwrap_or_default())
+        }
     }
 }
 
@@ -201,7 +191,17 @@ pub(super) fn json(document: &str) -> String {
 
 /// Writes a document for programs.
 pub(super) fn document(document: &impl serde::Serialize) -> Result<(), Failure> {
-    Ok(line(&json(&serde_json::to_string_pretty(document)?))?)
+    Ok(line(&json(&pretty(document)?))?)
+}
+
+/// A document with a line for each of its values. It is laid out as text: a second writer would be a second copy of the code
+/// for each type. What is nested deeper than any reader goes stays on one line.
+pub(super) fn pretty(document: &impl serde::Serialize) -> serde_json::Result<String> {
+    let text = serde_json::to_string(document)?;
+    let mut lines = Vec::with_capacity(text.len() * 2);
+    let mut writer = serde_json::Serializer::pretty(&mut lines);
+    let laid_out = serde_transcode::transcode(&mut serde_json::Deserializer::from_str(&text), &mut writer);
+    Ok(laid_out.ok().and_then(|()| String::from_utf8(lines).ok()).unwrap_or(text))
 }
 
 /// Writes an answer: as the document for programs, or in words.

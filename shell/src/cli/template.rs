@@ -40,21 +40,17 @@ pub(super) struct ShowArgs {
 }
 
 /// One template, in a list and by itself.
+#[omit_none]
 #[derive(Debug, Serialize)]
 struct Shown {
     template: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<TemplateOrigin>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     skill_refs: Vec<String>,
     /// Why no agent can be created from it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
 

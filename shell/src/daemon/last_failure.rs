@@ -24,18 +24,16 @@ pub enum Phase {
 }
 
 /// A failure, in short.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastFailure {
     pub occurred_at: Wall,
     pub summary: String,
     pub phase: Phase,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail_hint: Option<String>,
     /// The exit code that the process ended with, where it ended with one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<u8>,
     /// The process that failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
 }
 

@@ -14,7 +14,7 @@ use holon_ledger::read::text_reader;
 use holon_ledger::write::Writer;
 use holon_ledger::{Durability, LedgerPlace, Load, Opened, Store};
 use holon_models::Providers;
-use holon_platform::{build, clock, entropy};
+use holon_platform::{build, clock, crash_point, entropy};
 use holon_text::{Secrets, Texts};
 
 use super::logins::Logins;
@@ -25,7 +25,9 @@ use crate::shared_turns::{BorrowedTurns, SharedTurns};
 use crate::work::Work;
 
 /// Bytes of records after which the state of an agent is stored again, at least.
-const STORE_AFTER: usize = if cfg!(feature = "crash-points") { 6 << 10 } else { 256 << 10 };
+fn store_after() -> usize {
+    if crash_point::in_use() { 6 << 10 } else { 256 << 10 }
+}
 
 /// What a runtime is started with.
 pub struct Start {
@@ -91,7 +93,8 @@ impl Driver {
         warnings.extend(perform::tool::recover(&start.performing));
         let writer = write(store, start.reserve.as_deref(), texts.clone())?;
         let invariants = InvariantCheck::of_this_build();
-        let parts = Parts { host, writer, reader, group: Load::GROUP, store_after: STORE_AFTER, invariants };
+        let parts =
+            Parts { host, writer, reader, group: Load::GROUP, store_after: store_after(), invariants };
         let build = build::id().to_owned();
         let started = Call::RuntimeStarted { build, config, seed, after: last_step };
         let (mut engine, open) = Engine::start(parts, clock::now(), &started)?;

@@ -131,7 +131,9 @@ fn object<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Box<Failure>> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Box<Failure>> {
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let text = std::str::from_utf8(bytes)
+        .map_err(|problem| Failure::new(Code::InvalidBody, format!("the body is no text: {problem}")))?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut deserializer)
         .map_err(|error| field::at_fault(Code::InvalidBody, "the body", &error))?;
     deserializer.end().map_err(|problem| Failure::new(Code::InvalidBody, format!("the body: {problem}")))?;

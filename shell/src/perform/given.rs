@@ -52,7 +52,7 @@ impl GivenAnswers {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let GivenAnswer { text, calls } = serde_json::from_slice(&written)?;
+        let GivenAnswer { text, calls } = holon_facts::json::read(&written)?;
         let written = |GivenCall { tool, arguments }| (tool, Value::Object(arguments).to_string());
         let calls: Vec<_> = calls.into_iter().map(written).collect();
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).insert((agent.clone(), op));

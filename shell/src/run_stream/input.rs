@@ -67,14 +67,13 @@ pub(super) struct AnswerLine {
 }
 
 /// Where an instruction comes from, as the lines about it name it.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Source {
     /// Number of its line, from 1; none of the prompt on the command line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// As the line has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
 
@@ -104,7 +103,7 @@ impl Instruction {
     /// What is wrong with it.
     pub(super) fn read(line: u64, text: &[u8]) -> Result<Self, (Source, Refusal)> {
         let mut source = Source { line: Some(line), id: None };
-        let read = serde_json::from_slice(text).map_err(|error| Refusal::invalid(&error));
+        let read = holon_facts::json::read(text).map_err(|error| Refusal::invalid(&error));
         let (text, images, skills, delivery) = match read {
             Err(refusal) => return Err((source, refusal)),
             Ok(InputLine::Prompt(PromptLine { text, id, images, skills })) => {

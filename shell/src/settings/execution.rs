@@ -11,6 +11,7 @@ use holon_text::variables::is_secret;
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
 
+use super::field::Field;
 use super::kind::is_variable;
 use crate::home::Home;
 
@@ -83,9 +84,9 @@ pub(super) fn is_reserved(name: &str) -> bool {
     name.starts_with("HOLON_")
 }
 
-impl SetVariables {
+impl Field for SetVariables {
     /// What stands in the file; none where it is no table of names and texts.
-    pub(super) fn read(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         let table = value.as_inline_table().filter(|table| table.len() <= VARIABLES)?;
         let one = |(name, value): (&str, &Value)| {
             let named = is_variable(name) && !is_reserved(name);
@@ -96,7 +97,7 @@ impl SetVariables {
     }
 
     /// For whoever shows it: without what is secret.
-    pub(super) fn shown(&self) -> Json {
+    fn show(&self) -> Json {
         let shown = |(name, value): (&String, &String)| {
             let value = if is_secret(name, value) { "[redacted]" } else { value.as_str() };
             (name.clone(), json!(value))
@@ -177,7 +178,7 @@ mod tests {
     fn values_are_texts_and_secret_ones_are_not_shown() {
         let read = |text: &str| SetVariables::read(&text.parse().unwrap());
         let set = read("{ CI = '1', MY_TOKEN = 'canary-1234' }").unwrap();
-        assert_eq!(set.shown(), json!({ "CI": "1", "MY_TOKEN": "[redacted]" }));
+        assert_eq!(set.show(), json!({ "CI": "1", "MY_TOKEN": "[redacted]" }));
         assert!(!format!("{set:?}").contains("canary"));
         for wrong in ["{ CI = 1 }", "{ HOLON_HOME = '/x' }", "{ 'A B' = 'x' }", "[]", "{ A = \"\\u0000\" }"] {
             assert_eq!(read(wrong), None, "{wrong}");

@@ -9,14 +9,14 @@ use holon_facts::execution::ExecutionProfile;
 use holon_facts::model_ref::ModelRef;
 use holon_facts::price::{Cost, Prices};
 use holon_ledger::Durability;
+use holon_mcp::Revision;
 use holon_models::{ContextEditing, MaxTokensField, Temperature};
 use holon_supervise::confine::Network;
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
 
-use super::execution::{SetVariables, VariablePattern};
+use super::execution::VariablePattern;
 use super::page_origin::PageOrigin;
-use super::request_parts::{Headers, Query};
 use super::{Access, AuthMode, StoreUrl, context_editing, prices};
 
 /// A type that a key of the configuration fills.
@@ -26,138 +26,54 @@ pub(super) trait Field: Sized {
     fn show(&self) -> Json;
 }
 
-impl Field for bool {
-    fn read(value: &Value) -> Option<Self> {
-        value.as_bool()
-    }
-    fn show(&self) -> Json {
-        json!(self)
-    }
+/// How a type is read and shown, where that takes no more than an expression each.
+macro_rules! fields {
+    ($($type:ty: $read:expr, $show:expr;)*) => {$(
+        impl Field for $type {
+            fn read(value: &Value) -> Option<Self> {
+                let read: fn(&Value) -> Option<Self> = $read;
+                read(value)
+            }
+            fn show(&self) -> Json {
+                let show: fn(&Self) -> Json = $show;
+                show(self)
+            }
+        }
+    )*};
 }
 
-impl Field for u64 {
-    fn read(value: &Value) -> Option<Self> {
-        value.as_integer()?.try_into().ok()
-    }
-    fn show(&self) -> Json {
-        json!(self)
-    }
+fields! {
+    bool: Value::as_bool, |flag| json!(flag);
+    u64: |value| value.as_integer()?.try_into().ok(), |number| json!(number);
+    u32: |value| value.as_integer()?.try_into().ok(), |number| json!(number);
+    Millis: |value| u64::read(value).map(Self), |time| json!(time.0);
+    Cost: prices::dollars, |cost| prices::shown(*cost);
+    Prices: prices::read, prices::document;
+    String: |value| value.as_str().map(Self::from), |text| json!(text);
+    PathBuf: |value| value.as_str().map(Self::from), |path| json!(path.display().to_string());
+    ModelRef: |value| Self::new(value.as_str()?).ok(), |model| json!(model.as_str());
+    PageOrigin: |value| Self::new(value.as_str()?), |origin| json!(origin.as_str());
+    VariablePattern: |value| Self::new(value.as_str()?), |pattern| json!(pattern.as_str());
+    StoreUrl: |value| Self::new(value.as_str()?), |url| json!(url.shown());
+    SocketAddr: |value| value.as_str()?.parse().ok(), |address| json!(address.to_string());
+    ContextEditing: context_editing::read, context_editing::show;
 }
 
-impl Field for u32 {
-    fn read(value: &Value) -> Option<Self> {
-        value.as_integer()?.try_into().ok()
-    }
-    fn show(&self) -> Json {
-        json!(self)
-    }
+/// Types with a name for each of their values.
+macro_rules! words {
+    ($($type:ty),*) => {fields! {$(
+        $type: |value| Self::ALL.iter().copied().find(|it| value.as_str() == Some(it.name())), |it| json!(it.name());
+    )*}};
 }
 
-impl Field for Millis {
-    fn read(value: &Value) -> Option<Self> {
-        u64::read(value).map(Self)
-    }
-    fn show(&self) -> Json {
-        self.0.show()
-    }
-}
+words! { Access, AuthMode, ExecutionProfile, MaxTokensField, Revision, SummaryBy, WhileStopped }
 
-impl Field for Cost {
+impl<T: Field> Field for Vec<T> {
     fn read(value: &Value) -> Option<Self> {
-        prices::dollars(value)
+        value.as_array()?.iter().map(T::read).collect()
     }
     fn show(&self) -> Json {
-        prices::shown(*self)
-    }
-}
-
-impl Field for Prices {
-    fn read(value: &Value) -> Option<Self> {
-        prices::read(value)
-    }
-    fn show(&self) -> Json {
-        prices::document(self)
-    }
-}
-
-impl Field for String {
-    fn read(value: &Value) -> Option<Self> {
-        value.as_str().map(ToOwned::to_owned)
-    }
-    fn show(&self) -> Json {
-        json!(self)
-    }
-}
-
-impl Field for PathBuf {
-    fn read(value: &Value) -> Option<Self> {
-        value.as_str().map(Self::from)
-    }
-    fn show(&self) -> Json {
-        json!(self.display().to_string())
-    }
-}
-
-impl Field for ModelRef {
-    fn read(value: &Value) -> Option<Self> {
-        Self::new(value.as_str()?).ok()
-    }
-    fn show(&self) -> Json {
-        json!(self.as_str())
-    }
-}
-
-impl Field for Vec<ModelRef> {
-    fn read(value: &Value) -> Option<Self> {
-        value.as_array()?.iter().map(ModelRef::read).collect()
-    }
-    fn show(&self) -> Json {
-        self.iter().map(ModelRef::show).collect()
-    }
-}
-
-impl Field for Vec<PathBuf> {
-    fn read(value: &Value) -> Option<Self> {
-        value.as_array()?.iter().map(PathBuf::read).collect()
-    }
-    fn show(&self) -> Json {
-        self.iter().map(PathBuf::show).collect()
-    }
-}
-
-impl Field for Option<StoreUrl> {
-    fn read(value: &Value) -> Option<Self> {
-        StoreUrl::new(value.as_str()?).map(Some)
-    }
-    fn show(&self) -> Json {
-        json!(self.as_ref().map(StoreUrl::shown))
-    }
-}
-
-impl Field for Vec<PageOrigin> {
-    fn read(value: &Value) -> Option<Self> {
-        value.as_array()?.iter().map(|item| PageOrigin::new(item.as_str()?)).collect()
-    }
-    fn show(&self) -> Json {
-        self.iter().map(|origin| json!(origin.as_str())).collect()
-    }
-}
-
-impl Field for Vec<VariablePattern> {
-    fn read(value: &Value) -> Option<Self> {
-        value.as_array()?.iter().map(|item| VariablePattern::new(item.as_str()?)).collect()
-    }
-    fn show(&self) -> Json {
-        self.iter().map(|pattern| json!(pattern.as_str())).collect()
-    }
-}
-
-impl Field for SetVariables {
-    fn read(value: &Value) -> Option<Self> {
-        Self::read(value)
-    }
-    fn show(&self) -> Json {
-        self.shown()
+        self.iter().map(T::show).collect()
     }
 }
 
@@ -183,51 +99,6 @@ impl Field for Durability {
             Self::Full => json!("full"),
             Self::Process => json!("process"),
         }
-    }
-}
-
-impl Field for SocketAddr {
-    fn read(value: &Value) -> Option<Self> {
-        value.as_str()?.parse().ok()
-    }
-    fn show(&self) -> Json {
-        json!(self.to_string())
-    }
-}
-
-impl Field for Headers {
-    fn read(value: &Value) -> Option<Self> {
-        Self::read(value)
-    }
-    fn show(&self) -> Json {
-        self.show()
-    }
-}
-
-impl Field for Query {
-    fn read(value: &Value) -> Option<Self> {
-        Self::read(value)
-    }
-    fn show(&self) -> Json {
-        self.show()
-    }
-}
-
-impl Field for ContextEditing {
-    fn read(value: &Value) -> Option<Self> {
-        context_editing::read(value)
-    }
-    fn show(&self) -> Json {
-        context_editing::show(self)
-    }
-}
-
-impl Field for MaxTokensField {
-    fn read(value: &Value) -> Option<Self> {
-        Self::ALL.into_iter().find(|field| value.as_str() == Some(field.name()))
-    }
-    fn show(&self) -> Json {
-        json!(self.name())
     }
 }
 
@@ -257,67 +128,6 @@ impl Field for Share {
     }
     fn show(&self) -> Json {
         json!(f64::from(self.0) / 1_000.0)
-    }
-}
-
-impl Field for Access {
-    fn read(value: &Value) -> Option<Self> {
-        let all = [Self::Local, Self::Tunnel, Self::Lan, Self::Tailnet];
-        all.into_iter().find(|access| value.as_str() == Some(access.name()))
-    }
-    fn show(&self) -> Json {
-        json!(self.name())
-    }
-}
-
-impl Field for AuthMode {
-    fn read(value: &Value) -> Option<Self> {
-        let all = [Self::Auto, Self::Required, Self::Disabled];
-        all.into_iter().find(|mode| value.as_str() == Some(mode.name()))
-    }
-    fn show(&self) -> Json {
-        json!(self.name())
-    }
-}
-
-impl Field for SummaryBy {
-    fn read(value: &Value) -> Option<Self> {
-        match value.as_str()? {
-            "facts" => Some(Self::Facts),
-            "model" => Some(Self::Model),
-            _ => None,
-        }
-    }
-    fn show(&self) -> Json {
-        match self {
-            Self::Facts => json!("facts"),
-            Self::Model => json!("model"),
-        }
-    }
-}
-
-impl Field for WhileStopped {
-    fn read(value: &Value) -> Option<Self> {
-        match value.as_str()? {
-            "refuse" => Some(Self::Refuse),
-            "queue" => Some(Self::Queue),
-            _ => None,
-        }
-    }
-    fn show(&self) -> Json {
-        match self {
-            Self::Refuse => json!("refuse"),
-            Self::Queue => json!("queue"),
-        }
-    }
-}
-
-impl Field for ExecutionProfile {
-    fn read(value: &Value) -> Option<Self> {
-        Self::ALL.iter().copied().find(|profile| value.as_str() == Some(profile.name()))
-    }
-    fn show(&self) -> Json {
-        json!(self.name())
     }
 }
 

@@ -471,7 +471,7 @@ pub const KEYS: &[Key<Settings>] = &[
     key!(
         "server.access",
         server.access,
-        Kind::Word(Access::WORDS),
+        Kind::Word(Access::NAMES),
         "who reaches the runtime over TCP: `local`, `tunnel`, `lan` or `tailnet`"
     ),
     key!(
@@ -489,7 +489,7 @@ pub const KEYS: &[Key<Settings>] = &[
     key!(
         "server.auth" | "HOLON_CONTROL_AUTH_MODE",
         server.auth,
-        Kind::Word(AuthMode::WORDS),
+        Kind::Word(AuthMode::NAMES),
         "when a control token is required: `auto`, `required` (on the socket too) or `disabled`"
     ),
     key!(

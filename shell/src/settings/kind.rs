@@ -12,6 +12,7 @@ use url::Url;
 use super::StoreUrl;
 use super::context_editing::{self, MOST};
 use super::execution::{FOLDERS, SetVariables, VARIABLES, VariablePattern};
+use super::field::Field as _;
 use super::page_origin::{ORIGINS, PageOrigin};
 use super::prices;
 use super::request_parts::{Headers, PARTS, Query, is_header, is_route};

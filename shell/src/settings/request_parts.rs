@@ -6,6 +6,7 @@ use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value as Json, json};
 use toml_edit::Value;
 
+use super::field::Field;
 use super::kind::is_name;
 
 /// Most headers, or parts of a query, and most bytes of one.
@@ -45,10 +46,10 @@ pub(super) fn is_header(name: &str) -> bool {
     HeaderName::try_from(name).is_ok() && !RESERVED.contains(&&*lower)
 }
 
-impl Headers {
+impl Field for Headers {
     /// Reads `{ "x-team" = "a", "x-key" = { credential = "name" } }`. A header with the name of a secret has to name a
     /// credential.
-    pub(super) fn read(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         let table = value.as_inline_table()?;
         let one = |(name, value): (&str, &Value)| {
             let text = match (value.as_str(), value.as_inline_table()) {
@@ -69,20 +70,25 @@ impl Headers {
         (headers.len() <= PARTS && headers.len() == table.len()).then_some(Self(headers))
     }
 
-    pub(super) fn show(&self) -> Json {
-        let shown = self.0.iter().map(|(name, text)| {
-            let value = match text {
-                HeaderText::Text(text) => json!(text),
-                HeaderText::Credential(credential) => json!({ "credential": credential }),
-            };
-            (name.clone(), value)
-        });
-        Json::Object(shown.collect::<Map<_, _>>())
+    fn show(&self) -> Json {
+        texts(&self.0)
     }
 }
 
-impl Query {
-    pub(super) fn read(value: &Value) -> Option<Self> {
+/// Texts by name, as they are shown.
+pub(super) fn texts(texts: &BTreeMap<String, HeaderText>) -> Json {
+    let shown = texts.iter().map(|(name, text)| {
+        let value = match text {
+            HeaderText::Text(text) => json!(text),
+            HeaderText::Credential(credential) => json!({ "credential": credential }),
+        };
+        (name.clone(), value)
+    });
+    Json::Object(shown.collect::<Map<_, _>>())
+}
+
+impl Field for Query {
+    fn read(value: &Value) -> Option<Self> {
         let table = value.as_inline_table()?;
         let one = |(name, value): (&str, &Value)| {
             let text =
@@ -94,7 +100,7 @@ impl Query {
         (parts.len() <= PARTS).then_some(Self(parts))
     }
 
-    pub(super) fn show(&self) -> Json {
+    fn show(&self) -> Json {
         json!(self.0)
     }
 }

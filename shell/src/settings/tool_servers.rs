@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use holon_facts::{AgentId, Millis};
 use holon_mcp::{Definition, Reach, Revision};
 use holon_platform::Environment;
-use serde_json::{Map, Value as Json, json};
+use serde_json::Value as Json;
 use toml_edit::Value;
 
 use super::credentials::Credentials;
@@ -15,7 +15,7 @@ use super::field::Field;
 use super::keys::{Key, key, number};
 use super::kind::{Kind, is_name, is_variable};
 use super::origin::Origin;
-use super::request_parts::{HeaderText, Headers};
+use super::request_parts::{HeaderText, Headers, texts};
 use super::source::{join, split};
 use super::{Problem, Settings, problem};
 
@@ -166,9 +166,9 @@ pub(super) fn expected() -> String {
     )
 }
 
-impl ServerVariables {
+impl Field for ServerVariables {
     /// Reads `{ "CI" = "1", "TOKEN" = { credential = "name" } }`. What has the name of a secret has to name a credential.
-    pub(super) fn read(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         let table = value.as_inline_table().filter(|table| table.len() <= VARIABLES)?;
         let one = |(name, value): (&str, &Value)| {
             let text = match (value.as_str(), value.as_inline_table()) {
@@ -188,39 +188,9 @@ impl ServerVariables {
         };
         table.iter().map(one).collect::<Option<_>>().map(Self)
     }
-}
 
-impl Field for ServerVariables {
-    fn read(value: &Value) -> Option<Self> {
-        Self::read(value)
-    }
     fn show(&self) -> Json {
-        let shown = self.0.iter().map(|(name, text)| {
-            let value = match text {
-                HeaderText::Text(text) => json!(text),
-                HeaderText::Credential(credential) => json!({ "credential": credential }),
-            };
-            (name.clone(), value)
-        });
-        Json::Object(shown.collect::<Map<_, _>>())
-    }
-}
-
-impl Field for Revision {
-    fn read(value: &Value) -> Option<Self> {
-        Self::ALL.into_iter().find(|revision| value.as_str() == Some(revision.name()))
-    }
-    fn show(&self) -> Json {
-        json!(self.name())
-    }
-}
-
-impl Field for Vec<String> {
-    fn read(value: &Value) -> Option<Self> {
-        value.as_array()?.iter().map(String::read).collect()
-    }
-    fn show(&self) -> Json {
-        json!(self)
+        texts(&self.0)
     }
 }
 

@@ -39,7 +39,7 @@ impl Cursor {
             Err(error) => return Err(error.into()),
         };
         // What can't be read as one is as good as none.
-        let Ok(exported) = serde_json::from_slice::<Exported>(&text) else { return Ok(None) };
+        let Ok(exported) = holon_facts::json::read::<Exported>(&text) else { return Ok(None) };
         let here = LedgerSeq(exported.after);
         Ok((reader.sum_at(here)? == exported.sum).then_some(here))
     }

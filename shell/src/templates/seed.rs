@@ -67,7 +67,7 @@ pub fn seed(templates: &Templates) -> Result<Seeded, TemplateError> {
 /// A manifest that can't be read is none: then nothing that differs is overwritten.
 fn read(file: &Path) -> Result<Manifest, TemplateError> {
     match fs::read(file) {
-        Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+        Ok(bytes) => Ok(holon_facts::json::read(&bytes).unwrap_or_default()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Manifest::default()),
         Err(problem) => Err(unusable(file, problem)),
     }

@@ -67,7 +67,7 @@ impl Joined {
         };
         let mut json = Vec::new();
         file.take(JOINED_BYTES).read_to_end(&mut json)?;
-        Ok(Some(serde_json::from_slice(&json)?))
+        Ok(Some(holon_facts::json::read(&json)?))
     }
 
     /// From now on the log alone counts.

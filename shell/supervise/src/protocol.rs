@@ -208,7 +208,7 @@ pub fn take<T: DeserializeOwned>(arrived: &mut Vec<u8>) -> io::Result<Option<T>>
         return Err(too_long());
     }
     let Some(json) = arrived.get(4..4 + length) else { return Ok(None) };
-    let message = serde_json::from_slice(json)?;
+    let message = holon_facts::json::read(json)?;
     arrived.drain(..4 + length);
     Ok(Some(message))
 }
@@ -227,7 +227,7 @@ pub(super) fn receive(stream: &mut impl Read) -> io::Result<Request> {
     }
     let mut json = vec![0; length];
     stream.read_exact(&mut json)?;
-    Ok(serde_json::from_slice(&json)?)
+    Ok(holon_facts::json::read(&json)?)
 }
 
 fn too_long() -> io::Error {

@@ -130,7 +130,7 @@ impl ExitRecord {
         };
         let mut json = Vec::new();
         file.take(BYTES).read_to_end(&mut json)?;
-        Ok(Some(serde_json::from_slice(&json)?))
+        Ok(Some(holon_facts::json::read(&json)?))
     }
 }
 

@@ -1,12 +1,11 @@
 //! The process dies at every named point of the runtime (`shell/platform/src/crash_point.rs`), at the first times that it
 //! gets there: in a first life, and in one that finds open work. Afterwards nothing is missing or done twice.
 //!
-//! It needs a build of its own and minutes: `HOLON_CRASH_POINTS=1 cargo test -p end-to-end --test
-//! daemon_crash_points`; with the name of a point only that one. `HOLON_CRASH_TIMES` says how often it dies there.
+//! It needs minutes: `HOLON_CRASH_POINTS=1 cargo test -p end-to-end --test binary daemon_crash_points::`; with the name of
+//! a point only that one. `HOLON_CRASH_TIMES` says how often it dies there.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -15,7 +14,8 @@ use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open};
 use end_to_end::http::{Answered, ask};
 use end_to_end::life::{Life, was_killed};
 use end_to_end::task::over;
-use end_to_end::{count, crash_binary, payloads, wait_for};
+use end_to_end::{count, payloads, wait_for};
+use holon_platform::crash_point::Point;
 use serde_json::{Value, json};
 
 /// The process dies the first so many times that it gets somewhere, unless something else is asked for.
@@ -69,7 +69,7 @@ impl Home {
             { "calls": stops },
             { "text": "Done." },
         ]);
-        let daemon = Daemon::scripted(&rounds).built_as(crash_binary());
+        let daemon = Daemon::scripted(&rounds);
         std::fs::create_dir_all(daemon.0.home()).expect("a home");
         let config = "[runtime]\ndurability = \"process\"\n";
         std::fs::write(daemon.0.home().join("config.toml"), config).expect("a configuration");
@@ -94,10 +94,9 @@ impl Home {
             let life = match &mut self.life {
                 Some(life) => life,
                 none => {
-                    let armed = self.armed.take();
-                    let variables: Vec<_> =
-                        armed.iter().map(|point| ("HOLON_CRASH_AT", point.as_str())).collect();
-                    none.insert(Life::begin(&self.daemon, &variables))
+                    // With none, what is rare comes often all the same.
+                    let armed = self.armed.take().unwrap_or_default();
+                    none.insert(Life::begin(&self.daemon, &[("HOLON_CRASH_AT", &armed)]))
                 }
             };
             match life.ready(&self.daemon) {
@@ -241,21 +240,14 @@ fn dies_at(point: &str, time: u32, armed: Armed) -> bool {
     died == 1
 }
 
-/// The names of all points, as the build itself has them.
-fn points() -> Vec<String> {
-    let told = Command::new(crash_binary()).arg("points").output().expect("the binary starts");
-    assert!(told.status.success(), "{told:?}");
-    String::from_utf8(told.stdout).expect("names").lines().map(str::to_owned).collect()
-}
-
 #[test]
 fn a_death_at_every_named_point_loses_and_doubles_nothing() {
     let Ok(wanted) = std::env::var("HOLON_CRASH_POINTS") else {
         println!("skipped: it takes minutes; HOLON_CRASH_POINTS=1 has it");
         return;
     };
-    let points: Vec<String> =
-        points().into_iter().filter(|point| wanted == "1" || wanted == *point).collect();
+    let points: Vec<&str> = Point::ALL.iter().map(|point| point.name()).collect();
+    let points: Vec<&str> = points.into_iter().filter(|point| wanted == "1" || wanted == *point).collect();
     assert!(!points.is_empty(), "{wanted} is no point");
     let times = std::env::var("HOLON_CRASH_TIMES").map_or(TIMES, |times| times.parse().expect("a number"));
     let cases: Vec<_> =
@@ -269,13 +261,13 @@ fn a_death_at_every_named_point_loses_and_doubles_nothing() {
                 if !dies_at(point, time, *armed) {
                     break;
                 }
-                reached.lock().expect("no one panicked").insert((point.as_str(), time));
+                reached.lock().expect("no one panicked").insert((*point, time));
             }
         }
     };
     std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
     let reached = reached.into_inner().expect("no one panicked");
-    let never: Vec<&String> = points.iter().filter(|point| !reached.contains(&(point.as_str(), 1))).collect();
+    let never: Vec<_> = points.iter().filter(|point| !reached.contains(&(*point, 1))).collect();
     assert!(never.is_empty(), "never reached: {never:?}");
     println!("{} deaths at {} points", reached.len(), points.len());
 }

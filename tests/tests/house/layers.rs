@@ -7,10 +7,11 @@ use std::path::Path;
 
 /// Each crate with those of ours that it may know, the lowest first.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("core/facts", &[]),
+    ("core/omit", &[]),
+    ("core/facts", &["holon-omit"]),
     ("core/cluster", &[]),
     ("core/law", &["holon-facts"]),
-    ("core", &["holon-facts"]),
+    ("core", &["holon-facts", "holon-omit"]),
     ("shell/commit", &[]),
     ("shell/embed", &[]),
     ("shell/trim", &[]),
@@ -22,7 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("shell/mcp", &["holon-facts", "holon-platform", "holon-supervise", "holon-text"]),
     ("shell/memory", &["holon-facts"]),
     ("shell/models", &["holon-facts", "holon-platform", "holon-text"]),
-    ("shell/api", &["holon-core", "holon-facts", "holon-platform"]),
+    ("shell/api", &["holon-core", "holon-facts", "holon-omit", "holon-platform"]),
     ("shell/rpc", &["holon-platform"]),
     ("shell/mcp-server", &["holon-api", "holon-facts", "holon-platform", "holon-present", "holon-rpc"]),
     (
@@ -51,6 +52,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "holon-mcp-server",
             "holon-memory",
             "holon-models",
+            "holon-omit",
             "holon-platform",
             "holon-present",
             "holon-rpc",

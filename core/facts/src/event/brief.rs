@@ -25,6 +25,7 @@ names! {
 }
 
 /// The only user-facing channel (contract: agent.md, Briefs).
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BriefCreated {
     pub id: BriefId,
@@ -32,11 +33,8 @@ pub struct BriefCreated {
     pub visibility: BriefVisibility,
     pub text: Text,
     /// The item that it delivers, or that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub related_message_id: Option<MessageId>,
     /// Prompts that had been taken into the turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -23,22 +23,20 @@ family! {
 }
 
 /// From now on requests show a digest of the episode instead of its conversation.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeClosed {
     pub episode_id: EpisodeId,
     pub boundary: EpisodeBoundary,
     /// None where it closes in the middle of its first turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<TurnSpan>,
     pub events: EventSpan,
     /// The run in whose middle it closes; its turn belongs to the next one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     /// So many rounds from the beginning of that turn are summarized from now on, those of interrupted runs included.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub hidden_rounds: u32,
     /// What the request would have taken, or took, in tokens, and what it had to stay below.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     pub digest: Digest,
 }

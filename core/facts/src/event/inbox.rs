@@ -24,16 +24,15 @@ family! {
     }
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageAdmitted {
     pub message: Message,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency: Option<Idempotency>,
     /// Oldest idempotency keys that are let go with this admission.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub expired_keys: u32,
     /// It was kept while nobody owned its agent: it counts as judged with this record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deposit: Option<DepositId>,
 }
 

@@ -48,13 +48,13 @@ pub struct ControlRequestAdmitted {
     pub previous: Status,
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ControlApplied {
     pub action: ControlAction,
     pub previous: Status,
     pub next: Status,
     pub boundary: Boundary,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aborted_run_id: Option<RunId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aborted_messages: Vec<MessageId>,
@@ -71,7 +71,6 @@ pub struct ControlApplied {
     pub untold_tasks: Vec<TaskId>,
     /// Execution roots that it and its children hold no more. Earlier builds left this out, and gave as `previous` what the
     /// end of the run had left.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released_roots: Option<Vec<String>>,
     /// Execution roots in which a command is still to end: each is released then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -129,11 +128,10 @@ impl ClockStepped {
 }
 
 /// An operator gave the agent another primary model, from its next turn on; none is the runtime's own.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelOverrideChanged {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<ModelRef>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
 }
 

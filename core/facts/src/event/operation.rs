@@ -58,36 +58,28 @@ impl OpKind {
     }
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationOpened {
     pub op: OpId,
     pub kind: OpKind,
     /// The run that it is part of; a task's is part of none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     /// The number that its command has, or the task that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
     /// After this time the core stops waiting; none for a task, which may take for ever.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<Millis>,
     /// Who executes the command, when that is what the operation is: on record before anything runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<SupervisorIdentity>,
     /// What that one executes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSpec>,
     /// What it needs for itself, when the operation is a command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_root: Option<String>,
     /// The worktree that it makes or removes: on record before anything of it is there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<WorktreePlan>,
     /// What the agent begins with that the worktree is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Box<AgentTemplate>>,
     /// What a model is asked. Earlier builds did not record it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<RequestRecord>>,
 }
 

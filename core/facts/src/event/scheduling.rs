@@ -47,6 +47,7 @@ pub struct ClosureDecided {
 }
 
 /// The agent waits for its providers, or for a budget.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldSet {
     pub cause: HoldCause,
@@ -57,10 +58,8 @@ pub struct HoldSet {
     /// Number of the step on the ladder of waits, from 0.
     pub step: u32,
     /// Without one, the budget has to be raised.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Wall>,
     /// What is exhausted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     /// Providers of the chain that refused their key or login, or have none, each once: one that changes ends the hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -115,15 +114,13 @@ pub struct UnattendedTurnsRaised {
 }
 
 /// The agent chose to rest; its turn ends.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SleepBegun {
     pub run_id: RunId,
     /// Its obligations wait until then; without an end nothing but they end it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Wall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Millis>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 

@@ -30,6 +30,7 @@ family! {
 }
 
 /// A command goes on as a task, or an operator asked for one.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskCreated {
     pub task_id: TaskId,
@@ -37,11 +38,8 @@ pub struct TaskCreated {
     pub cause: TaskOrigin,
     pub status: TaskStatus,
     /// The operation that brings it on, or to its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_message_id: Option<MessageId>,
     pub summary: String,
     pub wait_policy: WaitPolicy,
@@ -73,6 +71,7 @@ names! {
 }
 
 /// What is recorded about a task; `status` is what the task has now.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskStatusUpdated {
     pub task_id: TaskId,
@@ -82,20 +81,15 @@ pub struct TaskStatusUpdated {
     /// Of a request to end it: at once.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub force: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Millis>,
     /// Of an ended task, as its agent reads it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Text>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_artifact: Option<FailureArtifact>,
     /// By a child that has ended, and all whom it supervised.
     #[serde(default, skip_serializing_if = "Amount::is_nothing")]
     pub spent: Amount,
     /// Why the worktree of a child is still there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Retained>,
 }
 

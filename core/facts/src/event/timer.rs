@@ -22,23 +22,20 @@ family! {
     }
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerCreated {
     pub timer_id: TimerId,
     pub owner: TimerOwner,
     /// The wait that it ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
     pub duration_ms: Millis,
     /// Of a repeating timer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ms: Option<Millis>,
     pub misfire: Misfire,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     pub next_fire_at: Wall,
     /// It is for this time of the clock: it does not move when the clock is set back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Wall>,
 }
 

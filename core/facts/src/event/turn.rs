@@ -47,6 +47,7 @@ family! {
     }
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnStarted {
     pub run_id: RunId,
@@ -56,7 +57,6 @@ pub struct TurnStarted {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<MessageId>,
     /// The item that was in focus.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
     /// The candidates, in order.
     pub models: Vec<ModelRef>,
@@ -66,16 +66,13 @@ pub struct TurnStarted {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interjected: Vec<MessageId>,
     /// What the tags of its fences are derived from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
     /// The tools that its requests offer, in order, where the run before offered others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_offered: Option<Arc<[ToolName]>>,
     /// A call of any other tool is refused. Earlier builds executed it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub only_offered: bool,
     /// Tokens that its requests may have, where those of the run before could have others. Earlier builds left it out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_limit: Option<u64>,
 }
 
@@ -149,6 +146,7 @@ impl ProviderRoundCompleted {
 }
 
 /// The model's answer, durable before anything is done about it.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AssistantRoundRecorded {
     pub run_id: RunId,
@@ -159,10 +157,8 @@ pub struct AssistantRoundRecorded {
     pub stop_reason: StopReason,
     pub token_usage: TokenUsage,
     /// How a round without tool calls ended. Earlier builds did not record it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<RoundEnd>,
     /// The whole answer, where the round continues rounds that were cut off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<Text>,
     /// Which of the turn's models answered, from 0: the next rounds ask that one first. Earlier builds always
     /// asked the first one first.
@@ -263,22 +259,18 @@ pub struct RuntimeError {
 }
 
 /// The one shape of operator-facing failures.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureArtifact {
     pub category: FailureCategory,
     pub kind: String,
     pub summary: Text,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_ref: Option<ModelRef>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// Of a task.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
     /// Of a command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source_chain: Vec<String>,
@@ -326,22 +318,20 @@ pub struct BudgetExhausted {
 }
 
 /// The end of a run (contract: agent.md, Terminal record).
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnTerminal {
     pub run_id: RunId,
     pub turn_index: TurnIndex,
     pub message_id: MessageId,
     pub kind: TurnKind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<TurnReason>,
     /// The text of the last round that had any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_assistant_message: Option<Text>,
     pub completed_at: Wall,
     pub duration_ms: Millis,
     pub token_usage: TokenUsage,
     /// What that cost; none where the model has no price. A price of nothing is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<Cost>,
     pub rounds: u32,
     /// Whether it has brought anything on (contract: scheduler.md, Progress).

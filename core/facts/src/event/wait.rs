@@ -24,26 +24,21 @@ family! {
 }
 
 /// An agent waits for something, for a work item or for itself.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitRegistered {
     pub wait_id: WaitId,
     /// The owner; none is the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
     pub kind: WaitKind,
     /// In the agent's own words.
     pub waiting_for: String,
     /// What an external event has to be about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Of an external wait: whoever names it ends the wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_id: Option<TimerId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_after_ms: Option<Millis>,
     pub run_id: RunId,
     pub round: RoundIndex,
@@ -104,13 +99,12 @@ pub struct Rechecked {
 }
 
 /// As many rechecks as there may be have changed nothing: an operator has to look.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecheckGivenUp {
     /// None is the agent itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
     /// The wait that stays, for an operator to act.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
     pub run_id: RunId,
 }

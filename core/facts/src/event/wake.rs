@@ -27,16 +27,15 @@ family! {
 }
 
 /// The first hint of a source since the last tick.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WakeHintRecorded {
     /// Number among all hints of the agent, from 1.
     pub sequence: u64,
     pub hint: Hint,
     /// The source that is folded because there are too many; it may be this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folded: Option<String>,
     /// What its hints meant: of bare ones only the number stays. An earlier build folded the oldest, whatever it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folded_as: Option<HintWeight>,
 }
 

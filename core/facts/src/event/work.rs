@@ -42,6 +42,7 @@ pub struct WorkItemWritten {
     pub change: WorkChange,
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum WorkChange {
@@ -56,22 +57,16 @@ pub enum WorkChange {
     },
     /// Only what is another than before.
     Updated {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         objective: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         plan_status: Option<PlanStatus>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         todo_list: Option<Vec<Todo>>,
         /// What stands in the way; an empty text for nothing any more.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         blocked_by: Option<String>,
         /// Until the blocker is looked at again.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         recheck_after_ms: Option<Millis>,
     },
     Completed {
         /// What the agent reports of it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         result_summary: Option<Text>,
     },
 }
@@ -88,13 +83,12 @@ impl WorkChange {
 }
 
 /// The focus moves.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkItemPicked {
     pub work_item_id: WorkItemId,
     /// The item that had it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<WorkItemId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Whether its blocker is gone by that.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]

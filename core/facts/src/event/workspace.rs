@@ -108,18 +108,16 @@ pub struct WorktreeRemoved {
 }
 
 /// It stays for somebody to look at.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorktreeRetained {
     #[serde(flatten)]
     pub plan: WorktreePlan,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
     #[serde(flatten)]
     pub retained: Retained,
     /// The child that left it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_by: Option<AgentId>,
 }
 

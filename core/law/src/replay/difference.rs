@@ -2,7 +2,6 @@
 //! asked, what it stood on, which fact differs and in which fields, and what the decision names as its evidence.
 
 use alloc::collections::BTreeSet;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;

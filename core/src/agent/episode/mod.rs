@@ -43,10 +43,10 @@ pub const ROUNDS: usize = 400;
 const DIGESTS: usize = 8;
 
 /// The episode that is open, and what is kept of those before it.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Episodes {
     /// None before the first turn, and between a close and the turn that follows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Box<Episode>>,
     /// The newest last.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
@@ -55,7 +55,6 @@ pub struct Episodes {
     #[serde(default)]
     pub count: u64,
     /// The one that a model is asked to sum up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summarizing: Option<Summarizing>,
 }
 
@@ -70,6 +69,7 @@ pub struct Summarizing {
 }
 
 /// A stretch of the conversation.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Episode {
     pub id: EpisodeId,
@@ -78,17 +78,14 @@ pub struct Episode {
     /// What requests show before its conversation.
     pub head: Head,
     /// The item that its turns are about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<WorkItemId>,
     /// The model that its turns ask first, and what they offer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
     pub tools: Arc<[ToolName]>,
     /// What its requests have shown last of what lasts longer than a turn.
     #[serde(default, skip_serializing_if = "Shown::is_empty")]
     pub shown: Shown,
     /// The first turn that ended in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<TurnIndex>,
     /// Turns that have ended, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -96,20 +93,18 @@ pub struct Episode {
     /// Rounds of these.
     pub rounds: usize,
     /// A summary that came since its head was fixed: what is said next shows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
     /// What a model made of the one before, which has no digest, as no turn had ended in it: that of this one shows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inherited: Option<Text>,
     /// An operator wants it to close.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub compact: bool,
     /// When the last of them ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rested_at: Option<Wall>,
 }
 
 /// What stands before the conversation of an episode, as it was when the episode began.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// What the tags of its fences are derived from.
@@ -118,7 +113,6 @@ pub struct Head {
     #[serde(default)]
     pub episode: u64,
     /// Earlier builds left it out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_at: Option<Wall>,
     /// Earlier episodes that matter, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -128,12 +122,9 @@ pub struct Head {
     pub tight: bool,
     /// Tokens that requests could have then: what it and summaries of rounds take of them stays as it was when they may
     /// have others. Earlier builds left it out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_limit: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Arc<WorkOutline>>,
     /// What the agent had in mind, and how often that had changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Arc<WorkingMemory>>,
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub memory_revision: u64,
@@ -144,7 +135,6 @@ pub struct Head {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<ActiveSkill>,
     /// Instruction files and environment of its first turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<Arc<Standing>>,
 }
 
@@ -225,10 +215,6 @@ impl Closed {
 }
 
 impl Episodes {
-    pub(crate) fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-
     pub(super) fn turns_mut(&mut self) -> impl Iterator<Item = &mut Arc<Turn>> {
         self.open.iter_mut().flat_map(|open| &mut open.turns)
     }

@@ -79,23 +79,20 @@ pub struct Standing {
 }
 
 /// What requests show of work items and of what is standing.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Arc<WorkOutline>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<Arc<Standing>>,
 }
 
 /// What holds otherwise than requests have shown.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     /// What a model made of an episode that is over, where that came after the head of the open one was fixed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkChange>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<StandingChange>,
 }
 

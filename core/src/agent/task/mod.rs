@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub const KEPT: usize = 64;
 
 /// One task (contract: tasks.md, `TaskRecord`).
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
     pub id: TaskId,
@@ -30,7 +31,6 @@ pub struct Task {
     pub created_at: Wall,
     pub updated_at: Wall,
     /// The message whose turn began it; none when an operator did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_message_id: Option<MessageId>,
     /// The start of its command, or of the child's first message.
     pub summary: String,
@@ -42,17 +42,13 @@ pub struct Task {
     #[schemars(skip)]
     pub repeated: bool,
     /// The last request to end it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopRequest>,
     /// Why its child can't go on by itself, since it said so last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub need: Option<DeliveredNeed>,
     /// How its child ended, while its worktree is looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub child_end: Option<ChildEnd>,
     /// How it ended, once it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<TaskEnd>,
 }
 
@@ -75,24 +71,19 @@ pub struct DeliveredNeed {
     pub delivered_by: Option<MessageId>,
 }
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskEnd {
     /// What the command itself ended with; none where nobody can say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
     /// None where nobody can say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Millis>,
     /// The result as its agent reads it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Text>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_artifact: Option<FailureArtifact>,
     /// Why the worktree of its child is still there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Retained>,
     /// The message that tells its agent; none as long as that is owed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_by: Option<MessageId>,
     /// Whether that message is still to be dealt with: it needs what it tells of.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]

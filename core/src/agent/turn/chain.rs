@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::turn::Phase;
 
 /// The models of a run, and the attempts of the round in progress.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chain {
     pub models: Vec<ModelRef>,
@@ -19,14 +20,12 @@ pub struct Chain {
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub candidate: u32,
     /// When the first of them was given up, while another one answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_left_at: Option<Wall>,
     /// The round in progress asks the first one once, to see whether it is back.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub probes: bool,
     pub attempts: Vec<AttemptRecord>,
     /// The chain has failed in the round in progress, and is gone through again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaits: Option<Awaits>,
     /// What all attempts of the run took.
     pub usage: TokenUsage,

@@ -34,6 +34,7 @@ pub struct Conversation {
 }
 
 /// One pair of assistant output and its tool results.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// What the request of this round showed after the round before.
@@ -44,10 +45,8 @@ pub struct Round {
     /// Results in the order of the calls; complete before the next request.
     pub results: Vec<Arc<Receipt>>,
     /// How it ended, where it has no calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<RoundEnd>,
     /// The whole answer, where it continues rounds that were cut off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<Text>,
 }
 

@@ -32,13 +32,11 @@ pub struct Notice {
 }
 
 /// What stands in the way of a work item, or of the agent itself.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obstacle {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
 }
 

@@ -24,30 +24,25 @@ use crate::agent::wait::recheck::Recheck;
 pub const KEPT: usize = 64;
 
 /// One wait (contract: work.md, `WaitCondition`).
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Wait {
     #[serde(rename = "wait_id")]
     pub id: WaitId,
     /// The owner; none is the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
     pub kind: WaitKind,
     /// In the agent's own words.
     pub waiting_for: String,
     /// What an external event has to be about; without, what comes through the agent's own trigger.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Of an external wait: an event that names it, as its correlation or its reference `wait_id`, ends the wait. An earlier
     /// build gave none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// What can still end it.
     pub wake_sources: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_id: Option<TimerId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_after_ms: Option<Millis>,
     /// It was looked at so often in vain that an operator has to act.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -55,9 +50,7 @@ pub struct Wait {
     pub status: WaitStatus,
     pub created_at: Wall,
     pub updated_at: Wall,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved_by: Option<Resolution>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled_because: Option<WaitEnd>,
     /// The round that registered it.
     pub run_id: RunId,
@@ -116,12 +109,11 @@ impl Wait {
 }
 
 /// The agent's own wait, and those of all owners that have ended.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<Wait>,
     /// When the agent looks at its own wait again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck: Option<Recheck>,
     /// In the order of their ends, the newest last.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]

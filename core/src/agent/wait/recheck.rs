@@ -25,20 +25,18 @@ pub const DEFAULT: Millis = Millis::hours(1);
 pub const LADDER: Millis = Millis::hours(24);
 
 /// When an owner is looked at again.
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recheck {
     /// Until the first one; each further one in a row waits twice as long.
     pub after_ms: Millis,
     /// None while there is nothing to look at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_at: Option<Wall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_consumed_at: Option<Wall>,
     /// Rechecks in a row that changed nothing.
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub count: u32,
     /// The last message that told of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub tick: Option<MessageId>,
 }

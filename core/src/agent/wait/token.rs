@@ -1,7 +1,6 @@
 //! The token of an external wait (contract: decisions.md, 30): whoever has it ends the wait, and nobody can guess it. It
 //! follows from the runtime's seed, which is in the flight recorder, so a replay gives out the same.
 
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::hash::{Fnv, sip};

@@ -1,7 +1,6 @@
 //! Hints of more sources than are kept apart (contract: work.md, Wake hints; decisions.md, 29): which source is folded,
 //! and what is kept of it. Bare hints that nobody waits for go first, and leave only their number.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 

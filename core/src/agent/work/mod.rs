@@ -31,37 +31,31 @@ pub const OPEN: usize = 256;
 /// Completed items that stay in the state; older ones are in the log.
 pub const KEPT: usize = 64;
 
+#[omit_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkItem {
     pub id: WorkItemId,
     pub revision: u64,
     /// Where its agent worked when it was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<WorkspaceId>,
     pub objective: String,
     pub plan_status: PlanStatus,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub todo_list: Vec<Todo>,
     /// What stands in the way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
     /// What it waits for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
     /// When its blocker, or its wait, is looked at again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck: Option<Recheck>,
     /// What the agent reported of it at its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_summary: Option<Text>,
     pub created_at: Wall,
     pub updated_at: Wall,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Wall>,
     /// Why nothing more is done for it before somebody looks at it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled: Option<Stall>,
-    #[serde(default, skip_serializing_if = "Obligation::is_fresh")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     #[schemars(skip)]
     pub debt: Obligation,
     /// Its plan's file when it was looked at last.

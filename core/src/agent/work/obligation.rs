@@ -11,24 +11,19 @@ use serde::{Deserialize, Serialize};
 pub(crate) const TICK_BYTES: u64 = holon_facts::content::INLINE_BYTES as u64;
 
 /// When the obligation of an item is due, as long as the item can be worked on.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obligation {
     /// Turns without progress, or mentions that left the item where it was, in a row.
     #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub turns: u32,
     /// Not due before; none: at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Wall>,
     /// The last message that delivered it: while that is pending, no other is due.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<MessageId>,
 }
 
 impl Obligation {
-    pub(super) fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Due at once and counted anew; a tick that waits goes on to stand for it.
     pub(super) fn renew(&mut self) {
         *self = Self { tick: self.tick, ..Self::default() };

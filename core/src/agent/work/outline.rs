@@ -17,9 +17,9 @@ use crate::agent::work::{WorkItem, WorkItems};
 const OTHERS: usize = 10;
 
 /// What was open: the item in focus as a whole, the others by a line each.
+#[omit_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkOutline {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<WorkItem>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OpenItem>,
@@ -27,7 +27,6 @@ pub struct WorkOutline {
     #[serde(default)]
     pub more: u64,
     /// What the agent itself waits for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
 }
 

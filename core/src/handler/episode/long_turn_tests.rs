@@ -1,7 +1,6 @@
 //! Very long turns: a model that repeats whatever it is not shown to have done repeats nothing.
 
 use alloc::collections::BTreeSet;
-use alloc::format;
 use alloc::string::String;
 
 use holon_facts::config::{Config, ContextLimits, TurnLimits};

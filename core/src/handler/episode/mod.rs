@@ -9,7 +9,6 @@ mod summary_tests;
 #[cfg(test)]
 mod tests;
 
-use alloc::format;
 use alloc::sync::Arc;
 
 use holon_facts::Config;

@@ -1,6 +1,5 @@
 //! Summaries of episodes that close in the middle of a turn, in a world without I/O.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 

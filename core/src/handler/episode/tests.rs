@@ -5,7 +5,6 @@ use crate::testing::{
     World, agent, answers, calls, config, context, context_with_notes, fails, ingress, interjection, long,
     prompt, tool_answers, tool_gives,
 };
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use holon_facts::config::{Config, ContextLimits};

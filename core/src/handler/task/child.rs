@@ -1,7 +1,6 @@
 //! Children on the side of their parent: spawn, follow-up, needs and end (contract: tasks.md, Child agents).
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

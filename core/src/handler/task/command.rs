@@ -1,7 +1,6 @@
 //! From a call to a command under way: how many there may be, its supervisor, and equal ones that run already.
 
 use alloc::boxed::Box;
-use alloc::format;
 
 use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::ids::{OpId, RunId};

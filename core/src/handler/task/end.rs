@@ -1,6 +1,5 @@
 //! The end of a task: its record first, then the message that tells it, in one step.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 

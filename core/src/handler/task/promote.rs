@@ -1,7 +1,5 @@
 //! A command that goes on beyond its call becomes a task.
 
-use alloc::format;
-
 use holon_facts::content::{ContentId, Text, clip};
 use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::event::task::{TaskCause, TaskCreated, TaskOrigin};

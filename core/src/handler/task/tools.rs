@@ -2,7 +2,6 @@
 //! (contract: tools.md).
 
 use alloc::boxed::Box;
-use alloc::format;
 
 use holon_facts::content::Text;
 use holon_facts::event::operation::OpKind;

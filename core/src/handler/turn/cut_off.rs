@@ -1,7 +1,6 @@
 //! Rounds without tool calls that are no real end (contract: decisions.md 32): an answer that was cut off is continued
 //! in further rounds, a bounded number in a row; anything else fails the turn, with a reason of its own.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -2,7 +2,6 @@
 //! written by a performer: it is more than a record carries.
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 

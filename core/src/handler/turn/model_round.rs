@@ -1,6 +1,5 @@
 //! Rounds of a model: what was read for it, its attempts and its answers.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 

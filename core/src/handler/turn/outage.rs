@@ -1,7 +1,6 @@
 //! All candidates of a round have failed, or a budget is exhausted: waiting, or giving up (contract: scheduler.md,
 //! Hold).
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

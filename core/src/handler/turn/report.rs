@@ -1,6 +1,5 @@
 //! What the end of a run tells: the engineer by an artifact, the operator by a brief.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -1,6 +1,5 @@
 //! Queues the tick for rechecks that are due, and gives up after too many (contract: work.md, Work items).
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

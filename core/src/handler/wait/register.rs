@@ -1,6 +1,5 @@
 //! A turn says what it waits for, and ends.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -1,6 +1,5 @@
 //! Queues the ticks that open items are due, and stalls those that turns bring nothing to (contract: scheduler.md, Debts).
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

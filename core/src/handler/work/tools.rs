@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
-use alloc::format;
 use alloc::vec::Vec;
 
 use holon_facts::call::WorkFilter;

@@ -1,7 +1,6 @@
 //! When a worktree is made, left and removed. What is on record comes first: whatever a crash leaves behind is known, and
 //! is removed at the next start; nothing that somebody may want is.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

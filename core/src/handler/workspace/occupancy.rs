@@ -1,7 +1,6 @@
 //! Takes and releases execution roots. Every command counts as a write, and nobody queues.
 
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -1,7 +1,6 @@
 //! The call with which an agent chooses where it works: a performer finds the folder, and what it found is bound here.
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -1,6 +1,5 @@
 //! Worktrees over their whole life: made, left, removed or retained, whatever a crash cuts short.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

@@ -108,7 +108,7 @@ pub(super) async fn body(body: Incoming) -> Result<Bytes, ClientError> {
 
 /// A refusal, also one of a version that words it otherwise.
 pub(super) fn refused(status: StatusCode, body: &[u8]) -> ClientError {
-    let said: Value = serde_json::from_slice(body).unwrap_or_else(|_| json!({}));
+    let said: Value = holon_facts::json::read(body).unwrap_or_else(|_| json!({}));
     let text = |name: &str| said.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
     let details: Option<Map<String, Value>> = said.get("details").and_then(Value::as_object).cloned();
     let body = ErrorBody {

@@ -10,7 +10,7 @@ use crate::write::attest;
 use holon_core::Durable;
 use holon_facts::{Millis, StepSeq};
 use holon_platform::clock;
-use holon_platform::crash_point::{Point, half_of, reached};
+use holon_platform::crash_point::{self, Point, half_of, reached};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::batch_writer::BatchWriter;
@@ -29,7 +29,9 @@ use crate::rows::row::RecordRow;
 use crate::rows::schema;
 
 /// Pages of 4 KiB in the write-ahead log from which on they are moved into the file.
-const CHECKPOINT_PAGES: i32 = if cfg!(feature = "crash-points") { 40 } else { 1_000 };
+fn checkpoint_pages() -> i32 {
+    if crash_point::in_use() { 40 } else { 1_000 }
+}
 
 /// How long another program may keep the file locked before whoever writes is told.
 pub(super) const BUSY: Duration = Duration::from_secs(1);
@@ -145,7 +147,7 @@ impl Ledger {
     /// # Errors
     /// When the disk fails; the ledger takes nothing more then. A full disk is no error here.
     pub fn tend(&mut self) -> Result<(), LedgerError> {
-        if self.wal_pages.load(Ordering::Relaxed) < CHECKPOINT_PAGES {
+        if self.wal_pages.load(Ordering::Relaxed) < checkpoint_pages() {
             return Ok(());
         }
         reached(Point::CheckpointBegins);

@@ -3,6 +3,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use holon_platform::crash_point;
 use holon_text::Texts;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -15,8 +16,9 @@ use crate::rows::batch::Batch;
 use crate::rows::packed::Packed;
 
 /// Without a batch for so long, the disk is tidied.
-const TIDY_AFTER: Duration = Duration::from_millis(if QUICK { 300 } else { 5_000 });
-const QUICK: bool = cfg!(any(test, feature = "crash-points"));
+fn tidy_after() -> Duration {
+    Duration::from_millis(if cfg!(test) || crash_point::in_use() { 300 } else { 5_000 })
+}
 
 /// Everything that the thread has.
 pub(super) struct Thread<D, R> {
@@ -36,7 +38,7 @@ impl<D: Disk, R: Reserve<Error = LedgerError>> Thread<D, R> {
         inbox: Receiver<Batch>,
         outbox: UnboundedSender<Message<LedgerError>>,
     ) -> Self {
-        Self { disk, reserve, texts, inbox, outbox, queue: Queue::new(Load::GROUP, TIDY_AFTER) }
+        Self { disk, reserve, texts, inbox, outbox, queue: Queue::new(Load::GROUP, tidy_after()) }
     }
 
     pub(super) fn run(mut self) -> Result<(), LedgerError> {

@@ -55,7 +55,7 @@ impl Body {
 
     /// As one document.
     pub(crate) fn document(&self) -> Value {
-        serde_json::from_slice(&self.bytes()).unwrap_or_default()
+        holon_facts::json::read(&self.bytes()).unwrap_or_default()
     }
 }
 

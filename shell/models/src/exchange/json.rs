@@ -5,8 +5,8 @@ use serde_json::Value;
 /// Reads a document. Some servers cut a text within a character: what is left of it, an escape of half a surrogate pair, is
 /// no JSON, and becomes U+FFFD.
 pub(super) fn parse(text: &[u8]) -> serde_json::Result<Value> {
-    serde_json::from_slice(text).or_else(|problem| match with_whole_pairs(text) {
-        Some(text) => serde_json::from_slice(&text),
+    holon_facts::json::read(text).or_else(|problem| match with_whole_pairs(text) {
+        Some(text) => holon_facts::json::read(&text),
         None => Err(problem),
     })
 }

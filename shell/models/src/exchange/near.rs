@@ -46,7 +46,7 @@ pub(super) async fn listed<P: Protocol>(
 
 /// The ids of a list, in the form that all protocols share.
 fn ids(body: &[u8]) -> Vec<String> {
-    let root = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let root = holon_facts::json::read::<Value>(body).unwrap_or_default();
     let rows = root.get("data").and_then(Value::as_array);
     let ids = rows.into_iter().flatten().filter_map(|row| row.get("id")?.as_str());
     ids.map(ToOwned::to_owned).collect()

@@ -130,7 +130,7 @@ impl ConfigHome {
         text: impl FnOnce() -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         if self.json {
-            output::line(&serde_json::to_string_pretty(document)?)?;
+            output::line(&output::pretty(document)?)?;
             return Ok(());
         }
         text()

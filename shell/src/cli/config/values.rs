@@ -82,7 +82,7 @@ pub(super) fn list(cfg: &ConfigHome) -> Result<Exit, Failure> {
 }
 
 pub(super) fn schema() -> Result<Exit, Failure> {
-    output::line(&serde_json::to_string_pretty(&settings::schema())?)?;
+    output::line(&output::pretty(&settings::schema())?)?;
     Ok(Exit::Completed)
 }
 

@@ -72,7 +72,7 @@ fn scenario(answer: &SchedulerFixture) -> Result<String, Failure> {
     if let Some(facts) = document.get_mut("facts") {
         without_nothing(facts);
     }
-    Ok(serde_json::to_string_pretty(&document)?)
+    Ok(output::pretty(&document)?)
 }
 
 fn without_nothing(value: &mut Value) {
@@ -99,7 +99,7 @@ fn write(answer: &SchedulerFixture, path: &Path) -> Result<Vec<PathBuf>, Failure
     let decision = Decided { name: &answer.scenario.name, decision: &answer.decision };
     let snapshot = format!(
         "---\nsource: core/tests/decisions.rs\nexpression: \"Decided {{ name, decision }}\"\n---\n{}",
-        serde_json::to_string_pretty(&decision)?
+        output::pretty(&decision)?
     );
     let snap = decided.join(format!("{stem}.snap"));
     create(&file, &scenario(answer)?)?;

@@ -11,17 +11,15 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 
 /// What a server said when it was started.
+#[omit_none]
 #[derive(Serialize)]
 struct Checked {
     server: String,
     ok: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     tools: usize,
     start_ms: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
 
@@ -151,7 +149,7 @@ fn print(result: &CallResult) -> Result<(), Failure> {
         }
     }
     if let Some(structured) = result.structured.as_ref().filter(|_| result.parts.is_empty()) {
-        output::text(&serde_json::to_string_pretty(structured)?)?;
+        output::text(&output::pretty(structured)?)?;
     }
     Ok(())
 }

@@ -32,6 +32,7 @@ struct Streams {
 }
 
 /// What the model reads of a command that ended.
+#[omit_none]
 #[derive(Serialize)]
 struct Completed {
     disposition: &'static str,
@@ -41,11 +42,8 @@ struct Completed {
     truncated: bool,
     artifacts: Vec<Artifact>,
     /// Positions among the artifacts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     stdout_artifact: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     stderr_artifact: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 

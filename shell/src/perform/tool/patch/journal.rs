@@ -149,7 +149,7 @@ fn recover_one(path: &Path, confined: bool) -> io::Result<Vec<String>> {
     (&file).take(JOURNAL_BYTES).read_to_end(&mut text)?;
     let mut warnings = Vec::new();
     // One that is not whole was never synced, so nothing had begun.
-    if let Ok(journal) = serde_json::from_slice::<Journal>(&text) {
+    if let Ok(journal) = holon_facts::json::read::<Journal>(&text) {
         if !journal.root.is_dir() {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,

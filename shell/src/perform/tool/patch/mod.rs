@@ -36,18 +36,16 @@ struct Applied {
     changed_files: Vec<Changed>,
 }
 
+#[omit_none]
 #[derive(Debug, Serialize)]
 struct Changed {
     path: String,
     change: &'static str,
     /// The path that a renamed or copied file had.
-    #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     added: usize,
     removed: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
     executable: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 

@@ -21,17 +21,15 @@ pub(super) fn failed(path: &str, what: &str, problem: &io::Error) -> Refusal {
 }
 
 /// A hunk that does not apply, for whoever reads it as data.
+#[omit_none]
 #[derive(Serialize)]
 struct OfHunk<'a> {
     file: &'a str,
     hunk: usize,
     /// Line of the patch, from 1.
     patch_line: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     found: Option<&'a str>,
     #[serde(skip_serializing_if = "<[usize]>::is_empty")]
     candidates: &'a [usize],
