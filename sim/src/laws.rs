@@ -35,9 +35,9 @@ pub struct WorldLaw {
 pub enum Broken {
     /// One of the swarm.
     Drawn(Sabotage),
-    /// A small world, by its name; `sim/tests/explore.rs` searches it.
+    /// A small world, by its name; `sim/tests/worlds/explore.rs` searches it.
     Small(&'static str, explore::Sabotage),
-    /// A small world of two nodes, by its name; `sim/tests/small_clusters.rs` searches it.
+    /// A small world of two nodes, by its name; `sim/tests/worlds/small_clusters.rs` searches it.
     Nodes(&'static str, cluster::rules::Sabotage),
 }
 

@@ -40,12 +40,12 @@ fn fields(tokens: TokenStream) -> TokenStream {
 
 fn marked(field: Vec<TokenTree>) -> impl Iterator<Item = TokenTree> {
     let optional = field.windows(2).any(|two| match two {
-        [TokenTree::Punct(colon), TokenTree::Ident(of)] => colon.as_char() == ':' && of.to_string() == "Option",
+        [TokenTree::Punct(colon), TokenTree::Ident(of)] => {
+            colon.as_char() == ':' && of.to_string() == "Option"
+        }
         _ => false,
     });
-    let decided = |token: &TokenTree| {
-        matches!(token, TokenTree::Group(group) if group.to_string().contains("skip_serializing_if"))
-    };
+    let decided = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.to_string().contains("skip_serializing_if"));
     let condition = if optional && !field.iter().any(decided) {
         r#"#[serde(skip_serializing_if = "Option::is_none")]"#
     } else {

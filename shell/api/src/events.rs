@@ -3,7 +3,9 @@
 use holon_facts::event::DecodeError;
 use holon_facts::{AgentId, Event, EventSeq, OpId, Record, StepSeq, Wall};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
 use super::reply::Document;
 
@@ -73,7 +75,7 @@ pub struct AllEventsPage {
 }
 
 /// An event of some agent, or what is left of one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AnyEvent {
     Event(Box<Document<Envelope>>),
@@ -112,6 +114,18 @@ pub struct AllStreamQuery {
     /// A token of `POST /control/stream-token`, where no header can be sent.
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub token: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for AnyEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        match serde_json::from_str(json.get()) {
+            Ok(event) => Ok(Self::Event(event)),
+            Err(problem) => {
+                serde_json::from_str(json.get()).map(Self::Damaged).map_err(|_| D::Error::custom(problem))
+            }
+        }
+    }
 }
 
 impl AnyEvent {

@@ -1,6 +1,7 @@
 //! Names that a shell offers where one is to be typed: those of the living runtime, of the home and of the settings. What
 //! can't be found out at once is not offered.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Arg, Command};
@@ -66,7 +67,7 @@ fn named(command: &str, arg: &Arg) -> Option<Named> {
 
 fn candidates(named: Named) -> Vec<CompletionCandidate> {
     let environment = Environment::of_process();
-    let home = Home::find(None, &environment).ok();
+    let home = Home::find(typed("--home").map(PathBuf::from), &environment).ok();
     let names = match named {
         Named::Key => KEYS.iter().map(|key| key.name.to_owned()).collect(),
         Named::Model => {
@@ -79,6 +80,15 @@ fn candidates(named: Named) -> Vec<CompletionCandidate> {
         }
     };
     names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// What the line that is completed has for an option: the shell hands over all of its words.
+fn typed(option: &str) -> Option<String> {
+    let words: Vec<String> = std::env::args_os().filter_map(|word| word.into_string().ok()).collect();
+    let next =
+        words.iter().zip(words.iter().skip(1)).find(|(word, _)| *word == option).map(|(_, value)| &**value);
+    let same = || words.iter().find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
+    next.or_else(same).map(ToOwned::to_owned)
 }
 
 /// What the runtime of a home has, if it answers at once.
@@ -119,10 +129,10 @@ async fn names(client: &Client, environment: &Environment, named: Named) -> Opti
     }
 }
 
-/// The agent that is meant when none is named: which one stands later on the line, the shell does not say.
+/// The agent that the line names, or that is meant without.
 async fn agent(client: &Client, environment: &Environment) -> Option<AgentId> {
-    match environment.get("HOLON_AGENT_ID") {
-        Some(named) => AgentId::new(named).ok(),
+    match typed("--agent").or_else(|| environment.get("HOLON_AGENT_ID").map(ToOwned::to_owned)) {
+        Some(named) => AgentId::new(&named).ok(),
         None => Some(client.handshake().await.ok()?.runtime.default_agent.clone()),
     }
 }

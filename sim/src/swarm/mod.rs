@@ -427,7 +427,7 @@ fn faults(draw: &mut Draw) -> Faults {
         folder_calls: draw.of("folder_calls", &[0, 0, 0, 80, 250]),
         image_calls: draw.of("image_calls", &[0, 0, 0, 0, 0, 300, 800]),
         skills: draw.of("skills", &[0, 0, 0, 0, 400, 900]),
-        // Servers have worlds of their own: sim/tests/servers.rs.
+        // Servers have worlds of their own: sim/tests/worlds/servers.rs.
         server_calls: 0,
         supervisor_killed: draw.of("supervisor_killed", &[0, 0, 100]),
         stop_ignored: draw.of("stop_ignored", &[0, 0, 500]),

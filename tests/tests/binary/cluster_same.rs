@@ -54,7 +54,7 @@ fn lives(nodes: &[&Daemon], agent: &str) {
     let mut next = || turns.next().expect("a node");
     next().ok(&["agent", "create", agent, "--own-home"]);
     // The child reports when the turn that began it is over.
-    let later = told(&[("ExecCommand", json!({ "cmd": "sleep 2", "login": false }))]);
+    let later = told(&[("ExecCommand", json!({ "cmd": "sleep 4", "login": false }))]);
     let all = [
         ("ExecCommand", json!({ "cmd": "echo one > file; cat file", "login": false })),
         ("CreateWorkItem", json!({ "objective": "stay the same" })),

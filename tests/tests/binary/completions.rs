@@ -37,6 +37,11 @@ fn names_of_the_runtime_and_of_the_settings_are_offered() {
     assert_eq!(offered(&daemon, "status he"), ["helper"]);
     assert_eq!(offered(&daemon, "prompt --agent ma"), ["main"]);
     assert_eq!(offered(&daemon, "task output task_"), ["task_1"]);
+    assert_eq!(offered(&daemon, "task output --agent main task_"), ["task_1"]);
+    assert_eq!(offered(&daemon, "task output --agent helper task_"), [""], "it has none");
+    let other = daemon.0.folder().join("other");
+    assert_eq!(offered(&daemon, &format!("--home {} status he", other.display())), [""], "nobody is there");
+    assert_eq!(offered(&daemon, &format!("--home={} status he", other.display())), [""], "nobody is there");
     assert_eq!(offered(&daemon, "config get daemon."), ["daemon.autostart"]);
     assert!(offered(&daemon, "run --model openai/gpt-5").contains(&"openai/gpt-5.1".to_owned()));
     assert_eq!(offered(&daemon, "run --model scr"), ["scripted/demo", "scripted/hello"]);

@@ -1,6 +1,6 @@
 //! The golden ledgers of `sim/corpus/ledgers/`: real runs of the real binary, exported with their flight
 //! recorder. Here the runs happen again, so that their stories stay true; with `TMPDIR=/srv HOLON_RECORD_LEDGERS=1` what they
-//! export becomes the corpus. `sim/tests/ledgers.rs` replays it.
+//! export becomes the corpus. `sim/tests/worlds/ledgers.rs` replays it.
 
 use std::path::{Path, PathBuf};
 

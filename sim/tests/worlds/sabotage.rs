@@ -119,7 +119,7 @@ fn a_writer_that_meets_a_full_disk_can_fail() {
 /// A crash meets a command in too few worlds of the swarm: this scenario was written for it.
 #[test]
 fn a_start_that_asks_no_supervisor() {
-    let text = include_str!("../corpus/p5_a_command_outlives_its_runtime.json");
+    let text = include_str!("../../corpus/p5_a_command_outlives_its_runtime.json");
     let options = Options { sabotage: Some(Sabotage::ForgetEnd), ..Options::default() };
     let failure = guarded(&Scenario::from_text(text).unwrap(), options).failure.unwrap();
     assert_eq!(failure.law, "P5", "{failure}");

@@ -5,7 +5,7 @@ use sim::options::Options;
 use sim::scenario::Scenario;
 use sim::world::{self, Report};
 
-const PAGE: &str = include_str!("../../docs/week.md");
+const PAGE: &str = include_str!("../../../docs/week.md");
 
 fn lived(scenario: &Scenario) -> Report {
     let report = world::run(scenario, Options::default());
