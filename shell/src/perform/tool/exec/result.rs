@@ -107,7 +107,7 @@ fn single(texts: &Texts, place: &RunDirectory, item: &Item, end: &ItemEnd) -> Re
     let streams = || streams(texts, place, item, end);
     match &end.end {
         End::Exited { status } => Ok(completed(*status, streams())),
-        End::TimedOut { window_ms } => Err(timed_out(*window_ms, item.asked_ms, &streams())),
+        End::TimedOut { window_ms } => Err(timed_out(*window_ms, item, &streams())),
         End::Stopped => {
             let message = so_far("the command was stopped before its end", &streams());
             Err(Refusal::new(ToolErrorKind::Interrupted, message).hint(INTERRUPTED))
@@ -206,14 +206,30 @@ fn notes(end: &ItemEnd) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-fn timed_out(window: u64, asked: Option<u64>, streams: &Streams) -> Refusal {
-    let what =
-        format!("the command did not end within {window} ms; it was ended with everything it had started");
-    let hint = if asked.is_some_and(|asked| asked > window) {
-        format!("{window} ms is the most that a call may take here; split the work into shorter commands")
-    } else {
-        "raise yield_time_ms if it needs longer, or start less; what it did until then stays done".to_owned()
+/// More than the start of a command takes.
+const BEGINNING_MS: u64 = 100;
+
+fn timed_out(window: u64, item: &Item, streams: &Streams) -> Refusal {
+    let asked_more = |given: u64| item.asked_ms.is_some_and(|asked| asked > given);
+    let (why, hint) = match item.window_ms {
+        // A little less is its own time: what starts it takes some.
+        Some(own) if window.saturating_add(BEGINNING_MS) < own => (
+            format!("the time of the whole batch was over {window} ms after the command began"),
+            "start it by itself, or put less into a batch; what it did until then stays done".to_owned(),
+        ),
+        _ if asked_more(window) => (
+            format!("the command did not end within {window} ms"),
+            format!(
+                "{window} ms is the most that a call may take here; split the work into shorter commands"
+            ),
+        ),
+        _ => (
+            format!("the command did not end within {window} ms"),
+            "raise yield_time_ms if it needs longer, or start less; what it did until then stays done"
+                .to_owned(),
+        ),
     };
+    let what = format!("{why}; it was ended with everything it had started");
     let message = so_far(&what, streams);
     Refusal::new(ToolErrorKind::CommandTimedOut, message).hint(hint).field("yield_time_ms")
 }
