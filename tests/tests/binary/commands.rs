@@ -189,21 +189,14 @@ fn a_command_that_the_time_of_its_batch_ends_is_told_so() {
         { "cmd": "echo so far; sleep 57", "login": false, "yield_time_ms": 2_000 },
     ]);
     let batch = json!({ "calls": [{ "tool": "ExecCommandBatch", "arguments": { "items": items } }] });
-    let holon = Holon::new();
-    std::fs::create_dir_all(holon.home()).expect("a home");
-    std::fs::write(holon.home().join("config.toml"), "[runtime]\ntool_timeout_ms = 3000\n").expect("a file");
-    let model = holon.scenario(&json!([batch, { "text": "Done." }]));
-    let report = holon.run(&["run", "--json", "--model", &model, "go"]).json();
-    let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
-    let receipt = payloads(&records, "tool_executed")[0]["receipt"].to_string();
-    assert!(
-        receipt.contains("the time of the whole batch was over 1") && receipt.contains("so far"),
-        "{receipt}"
-    );
-    assert!(
-        receipt.contains("put less into a batch") && !receipt.contains("raise yield_time_ms"),
-        "{receipt}"
-    );
+    let daemon = Daemon::scripted(&json!([batch, { "text": "Done." }]));
+    std::fs::create_dir_all(daemon.0.home()).expect("a home");
+    std::fs::write(daemon.0.home().join("config.toml"), "[runtime]\ntool_timeout_ms = 3000\n")
+        .expect("a file");
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "go"]);
+    let told = daemon.ok(&["debug", "prompt", "--agent", "main"]).stdout;
+    assert!(told.contains("the time of the whole batch was over 1") && told.contains("so far"), "{told}");
 }
 
 #[test]

@@ -210,24 +210,17 @@ fn notes(end: &ItemEnd) -> Option<String> {
 const BEGINNING_MS: u64 = 100;
 
 fn timed_out(window: u64, item: &Item, streams: &Streams) -> Refusal {
-    let asked_more = |given: u64| item.asked_ms.is_some_and(|asked| asked > given);
-    let (why, hint) = match item.window_ms {
+    let why = match item.window_ms {
         // A little less is its own time: what starts it takes some.
-        Some(own) if window.saturating_add(BEGINNING_MS) < own => (
-            format!("the time of the whole batch was over {window} ms after the command began"),
-            "start it by itself, or put less into a batch; what it did until then stays done".to_owned(),
-        ),
-        _ if asked_more(window) => (
-            format!("the command did not end within {window} ms"),
-            format!(
-                "{window} ms is the most that a call may take here; split the work into shorter commands"
-            ),
-        ),
-        _ => (
-            format!("the command did not end within {window} ms"),
-            "raise yield_time_ms if it needs longer, or start less; what it did until then stays done"
-                .to_owned(),
-        ),
+        Some(own) if window.saturating_add(BEGINNING_MS) < own => {
+            format!("the time of the whole batch was over {window} ms after the command began")
+        }
+        _ => format!("the command did not end within {window} ms"),
+    };
+    let hint = if item.asked_ms.is_some_and(|asked| asked > window) {
+        format!("{window} ms is the most that a call may take here; split the work into shorter commands")
+    } else {
+        "raise yield_time_ms if it needs longer, or start less; what it did until then stays done".to_owned()
     };
     let what = format!("{why}; it was ended with everything it had started");
     let message = so_far(&what, streams);
